@@ -1,0 +1,56 @@
+# Two commands do all the set-up on a fresh Debian machine:
+#   make up     builds Andrew, starts a cell with a mount, and says where and what to try next
+#   make test   everything that CI runs; installs by apt what the tests need
+
+CARGO  ?= cargo
+STATE  ?= $(CURDIR)/target/cell/state
+MOUNT  ?= $(CURDIR)/target/cell/afs
+BINARY := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/andrew
+
+.PHONY: help build up down test deps deps-build lint unit live fuzz clean
+
+help:
+	@sed -n '2,3s/^#  *//p' Makefile
+	@echo 'make down   stops the cell that make up started'
+	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
+	@echo 'make live   cells with real mounts and real peers (as root)'
+	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
+
+build: deps-build
+	$(CARGO) build --release -p andrew
+
+up: build
+	mkdir -p '$(STATE)' '$(MOUNT)'
+	$(BINARY) up --state '$(STATE)' --mount '$(MOUNT)' --detach
+	@echo "(the program is $(BINARY); 'make down' stops the cell)"
+
+down:
+	$(BINARY) down --state '$(STATE)'
+
+test:
+	scripts/run-tests
+
+deps:
+	scripts/install-needed test
+
+deps-build:
+	@scripts/install-needed build
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	scripts/check-dependencies
+
+unit:
+	$(CARGO) test --workspace --exclude andrew-tests
+	$(CARGO) test -p andrew-tests --lib --test picture --test simulated
+
+# They share the machine's mounts: one at a time.
+live: build
+	ANDREW='$(BINARY)' $(CARGO) test -p andrew-tests --no-fail-fast -- --test-threads=1
+
+SECONDS ?= 60
+fuzz:
+	scripts/fuzz $(SECONDS)
+
+clean: ; $(CARGO) clean
