@@ -1,0 +1,35 @@
+//! The calls that file servers make.
+
+use super::{InterfaceAddr, SERVICE};
+use crate::fs::{Capabilities, Fids, Promises};
+use crate::ids::Uuid;
+use crate::rpc::Nothing;
+
+calls! {
+    service SERVICE;
+
+    /// Breaks promises. A fid with vnode 0 breaks all of its volume. The list of promises is normally empty.
+    204 "CallBack" CallBack { fids: Fids, callbacks: Promises } -> Nothing;
+
+    /// Makes a client forget every promise of the calling server; for clients without a UUID.
+    205 "InitCallBackState" InitCallBackState {} -> Nothing;
+
+    /// Asks for a sign of life.
+    206 "Probe" Probe {} -> Nothing;
+
+    /// Defined, but answered by no client.
+    211 "InitCallBackState2" InitCallBackState2 {} -> InterfaceAddrReply { addresses: InterfaceAddr };
+
+    /// Asks for identity and addresses; for clients that do not know [`TellMeAboutYourself`].
+    212 "WhoAreYou" WhoAreYou {} -> InterfaceAddrReply;
+
+    /// Makes a client forget every promise of the server with this UUID.
+    213 "InitCallBackState3" InitCallBackState3 { server: Uuid } -> Nothing;
+
+    /// Asks whether the client is the one with this UUID; if not, it aborts with 1.
+    214 "ProbeUuid" ProbeUuid { client: Uuid } -> Nothing;
+
+    /// Asks for identity, addresses and capabilities.
+    65538 "TellMeAboutYourself" TellMeAboutYourself {}
+        -> TellMeAboutYourselfReply { addresses: InterfaceAddr, capabilities: Capabilities };
+}

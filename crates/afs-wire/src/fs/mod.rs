@@ -1,0 +1,78 @@
+//! The file service (RXAFS), which file servers offer on UDP port 7000.
+//!
+//! Source: `docs/protocol/fileserver.md`.
+
+mod bulk;
+mod calls;
+mod data;
+mod lock;
+mod opcodes;
+mod promise;
+mod set_status;
+mod statistics;
+mod status;
+mod volume;
+
+pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkStatus, Promises, Statuses};
+pub use calls::*;
+pub use data::*;
+pub use lock::*;
+pub use opcodes::OPCODES;
+pub use promise::{CallBack, CallBackKind, VolSync};
+pub use set_status::SetStatus;
+pub use statistics::*;
+pub use status::{FileKind, Status};
+pub use volume::*;
+
+use crate::rpc::ServiceId;
+use crate::xdr::{BoundedVec, ByteString};
+
+const SERVICE: ServiceId = ServiceId::FILE;
+
+/// UDP port of file servers, by convention.
+pub const PORT: u16 = 7000;
+/// Longest name of a directory entry or volume in a call, in bytes.
+pub const NAME_MAX: usize = 256;
+/// Longest link text in a call, in bytes.
+pub const PATH_MAX: usize = 1024;
+/// Longest access list in a call, in bytes.
+pub const OPAQUE_MAX: usize = 1024;
+/// Most fids in one call.
+pub const FIDS_MAX: usize = 50;
+/// Most words in a capability list.
+pub const CAPABILITIES_MAX: usize = 196;
+/// Most words of extended statistics from a file server.
+pub const XSTATS_MAX: usize = 1024;
+
+/// A name in a directory: raw bytes.
+pub type Name = ByteString<NAME_MAX>;
+/// A link's text, or one of a volume's messages: raw bytes.
+pub type PathText = ByteString<PATH_MAX>;
+/// An access list in its text form; see [`crate::acl`].
+pub type AclText = ByteString<OPAQUE_MAX>;
+
+/// What a file server or a client can do, as words of bits; see [`capability`].
+pub type Capabilities = BoundedVec<u32, CAPABILITIES_MAX>;
+
+/// Bits of the first word of [`Capabilities`] (`docs/protocol/fileserver.md` "3. Opcodes").
+pub mod capability {
+    /// Understands error codes of the "UAE" table. The one bit that clients send.
+    pub const ERROR_TRANSLATION: u32 = 0x1;
+    /// Files may be longer than 2 GiB.
+    pub const LARGE_FILES: u32 = 0x2;
+    /// Write locks need the `w` right, read locks `k`.
+    pub const WRITE_LOCK_ACL: u32 = 0x4;
+    /// The administer right on files is computed like any other.
+    pub const SANE_ACLS: u32 = 0x8;
+}
+
+/// Every decoder of the service, for fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
+    bulk::DECODERS,
+    calls::DECODERS,
+    data::DECODERS,
+    lock::DECODERS,
+    statistics::DECODERS,
+    volume::DECODERS,
+];

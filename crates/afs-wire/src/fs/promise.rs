@@ -1,0 +1,95 @@
+//! What a server promises beside a status.
+
+use crate::ids::UnixSeconds;
+use crate::xdr::{Decode, DecodeError, Encode, Reader};
+
+id! {
+    /// Kind of a callback promise. Servers answer [`CallBackKind::SHARED`]; the others are history.
+    pub struct CallBackKind(u32);
+}
+
+impl CallBackKind {
+    /// No promise.
+    pub const NONE: Self = Self(0);
+    /// Nobody else has one.
+    pub const EXCLUSIVE: Self = Self(1);
+    /// Others may have one too.
+    pub const SHARED: Self = Self(2);
+    /// The promise is broken.
+    pub const DROPPED: Self = Self(3);
+}
+
+/// A promise to call back before an object's status or data changes: `AFSCallBack`, 12 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallBack {
+    /// Always 1 when there is a promise.
+    pub version: u32,
+    /// Seconds from now until the promise ends by itself; 0 is no promise. **Relative**, in spite of the field's
+    /// name in the protocol (`docs/protocol/fileserver.md` "15. Traps", T2).
+    pub expires_in: u32,
+    /// Kind of promise.
+    pub kind: CallBackKind,
+}
+
+impl CallBack {
+    /// Bytes on the wire.
+    pub const WIRE_LEN: usize = 12;
+    /// No promise.
+    pub const NONE: Self = Self { version: 0, expires_in: 0, kind: CallBackKind::NONE };
+
+    /// A promise as servers give it, for this many seconds.
+    pub const fn shared(expires_in: u32) -> Self {
+        Self { version: 1, expires_in, kind: CallBackKind::SHARED }
+    }
+}
+
+impl Encode for CallBack {
+    fn encode(&self, out: &mut Vec<u8>) {
+        [self.version, self.expires_in, self.kind.0].encode(out);
+    }
+}
+
+impl Decode for CallBack {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let [version, expires_in, kind] = <[u32; 3]>::decode(r)?;
+        Ok(Self { version, expires_in, kind: CallBackKind(kind) })
+    }
+}
+
+/// What tells a client that a whole volume was replaced: `AFSVolSync`, 24 bytes of which one word is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VolSync {
+    /// When this instance of the volume was made. Changes when a read-only volume is released or a volume restored.
+    pub creation: UnixSeconds,
+}
+
+impl VolSync {
+    /// Bytes on the wire.
+    pub const WIRE_LEN: usize = 24;
+}
+
+impl Encode for VolSync {
+    fn encode(&self, out: &mut Vec<u8>) {
+        [self.creation.0, 0, 0, 0, 0, 0].encode(out);
+    }
+}
+
+impl Decode for VolSync {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let [creation, _, _, _, _, _] = <[UnixSeconds; 6]>::decode(r)?;
+        Ok(Self { creation })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(CallBack::shared(14400).to_bytes(), [0, 0, 0, 1, 0, 0, 0x38, 0x40, 0, 0, 0, 2]);
+        let sync = VolSync { creation: UnixSeconds(0x01020304) };
+        assert_eq!(sync.to_bytes().len(), VolSync::WIRE_LEN);
+        assert_eq!(VolSync::from_bytes(&sync.to_bytes()), Ok(sync));
+    }
+}

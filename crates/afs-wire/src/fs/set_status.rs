@@ -1,0 +1,82 @@
+//! What a caller wants an object's status to become.
+
+use crate::ids::{Mode, UnixSeconds, ViceId};
+use crate::xdr::{Decode, DecodeError, Encode, Reader};
+
+/// The fields of a status that a caller sets: `AFSStoreStatus`, 24 bytes. What is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetStatus {
+    /// Modification time as shown to users.
+    pub mod_time: Option<UnixSeconds>,
+    /// Whom the object shall belong to.
+    pub owner: Option<ViceId>,
+    /// Unix group number.
+    pub group: Option<u32>,
+    /// Permission bits.
+    pub mode: Option<Mode>,
+    /// With a store: answer only when the data is on stable storage. Vice always does.
+    pub fsync: bool,
+}
+
+impl SetStatus {
+    /// Bytes on the wire.
+    pub const WIRE_LEN: usize = 24;
+
+    /// Whether nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        Self { fsync: false, ..*self } == Self::default()
+    }
+}
+
+const MOD_TIME: u32 = 0x1;
+const OWNER: u32 = 0x2;
+const GROUP: u32 = 0x4;
+const MODE: u32 = 0x8;
+const FSYNC: u32 = 0x400;
+
+impl Encode for SetStatus {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let bit = |set: bool, bit: u32| if set { bit } else { 0 };
+        let mask = bit(self.mod_time.is_some(), MOD_TIME)
+            | bit(self.owner.is_some(), OWNER)
+            | bit(self.group.is_some(), GROUP)
+            | bit(self.mode.is_some(), MODE)
+            | bit(self.fsync, FSYNC);
+        mask.encode(out);
+        self.mod_time.unwrap_or_default().encode(out);
+        self.owner.unwrap_or_default().encode(out);
+        self.group.unwrap_or_default().encode(out);
+        self.mode.unwrap_or_default().encode(out);
+        0u32.encode(out); // segment size, which nobody uses
+    }
+}
+
+impl Decode for SetStatus {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let [mask, mod_time, owner, group, mode, _segment_size] = <[u32; 6]>::decode(r)?;
+        let set = |bit: u32| mask & bit != 0;
+        Ok(Self {
+            mod_time: set(MOD_TIME).then_some(UnixSeconds(mod_time)),
+            owner: set(OWNER).then_some(ViceId(owner as i32)),
+            group: set(GROUP).then_some(group),
+            mode: set(MODE).then_some(Mode(mode)),
+            fsync: set(FSYNC),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_says_which_words_count() {
+        let set = SetStatus { mode: Some(Mode(0o644)), fsync: true, ..SetStatus::default() };
+        let wire = set.to_bytes();
+        assert_eq!(wire.len(), SetStatus::WIRE_LEN);
+        assert_eq!(wire[..4], [0, 0, 4, 8]);
+        assert_eq!(wire[16..20], [0, 0, 1, 0xa4]);
+        assert_eq!(SetStatus::from_bytes(&wire), Ok(set));
+        assert!(!set.is_empty() && SetStatus { fsync: true, ..SetStatus::default() }.is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! What fuzz targets run: each function takes any bytes and must come back without a panic.
+//!
+//! They also check what must hold of anything that decodes: encoding it and decoding that again changes nothing.
+//! `fuzz/` calls them with bytes that libFuzzer makes up, `tests/fuzzing.rs` with seeded ones.
+
+use crate::acl::{Acl, BLOCK_LEN, NamedAcl, WellKnownNames};
+use crate::dir::{self, Blob, PAGE_LEN};
+use crate::ids::{CellName, PartitionId, Rights, Uniquifier, Uuid, VnodeId, VolumeName};
+use crate::mountpoint::MountPoint;
+use crate::xdr::{Decode, Encode, Reader};
+use std::fmt::Debug;
+
+/// A target: a name and what it runs.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("file_service", file_service),
+    ("callback_service", callback_service),
+    ("location_service", location_service),
+    ("volume_service", volume_service),
+    ("directory", directory),
+    ("acl", acl),
+    ("mount_point", mount_point),
+    ("names", names),
+];
+
+/// The decoders of one call's arguments and results.
+pub(crate) type Decoders = (fn(&[u8]), fn(&[u8]));
+
+/// Arguments and results of the file service. The first byte chooses the call, the second arguments or results.
+pub fn file_service(bytes: &[u8]) {
+    service(bytes, crate::fs::DECODERS);
+}
+
+/// Arguments and results of the callback service.
+pub fn callback_service(bytes: &[u8]) {
+    service(bytes, crate::cb::DECODERS);
+}
+
+/// Arguments and results of the location service.
+pub fn location_service(bytes: &[u8]) {
+    service(bytes, crate::vl::DECODERS);
+}
+
+/// Arguments and results of the volume service.
+pub fn volume_service(bytes: &[u8]) {
+    service(bytes, crate::vol::DECODERS);
+}
+
+fn service(bytes: &[u8], tables: &[&[Decoders]]) {
+    let [call, direction, bytes @ ..] = bytes else { return };
+    let count: usize = tables.iter().map(|table| table.len()).sum();
+    let chosen = tables.iter().copied().flatten().nth(usize::from(*call) % count.max(1));
+    if let Some((arguments, results)) = chosen {
+        if direction & 1 == 1 { results(bytes) } else { arguments(bytes) }
+    }
+}
+
+/// Decodes; if that works, encoding and decoding once more must give the same.
+pub(crate) fn survives<T: Encode + Decode + Debug>(bytes: &[u8]) {
+    if let Ok(value) = T::decode(&mut Reader::new(bytes)) {
+        let encoded = value.to_bytes();
+        let again = T::from_bytes(&encoded).map(|again| again.to_bytes());
+        assert_eq!(again.as_ref(), Ok(&encoded), "{value:?}");
+    }
+}
+
+/// A directory of up to eight pages made of the bytes, then looked at and edited in every way.
+pub fn directory(bytes: &[u8]) {
+    let [names, bytes @ ..] = bytes else { return };
+    let len = bytes.len().clamp(1, 8 * PAGE_LEN).next_multiple_of(PAGE_LEN);
+    let mut data: Vec<u8> = bytes.iter().copied().take(len).collect();
+    data.resize(len, 0);
+    let Ok(mut blob) = Blob::from_bytes(data) else { return };
+    let sound = dir::check(&mut blob);
+    let entries = blob.entries(0).count();
+    assert!(entries <= len / 32, "a walk ends");
+    let _ = dir::is_empty(&mut blob);
+    edit(&mut blob, *names);
+    if sound.is_ok() {
+        let checked = dir::check(&mut blob);
+        assert!(checked.is_ok(), "edits keep a sound directory sound: {checked:?}");
+    }
+}
+
+fn edit(blob: &mut Blob, seed: u8) {
+    let found: Vec<Vec<u8>> = blob.entries(0).take(40).map(|entry| entry.name.to_vec()).collect();
+    let target = (VnodeId(seed.into()), Uniquifier(1));
+    for name in found.iter().filter(|name| !matches!(name.as_slice(), b"." | b"..")) {
+        let _ = blob.lookup(name);
+        let _ = dir::replace(blob, name, target);
+        if name.len() % 2 == usize::from(seed % 2) {
+            let _ = dir::remove(blob, name);
+        }
+    }
+    for len in [1, 15, 16, 47, 48, 255, 256] {
+        let name = vec![b'a' + seed % 26; len];
+        let _ = dir::insert(blob, &name, target);
+        let _ = blob.lookup(&name);
+    }
+}
+
+/// An access list as text, and as a block of a dump.
+pub fn acl(bytes: &[u8]) {
+    if let Ok(named) = NamedAcl::from_text(bytes) {
+        assert_eq!(NamedAcl::from_text(named.to_string().as_bytes()).as_ref(), Ok(&named));
+        let _ = named.to_opaque();
+        let _ = named.resolve(&WellKnownNames);
+    }
+    let _ = NamedAcl::from_opaque(bytes);
+    if let Some(acl) = bytes.first_chunk::<BLOCK_LEN>().and_then(|block| Acl::from_block(block).ok()) {
+        assert_eq!(Acl::from_block(&acl.to_block()).as_ref(), Ok(&acl));
+        let _ = acl.named(&WellKnownNames).to_opaque();
+    }
+}
+
+/// The text of a mount point.
+pub fn mount_point(bytes: &[u8]) {
+    if let Ok(mount_point) = MountPoint::parse(bytes) {
+        assert_eq!(MountPoint::parse(mount_point.to_string().as_bytes()).as_ref(), Ok(&mount_point));
+    }
+}
+
+/// Names, rights, partitions and UUIDs as people write them.
+pub fn names(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    reads_back::<VolumeName>(text);
+    reads_back::<CellName>(text);
+    reads_back::<Rights>(text);
+    reads_back::<PartitionId>(text);
+    reads_back::<Uuid>(text);
+    let _ = crate::volname::split(text);
+}
+
+fn reads_back<T: std::str::FromStr + ToString + PartialEq>(text: &str) {
+    if let Ok(value) = text.parse::<T>() {
+        assert!(value.to_string().parse::<T>().is_ok_and(|again| again == value), "{text:?}");
+    }
+}

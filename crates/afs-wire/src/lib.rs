@@ -1,0 +1,35 @@
+//! The AFS-3 wire: what travels between cache managers, file servers and location servers, as Rust types.
+//!
+//! The crate knows formats and nothing else: no sockets, no clock, no threads, no storage. Every decoder is bounded
+//! and answers [`xdr::DecodeError`] to anything it does not like; none of them panics, loops or allocates more than
+//! a small multiple of its input.
+//!
+//! | Module | Holds |
+//! | --- | --- |
+//! | [`ids`] | identifiers, rights, times, validated names |
+//! | [`xdr`] | encoding and bounded decoding |
+//! | [`rpc`] | what a remote call is: service, opcode, arguments, reply |
+//! | [`error`] | abort codes, their names, and their meaning as Linux error numbers |
+//! | [`fs`], [`cb`], [`vl`], [`vol`] | every call of the file, callback, location and volume services |
+//! | [`dir`] | directory pages |
+//! | [`acl`], [`mountpoint`], [`volname`] | the small texts inside the protocol |
+//!
+//! The facts are in `docs/protocol/`; code cites the heading it obeys.
+
+#[macro_use]
+mod macros;
+
+pub mod acl;
+pub mod cb;
+pub mod dir;
+pub mod error;
+pub mod fs;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+pub mod ids;
+pub mod mountpoint;
+pub mod rpc;
+pub mod vl;
+pub mod vol;
+pub mod volname;
+pub mod xdr;

@@ -1,0 +1,39 @@
+//! The volume service (AFSVolServer), which makes, lists, copies and removes volumes; UDP port 7005.
+//!
+//! Source: `docs/protocol/volserver.md`.
+
+mod dump;
+mod info;
+mod list;
+mod opcodes;
+mod partition;
+mod transaction;
+mod volume;
+mod xinfo;
+
+pub use dump::*;
+pub use info::{DESTROY_ME, InfoStatus, VolumeInfo};
+pub use list::*;
+pub use opcodes::OPCODES;
+pub use partition::*;
+pub use transaction::*;
+pub use volume::*;
+pub use xinfo::VolumeXInfo;
+
+use crate::rpc::ServiceId;
+use crate::xdr::{ByteString, Chars};
+
+const SERVICE: ServiceId = ServiceId::VOLUME;
+
+/// UDP port of volume servers.
+pub const PORT: u16 = 7005;
+
+/// A volume's name as an argument. Names over 31 bytes are refused by the service, not by the decoder.
+pub type NameText = ByteString<32>;
+/// A volume's name inside a structure: 32 words.
+pub type NameChars = Chars<32>;
+
+/// Every decoder of the service, for fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] =
+    &[dump::DECODERS, list::DECODERS, partition::DECODERS, transaction::DECODERS, volume::DECODERS];
