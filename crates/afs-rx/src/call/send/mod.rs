@@ -1,0 +1,381 @@
+//! The sending half of a call: a byte stream in, numbered packets out, until each is acknowledged.
+
+mod acked;
+mod loss;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+pub(crate) use acked::AckResult;
+pub(crate) use acked::Freshness;
+pub(crate) use loss::Timeout;
+
+use crate::congestion::{Congestion, NewReno};
+use crate::instant::Instant;
+use crate::rtt::Rtt;
+use bytes::Bytes;
+use core::time::Duration;
+use queue::WriteQueue;
+use std::collections::VecDeque;
+
+/// Data waits in the queue until the moment it is sent; only then is it cut into packets, which stay in
+/// the ring until hard-acked. Invariants: `ring[i]` is packet `first + i`; `in_flight`, `soft_acked` and
+/// `lost` count the ring's packets in those states and add up to its length.
+pub(crate) struct SendStream {
+    queue: WriteQueue,
+    /// The packet marked last has been cut.
+    last_cut: bool,
+    /// The peer has everything, or wants nothing more.
+    closed: bool,
+    /// Lowest packet that is not hard-acked.
+    first: u32,
+    ring: VecDeque<Sent>,
+    in_flight: u32,
+    soft_acked: u32,
+    lost: u32,
+    /// No lost packet is before this one.
+    resend_from: u32,
+    /// Number of the next transmission. Transmissions, unlike packets, are never repeated, so their order
+    /// tells what is lost.
+    next_transmission: u64,
+    /// Latest transmission known to have arrived, plus one.
+    transmissions_acked: u64,
+    /// Transmissions whose fate is open, oldest first, first ones and repeated ones apart; entries of packets
+    /// acked or sent again are stale.
+    transmissions: [VecDeque<(u64, u32)>; 2],
+    /// The latest ack says nothing of packets from here on.
+    known_to: u32,
+    /// Losses of transmissions before this one belong to a loss that was already answered.
+    recovery: u64,
+    /// The first packet sent again after a loss need not wait until the reduced window has room.
+    fast_resend: bool,
+    /// The peer's receive window, counted from `first`.
+    window: u32,
+    /// `previous` of the latest ack with the current `first`.
+    ack_previous: u32,
+    /// Serial of the latest ack.
+    ack_serial: u32,
+    congestion: Box<dyn Congestion>,
+    /// The congestion window, and not a lack of data, ended the last burst.
+    limited: bool,
+    timeouts_in_row: u32,
+    resent_any: bool,
+    /// When the oldest unacked packet is given up, or a closed window is probed.
+    pub(crate) resend_at: Instant,
+    /// When a packet overtaken by others is given up.
+    pub(crate) reorder_at: Instant,
+}
+
+/// One packet in the ring.
+#[derive(Debug)]
+struct Sent {
+    payload: Bytes,
+    checksum: u16,
+    is_last: bool,
+    resent: bool,
+    state: State,
+    first_serial: u32,
+    last_serial: u32,
+    transmission: u64,
+    first_sent_at: Instant,
+    sent_at: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    InFlight,
+    SoftAcked,
+    Lost,
+}
+
+/// What to transmit next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pick {
+    /// A packet sent before, with this payload length.
+    Again(u32, usize),
+    /// A new packet with this much data.
+    New(usize),
+    Nothing,
+}
+
+/// A packet ready to be written out.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) seq: u32,
+    pub(crate) payload: &'a Bytes,
+    pub(crate) checksum: u16,
+    pub(crate) is_last: bool,
+    pub(crate) request_ack: bool,
+}
+
+/// Index into `transmissions`.
+const FIRST: usize = 0;
+const REPEATED: usize = 1;
+const RING_KEPT: usize = 64;
+
+impl SendStream {
+    pub(crate) fn new() -> Self {
+        SendStream {
+            queue: WriteQueue::default(),
+            last_cut: false,
+            closed: false,
+            first: 1,
+            ring: VecDeque::new(),
+            in_flight: 0,
+            soft_acked: 0,
+            lost: 0,
+            resend_from: 1,
+            next_transmission: 0,
+            transmissions_acked: 0,
+            transmissions: [VecDeque::new(), VecDeque::new()],
+            known_to: u32::MAX,
+            recovery: 0,
+            fast_resend: false,
+            window: 1,
+            ack_previous: 0,
+            ack_serial: 0,
+            congestion: Box::new(NewReno::new()),
+            limited: false,
+            timeouts_in_row: 0,
+            resent_any: false,
+            resend_at: Instant::FAR_FUTURE,
+            reorder_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Starts over for a new call. Windows are packets.
+    pub(crate) fn begin(&mut self, window: u32, congestion_window: u32, congestion_window_max: u32) {
+        self.clear();
+        self.queue.reset();
+        self.last_cut = false;
+        self.closed = false;
+        self.first = 1;
+        self.next_transmission = 0;
+        self.transmissions_acked = 0;
+        self.recovery = 0;
+        self.fast_resend = false;
+        self.window = window.max(1);
+        self.ack_previous = 0;
+        self.ack_serial = 0;
+        self.congestion.reset(congestion_window, congestion_window_max);
+        self.limited = false;
+        self.timeouts_in_row = 0;
+        self.resent_any = false;
+    }
+
+    /// Drops all packets and data.
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+        self.first = self.next();
+        self.ring.clear();
+        self.ring.shrink_to(RING_KEPT);
+        for queue in &mut self.transmissions {
+            queue.clear();
+            queue.shrink_to(RING_KEPT);
+        }
+        self.known_to = u32::MAX;
+        (self.in_flight, self.soft_acked, self.lost) = (0, 0, 0);
+        self.resend_from = self.first;
+        self.resend_at = Instant::FAR_FUTURE;
+        self.reorder_at = Instant::FAR_FUTURE;
+    }
+
+    /// The peer has everything it wants: the rest is dropped, and later writes go nowhere.
+    pub(crate) fn close(&mut self) {
+        self.clear();
+        self.closed = true;
+    }
+
+    /// The number of the next new packet.
+    fn next(&self) -> u32 {
+        self.first + self.ring.len() as u32
+    }
+
+    /// Takes data up to `limit` bytes waiting. A closed stream swallows everything.
+    pub(crate) fn write(&mut self, data: &mut Bytes, limit: usize) -> usize {
+        if self.closed {
+            let len = data.len();
+            data.clear();
+            return len;
+        }
+        self.queue.write(data, limit)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.queue.flush();
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.queue.finish();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.queue.is_finished()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The application has begun to write.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.queue.has_begun()
+    }
+
+    pub(crate) fn has_unacked(&self) -> bool {
+        self.in_flight + self.lost > 0
+    }
+
+    /// The whole stream was sent, and every packet is acked, hard or soft.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.queue.is_finished() && (self.closed || self.last_cut && !self.has_unacked())
+    }
+
+    /// Something has left.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.next_transmission > 0
+    }
+
+    pub(crate) fn window(&self) -> u32 {
+        self.window
+    }
+
+    pub(crate) fn congestion_window(&self) -> u32 {
+        self.congestion.window()
+    }
+
+    /// The peer's window, and nothing else, keeps data from being sent.
+    fn is_blocked_by_peer(&self) -> bool {
+        !self.closed && !self.last_cut && !self.has_unacked() && self.ring.len() as u32 >= self.window
+    }
+
+    pub(crate) fn can_send(&self, capacity: usize) -> bool {
+        match self.lost > 0 {
+            true => self.may_resend(),
+            false => self.in_flight < self.congestion.window() && self.has_new(capacity),
+        }
+    }
+
+    fn may_resend(&self) -> bool {
+        self.fast_resend || self.in_flight < self.congestion.window()
+    }
+
+    fn has_new(&self, capacity: usize) -> bool {
+        !self.closed
+            && !self.last_cut
+            && (self.ring.len() as u32) < self.window
+            && self.queue.next_len(capacity).is_some()
+    }
+
+    /// Decides what goes next: what was lost first. `capacity` is the data one packet holds.
+    pub(crate) fn pick(&mut self, capacity: usize) -> Pick {
+        if self.lost > 0 {
+            self.limited |= !self.may_resend();
+            return if self.may_resend() { self.pick_lost() } else { Pick::Nothing };
+        }
+        if !self.has_new(capacity) {
+            self.limited = false;
+            return Pick::Nothing;
+        }
+        let open = self.in_flight < self.congestion.window();
+        self.limited = !open;
+        match self.queue.next_len(capacity) {
+            Some(len) if open => Pick::New(len),
+            _ => Pick::Nothing,
+        }
+    }
+
+    /// The lost packet with the lowest number. The search goes on where the last one ended.
+    fn pick_lost(&mut self) -> Pick {
+        let start = self.resend_from.saturating_sub(self.first) as usize;
+        for (offset, sent) in self.ring.iter().enumerate().skip(start) {
+            if sent.state == State::Lost {
+                self.resend_from = self.first + offset as u32;
+                return Pick::Again(self.resend_from, sent.payload.len());
+            }
+        }
+        debug_assert!(false, "no lost packet after the first");
+        self.lost = 0;
+        Pick::Nothing
+    }
+
+    /// Cuts a new packet's data from the queue: the data, its number, and whether it is the last.
+    pub(crate) fn cut(&mut self, len: usize) -> (u32, Bytes, bool) {
+        let (data, is_last) = self.queue.cut(len);
+        self.last_cut = is_last;
+        (self.next(), data, is_last)
+    }
+
+    /// Puts a cut (and sealed) packet in the ring as sent.
+    pub(crate) fn send_new(&mut self, now: Instant, serial: u32, packet: (Bytes, u16, bool)) -> Outgoing<'_> {
+        let (seq, request_ack) = (self.next(), self.wants_ack(packet.2));
+        let transmission = self.transmit(seq, FIRST);
+        self.in_flight += 1;
+        self.ring.push_back(Sent {
+            payload: packet.0,
+            checksum: packet.1,
+            is_last: packet.2,
+            resent: false,
+            state: State::InFlight,
+            first_serial: serial,
+            last_serial: serial,
+            transmission,
+            first_sent_at: now,
+            sent_at: now,
+        });
+        let sent = &self.ring[self.ring.len() - 1];
+        Outgoing { seq, payload: &sent.payload, checksum: sent.checksum, is_last: sent.is_last, request_ack }
+    }
+
+    /// Marks a lost packet as sent again.
+    pub(crate) fn send_again(&mut self, now: Instant, serial: u32, seq: u32) -> Option<Outgoing<'_>> {
+        let transmission = self.transmit(seq, REPEATED);
+        let sent = self.ring.get_mut(seq.checked_sub(self.first)? as usize)?;
+        sent.state = State::InFlight;
+        sent.resent = true;
+        sent.last_serial = serial;
+        sent.transmission = transmission;
+        sent.sent_at = now;
+        self.lost -= 1;
+        self.in_flight += 1;
+        self.resend_from = seq + 1;
+        self.resent_any = true;
+        self.fast_resend = false;
+        let (payload, checksum, is_last) = (&sent.payload, sent.checksum, sent.is_last);
+        Some(Outgoing { seq, payload, checksum, is_last, request_ack: true })
+    }
+
+    fn transmit(&mut self, seq: u32, kind: usize) -> u64 {
+        let transmission = self.next_transmission;
+        self.next_transmission += 1;
+        self.transmissions[kind].push_back((transmission, seq));
+        transmission
+    }
+
+    /// docs/protocol/rx.md "7. Windows, RTT, ...": REQUEST_ACK on packets that are not the last while the
+    /// congestion window is tiny, and (see `send_again`) on every retransmission.
+    fn wants_ack(&self, is_last: bool) -> bool {
+        !is_last && self.congestion.window() <= 2
+    }
+
+    /// Runs the retransmission timer if something is open and it does not run yet.
+    pub(crate) fn arm(&mut self, now: Instant, rtt: &Rtt, is_client: bool) {
+        if self.resend_at.is_set() {
+            return;
+        }
+        if self.has_unacked() || self.is_blocked_by_peer() && self.waiting() > 0 {
+            self.resend_at = now + rtt.timeout(self.timeouts_in_row, is_client && self.last_cut);
+        }
+    }
+
+    /// A reply that was answered at once bounds the round trip, unless something was sent twice.
+    pub(crate) fn round_trip_bound(&self, now: Instant) -> Option<Duration> {
+        let last = self.ring.back().filter(|last| last.is_last && !self.resent_any)?;
+        Some(now - last.sent_at)
+    }
+}

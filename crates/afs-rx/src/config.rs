@@ -1,0 +1,136 @@
+//! Every limit and time of an endpoint, with its default.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+
+/// How an endpoint behaves. The defaults suit a server and a client on any network.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Largest packet, Rx header included, that is sent to or asked of a peer that is not on loopback.
+    /// Default 1444, what every AFS-3 peer uses on Ethernet; 520 to 16384. Larger packets are sent only
+    /// after the peer's acks have advertised room for them.
+    pub packet_size: usize,
+    /// The same for peers on a loopback address. Default 16384.
+    pub packet_size_loopback: usize,
+    /// Packets accepted in one datagram (jumbogram), as advertised. Default 1: none asked for, since a
+    /// jumbogram is fragmented on the way. They are understood whatever this says. 1 to 6.
+    pub jumbo_packets: u32,
+    /// Bytes one call may hold received and unread; the advertised window is this divided by the packet
+    /// size, 32 to 8192 packets. Default 4 MiB.
+    pub receive_buffer: usize,
+    /// Bytes all calls together may hold received and unread. Above it only the packet that a call with
+    /// nothing else to read waits for is taken. Default 256 MiB.
+    pub receive_buffer_total: usize,
+    /// Bytes one call may hold written and unsent. Default 4 MiB.
+    pub send_buffer: usize,
+    /// Most packets of one call in flight. Default 8192.
+    pub send_window: u32,
+    /// Most equal-sized packets in one answer of `poll_transmit`. Default 64; 1 where the driver cannot
+    /// segment.
+    pub train_packets: usize,
+    /// Longest silence from the peer before a call fails with `CallError::PeerSilent`. Default 12 s, at
+    /// least 6 s (raised to it). A sixth of it is the keepalive interval.
+    pub dead_time: Duration,
+    /// Longest time a server call waits for the peer to send more of the request, or to accept more of the
+    /// reply, before it fails with `CallError::Timeout`. Default 60 s.
+    pub idle_time: Duration,
+    /// Round trip assumed for a peer that was never measured. Default 600 ms.
+    pub initial_rtt: Duration,
+    /// How long a server connection without calls is remembered. Default 700 s.
+    pub connection_idle: Duration,
+    /// How long a peer without connections is remembered. Default 60 s.
+    pub peer_idle: Duration,
+    /// How long a peer that answered a ping counts as reachable, for services that check it. Default 60 s.
+    pub reachable_for: Duration,
+    /// Most connections that clients have opened. Default 65536; when all are taken one without a call gives
+    /// way, and if none is found soon the new one is dropped. Worst case about 1 KiB each.
+    pub server_connections_max: usize,
+    /// Most calls of clients alive at once. Default 16384. A call beyond it is aborted with `busy_code`.
+    pub incoming_calls_max: usize,
+    /// What a client is told when `incoming_calls_max` is reached. Default 110 (VBUSY).
+    pub busy_code: i32,
+    /// Most services offered. Default 20.
+    pub services_max: usize,
+    /// Most peers without a connection that are remembered. Default 16384, about 200 bytes each.
+    pub idle_peers_max: usize,
+    /// Most questions of rxdebug (DEBUG and VERSION) answered in a second. Default 1000; the answers are up
+    /// to nine times as long as the questions, whose sender may be false.
+    pub queries_per_second: u32,
+    /// Most packets waiting to leave that belong to no call (challenges, aborts, answers to rxdebug).
+    /// Default 1024; more are dropped.
+    pub control_packets_max: usize,
+    /// Text of the answer to a VERSION request, cut at 64 bytes.
+    pub version: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            packet_size: 1444,
+            packet_size_loopback: 16384,
+            jumbo_packets: 1,
+            receive_buffer: 4 << 20,
+            receive_buffer_total: 256 << 20,
+            send_buffer: 4 << 20,
+            send_window: 8192,
+            train_packets: 64,
+            dead_time: Duration::from_secs(12),
+            idle_time: Duration::from_secs(60),
+            initial_rtt: Duration::from_millis(600),
+            connection_idle: Duration::from_secs(700),
+            peer_idle: Duration::from_secs(60),
+            reachable_for: Duration::from_secs(60),
+            server_connections_max: 65536,
+            incoming_calls_max: 16384,
+            busy_code: crate::error::code::BUSY,
+            services_max: 20,
+            idle_peers_max: 16384,
+            queries_per_second: 1000,
+            control_packets_max: 1024,
+            version: concat!("Andrew ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// The configuration with every value inside its bounds.
+    pub(crate) fn bounded(mut self) -> Self {
+        self.packet_size = self.packet_size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
+        self.packet_size_loopback = self.packet_size_loopback.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
+        self.jumbo_packets = self.jumbo_packets.clamp(1, 6);
+        self.train_packets = self.train_packets.clamp(1, TRAIN_PACKETS_MAX);
+        self.dead_time = self.dead_time.max(DEAD_TIME_MIN);
+        self.idle_time = self.idle_time.max(self.dead_time);
+        self.send_window = self.send_window.clamp(1, WINDOW_MAX);
+        self.control_packets_max = self.control_packets_max.max(16);
+        self
+    }
+
+    /// Largest packet used with this peer.
+    pub(crate) fn packet_size_for(&self, peer: &SocketAddr) -> usize {
+        match peer.ip().to_canonical().is_loopback() {
+            true => self.packet_size_loopback,
+            false => self.packet_size,
+        }
+    }
+
+    /// Receive window in packets for a peer that sends packets up to `packet_size`.
+    pub(crate) fn receive_window(&self, packet_size: usize) -> u32 {
+        let packets = self.receive_buffer / packet_size.max(PACKET_SIZE_MIN);
+        (packets as u32).clamp(WINDOW_MIN, WINDOW_MAX)
+    }
+}
+
+/// Smallest packet size used or believed: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
+pub(crate) const PACKET_SIZE_MIN: usize = 520;
+/// What a peer of unknown abilities takes.
+pub(crate) const PACKET_SIZE_DEFAULT: usize = 1444;
+pub(crate) const PACKET_SIZE_MAX: usize = 16384;
+/// Every AFS-3 peer has this receive window, so a smaller one would only cost speed.
+pub(crate) const WINDOW_MIN: u32 = 32;
+pub(crate) const WINDOW_MAX: u32 = 8192;
+pub(crate) const TRAIN_PACKETS_MAX: usize = 64;
+/// Largest UDP payload over IPv4.
+pub(crate) const TRAIN_BYTES_MAX: usize = 65507;
+pub(crate) const DEAD_TIME_MIN: Duration = Duration::from_secs(6);

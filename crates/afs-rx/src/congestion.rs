@@ -1,0 +1,111 @@
+//! How much may be in flight. A policy: other algorithms are other implementations of the trait.
+
+use core::fmt::Debug;
+
+/// A congestion controller of one call's sending side. Counts are packets.
+pub(crate) trait Congestion: Send + Debug {
+    /// Starts over for a new call.
+    fn reset(&mut self, initial: u32, max: u32);
+    /// Packets that may be in flight.
+    fn window(&self) -> u32;
+    /// So many packets were acknowledged; `limited` when the window was what held the sender back.
+    fn on_ack(&mut self, packets: u32, limited: bool);
+    /// Packets were lost. Called once for each window of data, however many were lost in it.
+    fn on_loss(&mut self);
+    /// The retransmission timer fired.
+    fn on_timeout(&mut self);
+}
+
+/// Slow start, then one packet more each round trip; half on loss.
+#[derive(Debug)]
+pub(crate) struct NewReno {
+    window: u32,
+    threshold: u32,
+    acked_in_round: u32,
+    max: u32,
+}
+
+const WINDOW_AFTER_LOSS_MIN: u32 = 2;
+
+impl NewReno {
+    pub(crate) fn new() -> Self {
+        NewReno { window: 1, threshold: u32::MAX, acked_in_round: 0, max: 1 }
+    }
+}
+
+impl Congestion for NewReno {
+    fn reset(&mut self, initial: u32, max: u32) {
+        *self = NewReno { window: initial.clamp(1, max.max(1)), threshold: u32::MAX, acked_in_round: 0, max };
+    }
+
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn on_ack(&mut self, packets: u32, limited: bool) {
+        if !limited {
+            return;
+        }
+        if self.window < self.threshold {
+            self.window = self.window.saturating_add(packets).min(self.threshold).min(self.max);
+            return;
+        }
+        self.acked_in_round += packets;
+        if self.acked_in_round >= self.window {
+            self.acked_in_round -= self.window;
+            self.window = (self.window + 1).min(self.max);
+        }
+    }
+
+    fn on_loss(&mut self) {
+        self.threshold = (self.window / 2).max(WINDOW_AFTER_LOSS_MIN);
+        self.window = self.threshold;
+        self.acked_in_round = 0;
+    }
+
+    fn on_timeout(&mut self) {
+        self.threshold = (self.window / 2).max(WINDOW_AFTER_LOSS_MIN);
+        self.window = 1;
+        self.acked_in_round = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_then_creeps_and_halves() {
+        let mut reno = NewReno::new();
+        reno.reset(10, 100);
+        reno.on_ack(10, true);
+        assert_eq!(reno.window(), 20);
+        reno.on_ack(20, false);
+        assert_eq!(reno.window(), 20, "an idle sender proves nothing");
+        reno.on_loss();
+        assert_eq!(reno.window(), 10);
+        reno.on_ack(9, true);
+        assert_eq!(reno.window(), 10);
+        reno.on_ack(1, true);
+        assert_eq!(reno.window(), 11);
+        reno.on_timeout();
+        assert_eq!(reno.window(), 1);
+        reno.on_ack(200, true);
+        assert_eq!(reno.window(), 5, "slow start ends at the threshold");
+    }
+
+    #[test]
+    fn never_above_the_maximum_or_below_one() {
+        let mut reno = NewReno::new();
+        reno.reset(0, 3);
+        assert_eq!(reno.window(), 1);
+        for _ in 0..9 {
+            reno.on_ack(5, true);
+        }
+        assert_eq!(reno.window(), 3);
+        for _ in 0..9 {
+            reno.on_timeout();
+        }
+        assert_eq!(reno.window(), 1);
+    }
+}

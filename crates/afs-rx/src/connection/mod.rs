@@ -1,0 +1,217 @@
+//! One connection: four channels, one security object, one serial counter.
+
+mod channel;
+mod table;
+
+pub(crate) use channel::{Channel, Ended};
+pub(crate) use table::{ConnectionTable, ServerKey};
+
+use crate::ids::{CHANNELS, Cid, ConnId, Epoch, Side};
+use crate::instant::Instant;
+use crate::packet::{Header, PacketType, flags};
+use crate::security::{ClientSecurity, Identity, Overhead, PacketContext, PacketSecurity, ServerSession};
+use crate::slab::Key;
+use core::time::Duration;
+use std::net::SocketAddr;
+
+pub(crate) struct Connection {
+    pub(crate) id: ConnId,
+    pub(crate) epoch: Epoch,
+    pub(crate) cid: Cid,
+    pub(crate) service: u16,
+    pub(crate) security_index: u8,
+    pub(crate) peer: Key,
+    pub(crate) to: SocketAddr,
+    pub(crate) security: Security,
+    pub(crate) channels: [Channel; CHANNELS],
+    next_serial: u32,
+    /// The code it failed with: every packet is answered with it.
+    pub(crate) failed: Option<i32>,
+    /// An abort to be sent later, so that guessing costs time.
+    pub(crate) abort_at: Instant,
+    pub(crate) challenge: ChallengeState,
+    /// Calls wait for the peer to answer a ping; the next ping.
+    pub(crate) reach_ping_at: Instant,
+    /// Last packet in either direction.
+    pub(crate) last_active: Instant,
+    /// `open_call` found no channel.
+    pub(crate) wants_channel: bool,
+    pub(crate) dead_time: Duration,
+    /// Service option.
+    pub(crate) reachability_check: bool,
+}
+
+/// The security object of either side.
+pub(crate) enum Security {
+    Client(Box<dyn ClientSecurity>),
+    Server(Box<dyn ServerSession>),
+}
+
+/// Challenges sent while calls wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChallengeState {
+    pub(crate) sent: u32,
+    pub(crate) again_at: Instant,
+}
+
+impl ChallengeState {
+    pub(crate) const NONE: ChallengeState = ChallengeState { sent: 0, again_at: Instant::FAR_FUTURE };
+}
+
+/// What names a connection on the wire, and which way it runs.
+pub(crate) struct Identified {
+    pub(crate) epoch: Epoch,
+    pub(crate) cid: Cid,
+    pub(crate) service: u16,
+    pub(crate) security: Security,
+    pub(crate) peer: Key,
+    pub(crate) to: SocketAddr,
+}
+
+impl Connection {
+    pub(crate) fn new(key: Key, named: Identified, dead_time: Duration, now: Instant) -> Self {
+        Connection {
+            id: ConnId(key),
+            epoch: named.epoch,
+            cid: named.cid,
+            service: named.service,
+            security_index: named.security.packets().index(),
+            peer: named.peer,
+            to: named.to,
+            security: named.security,
+            channels: [Channel::default(); CHANNELS],
+            next_serial: 1,
+            failed: None,
+            abort_at: Instant::FAR_FUTURE,
+            challenge: ChallengeState::NONE,
+            reach_ping_at: Instant::FAR_FUTURE,
+            last_active: now,
+            wants_channel: false,
+            dead_time,
+            reachability_check: false,
+        }
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        match self.security {
+            Security::Client(_) => Side::Client,
+            Security::Server(_) => Side::Server,
+        }
+    }
+
+    /// The serial for a packet that is about to be sent.
+    pub(crate) fn take_serial(&mut self) -> u32 {
+        let serial = self.next_serial;
+        // Zero means "never sent", so it is skipped when the counter comes round.
+        self.next_serial = self.next_serial.checked_add(1).unwrap_or(1);
+        serial
+    }
+
+    pub(crate) fn last_serial(&self) -> u32 {
+        self.next_serial - 1
+    }
+
+    /// The flag that says which side sent a packet of ours.
+    pub(crate) fn side_flag(&self) -> u8 {
+        match self.side() {
+            Side::Client => flags::CLIENT_INITIATED,
+            Side::Server => 0,
+        }
+    }
+
+    /// Header of an outgoing packet that is not DATA, with a fresh serial.
+    pub(crate) fn header(&mut self, kind: PacketType, channel: usize, call: u32) -> Header {
+        Header {
+            epoch: self.epoch.0,
+            cid: self.cid.with_channel(channel),
+            call,
+            seq: 0,
+            serial: self.take_serial(),
+            kind,
+            flags: self.side_flag(),
+            user_status: 0,
+            security_index: self.security_index,
+            checksum: 0,
+            service: self.service,
+        }
+    }
+
+    /// Context for sealing or opening a packet.
+    pub(crate) fn context(&self, channel: usize, call: u32, seq: u32, from_client: bool) -> PacketContext {
+        PacketContext {
+            epoch: self.epoch,
+            cid_and_channel: self.cid.with_channel(channel),
+            call,
+            seq,
+            service: self.service,
+            security_index: self.security_index,
+            from_client,
+            checksum: 0,
+        }
+    }
+
+    pub(crate) fn overhead(&self) -> Overhead {
+        self.security.packets().overhead()
+    }
+
+    pub(crate) fn is_authenticated(&self, now: Instant) -> bool {
+        match &self.security {
+            Security::Client(_) => true,
+            Security::Server(session) => session.is_authenticated(now),
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match &self.security {
+            Security::Client(_) => None,
+            Security::Server(session) => session.identity(),
+        }
+    }
+
+    pub(crate) fn has_calls(&self) -> bool {
+        self.channels.iter().any(|channel| channel.call.is_some())
+    }
+
+    /// Calls in the order of their channels.
+    pub(crate) fn calls(&self) -> [Option<Key>; CHANNELS] {
+        self.channels.map(|channel| channel.call)
+    }
+
+    /// A free channel for a client's next call: one that the server has not called busy, if there is one.
+    pub(crate) fn free_channel(&self) -> Option<usize> {
+        let free = |index: &usize| self.channels[*index].call.is_none();
+        let ready = |index: &usize| free(index) && !self.channels[*index].busy;
+        (0..CHANNELS).find(ready).or_else(|| (0..CHANNELS).find(free))
+    }
+
+    /// The numbers a client reports in a RESPONSE: docs/protocol/rx.md "11. Security framework".
+    pub(crate) fn call_numbers(&self) -> [u32; CHANNELS] {
+        self.channels.map(|channel| match (channel.call, channel.number) {
+            (None, number) if number > 0 => number.wrapping_add(1),
+            (_, number) => number,
+        })
+    }
+
+    /// The earliest of the connection's own timers; its calls have theirs.
+    pub(crate) fn own_deadline(&self) -> Instant {
+        let channels = self.channels.iter().map(|channel| channel.final_ack_at);
+        let own = self.challenge.again_at.min(self.reach_ping_at).min(self.abort_at);
+        channels.fold(own, Instant::min)
+    }
+}
+
+impl Security {
+    pub(crate) fn packets(&self) -> &dyn PacketSecurity {
+        match self {
+            Security::Client(client) => &**client,
+            Security::Server(session) => &**session,
+        }
+    }
+
+    pub(crate) fn packets_mut(&mut self) -> &mut dyn PacketSecurity {
+        match self {
+            Security::Client(client) => &mut **client,
+            Security::Server(session) => &mut **session,
+        }
+    }
+}

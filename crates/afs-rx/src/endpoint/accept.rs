@@ -1,0 +1,78 @@
+//! When a server's waiting calls may run: docs/protocol/rx.md "10. What the server does with a new call".
+
+use super::Endpoint;
+use super::data::tell_reader;
+use crate::call::Phase;
+use crate::connection::ChallengeState;
+use crate::event::Event;
+use crate::instant::Instant;
+use crate::slab::Key;
+use core::time::Duration;
+
+/// How often an unanswered reachability ping is repeated.
+const REACH_PING_INTERVAL: Duration = Duration::from_secs(2);
+
+impl Endpoint {
+    /// Hands the connection's waiting calls to the application, if its client is authenticated and, where
+    /// that is asked for, reachable. Otherwise sees to it that this gets settled.
+    pub(super) fn admit(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        if !connection.is_authenticated(now) {
+            if !connection.challenge.again_at.is_set() {
+                self.send_challenge(now, key);
+            }
+            return;
+        }
+        let peer = self.peers.get(connection.peer);
+        let reachable = peer.is_some_and(|peer| now < peer.reachable_until);
+        if connection.reachability_check && !reachable {
+            if !connection.reach_ping_at.is_set() {
+                self.send_reach_ping(now, key);
+            }
+            return;
+        }
+        self.announce_calls(key);
+    }
+
+    fn announce_calls(&mut self, key: Key) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        connection.challenge = ChallengeState::NONE;
+        connection.reach_ping_at = Instant::FAR_FUTURE;
+        let (calls, service, id) = (connection.calls(), connection.service, connection.id);
+        for call_key in calls.into_iter().flatten() {
+            let Some(call) = self.calls.get_mut(call_key) else { continue };
+            if call.phase != Phase::Waiting {
+                continue;
+            }
+            call.phase = Phase::Active;
+            self.stats.calls_received += 1;
+            self.events.push_back(Event::IncomingCall { call: call.id, service, connection: id });
+            tell_reader(call, &mut self.events);
+        }
+    }
+
+    /// Pings on one of the waiting calls; the answer admits them all.
+    pub(super) fn send_reach_ping(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        connection.reach_ping_at = now + REACH_PING_INTERVAL;
+        let calls = connection.calls();
+        let waiting = calls
+            .into_iter()
+            .flatten()
+            .find(|call| self.calls.get(*call).is_some_and(|call| call.phase == Phase::Waiting));
+        match waiting {
+            Some(call_key) => {
+                if let Some(call) = self.calls.get_mut(call_key) {
+                    call.ping = true;
+                }
+                self.touch(call_key);
+            }
+            None => {
+                if let Some(connection) = self.connection_mut(key) {
+                    connection.reach_ping_at = Instant::FAR_FUTURE;
+                }
+            }
+        }
+        self.arm_connection(key);
+    }
+}

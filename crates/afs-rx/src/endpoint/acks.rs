@@ -1,0 +1,101 @@
+//! ACK and ACKALL for a live call: docs/protocol/rx.md "Accepting an ACK (order matters)".
+
+use super::Endpoint;
+use crate::call::Freshness;
+use crate::event::Event;
+use crate::ids::Side;
+use crate::instant::Instant;
+use crate::packet::{Ack, Header, flags, reason};
+use crate::slab::Key;
+use crate::stats::Drop;
+
+impl Endpoint {
+    pub(super) fn handle_ack(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
+        let Some(ack) = Ack::decode(payload) else {
+            self.stats.drop_packet(Drop::ShortPayload);
+            return;
+        };
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if header.has(flags::REQUEST_ACK) {
+            call.ack.demand(reason::PING_RESPONSE, header.serial);
+        }
+        match self.take_ack(now, key, header, &ack) {
+            Ok(()) => self.after_ack(now, key),
+            Err(drop) => self.stats.drop_packet(drop),
+        }
+        self.touch(key);
+    }
+
+    fn take_ack(&mut self, now: Instant, key: Key, header: &Header, ack: &Ack<'_>) -> Result<(), Drop> {
+        let call = self.calls.get_mut(key).ok_or(Drop::NoSuchCall)?;
+        match call.send.freshness(ack) {
+            // Once a reply has begun, acks of the request tell nothing but that the server lives.
+            _ if call.send.is_closed() => {}
+            Freshness::Fresh => {}
+            Freshness::Stale => return Err(Drop::StaleAck),
+            Freshness::BeyondSent => return Err(Drop::AckBeyondSent),
+        }
+        call.last_heard = now;
+        let connection = self.connections.slab.get_mut(call.connection).ok_or(Drop::NoSuchConnection)?;
+        let peer = self.peers.get_mut(connection.peer).ok_or(Drop::NoSuchConnection)?;
+        peer.learn(&ack.trailer);
+        if call.send.is_closed() {
+            return Ok(());
+        }
+        let result = call.send.handle_ack(now, ack, header.serial, &mut peer.rtt);
+        self.stats.losses += u64::from(result.losses);
+        self.stats.rtt_samples += u64::from(result.round_trip.is_some());
+        if result.newly_acked > 0 {
+            call.last_progress = now;
+        }
+        // Either shows that what is sent to this address arrives there.
+        if result.newly_acked > 0 || ack.reason == reason::PING_RESPONSE {
+            peer.reachable_until = now + self.config.reachable_for;
+        }
+        call.send.arm(now, &peer.rtt, call.side == Side::Client);
+        let waits = connection.reach_ping_at.is_set();
+        let connection = call.connection;
+        if waits {
+            self.admit(now, connection);
+        }
+        Ok(())
+    }
+
+    /// What room made on the sending side means to the application.
+    fn after_ack(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get(key) else { return };
+        if call.is_delivered() {
+            self.complete_call(now, key);
+            return;
+        }
+        self.tell_writer(key);
+    }
+
+    /// Wakes a blocked writer once half of what may wait is gone.
+    pub(super) fn tell_writer(&mut self, key: Key) {
+        let limit = match self.calls.get(key) {
+            Some(call) if call.write_blocked => self.send_limit(key),
+            _ => return,
+        };
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if call.send.waiting() <= limit / 2 {
+            call.write_blocked = false;
+            self.events.push_back(Event::Writable(call.id));
+        }
+    }
+
+    /// The peer has everything that was sent.
+    pub(super) fn handle_ack_all(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        call.last_heard = now;
+        if !call.send.is_finished() {
+            // It cannot have what was not written yet.
+            self.stats.drop_packet(Drop::WrongPhase);
+            return;
+        }
+        call.last_progress = now;
+        call.send.close();
+        self.after_ack(now, key);
+        self.touch(key);
+    }
+}

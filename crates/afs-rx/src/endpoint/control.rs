@@ -1,0 +1,154 @@
+//! Packets that belong to no live call, queued whole: aborts, challenges, answers to questions.
+
+use super::Endpoint;
+use crate::config::{Config, PACKET_SIZE_DEFAULT};
+use crate::connection::Ended;
+use crate::ids::Cid;
+use crate::instant::Instant;
+use crate::packet::{Ack, AckTrailer, Header, PacketType, flags, reason};
+use crate::slab::Key;
+use crate::stats::Drop;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+#[derive(Default)]
+pub(super) struct ControlQueue {
+    packets: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+impl ControlQueue {
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.packets.pop_front()
+    }
+}
+
+impl Endpoint {
+    pub(super) fn push_packet(&mut self, to: SocketAddr, header: &Header, payload: &[u8]) {
+        if self.control.packets.len() >= self.config.control_packets_max {
+            self.stats.drop_packet(Drop::ControlQueueFull);
+            return;
+        }
+        if let Some(index) = header.kind.counter() {
+            self.stats.packets_sent[index] += 1;
+        }
+        let mut packet = Vec::with_capacity(crate::packet::HEADER_LEN + payload.len());
+        packet.extend_from_slice(&header.to_bytes());
+        packet.extend_from_slice(payload);
+        self.control.packets.push_back((to, packet));
+    }
+
+    /// Queues a packet of a connection. Call number 0 goes on channel 0.
+    pub(super) fn push_connection_packet(
+        &mut self,
+        now: Instant,
+        key: Key,
+        kind: PacketType,
+        (channel, call): (usize, u32),
+        payload: &[u8],
+    ) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        let header = connection.header(kind, channel, call);
+        connection.last_active = now;
+        let to = connection.to;
+        self.push_packet(to, &header, payload);
+    }
+
+    pub(super) fn push_abort(&mut self, now: Instant, key: Key, channel: usize, call: u32, code: i32) {
+        self.push_connection_packet(now, key, PacketType::ABORT, (channel, call), &code.to_be_bytes());
+    }
+
+    /// The abort of a whole connection.
+    pub(super) fn push_connection_abort(&mut self, now: Instant, key: Key, code: i32) {
+        self.push_abort(now, key, 0, 0, code);
+    }
+
+    /// An abort without any state, for a packet that found no connection: docs/protocol/rx.md "Raw abort
+    /// quirk". Unlike OpenAFS's, the service id is where it belongs.
+    pub(super) fn push_raw_abort(&mut self, to: SocketAddr, offending: &Header, code: i32) {
+        if offending.kind == PacketType::ABORT {
+            return;
+        }
+        let header = Header {
+            seq: 0,
+            serial: 0,
+            kind: PacketType::ABORT,
+            flags: !offending.flags & flags::CLIENT_INITIATED,
+            user_status: 0,
+            checksum: 0,
+            ..*offending
+        };
+        self.push_packet(to, &header, &code.to_be_bytes());
+    }
+
+    /// An ack for a channel whose call is gone: everything was received.
+    pub(super) fn push_final_ack(&mut self, now: Instant, key: Key, channel: usize, kind: u8, serial: u32) {
+        let Some(connection) = self.connections.slab.get_mut(key) else { return };
+        let state = &mut connection.channels[channel];
+        let Ended::Received { first } = state.ended else { return };
+        state.final_ack_at = Instant::FAR_FUTURE;
+        let number = state.number;
+        let mut header = connection.header(PacketType::ACK, channel, number);
+        header.flags |= flags::SLOW_START_OK;
+        connection.last_active = now;
+        let to = connection.to;
+        let trailer = advertised(&self.config, &to);
+        let previous = first.saturating_sub(1);
+        let ack =
+            Ack { buffer_space: 0, skew_max: 0, first, previous, serial, reason: kind, soft: &[], trailer };
+        let mut payload = Vec::with_capacity(40);
+        ack.encode(&mut payload);
+        self.push_packet(to, &header, &payload);
+    }
+
+    /// A late packet of a call that is gone is answered with what the call's end was.
+    pub(super) fn answer_for_ended(&mut self, now: Instant, key: Key, header: &Header) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        let channel = header.channel();
+        let is_ping = header.kind == PacketType::ACK && header.has(flags::REQUEST_ACK);
+        match connection.channels[channel].ended {
+            Ended::Received { .. } if header.kind == PacketType::DATA => {
+                self.stats.drop_packet(Drop::Duplicate);
+                self.push_final_ack(now, key, channel, reason::DUPLICATE, header.serial);
+            }
+            Ended::Received { .. } if is_ping => {
+                self.push_final_ack(now, key, channel, reason::PING_RESPONSE, header.serial);
+            }
+            Ended::Aborted(code) if header.kind != PacketType::ABORT => {
+                self.stats.drop_packet(Drop::CallFailed);
+                self.push_abort(now, key, channel, header.call, code);
+            }
+            _ => self.stats.drop_packet(Drop::NoSuchCall),
+        }
+    }
+
+    /// A client connection's id; each is used once in four thousand million.
+    pub(super) fn take_cid(&mut self) -> Cid {
+        loop {
+            let cid = Cid(self.next_cid);
+            self.next_cid = self.next_cid.wrapping_add(CID_STEP);
+            if self.connections.client(cid).is_none() {
+                return cid;
+            }
+        }
+    }
+}
+
+/// What acks to this peer advertise; the window is that of an empty call.
+pub(super) fn advertised(config: &Config, peer: &SocketAddr) -> AckTrailer {
+    let size = config.packet_size_for(peer);
+    let more = (config.jumbo_packets as usize - 1) * JUMBO_STEP;
+    let largest = if size <= PACKET_SIZE_DEFAULT { size + more } else { size };
+    AckTrailer {
+        mtu_max: Some(largest as u32),
+        mtu_interface: Some(size as u32),
+        window: Some(config.receive_window(size)),
+        jumbo_packets: Some(config.jumbo_packets),
+    }
+}
+
+const JUMBO_STEP: usize = crate::packet::JUMBO_PAYLOAD_LEN + crate::packet::JUMBO_HEADER_LEN;
+const CID_STEP: u32 = 4;

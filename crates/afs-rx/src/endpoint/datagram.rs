@@ -1,0 +1,174 @@
+//! From a datagram to the connection and call it is for.
+
+use super::Endpoint;
+use crate::connection::{Identified, Security, ServerKey};
+use crate::error::{CallError, code};
+use crate::ids::{Cid, Epoch, Side};
+use crate::instant::Instant;
+use crate::packet::{Header, PacketType, Packets, word};
+use crate::slab::Key;
+use crate::stats::Drop;
+use bytes::Bytes;
+use std::net::SocketAddr;
+
+impl Endpoint {
+    /// A datagram arrived.
+    ///
+    /// Payloads are kept as slices of `data` until they are read, so a small datagram should not be a slice
+    /// of a large buffer.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, data: Bytes) {
+        let Some(mut packets) = Packets::new(data) else {
+            self.stats.drop_packet(Drop::ShortHeader);
+            return;
+        };
+        for (header, payload) in packets.by_ref() {
+            self.handle_packet(now, from, &header, payload);
+        }
+        if packets.is_broken() {
+            self.stats.drop_packet(Drop::BrokenJumbogram);
+        }
+    }
+
+    fn handle_packet(&mut self, now: Instant, from: SocketAddr, header: &Header, payload: Bytes) {
+        if let Some(index) = header.kind.counter() {
+            self.stats.packets_read[index] += 1;
+        }
+        if matches!(header.kind, PacketType::DEBUG | PacketType::VERSION) {
+            self.answer_query(now, from, header, &payload);
+            return;
+        }
+        let Some(key) = self.find_connection(now, from, header) else { return };
+        let Some(connection) = self.connection_mut(key) else { return };
+        if connection.security_index != header.security_index {
+            self.stats.drop_packet(Drop::WrongSecurityIndex);
+            return;
+        }
+        connection.last_active = now;
+        let (failed, side) = (connection.failed, connection.side());
+        match failed {
+            Some(code) => self.answer_for_failed(now, key, header, code),
+            None if header.call == 0 => self.handle_connection_packet(now, key, header, &payload),
+            None if side == Side::Client => self.handle_at_client(now, key, header, payload),
+            None => self.handle_at_server(now, key, from, header, payload),
+        }
+    }
+
+    fn find_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
+        let (epoch, cid) = (Epoch(header.epoch), Cid::of(header.cid));
+        if header.from_client() {
+            let named = ServerKey::new(epoch, cid, from);
+            return self.connections.server(&named).or_else(|| self.new_server_connection(now, from, header));
+        }
+        // Ours are global epochs, so that a server may answer from any of its addresses.
+        let found = self.connections.client(cid).filter(|_| epoch == self.epoch);
+        if found.is_none() {
+            self.stats.drop_packet(Drop::NoSuchConnection);
+        }
+        found
+    }
+
+    /// docs/protocol/rx.md "3. Connections, ids, epochs": the first packet naming an unknown connection
+    /// creates it. Only DATA does here, since nothing else could be of use to it.
+    fn new_server_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
+        let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
+            self.stats.drop_packet(Drop::NoSuchService);
+            self.push_raw_abort(from, header, code::INVALID_OPERATION);
+            return None;
+        };
+        if header.kind != PacketType::DATA {
+            self.stats.drop_packet(Drop::NoSuchConnection);
+            return None;
+        }
+        if !self.make_room_for_connection(now) {
+            self.stats.drop_packet(Drop::TooManyConnections);
+            return None;
+        }
+        let (epoch, cid, peer) = (Epoch(header.epoch), Cid::of(header.cid), self.peer(now, from));
+        self.join_peer(peer);
+        let security = Security::Server(session);
+        let named = Identified { epoch, cid, service: header.service, security, peer, to: from };
+        let dead_time = self.config.dead_time;
+        let make = |key| crate::connection::Connection::new(key, named, dead_time, now);
+        let key = self.connections.insert_server(ServerKey::new(epoch, cid, from), make);
+        if let Some(connection) = self.connection_mut(key) {
+            connection.reachability_check = options.reachability_check;
+        }
+        self.arm_reaper(now, key);
+        Some(key)
+    }
+
+    fn make_room_for_connection(&mut self, now: Instant) -> bool {
+        if self.connections.server_count() < self.config.server_connections_max {
+            return true;
+        }
+        match self.connections.evictable() {
+            Some(key) => self.remove_connection(now, key),
+            None => return false,
+        }
+        true
+    }
+
+    /// A connection in error answers every packet with its abort, except an abort.
+    fn answer_for_failed(&mut self, now: Instant, key: Key, header: &Header, code: i32) {
+        self.stats.drop_packet(Drop::ConnectionFailed);
+        let waits = self.connections.slab.get(key).is_some_and(|connection| connection.abort_at.is_set());
+        if header.kind != PacketType::ABORT && !waits {
+            self.push_connection_abort(now, key, code);
+        }
+    }
+
+    /// Packets that concern the whole connection.
+    fn handle_connection_packet(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
+        match header.kind {
+            PacketType::ABORT => match abort_code(payload) {
+                Some(code) => self.fail_connection(now, key, code, true),
+                None => self.stats.drop_packet(Drop::ShortPayload),
+            },
+            PacketType::CHALLENGE => self.handle_challenge(now, key, payload),
+            PacketType::RESPONSE => self.handle_response(now, key, header, payload),
+            kind if kind.is_reserved() => self.stats.drop_packet(Drop::UnknownType),
+            _ => {
+                self.stats.drop_packet(Drop::CallNumberZero);
+                self.fail_connection(now, key, code::PROTOCOL_ERROR, false);
+                self.push_connection_abort(now, key, code::PROTOCOL_ERROR);
+            }
+        }
+    }
+
+    /// A packet of a live call, on either side.
+    pub(super) fn handle_call_packet(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
+        match header.kind {
+            PacketType::DATA => self.handle_data(now, key, header, payload),
+            PacketType::ACK => self.handle_ack(now, key, header, &payload),
+            PacketType::ACK_ALL => self.handle_ack_all(now, key),
+            PacketType::ABORT => match abort_code(&payload) {
+                Some(code) => self.fail_call(now, key, CallError::RemoteAbort(code), None),
+                None => self.stats.drop_packet(Drop::ShortPayload),
+            },
+            PacketType::BUSY | PacketType::CHALLENGE | PacketType::RESPONSE => {
+                self.stats.drop_packet(Drop::WrongPhase);
+            }
+            _ => {
+                self.stats.drop_packet(Drop::UnknownType);
+                self.abort_for_protocol(now, key);
+            }
+        }
+    }
+
+    /// Ends a call because the peer broke the rules.
+    fn abort_for_protocol(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get(key) else { return };
+        let (connection, channel, number) = (call.connection, call.channel, call.number);
+        self.push_abort(now, connection, channel, number, code::PROTOCOL_ERROR);
+        let error = CallError::LocalAbort(code::PROTOCOL_ERROR);
+        self.fail_call(now, key, error, Some(code::PROTOCOL_ERROR));
+    }
+}
+
+/// The code of an ABORT. Zero would pass for success, so it is read as a protocol error.
+fn abort_code(payload: &[u8]) -> Option<i32> {
+    match word(payload, 0)? as i32 {
+        0 => Some(code::PROTOCOL_ERROR),
+        code => Some(code),
+    }
+}

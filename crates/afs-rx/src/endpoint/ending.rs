@@ -1,0 +1,136 @@
+//! How calls and connections end.
+
+use super::Endpoint;
+use crate::call::{Call, Phase, final_ack_at};
+use crate::connection::Ended;
+use crate::error::CallError;
+use crate::event::Event;
+use crate::ids::Side;
+use crate::instant::Instant;
+use crate::slab::Key;
+use crate::timer::Owner;
+
+/// Call structures kept for reuse.
+const SPARE_CALLS: usize = 256;
+
+impl Endpoint {
+    /// Ends a call badly. `abort_code` is what late packets of the call are answered with; none when the
+    /// peer ended it.
+    pub(super) fn fail_call(&mut self, now: Instant, key: Key, error: CallError, abort_code: Option<i32>) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if call.phase == Phase::Over {
+            return;
+        }
+        let announced = call.phase == Phase::Active;
+        self.stats.buffered_bytes -= call.clear();
+        call.error = Some(error);
+        call.abort_code = abort_code;
+        let (side, released, id) = (call.side, call.released, call.id);
+        // A server's application may still be at work on the call: its channel stays taken until then.
+        if side == Side::Client || released || !announced {
+            self.detach(now, key);
+        }
+        match released || !announced {
+            true => self.free(key),
+            false => self.tell(Event::Finished(id, Err(error))),
+        }
+    }
+
+    /// Ends a call well: the reply was read (client) or delivered (server).
+    pub(super) fn complete_call(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if call.phase == Phase::Over {
+            return;
+        }
+        let first = call.receive.past_contiguous();
+        let ack_at = final_ack_at(now, call.ack.delayed_until());
+        let congestion_window = call.send.congestion_window();
+        self.stats.buffered_bytes -= call.clear();
+        let (side, channel, connection, id, released) =
+            (call.side, call.channel, call.connection, call.id, call.released);
+        self.end_channel(now, connection, channel, Ended::Received { first });
+        if let Some(connection) = self.connections.slab.get_mut(connection) {
+            if side == Side::Client {
+                connection.channels[channel].final_ack_at = ack_at;
+            }
+            if let Some(peer) = self.peers.get_mut(connection.peer) {
+                peer.congestion_window = congestion_window;
+            }
+        }
+        self.arm_connection(connection);
+        match released {
+            true => self.free(key),
+            false => self.tell(Event::Finished(id, Ok(()))),
+        }
+    }
+
+    /// Takes a failed call off its channel, which then answers late packets.
+    pub(super) fn detach(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get(key) else { return };
+        let (connection, channel) = (call.connection, call.channel);
+        let ended = call.abort_code.map_or(Ended::Silent, Ended::Aborted);
+        let attached = self.connections.slab.get(connection).map(|found| found.channels[channel].call);
+        if attached == Some(Some(key)) {
+            self.end_channel(now, connection, channel, ended);
+        }
+    }
+
+    fn end_channel(&mut self, now: Instant, key: Key, channel: usize, ended: Ended) {
+        let Some(connection) = self.connections.slab.get_mut(key) else { return };
+        connection.channels[channel].end(ended);
+        if connection.side() == Side::Server {
+            self.arm_reaper(now, key);
+            return;
+        }
+        if std::mem::take(&mut connection.wants_channel) {
+            let id = connection.id;
+            self.tell(Event::ChannelFree(id));
+        }
+    }
+
+    /// Takes a call that is over and off its channel out of the table.
+    pub(super) fn free(&mut self, key: Key) {
+        let Some(call) = self.calls.remove(key) else { return };
+        if call.side == Side::Server {
+            self.incoming_calls -= 1;
+        }
+        if self.spare_calls.len() < SPARE_CALLS {
+            self.spare_calls.push(call);
+        }
+    }
+
+    /// A structure for a new call.
+    pub(super) fn spare_call(&mut self) -> Box<Call> {
+        self.spare_calls.pop().unwrap_or_else(|| Box::new(Call::new()))
+    }
+
+    /// Ends a connection badly: its calls fail, and every later packet is answered with the code.
+    pub(super) fn fail_connection(&mut self, now: Instant, key: Key, code: i32, by_peer: bool) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        if connection.failed.is_some() {
+            return;
+        }
+        connection.failed = Some(code);
+        let (calls, id, side) = (connection.calls(), connection.id, connection.side());
+        let error = match by_peer {
+            true => CallError::ConnectionAborted(code),
+            false => CallError::ConnectionFailed(code),
+        };
+        for call in calls.into_iter().flatten() {
+            self.fail_call(now, call, error, None);
+        }
+        if side == Side::Client {
+            self.tell(Event::ConnectionFailed(id, code));
+        }
+    }
+
+    /// Forgets a connection. Its calls must be over.
+    pub(super) fn remove_connection(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connections.remove(key) else { return };
+        self.timers.disarm(Owner::Connection(key));
+        self.leave_peer(now, connection.peer);
+        if connection.side() == Side::Server {
+            self.tell(Event::ConnectionGone(connection.id));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! CHALLENGE and RESPONSE: docs/protocol/rx.md "11. Security framework".
+
+use super::Endpoint;
+use crate::call::Phase;
+use crate::connection::{ChallengeState, Connection, Ended, Security};
+use crate::error::{CallError, code};
+use crate::ids::CHANNELS;
+use crate::instant::Instant;
+use crate::packet::{Header, PacketType};
+use crate::security::{Challenge, Proof};
+use crate::slab::Key;
+use crate::stats::Drop;
+use core::time::Duration;
+use rand_chacha::rand_core::Rng;
+
+const CHALLENGE_INTERVAL: Duration = Duration::from_secs(2);
+const CHALLENGES_MAX: u32 = 50;
+/// A refused response is told this much later.
+const REFUSAL_DELAY: Duration = Duration::from_secs(1);
+const RESPONSE_MAX: usize = 16 << 10;
+
+impl Endpoint {
+    /// Server: challenges the client while calls wait, but not for ever.
+    pub(super) fn send_challenge(&mut self, now: Instant, key: Key) {
+        let random = &mut self.random;
+        let Some(connection) = self.connections.slab.get_mut(key) else { return };
+        let waits = connection.has_calls();
+        if !waits || connection.challenge.sent >= CHALLENGES_MAX {
+            connection.challenge = ChallengeState::NONE;
+            if waits {
+                self.give_up_waiting(now, key);
+            }
+            return;
+        }
+        let Security::Server(session) = &mut connection.security else { return };
+        let payload = session.challenge(now, &mut |bytes| random.fill_bytes(bytes));
+        connection.challenge.sent += 1;
+        connection.challenge.again_at = now + CHALLENGE_INTERVAL;
+        self.push_connection_packet(now, key, PacketType::CHALLENGE, (0, 0), &payload);
+        self.arm_connection(key);
+    }
+
+    /// The client never answered a challenge.
+    fn give_up_waiting(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        for call_key in connection.calls().into_iter().flatten() {
+            let waiting = self.calls.get(call_key).filter(|call| call.phase == Phase::Waiting);
+            let Some((channel, number)) = waiting.map(|call| (call.channel, call.number)) else { continue };
+            self.push_abort(now, key, channel, number, code::CALL_DEAD);
+            self.fail_call(now, call_key, CallError::PeerSilent, Some(code::CALL_DEAD));
+        }
+    }
+
+    /// Client: answers, but only when it wants something of the server.
+    pub(super) fn handle_challenge(&mut self, now: Instant, key: Key, payload: &[u8]) {
+        let Some(connection) = self.connections.slab.get_mut(key) else { return };
+        let call_numbers = connection.call_numbers();
+        let wanted = connection.has_calls() && connection.security.packets().protects();
+        let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
+        let Security::Client(security) = &mut connection.security else {
+            self.stats.drop_packet(Drop::UnwantedChallenge);
+            return;
+        };
+        if !wanted {
+            self.stats.drop_packet(Drop::UnwantedChallenge);
+            return;
+        }
+        match security.respond(&Challenge { now, epoch, cid, service, payload, call_numbers }) {
+            Ok(response) if response.payload.len() <= RESPONSE_MAX => {
+                let mut header = connection.header(PacketType::RESPONSE, 0, 0);
+                header.checksum = response.checksum;
+                let to = connection.to;
+                self.push_packet(to, &header, &response.payload);
+            }
+            Ok(_) => self.refuse_connection(now, key, code::PROTOCOL_ERROR),
+            Err(failure) => self.refuse_connection(now, key, failure.code),
+        }
+    }
+
+    fn refuse_connection(&mut self, now: Instant, key: Key, code: i32) {
+        self.fail_connection(now, key, code, false);
+        self.push_connection_abort(now, key, code);
+    }
+
+    /// Server: verifies the proof and lets waiting calls run, or fails the connection.
+    pub(super) fn handle_response(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
+        let Some(connection) = self.connections.slab.get_mut(key) else { return };
+        let challenged = connection.challenge.sent > 0;
+        let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
+        let Security::Server(session) = &mut connection.security else {
+            self.stats.drop_packet(Drop::UnwantedResponse);
+            return;
+        };
+        if !challenged || session.is_authenticated(now) {
+            self.stats.drop_packet(Drop::UnwantedResponse);
+            return;
+        }
+        let checksum = header.checksum;
+        match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
+            Ok(verified) => {
+                if let Some(numbers) = verified.call_numbers {
+                    adopt_call_numbers(connection, numbers);
+                }
+                self.admit(now, key);
+            }
+            Err(failure) => {
+                let code = if failure.code == 0 { code::PROTOCOL_ERROR } else { failure.code };
+                connection.abort_at = now + REFUSAL_DELAY;
+                self.fail_connection(now, key, code, false);
+                self.arm_connection(key);
+            }
+        }
+    }
+}
+
+/// The client's numbers make older calls unrepeatable.
+fn adopt_call_numbers(connection: &mut Connection, numbers: [u32; CHANNELS]) {
+    for (channel, number) in connection.channels.iter_mut().zip(numbers) {
+        let before = number.saturating_sub(1);
+        if channel.call.is_none() && before > channel.number {
+            channel.number = before;
+            channel.ended = Ended::Silent;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Getters.
+
+use super::Endpoint;
+use crate::ids::{CallId, Cid, ConnId, Epoch, Side};
+use crate::security::Identity;
+use crate::stats::{Holdings, Stats};
+use std::net::SocketAddr;
+
+/// What is known of a connection.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ConnectionInfo {
+    /// The peer's address: where packets go.
+    pub peer: SocketAddr,
+    /// The client's epoch.
+    pub epoch: Epoch,
+    /// The connection id.
+    pub cid: Cid,
+    /// The service.
+    pub service: u16,
+    /// The security index.
+    pub security_index: u8,
+    /// Which end this is.
+    pub side: Side,
+    /// The client, when the class has proven who it is.
+    pub identity: Option<Identity>,
+}
+
+/// What is known of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CallInfo {
+    /// Its connection.
+    pub connection: ConnId,
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The client's epoch.
+    pub epoch: Epoch,
+    /// The connection id.
+    pub cid: Cid,
+    /// The channel, 0 to 3.
+    pub channel: usize,
+    /// The call number on that channel.
+    pub number: u32,
+    /// The service.
+    pub service: u16,
+    /// The security index.
+    pub security_index: u8,
+    /// Which end this is.
+    pub side: Side,
+}
+
+impl Endpoint {
+    /// What is known of a connection; `None` once it is gone.
+    pub fn connection(&self, connection: ConnId) -> Option<ConnectionInfo> {
+        let connection = self.connections.slab.get(connection.0)?;
+        Some(ConnectionInfo {
+            peer: connection.to,
+            epoch: connection.epoch,
+            cid: connection.cid,
+            service: connection.service,
+            security_index: connection.security_index,
+            side: connection.side(),
+            identity: connection.identity(),
+        })
+    }
+
+    /// What is known of a call; `None` once it was released or its connection is gone.
+    pub fn call(&self, call: CallId) -> Option<CallInfo> {
+        let call = self.calls.get(call.0)?;
+        let connection = self.connections.slab.get(call.connection)?;
+        Some(CallInfo {
+            connection: connection.id,
+            peer: connection.to,
+            epoch: connection.epoch,
+            cid: connection.cid,
+            channel: call.channel,
+            number: call.number,
+            service: connection.service,
+            security_index: connection.security_index,
+            side: call.side,
+        })
+    }
+
+    /// The epoch of the client connections opened here.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// What is held at the moment.
+    pub fn holdings(&self) -> Holdings {
+        Holdings {
+            calls: self.calls.len(),
+            client_connections: self.connections.client_count(),
+            server_connections: self.connections.server_count(),
+            peers: self.peers.len(),
+            timers: self.timers.len(),
+            control_packets: self.control.len(),
+            events: self.events.len(),
+            buffered_bytes: self.stats.buffered_bytes,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! One UDP socket's worth of Rx.
+
+mod accept;
+mod acks;
+mod application;
+
+mod clients;
+mod control;
+mod data;
+mod datagram;
+mod ending;
+mod handshake;
+mod info;
+mod queries;
+mod servers;
+mod services;
+mod stream;
+mod timeout;
+mod transmit;
+
+pub use info::{CallInfo, ConnectionInfo};
+pub use services::ServiceOptions;
+
+use crate::call::Call;
+use crate::config::{Config, PACKET_SIZE_MIN};
+use crate::connection::{Connection, ConnectionTable};
+use crate::event::Event;
+use crate::hash::HashSeed;
+use crate::ids::Epoch;
+use crate::instant::Instant;
+use crate::packet::HEADER_LEN;
+use crate::peer::Peer;
+use crate::slab::{Key, Slab};
+use crate::stats::Stats;
+use crate::timer::{Owner, Timers};
+use control::ControlQueue;
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use services::ServiceList;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+/// One datagram to send, or a train of equal-sized ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Bytes in the buffer.
+    pub len: usize,
+    /// When set, the buffer is a train of datagrams of this size, the last of which may be shorter.
+    pub segment_size: Option<usize>,
+}
+
+/// One UDP socket's worth of Rx: see the crate's documentation for how to drive it.
+pub struct Endpoint {
+    config: Config,
+    random: ChaCha12Rng,
+    epoch: Epoch,
+    next_cid: u32,
+    services: ServiceList,
+    peers: Slab<Peer>,
+    peers_by_address: HashMap<SocketAddr, Key, HashSeed>,
+    connections: ConnectionTable,
+    calls: Slab<Box<Call>>,
+    /// Calls begun by clients and alive.
+    incoming_calls: usize,
+    /// Structures of freed calls, ready for the next.
+    // Boxed, since they move to and from the table as they are.
+    #[allow(clippy::vec_box)]
+    spare_calls: Vec<Box<Call>>,
+    timers: Timers,
+    /// Calls with something to transmit, each at most once.
+    sending: VecDeque<Key>,
+    control: ControlQueue,
+    /// Peers without a connection.
+    idle_peers: usize,
+    /// When the present second of answered questions began, and how many they are.
+    queries: (Instant, u32),
+    events: VecDeque<Event>,
+    stats: Stats,
+}
+
+impl Endpoint {
+    /// An endpoint that offers nothing yet. The seed decides its epoch, its first connection id, its tables'
+    /// hashing and its challenges: give it 32 bytes of real randomness, or of a simulator's.
+    pub fn new(config: Config, seed: [u8; 32]) -> Self {
+        let mut random = ChaCha12Rng::from_seed(seed);
+        let hash = HashSeed(random.next_u64());
+        Endpoint {
+            config: config.bounded(),
+            // docs/protocol/rx.md "3. Connections, ids, epochs": bit 31 set, bit 30 clear.
+            epoch: Epoch(random.next_u32() & 0x3fff_ffff | 0x8000_0000),
+            next_cid: random.next_u32() & !crate::ids::CHANNEL_MASK,
+            random,
+            services: ServiceList::default(),
+            peers: Slab::new(),
+            peers_by_address: HashMap::with_hasher(hash),
+            connections: ConnectionTable::new(hash),
+            calls: Slab::new(),
+            incoming_calls: 0,
+            spare_calls: Vec::new(),
+            timers: Timers::default(),
+            sending: VecDeque::new(),
+            control: ControlQueue::default(),
+            idle_peers: 0,
+            queries: (Instant::ZERO, 0),
+            events: VecDeque::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// When `handle_timeout` wants to be called next. May be earlier than needed, never later.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// The next event.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    fn connection_mut(&mut self, key: Key) -> Option<&mut Connection> {
+        self.connections.slab.get_mut(key)
+    }
+
+    /// Brings a call's place in the transmit queue and the timer heap up to date after a change.
+    fn touch(&mut self, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let Some(connection) = self.connections.slab.get(call.connection) else { return };
+        let Some(peer) = self.peers.get(connection.peer) else { return };
+        if !call.queued && call.has_output(capacity(connection, peer)) {
+            call.queued = true;
+            self.sending.push_back(key);
+        }
+        self.timers.arm(Owner::Connection(call.connection), call.deadline());
+    }
+
+    /// Makes sure a connection comes up for its own timers.
+    fn arm_connection(&mut self, key: Key) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        self.timers.arm(Owner::Connection(key), connection.own_deadline());
+    }
+
+    /// The peer at an address, made when unknown.
+    fn peer(&mut self, now: Instant, address: SocketAddr) -> Key {
+        if let Some(key) = self.peers_by_address.get(&address) {
+            return *key;
+        }
+        let key = self.peers.insert_with(|_| Peer::new(address, &self.config, now));
+        self.peers_by_address.insert(address, key);
+        key
+    }
+
+    fn join_peer(&mut self, key: Key) {
+        if let Some(peer) = self.peers.get_mut(key) {
+            peer.connections += 1;
+            self.idle_peers -= usize::from(std::mem::take(&mut peer.is_idle));
+        }
+    }
+
+    fn leave_peer(&mut self, now: Instant, key: Key) {
+        let Some(peer) = self.peers.get_mut(key) else { return };
+        peer.connections = peer.connections.saturating_sub(1);
+        if peer.connections > 0 {
+            return;
+        }
+        if self.idle_peers >= self.config.idle_peers_max {
+            self.forget_peer(key);
+            return;
+        }
+        peer.idle_since = now;
+        peer.is_idle = true;
+        self.idle_peers += 1;
+        self.timers.arm(Owner::Peer(key), now + self.config.peer_idle);
+    }
+
+    fn forget_peer(&mut self, key: Key) {
+        let Some(peer) = self.peers.remove(key) else { return };
+        self.idle_peers -= usize::from(peer.is_idle);
+        self.peers_by_address.remove(&peer.address);
+        self.timers.disarm(Owner::Peer(key));
+    }
+}
+
+/// Data bytes one packet to this peer holds.
+fn capacity(connection: &Connection, peer: &Peer) -> usize {
+    let overhead = connection.overhead();
+    let room = peer.packet_size.max(PACKET_SIZE_MIN) - HEADER_LEN;
+    room.saturating_sub(overhead.header + overhead.trailer).max(1)
+}

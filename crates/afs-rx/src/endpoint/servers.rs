@@ -1,0 +1,134 @@
+//! Packets that arrive at the server of a connection: docs/protocol/rx.md "4. Call life cycle".
+
+use super::Endpoint;
+use crate::call::{Limits, Phase};
+use crate::error::CallError;
+use crate::instant::Instant;
+use crate::packet::{Header, PacketType};
+use crate::slab::Key;
+use crate::stats::Drop;
+use bytes::Bytes;
+use std::net::SocketAddr;
+
+/// A new call whose first packet seen is beyond this is left over from before a restart.
+const FIRST_SEQ_MAX: u32 = 32;
+
+impl Endpoint {
+    pub(super) fn handle_at_server(
+        &mut self,
+        now: Instant,
+        key: Key,
+        from: SocketAddr,
+        header: &Header,
+        payload: Bytes,
+    ) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        let channel = connection.channels[header.channel()];
+        if header.call < channel.number {
+            self.stats.drop_packet(Drop::OldCall);
+            return;
+        }
+        if header.call > channel.number {
+            self.handle_next_call(now, key, channel.call, from, header, payload);
+            return;
+        }
+        let Some(call) = channel.call else { return self.answer_for_ended(now, key, header) };
+        match self.calls.get(call).map(|call| (call.phase, call.abort_code)) {
+            Some((Phase::Over, code)) => self.answer_for_over(now, key, header, code),
+            _ => self.handle_call_packet(now, call, header, payload),
+        }
+    }
+
+    /// A call that failed and whose application has not let go of it.
+    fn answer_for_over(&mut self, now: Instant, key: Key, header: &Header, code: Option<i32>) {
+        self.stats.drop_packet(Drop::CallFailed);
+        if let Some(code) = code.filter(|_| header.kind != PacketType::ABORT) {
+            self.push_abort(now, key, header.channel(), header.call, code);
+        }
+    }
+
+    /// A packet with a call number above the channel's.
+    fn handle_next_call(
+        &mut self,
+        now: Instant,
+        key: Key,
+        current: Option<Key>,
+        from: SocketAddr,
+        header: &Header,
+        payload: Bytes,
+    ) {
+        if header.kind != PacketType::DATA {
+            self.stats.drop_packet(Drop::NoSuchCall);
+            return;
+        }
+        if header.seq == 0 || header.seq > FIRST_SEQ_MAX {
+            self.stats.drop_packet(Drop::NewCallTooFar);
+            return;
+        }
+        if let Some(current) = current
+            && !self.make_way(now, key, current, header.channel())
+        {
+            return;
+        }
+        if self.incoming_calls >= self.config.incoming_calls_max {
+            self.stats.drop_packet(Drop::TooManyCalls);
+            let code = self.config.busy_code;
+            self.push_abort(now, key, header.channel(), header.call, code);
+            return;
+        }
+        self.follow_peer(now, key, from);
+        let call = self.accept_call(now, key, header);
+        self.handle_call_packet(now, call, header, payload);
+        self.admit(now, key);
+    }
+
+    /// Ends the channel's current call, since the client has begun another. False when its application is
+    /// still at work: the client is then told that the channel is busy.
+    fn make_way(&mut self, now: Instant, key: Key, current: Key, channel: usize) -> bool {
+        let Some(call) = self.calls.get(current) else { return true };
+        match call.phase {
+            Phase::Waiting => self.fail_call(now, current, CallError::Superseded, None),
+            // The new call acknowledges the whole reply of the old one.
+            Phase::Active if call.send.is_finished() => {
+                if let (Some(bound), Some(connection)) =
+                    (call.send.round_trip_bound(now), self.connections.slab.get(key))
+                    && let Some(peer) = self.peers.get_mut(connection.peer)
+                {
+                    peer.rtt.sample_bound(bound);
+                }
+                self.complete_call(now, current);
+            }
+            Phase::Active | Phase::Over => {
+                let number = call.number.wrapping_add(1);
+                self.fail_call(now, current, CallError::Superseded, None);
+                self.push_connection_packet(now, key, PacketType::BUSY, (channel, number), &[]);
+                return self.connections.slab.get(key).is_none_or(|c| c.channels[channel].call.is_none());
+            }
+        }
+        true
+    }
+
+    fn accept_call(&mut self, now: Instant, key: Key, header: &Header) -> Key {
+        let dead = self.connections.slab.get(key).map_or(self.config.dead_time, |c| c.dead_time);
+        let idle = self.config.idle_time.max(dead);
+        let limits = Limits { dead, dead_with_fudge: dead, idle, deadline: Instant::FAR_FUTURE };
+        self.incoming_calls += 1;
+        self.begin_call(now, key, header.channel(), header.call, limits)
+    }
+
+    /// A client with a global epoch may have moved: the reply goes where the call came from.
+    fn follow_peer(&mut self, now: Instant, key: Key, from: SocketAddr) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        let (old, moved) = (connection.peer, connection.to != from && connection.epoch.is_global());
+        if !moved {
+            return;
+        }
+        let new = self.peer(now, from);
+        self.join_peer(new);
+        self.leave_peer(now, old);
+        if let Some(connection) = self.connection_mut(key) {
+            connection.peer = new;
+            connection.to = from;
+        }
+    }
+}

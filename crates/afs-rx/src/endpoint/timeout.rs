@@ -1,0 +1,159 @@
+//! What happens when nothing happens.
+
+use super::Endpoint;
+use crate::call::{Expired, Timeout};
+use crate::error::{CallError, code};
+use crate::ids::Side;
+use crate::instant::Instant;
+use crate::packet::reason;
+use crate::slab::Key;
+use crate::timer::Owner;
+use core::time::Duration;
+use std::net::SocketAddr;
+
+/// An owner that has just been looked at is not looked at again sooner.
+const RESOLUTION: Duration = Duration::from_micros(100);
+
+impl Endpoint {
+    /// Time passed. Call it when `poll_timeout` says so; earlier or later does no harm.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(owner) = self.timers.pop_due(now) {
+            match owner {
+                Owner::Connection(key) => self.connection_timeout(now, key),
+                Owner::Peer(key) => self.peer_timeout(now, key),
+            }
+        }
+    }
+
+    /// The network says that `peer` cannot be reached (an ICMP error): client calls to it fail at once.
+    /// Cost: one look at every connection.
+    pub fn handle_unreachable(&mut self, now: Instant, peer: SocketAddr) {
+        let clients = self.connections.slab.iter().filter(|c| c.to == peer && c.side() == Side::Client);
+        let calls: Vec<Key> = clients.flat_map(|connection| connection.calls()).flatten().collect();
+        for key in calls {
+            self.fail_call(now, key, CallError::PeerSilent, Some(code::CALL_DEAD));
+        }
+    }
+
+    fn connection_timeout(&mut self, now: Instant, key: Key) {
+        self.own_timeouts(now, key);
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        for call in connection.calls().into_iter().flatten() {
+            self.call_timeout(now, call);
+        }
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        let mut next = connection.own_deadline();
+        for call in connection.calls().into_iter().flatten() {
+            next = next.min(self.calls.get(call).map_or(Instant::FAR_FUTURE, |call| call.deadline()));
+        }
+        if connection.side() == Side::Server && !connection.has_calls() {
+            let gone_at = connection.last_active + self.config.connection_idle;
+            if now >= gone_at {
+                self.remove_connection(now, key);
+                return;
+            }
+            next = next.min(gone_at);
+        }
+        if next.is_set() {
+            // Whatever armed it on the way here may be due already; the pause keeps that from spinning.
+            self.timers.disarm(Owner::Connection(key));
+            self.timers.arm(Owner::Connection(key), next.max(now + RESOLUTION));
+        }
+    }
+
+    /// Makes sure that a server connection comes up to be forgotten.
+    pub(super) fn arm_reaper(&mut self, now: Instant, key: Key) {
+        self.timers.arm(Owner::Connection(key), now + self.config.connection_idle);
+    }
+
+    fn own_timeouts(&mut self, now: Instant, key: Key) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        let due = connection.channels.map(|channel| channel.final_ack_at <= now);
+        let challenge = connection.challenge.again_at <= now;
+        let ping = connection.reach_ping_at <= now;
+        let refusal = connection.failed.filter(|_| connection.abort_at <= now);
+        for (channel, due) in due.into_iter().enumerate() {
+            if due {
+                self.push_final_ack(now, key, channel, reason::DELAY, 0);
+            }
+        }
+        if let Some(code) = refusal {
+            if let Some(connection) = self.connection_mut(key) {
+                connection.abort_at = Instant::FAR_FUTURE;
+            }
+            self.push_connection_abort(now, key, code);
+        }
+        if challenge {
+            self.send_challenge(now, key);
+        }
+        if ping {
+            self.send_reach_ping(now, key);
+        }
+    }
+
+    fn call_timeout(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if let Some(peer) = self.connections.slab.get(call.connection).and_then(|c| self.peers.get(c.peer)) {
+            // The fudge follows what is known of the round trip.
+            call.limits.dead_with_fudge = call.limits.dead + peer.rtt.fudge();
+        }
+        if let Some(expired) = call.expired(now) {
+            self.expire(now, key, expired);
+            return;
+        }
+        call.check_keepalive(now);
+        call.ack.handle_timeout(now);
+        self.send_timeouts(now, key);
+        self.touch(key);
+    }
+
+    fn send_timeouts(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let Some(connection) = self.connections.slab.get(call.connection) else { return };
+        let Some(peer) = self.peers.get(connection.peer) else { return };
+        if call.send.reorder_at <= now {
+            self.stats.losses += u64::from(call.send.detect_losses(now, &peer.rtt));
+        }
+        if call.send.resend_at <= now {
+            self.stats.timeouts += 1;
+            match call.send.handle_timeout() {
+                Timeout::Probe => {
+                    call.ping = true;
+                    call.send.arm(now, &peer.rtt, call.side == Side::Client);
+                }
+                Timeout::Resend | Timeout::Nothing => {}
+            }
+        }
+    }
+
+    /// A call passed one of its limits. The peer is told, in case it still listens.
+    fn expire(&mut self, now: Instant, key: Key, expired: Expired) {
+        let Some(call) = self.calls.get(key) else { return };
+        let (connection, channel, number, side) = (call.connection, call.channel, call.number, call.side);
+        let (error, code) = match expired {
+            Expired::Dead => (CallError::PeerSilent, code::CALL_DEAD),
+            Expired::Idle | Expired::Deadline => (CallError::Timeout, code::CALL_TIMEOUT),
+        };
+        if side == Side::Server || call.send.was_sent() {
+            self.push_abort(now, connection, channel, number, code);
+        }
+        self.fail_call(now, key, error, Some(code));
+        if let Some(connection) = self.connection_mut(connection).filter(|_| side == Side::Client) {
+            // Its server may still be at work; another channel is the better choice for the next call.
+            connection.channels[channel].busy = true;
+        }
+    }
+
+    fn peer_timeout(&mut self, now: Instant, key: Key) {
+        let Some(peer) = self.peers.get(key) else { return };
+        if peer.connections > 0 {
+            return;
+        }
+        let gone_at = peer.idle_since + self.config.peer_idle;
+        if now < gone_at {
+            self.timers.arm(Owner::Peer(key), gone_at);
+            return;
+        }
+        self.forget_peer(key);
+    }
+}

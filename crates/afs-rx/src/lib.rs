@@ -1,0 +1,47 @@
+//! Rx, the transport of AFS-3, as a pure state machine.
+//!
+//! An [`Endpoint`] is one UDP socket's worth of Rx: any number of client and server connections. It has
+//! no socket, clock, thread or randomness of its own. Four kinds of method:
+//!
+//! - getters take `&self`;
+//! - `handle_*` say what the network or the clock did;
+//! - commands (`connect`, `open_call`, `write`, `read`, ...) come from the application;
+//! - `poll_*` say what to do next.
+//!
+//! The contract with a driver: change something (`handle_*` for a whole batch of datagrams, or commands),
+//! then poll `poll_event` and `poll_transmit` until both are empty, then sleep until `poll_timeout` or the
+//! next datagram. Acknowledgements are made when `poll_transmit` runs, so a batch costs one for each call.
+//!
+//! Source of the rules: docs/protocol/rx.md, cited by heading.
+
+mod call;
+mod config;
+mod congestion;
+mod connection;
+mod endpoint;
+mod error;
+mod event;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod hash;
+mod ids;
+mod instant;
+pub mod packet;
+mod peer;
+mod rtt;
+mod security;
+mod slab;
+mod stats;
+mod timer;
+
+pub use config::Config;
+pub use endpoint::{CallInfo, ConnectionInfo, Endpoint, ServiceOptions, Transmit};
+pub use error::{CallError, ListenError, OpenError, code};
+pub use event::{Event, Read};
+pub use ids::{CHANNELS, CallId, Cid, ConnId, Epoch, Side};
+pub use instant::Instant;
+pub use security::{
+    Challenge, ClientSecurity, Identity, NullClient, NullServer, Overhead, PacketContext, PacketSecurity,
+    Proof, Response, SecurityError, SecurityReport, ServerSecurity, ServerSession, Verified,
+};
+pub use stats::{Drop, Holdings, Stats};

@@ -1,0 +1,140 @@
+//! What is known of the host and port at the other end, shared by all connections with it.
+
+use crate::config::{Config, PACKET_SIZE_DEFAULT, PACKET_SIZE_MAX, PACKET_SIZE_MIN};
+use crate::instant::Instant;
+use crate::packet::AckTrailer;
+use crate::rtt::Rtt;
+use std::net::SocketAddr;
+
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) rtt: Rtt,
+    /// Largest packet, header included, that is sent to it.
+    pub(crate) packet_size: usize,
+    /// Largest packet used with it, whatever it advertises.
+    pub(crate) packet_size_own: usize,
+    /// The receive window it advertised last.
+    pub(crate) window: u32,
+    /// Congestion window where its last bulk transfer ended.
+    pub(crate) congestion_window: u32,
+    pub(crate) connections: u32,
+    /// Counted among the peers without a connection.
+    pub(crate) is_idle: bool,
+    /// When the last connection went.
+    pub(crate) idle_since: Instant,
+    /// Until when it counts as reachable at this address.
+    pub(crate) reachable_until: Instant,
+    pub(crate) sent: u64,
+    pub(crate) resent: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+}
+
+/// Window of a peer that never told: docs/protocol/rx.md "7. Windows, RTT, ...".
+const WINDOW_INITIAL: u32 = 16;
+const WINDOW_CLASSIC: u32 = 32;
+const CONGESTION_WINDOW_INITIAL: u32 = 10;
+/// A new call starts no faster than this, so that its first packet cannot be overtaken by one that the
+/// peer takes for a leftover (seq above 32).
+const CONGESTION_WINDOW_INITIAL_MAX: u32 = 32;
+
+impl Peer {
+    pub(crate) fn new(address: SocketAddr, config: &Config, now: Instant) -> Self {
+        let packet_size_own = config.packet_size_for(&address);
+        Peer {
+            address,
+            rtt: Rtt::new(config.initial_rtt),
+            packet_size: packet_size_own.min(PACKET_SIZE_DEFAULT),
+            packet_size_own,
+            window: WINDOW_INITIAL,
+            congestion_window: CONGESTION_WINDOW_INITIAL,
+            connections: 0,
+            is_idle: false,
+            idle_since: now,
+            reachable_until: Instant::ZERO,
+            sent: 0,
+            resent: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+
+    /// Congestion window for a new call.
+    pub(crate) fn initial_congestion_window(&self) -> u32 {
+        self.congestion_window.clamp(CONGESTION_WINDOW_INITIAL, CONGESTION_WINDOW_INITIAL_MAX)
+    }
+
+    /// The send window of a new call. A peer with the classic window of 32 begins each call with half of it.
+    pub(crate) fn initial_window(&self) -> u32 {
+        match self.window > WINDOW_CLASSIC {
+            true => self.window,
+            false => self.window.min(WINDOW_INITIAL),
+        }
+    }
+
+    /// Learns what the peer takes from the end of an ACK: docs/protocol/rx.md "Accepting an ACK", step 6.
+    pub(crate) fn learn(&mut self, trailer: &AckTrailer) {
+        if let Some(interface) = trailer.mtu_interface {
+            let whole = clamp(interface).min(self.packet_size_own);
+            let most = trailer.mtu_max.map_or(PACKET_SIZE_DEFAULT, clamp);
+            self.packet_size = adjust(whole).min(most);
+        }
+        if let Some(window) = trailer.window {
+            self.window = window.max(1);
+        }
+    }
+}
+
+fn clamp(advertised: u32) -> usize {
+    (advertised as usize).clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX)
+}
+
+/// What a size above 1444 is worth: whole jumbo packets, as other peers count.
+fn adjust(size: usize) -> usize {
+    const STEP: usize = crate::packet::JUMBO_PAYLOAD_LEN + crate::packet::JUMBO_HEADER_LEN;
+    match size <= PACKET_SIZE_DEFAULT {
+        true => size,
+        false => PACKET_SIZE_DEFAULT + STEP * ((size - PACKET_SIZE_DEFAULT) / STEP),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str) -> Peer {
+        Peer::new(address.parse().unwrap(), &Config::default(), Instant::ZERO)
+    }
+
+    fn trailer(max: u32, interface: u32) -> AckTrailer {
+        AckTrailer {
+            mtu_max: Some(max),
+            mtu_interface: Some(interface),
+            window: Some(0),
+            jumbo_packets: Some(4),
+        }
+    }
+
+    #[test]
+    fn sizes_as_the_document_adjusts_them() {
+        assert_eq!(adjust(1444), 1444);
+        assert_eq!(adjust(5800), 5692);
+        assert_eq!(adjust(600), 600);
+    }
+
+    #[test]
+    fn large_packets_need_both_sides() {
+        let mut far = peer("192.0.2.1:7001");
+        far.learn(&trailer(16384, 16384));
+        assert_eq!(far.packet_size, 1444);
+        let mut near = peer("127.0.0.1:7001");
+        assert_eq!(near.packet_size, 1444, "before it has told");
+        near.learn(&trailer(5692, 1444));
+        assert_eq!(near.packet_size, 1444);
+        near.learn(&trailer(16384, 16384));
+        assert_eq!(near.packet_size, 15604);
+        near.learn(&trailer(0, 0));
+        assert_eq!((near.packet_size, near.window), (520, 1));
+    }
+}

@@ -1,0 +1,107 @@
+//! Round-trip time and the retransmission time-out: docs/protocol/rx.md "7. Windows, RTT, ...".
+
+use core::time::Duration;
+
+/// Smoothed round trip of one peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rtt {
+    smoothed: Duration,
+    deviation: Duration,
+    samples: u64,
+}
+
+/// A sample below the peer's clock resolution counts as this.
+const SAMPLE_MIN: Duration = Duration::from_micros(1);
+const VARIANCE_MIN: Duration = Duration::from_millis(20);
+/// Peers delay their acks by up to 100 ms.
+const ACK_DELAY: Duration = Duration::from_millis(200);
+/// A client's last packet may wait this much longer for its ack.
+const LAST_ACK_DELAY: Duration = Duration::from_millis(400);
+const BACKED_OFF_MAX: Duration = Duration::from_secs(60);
+
+impl Rtt {
+    pub(crate) fn new(initial: Duration) -> Self {
+        Rtt { smoothed: initial, deviation: Duration::ZERO, samples: 0 }
+    }
+
+    pub(crate) fn sample(&mut self, measured: Duration) {
+        let measured = measured.max(SAMPLE_MIN);
+        if self.samples == 0 {
+            self.smoothed = measured;
+            self.deviation = measured / 2;
+        } else {
+            let error = measured.abs_diff(self.smoothed);
+            self.smoothed = match measured >= self.smoothed {
+                true => self.smoothed + error / 8,
+                false => self.smoothed - error / 8,
+            };
+            self.deviation = (self.deviation * 3 + error) / 4;
+        }
+        self.samples += 1;
+    }
+
+    /// A reply that implies an ack bounds the round trip from above: worth having when it tells something.
+    pub(crate) fn sample_bound(&mut self, bound: Duration) {
+        if bound < self.smoothed {
+            self.sample(bound);
+        }
+    }
+
+    pub(crate) fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    pub(crate) fn deviation(&self) -> Duration {
+        self.deviation
+    }
+
+    /// RTO = max(srtt + 4 dev, 20 ms) + 200 ms, doubled for each time-out in a row.
+    pub(crate) fn timeout(&self, doublings: u32, last_of_request: bool) -> Duration {
+        let base = (self.smoothed + 4 * self.deviation).max(VARIANCE_MIN) + ACK_DELAY;
+        let backed_off = base.saturating_mul(1 << doublings.min(16)).min(BACKED_OFF_MAX);
+        match last_of_request {
+            true => backed_off + LAST_ACK_DELAY,
+            false => backed_off,
+        }
+    }
+
+    /// Added to the dead time: srtt + 8 deviations, rounded up to a second.
+    pub(crate) fn fudge(&self) -> Duration {
+        let exact = self.smoothed + 8 * self.deviation;
+        Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0))
+    }
+
+    /// How long a packet may lag behind a later one before it is taken for lost.
+    pub(crate) fn reordering(&self) -> Duration {
+        (self.smoothed * 5 / 4 + self.deviation).max(REORDERING_MIN)
+    }
+}
+
+const REORDERING_MIN: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// docs/protocol/rx.md: first retransmission of a one-packet request at 2.600 s, given srtt 2 s.
+    #[test]
+    fn first_timeout_of_a_request() {
+        let rtt = Rtt::new(Duration::from_secs(2));
+        assert_eq!(rtt.timeout(0, true), Duration::from_millis(2600));
+        assert_eq!(rtt.timeout(1, false), Duration::from_millis(4400));
+        assert_eq!(rtt.timeout(9, false), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn samples_converge() {
+        let mut rtt = Rtt::new(Duration::from_secs(2));
+        for _ in 0..100 {
+            rtt.sample(Duration::from_millis(10));
+        }
+        assert_eq!(rtt.smoothed(), Duration::from_millis(10));
+        assert_eq!(rtt.timeout(0, false), Duration::from_millis(220));
+        rtt.sample_bound(Duration::from_secs(9));
+        assert_eq!(rtt.smoothed(), Duration::from_millis(10));
+        assert_eq!(rtt.fudge(), Duration::from_secs(1));
+    }
+}

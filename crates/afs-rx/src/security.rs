@@ -1,0 +1,183 @@
+//! Security classes: docs/protocol/rx.md "11. Security framework".
+//!
+//! A class seals what leaves in DATA packets, opens what arrives, and settles who the client is with
+//! CHALLENGE and RESPONSE. The endpoint owns one object of the class for every connection. A class that
+//! needs a wall clock, keys or tickets is given them when it is made; here it sees packets only.
+
+mod null;
+
+pub use null::{NullClient, NullServer};
+
+use crate::ids::{Cid, Epoch};
+use crate::instant::Instant;
+use bytes::Bytes;
+use std::any::Any;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Proven identity of a connection's client, in whatever form the security class gives it.
+pub type Identity = Arc<dyn Any + Send + Sync>;
+
+/// The connection is not to be trusted: it is aborted as a whole with this code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("security failure, code {code}")]
+pub struct SecurityError {
+    /// The abort code that the class gives to the failure.
+    pub code: i32,
+}
+
+/// The header fields that a class binds into a DATA packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketContext {
+    /// The connection's epoch.
+    pub epoch: Epoch,
+    /// The header's cid field, with the channel in the low two bits.
+    pub cid_and_channel: u32,
+    /// Call number.
+    pub call: u32,
+    /// Sequence number.
+    pub seq: u32,
+    /// The header's service id.
+    pub service: u16,
+    /// The header's security index.
+    pub security_index: u8,
+    /// True when the client of the connection sent (or sends) the packet.
+    pub from_client: bool,
+    /// The header's checksum field: zero when sealing, as received when opening.
+    pub checksum: u16,
+}
+
+/// Bytes a class puts around the data of every packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Overhead {
+    /// Before the data.
+    pub header: usize,
+    /// After the data, at most.
+    pub trailer: usize,
+}
+
+/// Numbers shown by rxdebug for a connection: docs/protocol/rx.md "13. DEBUG and VERSION".
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SecurityReport {
+    /// 1 null, 3 rxkad, 4 rxgk; 0 unknown.
+    pub kind: u8,
+    /// Protection level, in the class's own numbers.
+    pub level: u8,
+    /// 1 unallocated, 2 authenticated, 4 expired, 8 checksums.
+    pub flags: u32,
+    /// When the ticket expires, Unix seconds, or 0.
+    pub expires: u32,
+}
+
+/// What both ends of a connection do with DATA.
+pub trait PacketSecurity: Send {
+    /// The index in every header of the connection. Constant.
+    fn index(&self) -> u8;
+
+    /// Bytes added to each packet. May change once, when the connection is authenticated.
+    fn overhead(&self) -> Overhead {
+        Overhead::default()
+    }
+
+    /// False when sealing and opening change nothing: the endpoint then sends and delivers payloads
+    /// without touching them, and never calls `seal` or `open`.
+    fn protects(&self) -> bool {
+        true
+    }
+
+    /// Protects a packet before its first transmission.
+    ///
+    /// `payload` holds `overhead().header` bytes to be filled in and the data; the class may append up to
+    /// `overhead().trailer` bytes. Answers the header's checksum field.
+    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError>;
+
+    /// Verifies and unwraps what arrived; answers the data alone.
+    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError>;
+
+    /// For rxdebug.
+    fn report(&self) -> SecurityReport {
+        SecurityReport::default()
+    }
+}
+
+/// The client's half of a connection.
+pub trait ClientSecurity: PacketSecurity {
+    /// Answers a challenge. Called for every CHALLENGE that arrives while a call is active.
+    fn respond(&mut self, challenge: &Challenge<'_>) -> Result<Response, SecurityError>;
+}
+
+/// A challenge as the client sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Challenge<'a> {
+    /// The time of arrival.
+    pub now: Instant,
+    /// The connection's epoch.
+    pub epoch: Epoch,
+    /// The connection's id.
+    pub cid: Cid,
+    /// The service the connection is for.
+    pub service: u16,
+    /// Payload of the CHALLENGE packet.
+    pub payload: &'a [u8],
+    /// The current call number of each channel (that of the next call where none is active).
+    pub call_numbers: [u32; 4],
+}
+
+/// The answer to a challenge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Response {
+    /// Payload of the RESPONSE packet, at most 16 KiB.
+    pub payload: Vec<u8>,
+    /// The header's checksum field (rxgk's key number); 0 otherwise.
+    pub checksum: u16,
+}
+
+/// A class that a service offers; makes a session for every connection that arrives.
+pub trait ServerSecurity: Send {
+    /// The index this class is offered under.
+    fn index(&self) -> u8;
+
+    /// A session for a new connection.
+    fn accept(&mut self) -> Box<dyn ServerSession>;
+}
+
+/// The server's half of a connection.
+pub trait ServerSession: PacketSecurity {
+    /// True when calls may run. While false, the endpoint challenges the client.
+    fn is_authenticated(&self, now: Instant) -> bool;
+
+    /// Payload of a CHALLENGE. `random` is the endpoint's generator.
+    fn challenge(&mut self, now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8>;
+
+    /// Verifies a RESPONSE. Called only while unauthenticated and after a challenge.
+    fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError>;
+
+    /// Who the client is, when proven.
+    fn identity(&self) -> Option<Identity> {
+        None
+    }
+}
+
+/// A response as the server sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Proof<'a> {
+    /// The time of arrival.
+    pub now: Instant,
+    /// The connection's epoch.
+    pub epoch: Epoch,
+    /// The connection's id.
+    pub cid: Cid,
+    /// The service the connection is for.
+    pub service: u16,
+    /// The RESPONSE header's checksum field.
+    pub checksum: u16,
+    /// Payload of the RESPONSE packet.
+    pub payload: &'a [u8],
+}
+
+/// What a good response establishes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Verified {
+    /// The client's call numbers: calls older than these cannot be replayed.
+    pub call_numbers: Option<[u32; 4]>,
+}

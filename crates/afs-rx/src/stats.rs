@@ -1,0 +1,155 @@
+//! What an endpoint counts.
+
+/// Why an arriving packet had no effect.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Drop {
+    /// Fewer than 28 bytes.
+    ShortHeader,
+    /// The jumbo flag is set but too few bytes follow.
+    BrokenJumbogram,
+    /// A payload shorter than its packet type needs.
+    ShortPayload,
+    /// A type that means nothing on a call's absence.
+    UnknownType,
+    /// Client-side packet for a connection that does not exist.
+    NoSuchConnection,
+    /// The service is not offered, or not under this security index; answered with a raw abort.
+    NoSuchService,
+    /// The connection has another security index.
+    WrongSecurityIndex,
+    /// No room for another connection.
+    TooManyConnections,
+    /// No room for another call; answered with an abort.
+    TooManyCalls,
+    /// The channel has no call and this is not DATA that opens one.
+    NoSuchCall,
+    /// The call number is older than the channel's current one.
+    OldCall,
+    /// The first packet seen of a new call is too far into it.
+    NewCallTooFar,
+    /// The connection has failed; answered with its abort, except for an ABORT.
+    ConnectionFailed,
+    /// The call has failed; answered with its abort, except for an ABORT.
+    CallFailed,
+    /// A packet with call number zero that must have one; the connection fails.
+    CallNumberZero,
+    /// DATA with sequence number zero.
+    SequenceZero,
+    /// DATA that was received before.
+    Duplicate,
+    /// DATA beyond the receive window.
+    ExceedsWindow,
+    /// DATA after the packet marked last, or a second last packet elsewhere.
+    PastEnd,
+    /// DATA of a request whose reply has begun.
+    RequestAfterReply,
+    /// No memory for the payload at the moment.
+    BufferFull,
+    /// An ACK older than one that was processed.
+    StaleAck,
+    /// An ACK for packets that were never sent.
+    AckBeyondSent,
+    /// An ACK, ACKALL, BUSY or so that does not fit the call's phase.
+    WrongPhase,
+    /// A CHALLENGE while no call is active, or of a class that never challenges.
+    UnwantedChallenge,
+    /// A RESPONSE on an authenticated connection, or without a challenge.
+    UnwantedResponse,
+    /// DEBUG or VERSION without the flag that asks for an answer, or too short.
+    UnansweredQuery,
+    /// More questions in this second than are answered.
+    TooManyQueries,
+    /// Too many packets without a call wait to be sent.
+    ControlQueueFull,
+}
+
+impl Drop {
+    /// How many reasons there are.
+    pub const COUNT: usize = Drop::ControlQueueFull as usize + 1;
+}
+
+/// Counters since the endpoint was made. Monotonic, except for `buffered_bytes`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Packets read by type; index is type - 1, as in rxdebug.
+    pub packets_read: [u64; 13],
+    /// Packets sent by type; index is type - 1.
+    pub packets_sent: [u64; 13],
+    /// DATA packets sent again.
+    pub data_resent: u64,
+    /// Pings sent.
+    pub pings_sent: u64,
+    /// Packets dropped, by reason: index with `Drop as usize`.
+    pub dropped: [u64; Drop::COUNT],
+    /// Calls begun by clients and announced to the application.
+    pub calls_received: u64,
+    /// Calls opened here.
+    pub calls_opened: u64,
+    /// Retransmission timers that fired.
+    pub timeouts: u64,
+    /// Packets found lost from later acks.
+    pub losses: u64,
+    /// Payload bytes received, in order of arrival, duplicates excluded.
+    pub bytes_received: u64,
+    /// Payload bytes sent, retransmissions excluded.
+    pub bytes_sent: u64,
+    /// Payload bytes received and unread at the moment.
+    pub buffered_bytes: usize,
+    /// Round trips measured.
+    pub rtt_samples: u64,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Stats {
+            packets_read: [0; 13],
+            packets_sent: [0; 13],
+            data_resent: 0,
+            pings_sent: 0,
+            dropped: [0; Drop::COUNT],
+            calls_received: 0,
+            calls_opened: 0,
+            timeouts: 0,
+            losses: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            buffered_bytes: 0,
+            rtt_samples: 0,
+        }
+    }
+}
+
+impl Stats {
+    /// Packets dropped for this reason.
+    pub fn drops(&self, reason: Drop) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    pub(crate) fn drop_packet(&mut self, reason: Drop) {
+        self.dropped[reason as usize] += 1;
+        tracing::trace!(?reason, "packet dropped");
+    }
+}
+
+/// What an endpoint holds at the moment: for tests of bounds and for operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Holdings {
+    /// Calls not yet released and done.
+    pub calls: usize,
+    /// Connections opened here.
+    pub client_connections: usize,
+    /// Connections opened by clients.
+    pub server_connections: usize,
+    /// Peers remembered.
+    pub peers: usize,
+    /// Entries in the timer heap, stale ones included.
+    pub timers: usize,
+    /// Packets waiting that belong to no call.
+    pub control_packets: usize,
+    /// Events not yet polled.
+    pub events: usize,
+    /// Payload bytes received and unread.
+    pub buffered_bytes: usize,
+}

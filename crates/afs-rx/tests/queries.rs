@@ -1,0 +1,117 @@
+//! rxdebug's questions and the answers' layout: docs/protocol/rx.md "13. DEBUG and VERSION".
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod support;
+
+use afs_rx::packet::{Header, PacketType, flags};
+use afs_rx::{Config, Drop};
+use support::script::{CID, EPOCH, Script, from_client};
+
+fn question(kind: PacketType, call: u32) -> Header {
+    Header {
+        epoch: 999,
+        cid: 0,
+        call,
+        flags: flags::CLIENT_INITIATED | flags::LAST_PACKET,
+        service: 0,
+        ..from_client(kind, 0, 0, 0, 0)
+    }
+}
+
+fn ask(script: &mut Script, kind: u32, index: u32) -> Vec<u8> {
+    let payload = [kind.to_be_bytes(), index.to_be_bytes()].concat();
+    script.give(question(PacketType::DEBUG, 77), &payload);
+    let sent = script.sent_one();
+    assert_eq!(
+        (sent.header.kind, sent.header.call, sent.header.flags),
+        (PacketType::DEBUG, 77, flags::LAST_PACKET)
+    );
+    sent.payload.to_vec()
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[test]
+fn the_version_is_65_bytes() {
+    let mut config = Config::default();
+    config.version = "Andrew test".to_owned();
+    let mut script = Script::server_with(config);
+    script.give(question(PacketType::VERSION, 5), &[0]);
+    let sent = script.sent_one();
+    assert_eq!((sent.header.call, sent.header.flags, sent.payload.len()), (5, flags::LAST_PACKET, 65));
+    assert!(sent.payload.starts_with(b"Andrew test\0"));
+}
+
+#[test]
+fn answers_and_keepalives_are_never_answered() {
+    let mut script = Script::server();
+    for kind in [PacketType::VERSION, PacketType::DEBUG] {
+        let header = Header { flags: flags::LAST_PACKET, ..question(kind, 0) };
+        script.give(header, &[0; 8]);
+        script.sent_none();
+    }
+    assert_eq!(script.end.stats().drops(Drop::UnansweredQuery), 2);
+}
+
+#[test]
+fn connections_and_peers() {
+    let mut script = Script::server();
+    script.give(from_client(PacketType::DATA, 3, 1, 1, flags::LAST_PACKET), b"x");
+    script.incoming();
+    for kind in [2, 3] {
+        let found = ask(&mut script, kind, 0);
+        assert_eq!(found.len(), 176);
+        assert_eq!((word(&found, 0), word(&found, 4)), (0xc000_0209, CID));
+        assert_eq!((word(&found, 12), u16::from_be_bytes([found[32], found[33]])), (3, 7001));
+        assert_eq!((found[35], found[36], found[40], found[44]), (1, 0, 2, 4), "server, null, active, eof");
+        assert_eq!((found[56], word(&found, 132), word(&found, 136)), (1, EPOCH, 1444));
+        let end = ask(&mut script, kind, 1);
+        assert_eq!((end.len(), word(&end, 0), word(&end, 4)), (176, 0, u32::MAX));
+    }
+    let peer = ask(&mut script, 5, 0);
+    assert_eq!((peer.len(), word(&peer, 0), word(&peer, 4) >> 16), (132, 0xc000_0209, 7001));
+    assert_eq!(word(&ask(&mut script, 5, 1), 0), u32::MAX);
+}
+
+#[test]
+fn statistics_and_unknown_questions() {
+    let mut script = Script::server();
+    script.give(from_client(PacketType::DATA, 3, 1, 1, flags::LAST_PACKET), b"x");
+    let stats = ask(&mut script, 1, 0);
+    assert_eq!((stats.len(), word(&stats, 8), stats[14]), (56, 1, b'S'));
+    let statistics = ask(&mut script, 4, 0);
+    assert_eq!((statistics.len(), word(&statistics, 4 * 11), word(&statistics, 4 * 56)), (284, 1, 1));
+    assert_eq!(ask(&mut script, 6, 0), [255, 255, 255, 248, 255, 255, 255, 248]);
+    script.give(question(PacketType::DEBUG, 0), &[0; 7]);
+    script.sent_none();
+}
+
+#[test]
+fn a_flood_of_questions_is_bounded() {
+    let mut config = Config::default();
+    config.control_packets_max = 16;
+    let mut script = Script::server_with(config);
+    for _ in 0..100 {
+        script.give(question(PacketType::VERSION, 1), &[0]);
+    }
+    assert_eq!(script.sent().len(), 16);
+    assert_eq!(script.end.stats().drops(Drop::ControlQueueFull), 84);
+}
+
+#[test]
+fn answers_are_limited_in_each_second() {
+    let mut config = Config::default();
+    config.queries_per_second = 3;
+    let mut script = Script::server_with(config);
+    for second in 1..=2 {
+        for _ in 0..5 {
+            script.give(question(PacketType::VERSION, 1), &[0]);
+        }
+        assert_eq!(script.sent().len(), 3);
+        assert_eq!(script.end.stats().drops(Drop::TooManyQueries), 2 * second);
+        script.wait_ms(1000);
+    }
+}
