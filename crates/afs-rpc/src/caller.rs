@@ -1,0 +1,44 @@
+//! Who calls.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// An Rx connection as its server knows it (`docs/protocol/rx.md` "3. Connections, ids, epochs").
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnKey {
+    /// Epoch of the client process.
+    pub epoch: u32,
+    /// Connection id with the channel bits clear.
+    pub cid: u32,
+}
+
+impl fmt::Display for ConnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}/{:08x}", self.epoch, self.cid)
+    }
+}
+
+/// On whose behalf a call is made, as far as its connection proves it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Identity {
+    /// Nobody in particular.
+    #[default]
+    Anonymous,
+    /// The owner of this cell, calling from the same process or the same host through an address that
+    /// [`Rx::trust`](crate::Rx::trust) named: an administrator.
+    Local,
+}
+
+/// What a server knows about one incoming call before it reads a byte of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// Where the connection comes from.
+    pub peer: SocketAddr,
+    /// Its Rx connection.
+    pub connection: ConnKey,
+    /// Its security class: 0 is rxnull.
+    pub security_index: u8,
+    /// For whom it speaks.
+    pub identity: Identity,
+}

@@ -1,0 +1,88 @@
+//! One call to a service.
+
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::{self, Request};
+use bytes::Bytes;
+
+use crate::error::CallError;
+use crate::rx::stream::Stream;
+use crate::sync::Permit;
+
+/// One call under way: write the rest of the request, [`ClientCall::finish_request`], read the reply.
+///
+/// Dropped before the reply has been read to its end, it is aborted with `RX_USER_ABORT`.
+#[derive(Debug)]
+pub struct ClientCall {
+    stream: Stream,
+    /// The channel. Declared last: free for the next call after the stream is gone.
+    _channel: Permit,
+}
+
+impl ClientCall {
+    pub(crate) fn new(stream: Stream, channel: Permit) -> Self {
+        Self { stream, _channel: channel }
+    }
+
+    /// Appends to the request. Waits while the send buffer is full.
+    ///
+    /// # Errors
+    /// Why the call is over; the server may refuse while the client still writes.
+    pub async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
+        self.stream.write(data).await
+    }
+
+    /// Ends the request.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub fn finish_request(&mut self) -> Result<(), CallError> {
+        self.stream.finish_send()
+    }
+
+    /// Exactly `n` bytes of the reply.
+    ///
+    /// # Errors
+    /// [`CallError::Ended`] if the reply is shorter; otherwise why the call is over.
+    pub async fn read_exact(&mut self, n: usize) -> Result<Bytes, CallError> {
+        self.stream.read_exact(n).await
+    }
+
+    /// The next bytes of the reply, at least one and at most `max`; `None` at its end.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
+        self.stream.read_some(max).await
+    }
+
+    /// As [`ClientCall::read_some`], in the pieces in which they came, without copying. Empty at the end of the reply.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn read_pieces(&mut self, max: usize) -> Result<Vec<Bytes>, CallError> {
+        self.stream.read_pieces(max).await
+    }
+
+    /// The rest of the reply.
+    ///
+    /// # Errors
+    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise why the call is over.
+    pub async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, CallError> {
+        self.stream.read_to_end(limit).await
+    }
+
+    /// Reads the results that end a split call, and so ends it.
+    ///
+    /// # Errors
+    /// As [`ClientCall::read_to_end`], or [`CallError::Decode`].
+    pub async fn finish<R: Request>(mut self) -> Result<R::Reply, CallError> {
+        let limit = self.stream.rx().limits().reply;
+        let reply = self.read_to_end(limit).await?;
+        Ok(rpc::decode_reply::<R>(&reply)?)
+    }
+
+    /// Gives the call up; the server is told `code`.
+    pub fn abort(mut self, code: AbortCode) {
+        self.stream.abort(code);
+    }
+}

@@ -1,0 +1,53 @@
+//! How a connection proves who calls.
+
+use std::fmt;
+use std::sync::Arc;
+
+use afs_rx::{ClientSecurity, NullClient};
+
+/// Makes the security half of each Rx connection opened for one identity.
+pub trait SecuritySource: Send + Sync + 'static {
+    /// Names class and identity. Sources with equal names share Rx connections, so equal names must mean equal rights.
+    fn name(&self) -> String;
+
+    /// For one new Rx connection.
+    fn session(&self) -> Box<dyn ClientSecurity>;
+}
+
+/// With which security, and as whom, to call.
+#[derive(Clone, Default)]
+pub struct Security(Option<Arc<dyn SecuritySource>>);
+
+impl Security {
+    /// No security: rxnull, as nobody in particular.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(None)
+    }
+
+    /// With whatever `source` proves.
+    #[must_use]
+    pub fn new(source: Arc<dyn SecuritySource>) -> Self {
+        Self(Some(source))
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.0.as_ref().map(|source| source.name()).unwrap_or_default()
+    }
+
+    pub(crate) fn session(&self) -> Box<dyn ClientSecurity> {
+        match &self.0 {
+            Some(source) => source.session(),
+            None => Box::new(NullClient),
+        }
+    }
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(source) => write!(f, "Security({})", source.name()),
+            None => f.write_str("Security(null)"),
+        }
+    }
+}

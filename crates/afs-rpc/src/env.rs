@@ -1,0 +1,134 @@
+//! What the world hands in: time, timers, tasks, blocking work and randomness.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rx::Instant;
+
+use crate::future::{Either, select};
+use crate::sync::oneshot;
+
+/// A boxed future that may move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A shared handle on the world.
+pub type EnvRef = Arc<dyn Env>;
+
+/// Wall-clock time since 1970-01-01 00:00:00 UTC.
+///
+/// For records that people and other hosts read. Never for measuring how long something took: the wall clock may jump.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct UnixTime {
+    /// Whole seconds.
+    pub secs: u64,
+    /// Nanoseconds within the second, below 1 000 000 000.
+    pub nanos: u32,
+}
+
+impl UnixTime {
+    /// The seconds in the 32 bits that AFS-3 gives to a time; saturates in the year 2106.
+    #[must_use]
+    pub fn secs_u32(self) -> u32 {
+        u32::try_from(self.secs).unwrap_or(u32::MAX)
+    }
+}
+
+/// Everything a component may want from outside itself. Real in `afs-net`, seeded and single-threaded in the simulator.
+pub trait Env: Send + Sync + 'static {
+    /// Monotonic time with an arbitrary start.
+    fn now(&self) -> Instant;
+
+    /// The wall clock. May jump in either direction.
+    fn wall(&self) -> UnixTime;
+
+    /// Ready at or after `deadline`; at once if it has passed. Dropping the future cancels the timer.
+    fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
+
+    /// Runs `task` to completion, beside the caller. The task is dropped unfinished when the world ends.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// Runs `work`, which may block on a disk, where blocking does no harm. The simulator runs it inline or later, from its seed.
+    fn blocking(&self, work: Box<dyn FnOnce() + Send>);
+
+    /// Fills `out` with randomness good enough for keys.
+    fn random(&self, out: &mut [u8]);
+}
+
+impl fmt::Debug for dyn Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+/// A future did not finish in the time given to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the time given to it is over")]
+pub struct Elapsed;
+
+/// What [`Env`] can do with a little composition. In scope with the trait, on every `Env` and on `dyn Env`.
+pub trait EnvExt: Env {
+    /// Ready after `duration`.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    /// `work`, or [`Elapsed`] when it is not ready after `duration`; `work` is dropped then. A ready `work` always wins.
+    fn timeout<F: Future + Send>(
+        &self,
+        duration: Duration,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, Elapsed>> + Send
+    where
+        F::Output: Send,
+    {
+        let timer = self.sleep(duration);
+        async move {
+            match select(work, timer).await {
+                Either::Left(done) => Ok(done),
+                Either::Right(()) => Err(Elapsed),
+            }
+        }
+    }
+
+    /// Runs `work` through [`Env::blocking`] and waits for its value.
+    ///
+    /// The work runs to its end even if the returned future is dropped. Gives `Err` only if the world ended before
+    /// the work did, or if it panicked.
+    fn run_blocking<T, W>(&self, work: W) -> impl Future<Output = Result<T, oneshot::Gone>> + Send + 'static
+    where
+        T: Send + 'static,
+        W: FnOnce() -> T + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        self.blocking(Box::new(move || tell.send(work())));
+        told
+    }
+
+    /// Runs `task` beside the caller; the returned future gives its value, and may be dropped without ending the task.
+    fn spawn_with_result<T, F>(&self, task: F) -> oneshot::Receiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        self.spawn(Box::pin(async move { tell.send(task.await) }));
+        told
+    }
+
+    /// `N` random bytes.
+    fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        let mut out = [0; N];
+        self.random(&mut out);
+        out
+    }
+
+    /// A random 64-bit number.
+    fn random_u64(&self) -> u64 {
+        u64::from_le_bytes(self.random_bytes())
+    }
+}
+
+impl<E: Env + ?Sized> EnvExt for E {}

@@ -1,0 +1,34 @@
+//! Calls over Rx as futures, and the world they run in.
+//!
+//! [`Env`] is what a component gets from outside: time, timers, tasks, blocking work, randomness. [`Rx`] is the
+//! asynchronous face of one `afs_rx::Endpoint`: a [`Connection`] makes typed calls, a [`Service`] answers them, and a
+//! driver (real sockets in `afs-net`, a simulated network elsewhere) moves datagrams and time. Nothing here opens a
+//! socket, reads a clock or starts a thread, and no lock is held while anything is waited for.
+//!
+//! Three parties meet at an `Rx`:
+//!
+//! * the **driver** feeds [`Rx::handle_datagrams`] and [`Rx::handle_timeout`], and after those, or when [`Kick`] tells
+//!   it, calls [`Rx::drain_transmits`] and asks [`Rx::poll_timeout`] when to come back;
+//! * **callers** hold a [`Connection`] and await [`Connection::call`] or work on a [`ClientCall`];
+//! * **services** get a [`ServerCall`] each. The thread that received it polls the handler once: what needs only memory
+//!   is answered right there, and only what waits becomes a task of its own.
+
+mod caller;
+mod client;
+mod env;
+mod error;
+mod limits;
+mod rx;
+mod server;
+mod table;
+
+pub use afs_rx::Instant;
+pub use afs_task::{future, sync};
+pub use caller::{Caller, ConnKey, Identity};
+pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};
+pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
+pub use error::CallError;
+pub use limits::Limits;
+pub use rx::{Kick, NotLoopback, Rx, WeakRx};
+pub use server::{ServerCall, Service};
+pub use table::Table;

@@ -1,0 +1,44 @@
+//! What one endpoint will hold for others, at most.
+
+use std::time::Duration;
+
+use afs_wire::error::AbortCode;
+
+/// Bounds of one [`Rx`](crate::Rx). The defaults suit a server with thousands of clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Incoming calls being served at one time, all peers together. Default 4096.
+    pub calls: usize,
+    /// Incoming calls being served at one time for one peer address. Default 128.
+    pub calls_per_peer: usize,
+    /// Incoming calls waiting to be served, all peers together. One more is aborted with [`Limits::busy`]. Default 4096.
+    pub waiting: usize,
+    /// Incoming calls waiting to be served for one peer address. Default 256.
+    pub waiting_per_peer: usize,
+    /// What a call over the bounds is aborted with. Default `VBUSY`: clients wait and come again.
+    pub busy: AbortCode,
+    /// Bytes of one request that a plain (not split) call may have. Default 64 KiB.
+    pub request: usize,
+    /// Bytes of one reply that a plain call may have. Default 1 MiB.
+    pub reply: usize,
+    /// Rx connections that one [`Connection`](crate::Connection) opens; each carries four calls at a time, more wait. Default 8.
+    pub connections: usize,
+    /// How long an unused client connection is kept. Default 10 min, below the 700 s after which servers forget.
+    pub connection_idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            calls: 4096,
+            calls_per_peer: 128,
+            waiting: 4096,
+            waiting_per_peer: 256,
+            busy: AbortCode::VBUSY,
+            request: 64 << 10,
+            reply: 1 << 20,
+            connections: 8,
+            connection_idle: Duration::from_secs(600),
+        }
+    }
+}

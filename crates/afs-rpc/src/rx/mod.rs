@@ -1,0 +1,214 @@
+//! The asynchronous face of one Rx endpoint.
+
+mod admission;
+mod commands;
+mod driver;
+mod poll;
+mod pools;
+mod state;
+pub(crate) mod stream;
+mod train;
+
+pub(crate) use pools::{Channels, PoolKey};
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, Weak};
+
+use afs_rx::{Endpoint, Instant, ListenError, NullServer};
+use afs_wire::rpc::ServiceId;
+
+use crate::client::{Connection, Security};
+use crate::env::EnvRef;
+use crate::limits::Limits;
+use crate::server::{ServerCall, Service};
+use crate::sync::lock;
+use state::{Arrival, Effects, State};
+use stream::Stream;
+
+/// Tells the driver that there may be something to transmit, or an earlier deadline.
+///
+/// Called without any lock held, from any thread, often: it must be cheap, and must not call back into handlers.
+/// After it, the driver calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] soon.
+pub trait Kick: Send + Sync + 'static {
+    /// Something may have changed.
+    fn kick(&self);
+}
+
+/// Only an address of this host can be trusted without proof.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} is not a loopback address")]
+pub struct NotLoopback(pub SocketAddr);
+
+/// The asynchronous face of one [`Endpoint`]: calls out, calls in, and the driver's side. Cheap to clone.
+///
+/// One short lock guards the endpoint; it is never held while a datagram is sent, a handler runs or a task is woken.
+#[derive(Clone)]
+pub struct Rx(Arc<Shared>);
+
+/// An [`Rx`] that does not keep it alive: for drivers, which the `Rx` itself owns through its [`Kick`].
+#[derive(Clone)]
+pub struct WeakRx(Weak<Shared>);
+
+impl WeakRx {
+    /// The `Rx`, while somebody holds it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Rx> {
+        self.0.upgrade().map(Rx)
+    }
+}
+
+impl fmt::Debug for WeakRx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakRx")
+    }
+}
+
+pub(crate) struct Shared {
+    env: EnvRef,
+    kick: Arc<dyn Kick>,
+    limits: Limits,
+    state: Mutex<State>,
+    drain: driver::Drain,
+}
+
+impl fmt::Debug for Rx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rx").finish_non_exhaustive()
+    }
+}
+
+impl Rx {
+    /// Puts `endpoint` to work with the default [`Limits`].
+    #[must_use]
+    pub fn new(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>) -> Self {
+        Self::with_limits(env, endpoint, kick, Limits::default())
+    }
+
+    /// Puts `endpoint` to work.
+    #[must_use]
+    pub fn with_limits(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>, limits: Limits) -> Self {
+        let state = Mutex::new(State::new(endpoint, limits));
+        Self(Arc::new(Shared { env, kick, limits, state, drain: driver::Drain::new(AtomicUsize::new(0)) }))
+    }
+
+    /// A handle that does not keep it alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakRx {
+        WeakRx(Arc::downgrade(&self.0))
+    }
+
+    /// The world this transport lives in.
+    #[must_use]
+    pub fn env(&self) -> &EnvRef {
+        &self.0.env
+    }
+
+    /// The bounds it keeps.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Offers `service` without security (rxnull).
+    ///
+    /// # Errors
+    /// If its number is offered already, or too many are.
+    pub fn listen(&self, service: Arc<dyn Service>) -> Result<(), ListenError> {
+        self.listen_with(service, vec![Box::new(NullServer)])
+    }
+
+    /// Offers `service` under the given security classes.
+    ///
+    /// # Errors
+    /// As [`Rx::listen`], or if two classes have one index or there is none.
+    pub fn listen_with(
+        &self,
+        service: Arc<dyn Service>,
+        security: Vec<Box<dyn afs_rx::ServerSecurity>>,
+    ) -> Result<(), ListenError> {
+        let mut state = lock(&self.0.state);
+        let id = service.id().0;
+        state.endpoint.listen(id, security)?;
+        state.services.insert(id, service);
+        Ok(())
+    }
+
+    /// A connection to `service` at `peer`. Nothing is sent until a call is made. Connections with equal arguments
+    /// share their Rx connections.
+    #[must_use]
+    pub fn connection(&self, peer: SocketAddr, service: ServiceId, security: Security) -> Connection {
+        Connection::new(self.clone(), peer, service, security)
+    }
+
+    /// Treats calls from this loopback address as [`Identity::Local`](crate::Identity::Local): the cell's owner.
+    ///
+    /// # Errors
+    /// For an address that is not loopback: others could send in its name.
+    pub fn trust(&self, peer: SocketAddr) -> Result<(), NotLoopback> {
+        if !peer.ip().to_canonical().is_loopback() {
+            return Err(NotLoopback(peer));
+        }
+        lock(&self.0.state).trusted.insert(peer);
+        Ok(())
+    }
+
+    /// Takes [`Rx::trust`] back.
+    pub fn distrust(&self, peer: SocketAddr) {
+        lock(&self.0.state).trusted.remove(&peer);
+    }
+
+    /// Counters of the endpoint.
+    #[must_use]
+    pub fn stats(&self) -> afs_rx::Stats {
+        lock(&self.0.state).endpoint.stats().clone()
+    }
+
+    /// What the endpoint holds at the moment.
+    #[must_use]
+    pub fn holdings(&self) -> afs_rx::Holdings {
+        lock(&self.0.state).endpoint.holdings()
+    }
+
+    /// Ends all calls in both directions with [`CallError::Closed`](crate::CallError::Closed), tells the peers with
+    /// `VRESTARTING` where somebody is waiting, and forgets services and connections. The driver should drain
+    /// once more afterwards.
+    pub fn close(&self) {
+        self.with(|state, now| state.close(now));
+    }
+
+    /// Whether [`Rx::close`] has been called.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0.state).closed
+    }
+
+    /// Runs a command on the endpoint, then, without the lock, what follows from it.
+    fn with<T>(&self, command: impl FnOnce(&mut State, Instant) -> T) -> T {
+        let now = self.0.env.now();
+        let (value, effects) = {
+            let mut state = lock(&self.0.state);
+            let value = command(&mut state, now);
+            (value, state.collect(now))
+        };
+        for arrival in self.settle(effects) {
+            self.0.env.spawn(self.handler(arrival));
+        }
+        self.0.kick.kick();
+        value
+    }
+
+    /// Wakes whoever has something to do; answers the calls that have arrived.
+    fn settle(&self, effects: Effects) -> Vec<Arrival> {
+        effects.wakers.into_iter().for_each(std::task::Waker::wake);
+        effects.arrivals
+    }
+
+    fn handler(&self, arrival: Arrival) -> crate::BoxFuture<'static, ()> {
+        let Arrival { call, service, caller } = arrival;
+        let stream = Stream::incoming(self.clone(), call, caller.peer);
+        let id = service.id();
+        service.serve(ServerCall::new(stream, caller, id))
+    }
+}

@@ -1,0 +1,190 @@
+//! Client connections, shared by all who call the same service of the same peer with the same security.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use afs_rx::{CHANNELS, CallId, ConnId, Endpoint, Instant, OpenError};
+
+use crate::client::Security;
+use crate::limits::Limits;
+use crate::sync::{Notify, Semaphore};
+
+/// What two users must have in common to share Rx connections.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct PoolKey {
+    pub(crate) peer: SocketAddr,
+    pub(crate) service: u16,
+    pub(crate) security: String,
+    /// The dead time is a property of an Rx connection.
+    pub(crate) dead: Option<Duration>,
+}
+
+/// Names a pool for as long as somebody holds its [`Channels`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct PoolId(u64);
+
+/// What the users of one pool share.
+pub(crate) struct Channels {
+    pool: PoolId,
+    /// One permit for each channel that the pool may ever have.
+    pub(crate) free: Semaphore,
+    /// A channel may have become usable.
+    pub(crate) changed: Notify,
+}
+
+struct Pool {
+    key: PoolKey,
+    channels: Arc<Channels>,
+    connections: Vec<ConnId>,
+    last_used: Instant,
+}
+
+/// All pools of one endpoint.
+pub(super) struct Pools {
+    limits: Limits,
+    next: u64,
+    pools: BTreeMap<PoolId, Pool>,
+    by_key: BTreeMap<PoolKey, PoolId>,
+    owners: BTreeMap<ConnId, PoolId>,
+    reap_at: Option<Instant>,
+}
+
+impl Pools {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            next: 0,
+            pools: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            reap_at: None,
+        }
+    }
+
+    fn permits(&self) -> usize {
+        self.limits.connections.max(1) * CHANNELS
+    }
+
+    /// What users of the pool with this key share; makes the pool if there is none.
+    pub(super) fn channels(&mut self, now: Instant, key: &PoolKey) -> Arc<Channels> {
+        if let Some(pool) = self.by_key.get(key).and_then(|id| self.pools.get(id)) {
+            return pool.channels.clone();
+        }
+        self.next += 1;
+        let pool = PoolId(self.next);
+        let (free, changed) = (Semaphore::new(self.permits()), Notify::new());
+        let channels = Arc::new(Channels { pool, free, changed });
+        let made =
+            Pool { key: key.clone(), channels: channels.clone(), connections: Vec::new(), last_used: now };
+        self.pools.insert(pool, made);
+        self.by_key.insert(key.clone(), pool);
+        self.reap_at.get_or_insert(now + self.limits.connection_idle);
+        channels
+    }
+
+    /// A call on the first connection with a free channel, or on a new connection. `None` while all are busy.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        channels: &Channels,
+        security: &Security,
+        endpoint: &mut Endpoint,
+    ) -> Option<CallId> {
+        let most = self.limits.connections.max(1);
+        let pool = self.pools.get_mut(&channels.pool)?;
+        pool.last_used = now;
+        let mut index = 0;
+        while let Some(connection) = pool.connections.get(index).copied() {
+            match endpoint.open_call(now, connection) {
+                Ok(call) => return Some(call),
+                Err(OpenError::NoChannel) => index += 1,
+                Err(_) => {
+                    pool.connections.remove(index);
+                    self.owners.remove(&connection);
+                    endpoint.close(now, connection);
+                }
+            }
+        }
+        if index >= most {
+            return None;
+        }
+        let connection = pool.connect(now, security, endpoint);
+        self.owners.insert(connection, channels.pool);
+        endpoint.open_call(now, connection).ok()
+    }
+
+    fn owner(&self, connection: ConnId) -> Option<&Pool> {
+        self.owners.get(&connection).and_then(|id| self.pools.get(id))
+    }
+
+    pub(super) fn on_channel_free(&mut self, connection: ConnId) -> Vec<Waker> {
+        self.owner(connection).map(|pool| pool.channels.changed.take_all()).unwrap_or_default()
+    }
+
+    /// A connection has failed: no call can be opened on it, so another one takes its place when needed.
+    pub(super) fn on_failed(
+        &mut self,
+        now: Instant,
+        connection: ConnId,
+        endpoint: &mut Endpoint,
+    ) -> Vec<Waker> {
+        let waiting = self.on_channel_free(connection);
+        if let Some(pool) = self.owners.remove(&connection).and_then(|id| self.pools.get_mut(&id)) {
+            pool.connections.retain(|c| *c != connection);
+            endpoint.close(now, connection);
+        }
+        waiting
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.reap_at
+    }
+
+    /// Closes what has not been used for the idle time.
+    pub(super) fn reap(&mut self, now: Instant, endpoint: &mut Endpoint) {
+        if self.reap_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let (permits, idle) = (self.permits(), self.limits.connection_idle);
+        self.pools.retain(|_, pool| {
+            let unused = pool.channels.free.available() == permits && pool.last_used + idle <= now;
+            if unused {
+                for connection in pool.connections.drain(..) {
+                    self.owners.remove(&connection);
+                    endpoint.close(now, connection);
+                }
+            }
+            let forgotten = unused && Arc::strong_count(&pool.channels) == 1;
+            if forgotten {
+                self.by_key.remove(&pool.key);
+            }
+            !forgotten
+        });
+        self.reap_at = (!self.pools.is_empty()).then_some(now + idle / 2);
+    }
+
+    /// Closes all; answers who waits for a channel.
+    pub(super) fn close(&mut self, now: Instant, endpoint: &mut Endpoint) -> Vec<Waker> {
+        for connection in std::mem::take(&mut self.owners).into_keys() {
+            endpoint.close(now, connection);
+        }
+        self.reap_at = None;
+        self.by_key.clear();
+        let pools = std::mem::take(&mut self.pools);
+        pools.into_values().flat_map(|pool| pool.channels.changed.take_all()).collect()
+    }
+}
+
+impl Pool {
+    fn connect(&mut self, now: Instant, security: &Security, endpoint: &mut Endpoint) -> ConnId {
+        let connection = endpoint.connect(now, self.key.peer, self.key.service, security.session());
+        if let Some(dead) = self.key.dead {
+            endpoint.set_dead_time(connection, dead);
+        }
+        self.connections.push(connection);
+        connection
+    }
+}

@@ -1,0 +1,214 @@
+//! What the lock guards: the endpoint, and who waits for what of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+
+use afs_rx::{CallId, Endpoint, Event, Instant};
+use afs_wire::error::AbortCode;
+
+use super::admission::{Admission, Verdict};
+use super::pools::Pools;
+use crate::caller::{Caller, ConnKey, Identity};
+use crate::limits::Limits;
+use crate::server::Service;
+
+pub(crate) struct State {
+    pub(super) endpoint: Endpoint,
+    pub(super) services: BTreeMap<u16, Arc<dyn Service>>,
+    pub(super) admission: Admission<CallId>,
+    pub(super) pools: Pools,
+    pub(super) trusted: BTreeSet<SocketAddr>,
+    pub(super) closed: bool,
+    /// The deadline until which the driver sleeps, if it does.
+    pub(super) asleep_until: Option<Option<Instant>>,
+    limits: Limits,
+    /// Tasks waiting on calls. Holds only calls that somebody waits on.
+    waits: BTreeMap<CallId, Wait>,
+    /// Incoming calls that wait to be served, and whose they are.
+    held: BTreeMap<CallId, SocketAddr>,
+    /// To be woken after the present hold of the lock.
+    to_wake: Vec<Waker>,
+}
+
+/// Who waits on one call.
+#[derive(Default)]
+struct Wait {
+    read: Option<Waker>,
+    write: Option<Waker>,
+}
+
+/// What is to be done without the lock.
+pub(super) struct Effects {
+    pub(super) wakers: Vec<Waker>,
+    pub(super) arrivals: Vec<Arrival>,
+}
+
+/// An incoming call that may be served.
+pub(super) struct Arrival {
+    pub(super) call: CallId,
+    pub(super) service: Arc<dyn Service>,
+    pub(super) caller: Caller,
+}
+
+impl State {
+    pub(super) fn new(endpoint: Endpoint, limits: Limits) -> Self {
+        Self {
+            endpoint,
+            services: BTreeMap::new(),
+            admission: Admission::new(limits),
+            pools: Pools::new(limits),
+            trusted: BTreeSet::new(),
+            closed: false,
+            asleep_until: None,
+            limits,
+            waits: BTreeMap::new(),
+            held: BTreeMap::new(),
+            to_wake: Vec::new(),
+        }
+    }
+
+    /// Takes the endpoint's events and turns them into what has to be done outside.
+    pub(super) fn collect(&mut self, now: Instant) -> Effects {
+        let mut effects = Effects { wakers: std::mem::take(&mut self.to_wake), arrivals: Vec::new() };
+        while let Some(event) = self.endpoint.poll_event() {
+            self.on_event(now, event, &mut effects);
+        }
+        while let Some(call) = self.admission.next() {
+            if let Some(peer) = self.held.remove(&call) {
+                self.start(now, call, peer, &mut effects);
+            }
+        }
+        effects
+    }
+
+    fn on_event(&mut self, now: Instant, event: Event, effects: &mut Effects) {
+        match event {
+            Event::IncomingCall { call, .. } => self.on_incoming(now, call, effects),
+            Event::Readable(call) | Event::RequestDone(call) => self.wake(call, true, false, effects),
+            Event::Writable(call) => self.wake(call, false, true, effects),
+            Event::Finished(call, _) => self.on_finished(now, call, effects),
+            Event::ChannelFree(connection) => effects.wakers.extend(self.pools.on_channel_free(connection)),
+            Event::ConnectionFailed(connection, _) => {
+                let waiting = self.pools.on_failed(now, connection, &mut self.endpoint);
+                effects.wakers.extend(waiting);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_incoming(&mut self, now: Instant, call: CallId, effects: &mut Effects) {
+        let Some(info) = self.endpoint.call(call) else { return };
+        match self.admission.arrive(info.peer, call) {
+            Verdict::Serve => self.start(now, call, info.peer, effects),
+            Verdict::Wait => drop(self.held.insert(call, info.peer)),
+            Verdict::Refuse => self.refuse(now, call, self.limits.busy),
+        }
+    }
+
+    /// A call that has its place in the limits goes to its service.
+    fn start(&mut self, now: Instant, call: CallId, peer: SocketAddr, effects: &mut Effects) {
+        let info = self.endpoint.call(call);
+        let service = info.and_then(|info| self.services.get(&info.service).cloned());
+        match (info, service) {
+            (Some(info), Some(service)) => {
+                let trusted = self.trusted.contains(&peer);
+                let caller = Caller {
+                    peer,
+                    connection: ConnKey { epoch: info.epoch.0, cid: info.cid.0 },
+                    security_index: info.security_index,
+                    identity: if trusted { Identity::Local } else { Identity::Anonymous },
+                };
+                effects.arrivals.push(Arrival { call, service, caller });
+            }
+            _ => {
+                self.admission.depart(peer);
+                self.refuse(now, call, AbortCode::RX_INVALID_OPERATION);
+            }
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, call: CallId, code: AbortCode) {
+        self.endpoint.abort(now, call, code.0);
+        self.endpoint.release(now, call);
+    }
+
+    fn on_finished(&mut self, now: Instant, call: CallId, effects: &mut Effects) {
+        self.wake(call, true, true, effects);
+        if let Some(peer) = self.held.remove(&call) {
+            self.admission.forget(peer, call);
+            self.endpoint.release(now, call);
+        }
+    }
+
+    fn wake(&mut self, call: CallId, read: bool, write: bool, effects: &mut Effects) {
+        let Some(wait) = self.waits.get_mut(&call) else { return };
+        if read {
+            effects.wakers.extend(wait.read.take());
+        }
+        if write {
+            effects.wakers.extend(wait.write.take());
+        }
+    }
+
+    /// Remembers whom to wake when `call` can be read.
+    pub(super) fn wait_to_read(&mut self, call: CallId, waker: &Waker) {
+        self.waits.entry(call).or_default().read = Some(waker.clone());
+    }
+
+    /// Remembers whom to wake when `call` can be written.
+    pub(super) fn wait_to_write(&mut self, call: CallId, waker: &Waker) {
+        self.waits.entry(call).or_default().write = Some(waker.clone());
+    }
+
+    /// Nobody holds `call` any more.
+    pub(super) fn release(&mut self, now: Instant, call: CallId) {
+        self.waits.remove(&call);
+        self.endpoint.release(now, call);
+    }
+
+    /// A served call of this peer is over.
+    pub(super) fn vacate(&mut self, place: Option<SocketAddr>) {
+        if let Some(peer) = place {
+            self.admission.depart(peer);
+        }
+    }
+
+    /// When the driver has to come back.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let pools = self.pools.deadline();
+        match (self.endpoint.poll_timeout(), pools) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Whether the driver sleeps towards a deadline that is too late by now.
+    pub(super) fn is_overslept(&self) -> bool {
+        match self.asleep_until {
+            None => false,
+            Some(None) => self.deadline().is_some(),
+            Some(Some(asleep_until)) => self.deadline().is_some_and(|deadline| deadline < asleep_until),
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.pools.reap(now, &mut self.endpoint);
+    }
+
+    pub(super) fn close(&mut self, now: Instant) {
+        self.closed = true;
+        self.services.clear();
+        for (call, _) in std::mem::take(&mut self.held) {
+            self.refuse(now, call, AbortCode::VRESTARTING);
+        }
+        for (call, wait) in std::mem::take(&mut self.waits) {
+            self.endpoint.abort(now, call, AbortCode::VRESTARTING.0);
+            self.to_wake.extend(wait.read.into_iter().chain(wait.write));
+        }
+        let waiting = self.pools.close(now, &mut self.endpoint);
+        self.to_wake.extend(waiting);
+    }
+}

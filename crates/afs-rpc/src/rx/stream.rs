@@ -1,0 +1,185 @@
+//! The two byte streams of one call, for whichever side holds it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+
+use afs_rx::{CallError as RxError, CallId};
+use afs_wire::error::AbortCode;
+use bytes::{Bytes, BytesMut};
+
+use super::Rx;
+use super::commands::{Batch, Then};
+use crate::error::CallError;
+
+/// Bytes asked of the endpoint at least, so that small reads do not each take the lock.
+const LOOK_AHEAD: usize = 4096;
+
+/// The streams of one call. Dropping it gives the call back to the endpoint, which aborts it with `RX_USER_ABORT` if it
+/// is unfinished.
+pub(crate) struct Stream {
+    rx: Rx,
+    call: CallId,
+    peer: SocketAddr,
+    /// Bytes taken from the endpoint that nobody has asked for yet.
+    rest: Bytes,
+    /// The end of the incoming stream has been seen.
+    at_end: bool,
+    side: Side,
+    /// The call has been given back: nothing can be done with it.
+    left: bool,
+}
+
+/// Which half of the call this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// The caller's: over when the reply has been read.
+    Outgoing,
+    /// The server's: has a place in the limits.
+    Incoming,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({:?} with {})", self.call, self.peer)
+    }
+}
+
+impl Stream {
+    pub(crate) fn outgoing(rx: Rx, call: CallId, peer: SocketAddr) -> Self {
+        Self { rx, call, peer, rest: Bytes::new(), at_end: false, side: Side::Outgoing, left: false }
+    }
+
+    pub(crate) fn incoming(rx: Rx, call: CallId, peer: SocketAddr) -> Self {
+        Self { rx, call, peer, rest: Bytes::new(), at_end: false, side: Side::Incoming, left: false }
+    }
+
+    /// The peer whose place in the limits this call takes.
+    fn place(&self) -> Option<SocketAddr> {
+        (self.side == Side::Incoming).then_some(self.peer)
+    }
+
+    pub(crate) fn rx(&self) -> &Rx {
+        &self.rx
+    }
+
+    fn error(&self, error: RxError) -> CallError {
+        if self.rx.is_closed() { CallError::Closed } else { CallError::from_rx(error, self.peer) }
+    }
+
+    /// What the endpoint has, at most `max` bytes; waits for at least one. Empty only at the end.
+    async fn fill(&mut self, max: usize) -> Result<Batch, CallError> {
+        if self.at_end {
+            return Ok(Batch::default());
+        }
+        let leave = self.side == Side::Outgoing;
+        let batch = poll_fn(|cx| self.rx.poll_read(self.call, max.max(1), leave, cx)).await;
+        let batch = batch.map_err(|error| self.error(error))?;
+        self.at_end = batch.end;
+        self.left = batch.end && leave;
+        Ok(batch)
+    }
+
+    pub(crate) async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
+        if self.rest.is_empty() {
+            self.rest = self.fill(max).await?.joined();
+        }
+        let n = self.rest.len().min(max);
+        Ok((n > 0).then(|| self.rest.split_to(n)))
+    }
+
+    pub(crate) async fn read_pieces(&mut self, max: usize) -> Result<Vec<Bytes>, CallError> {
+        if !self.rest.is_empty() {
+            let n = self.rest.len().min(max);
+            return Ok(vec![self.rest.split_to(n)]);
+        }
+        Ok(self.fill(max).await?.pieces())
+    }
+
+    pub(crate) async fn read_exact(&mut self, n: usize) -> Result<Bytes, CallError> {
+        if self.rest.is_empty() && n > 0 {
+            self.rest = self.fill(n.max(LOOK_AHEAD)).await?.joined();
+        }
+        if self.rest.len() >= n {
+            return Ok(self.rest.split_to(n));
+        }
+        let mut out = BytesMut::new();
+        while out.len() < n {
+            if self.rest.is_empty() {
+                self.rest = self.fill((n - out.len()).max(LOOK_AHEAD)).await?.joined();
+            }
+            if self.rest.is_empty() {
+                return Err(CallError::Ended);
+            }
+            let take = self.rest.len().min(n - out.len());
+            out.extend_from_slice(&self.rest.split_to(take));
+        }
+        Ok(out.freeze())
+    }
+
+    pub(crate) async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, CallError> {
+        let mut first = std::mem::take(&mut self.rest);
+        let mut out = BytesMut::new();
+        loop {
+            if first.len() + out.len() > limit {
+                return Err(CallError::TooLong { limit });
+            }
+            // One byte over the limit is asked for: a stream of exactly `limit` bytes is told from a longer one.
+            let data = self.fill((limit - out.len()).saturating_add(1)).await?.joined();
+            if data.is_empty() {
+                return Ok(if out.is_empty() { first } else { out.freeze() });
+            }
+            if first.is_empty() && out.is_empty() {
+                first = data;
+            } else {
+                out.extend_from_slice(&std::mem::take(&mut first));
+                out.extend_from_slice(&data);
+            }
+        }
+    }
+
+    pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
+        self.put(data, Then::More).await
+    }
+
+    /// Writes `data`, ends this direction and gives the call back, in one step where it fits.
+    pub(crate) async fn write_and_leave(&mut self, data: Bytes) -> Result<(), CallError> {
+        self.put(data, Then::Leave(self.place())).await?;
+        self.left = true;
+        Ok(())
+    }
+
+    async fn put(&mut self, mut data: Bytes, then: Then) -> Result<(), CallError> {
+        self.still_here()?;
+        poll_fn(|cx| self.rx.poll_write(self.call, &mut data, then, cx)).await.map_err(|e| self.error(e))
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), CallError> {
+        self.still_here()?;
+        self.rx.flush(self.call).map_err(|e| self.error(e))
+    }
+
+    pub(crate) fn finish_send(&mut self) -> Result<(), CallError> {
+        self.still_here()?;
+        self.rx.finish_send(self.call).map_err(|e| self.error(e))
+    }
+
+    fn still_here(&self) -> Result<(), CallError> {
+        if self.left { Err(CallError::Misuse) } else { Ok(()) }
+    }
+
+    /// Ends the call in both directions. Without effect on one that is over.
+    pub(crate) fn abort(&mut self, code: AbortCode) {
+        if !self.left {
+            self.rx.abort(self.call, code.0);
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if !self.left {
+            self.rx.release(self.call, self.place());
+        }
+    }
+}

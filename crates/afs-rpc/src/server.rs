@@ -1,0 +1,151 @@
+//! The answering side: a service, and one call to it.
+
+use std::sync::Arc;
+
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::{self, Opcode, Request, ServiceId};
+use afs_wire::xdr::Encode;
+use bytes::Bytes;
+
+use crate::caller::Caller;
+use crate::env::BoxFuture;
+use crate::error::CallError;
+use crate::rx::Rx;
+use crate::rx::stream::Stream;
+
+/// Answers the calls of one service number.
+///
+/// The returned future is polled once by the thread that received the call; it must not block there. What it awaits
+/// beyond that happens in a task of its own. A handler that drops its [`ServerCall`] unfinished, or panics, aborts
+/// the call with `RX_USER_ABORT`.
+pub trait Service: Send + Sync + 'static {
+    /// The number that clients open their connections to.
+    fn id(&self) -> ServiceId;
+
+    /// Works on one call, from its first byte.
+    fn serve(self: Arc<Self>, call: ServerCall) -> BoxFuture<'static, ()>;
+}
+
+/// One incoming call: read the request, then write the reply, then [`ServerCall::finish`]; or [`ServerCall::abort`].
+///
+/// Memory per call is bounded by the receive and send buffers of the endpoint, whatever the client does or does not
+/// do; a wait of `afs_rx::Config::idle_time` for the client ends the call with [`CallError::Timeout`].
+#[derive(Debug)]
+pub struct ServerCall {
+    stream: Stream,
+    caller: Caller,
+    service: ServiceId,
+}
+
+impl ServerCall {
+    pub(crate) fn new(stream: Stream, caller: Caller, service: ServiceId) -> Self {
+        Self { stream, caller, service }
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The service number that was called.
+    #[must_use]
+    pub fn service(&self) -> ServiceId {
+        self.service
+    }
+
+    /// The transport it came by; calls back to the client go out the same way.
+    #[must_use]
+    pub fn rx(&self) -> &Rx {
+        self.stream.rx()
+    }
+
+    /// Exactly `n` bytes of the request.
+    ///
+    /// # Errors
+    /// [`CallError::Ended`] if the request is shorter; otherwise why the call is over.
+    pub async fn read_exact(&mut self, n: usize) -> Result<Bytes, CallError> {
+        self.stream.read_exact(n).await
+    }
+
+    /// The next bytes of the request, at least one and at most `max`; `None` at its end.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
+        self.stream.read_some(max).await
+    }
+
+    /// As [`ServerCall::read_some`], in the pieces in which they came, without copying. Empty at the end of the request.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn read_pieces(&mut self, max: usize) -> Result<Vec<Bytes>, CallError> {
+        self.stream.read_pieces(max).await
+    }
+
+    /// The rest of the request.
+    ///
+    /// # Errors
+    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise why the call is over.
+    pub async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, CallError> {
+        self.stream.read_to_end(limit).await
+    }
+
+    /// The opcode, which opens every request.
+    ///
+    /// # Errors
+    /// As [`ServerCall::read_exact`].
+    pub async fn read_opcode(&mut self) -> Result<Opcode, CallError> {
+        let word = self.read_exact(4).await?;
+        Ok(rpc::split_opcode(&word)?.0)
+    }
+
+    /// The arguments of a split call whose arguments take `len` bytes after the opcode; the raw bytes come next.
+    ///
+    /// # Errors
+    /// As [`ServerCall::read_exact`], or [`CallError::Decode`].
+    pub async fn read_arguments<R: Request>(&mut self, len: usize) -> Result<R, CallError> {
+        let arguments = self.read_exact(len).await?;
+        Ok(rpc::decode_arguments(&arguments)?)
+    }
+
+    /// Appends to the reply. Waits while the send window is full.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
+        self.stream.write(data).await
+    }
+
+    /// Sends what has been written even where it does not fill a packet.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub fn flush(&mut self) -> Result<(), CallError> {
+        self.stream.flush()
+    }
+
+    /// Ends the reply. Rx delivers what is still under way after this returns.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn finish(mut self) -> Result<(), CallError> {
+        self.stream.finish_send()
+    }
+
+    /// Writes a whole reply and ends it.
+    ///
+    /// # Errors
+    /// Why the call is over.
+    pub async fn reply<T: Encode + Sync + ?Sized>(mut self, reply: &T) -> Result<(), CallError> {
+        let mut out = Vec::with_capacity(256);
+        reply.encode(&mut out);
+        self.stream.write_and_leave(Bytes::from(out)).await
+    }
+
+    /// Refuses the call, or ends it in the middle: the client gets `code` as its outcome.
+    pub fn abort(mut self, code: AbortCode) {
+        self.stream.abort(code);
+    }
+}
