@@ -1,0 +1,132 @@
+//! The real world.
+
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
+
+use afs_rpc::{BoxFuture, Env, EnvRef, Instant, UnixTime};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
+
+/// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
+const BLOCKING_THREADS_MAX: usize = 64;
+/// What [`System::now`](Env::now) says at the start, so that "some time ago" exists.
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads.
+///
+/// Dropping it stops the pool without waiting for tasks; blocking work under way runs to its end.
+#[derive(Debug)]
+pub struct System {
+    /// Present until shut down.
+    pool: Mutex<Option<Runtime>>,
+    handle: Handle,
+    start: Clock,
+}
+
+impl System {
+    /// Starts the pool, with one worker for each processor.
+    ///
+    /// # Errors
+    /// If the kernel refuses threads or descriptors.
+    pub fn new() -> io::Result<Arc<Self>> {
+        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self::with_workers(workers)
+    }
+
+    /// Starts the pool with `workers` threads for tasks, at least one.
+    ///
+    /// # Errors
+    /// As [`System::new`].
+    pub fn with_workers(workers: usize) -> io::Result<Arc<Self>> {
+        let pool = Builder::new_multi_thread()
+            .worker_threads(workers.max(1))
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .thread_name("afs-pool")
+            .enable_time()
+            .build()?;
+        let handle = pool.handle().clone();
+        Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, start: Clock::now() }))
+    }
+
+    /// This world as everything above knows it.
+    #[must_use]
+    pub fn env(self: &Arc<Self>) -> EnvRef {
+        self.clone()
+    }
+
+    /// Runs `future` on the calling thread while the pool works beside it. Not for use within a task.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.handle.block_on(future)
+    }
+
+    /// Ends the pool: tasks are dropped where they wait, blocking work is waited for, at most `patience`. What is
+    /// spawned afterwards never runs. To be called last, after every [`Udp`](crate::Udp) is gone, and not from a task.
+    pub fn shutdown(&self, patience: Duration) {
+        if let Some(pool) = self.take_pool() {
+            pool.shutdown_timeout(patience);
+        }
+    }
+
+    fn take_pool(&self) -> Option<Runtime> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Makes the calling thread one from which the pool can be used implicitly.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
+    fn clock(&self, instant: Instant) -> Option<Clock> {
+        self.start.checked_add(Duration::from_nanos(instant.as_nanos().saturating_sub(START.as_nanos())))
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        if let Some(pool) = self.take_pool() {
+            pool.shutdown_background();
+        }
+    }
+}
+
+impl Env for System {
+    fn now(&self) -> Instant {
+        START + self.start.elapsed()
+    }
+
+    fn wall(&self) -> UnixTime {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        UnixTime { secs: since.as_secs(), nanos: since.subsec_nanos() }
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
+        let _guard = self.handle.enter();
+        match self.clock(deadline) {
+            Some(clock) => Box::pin(tokio::time::sleep_until(clock.into())),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        // The task goes its own way; its outcome is its own affair.
+        drop(self.handle.spawn(task));
+    }
+
+    fn blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        drop(self.handle.spawn_blocking(work));
+    }
+
+    fn random(&self, out: &mut [u8]) {
+        let mut filled = 0;
+        while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match getrandom(rest, GetRandomFlags::empty()) {
+                Ok(n) => filled += n,
+                Err(rustix::io::Errno::INTR) => {}
+                // Keys and ids without randomness would be worse than no process.
+                Err(error) => panic!("the kernel gives no randomness: {error}"),
+            }
+        }
+    }
+}
