@@ -1,0 +1,212 @@
+//! The rows as of the last checkpoint, in one ordered redb table.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use redb::{
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
+
+use crate::backend::BlobBackend;
+use crate::cursor::{Entry, Layer, Span};
+use crate::error::{KvError, OpenError};
+use crate::medium::Blob;
+use crate::memtable::Memtable;
+use crate::tables::Tables;
+
+/// The database file; only the checkpoint writes it.
+pub(crate) struct Base {
+    blob: Arc<dyn Blob>,
+    cache_bytes: usize,
+    /// `None` after a failure whose repair failed too.
+    database: Option<Database>,
+}
+
+/// What the base held at one checkpoint. Stays readable beside later checkpoints for as long as it is held.
+pub(crate) struct BaseView {
+    rows: ReadOnlyTable<&'static [u8], &'static [u8]>,
+}
+
+impl Base {
+    /// Opens the database file, making one of an empty file. `is_new` is whether nothing was ever committed.
+    pub(crate) fn open(blob: Arc<dyn Blob>, cache_bytes: usize, is_new: bool) -> Result<Self, OpenError> {
+        check_beginning(blob.as_ref(), is_new)?;
+        let database = open_database(&blob, cache_bytes)?;
+        Ok(Self { blob, cache_bytes, database: Some(database) })
+    }
+
+    /// Checks the format, numbers the tables, and makes both durable where they are new.
+    pub(crate) fn prepare(&self, names: &[&str]) -> Result<Tables, OpenError> {
+        let txn = self.begin()?;
+        let numbers = {
+            let mut meta = txn.open_table(META).map_err(table_error)?;
+            let found = meta.get(FORMAT_KEY).map_err(KvError::from)?.map(|value| value.value());
+            match found {
+                None => drop(meta.insert(FORMAT_KEY, FORMAT).map_err(KvError::from)?),
+                Some(FORMAT) => {}
+                Some(found) => return Err(OpenError::Format { found, expected: FORMAT }),
+            }
+            txn.open_table(ROWS).map_err(table_error)?;
+            let mut tables = txn.open_table(TABLES).map_err(table_error)?;
+            let mut numbers = Vec::new();
+            for row in tables.iter().map_err(KvError::from)? {
+                let (name, number) = row.map_err(KvError::from)?;
+                let number = u8::try_from(number.value())
+                    .map_err(|_| KvError::Corrupt("a table number is out of range".into()))?;
+                numbers.push((name.value().to_owned(), number));
+            }
+            for name in names {
+                if !numbers.iter().any(|(known, _)| known == name) {
+                    let next = numbers.iter().map(|(_, number)| *number).max().unwrap_or(0);
+                    let next =
+                        next.checked_add(1).filter(|next| *next < u8::MAX).ok_or(OpenError::TooManyTables)?;
+                    tables.insert(*name, u64::from(next)).map_err(KvError::from)?;
+                    numbers.push(((*name).to_owned(), next));
+                }
+            }
+            numbers
+        };
+        commit(txn)?;
+        Ok(Tables::new(numbers))
+    }
+
+    /// The sequence number of the last batch that the base holds.
+    pub(crate) fn applied(&self) -> Result<u64, KvError> {
+        let txn = self.database()?.begin_read().map_err(transaction_error)?;
+        let meta = txn.open_table(META).map_err(table_error)?;
+        Ok(meta.get(APPLIED_KEY)?.map_or(0, |value| value.value()))
+    }
+
+    pub(crate) fn view(&self) -> Result<BaseView, KvError> {
+        let txn = self.database()?.begin_read().map_err(transaction_error)?;
+        Ok(BaseView { rows: txn.open_table(ROWS).map_err(table_error)? })
+    }
+
+    /// Writes the newest rows of a memory table, and that everything up to `sequence` is here, in one durable
+    /// transaction. On failure the base is as it was before.
+    pub(crate) fn absorb(&mut self, memtable: &Memtable, sequence: u64) -> Result<(), KvError> {
+        let result = self.write_rows(memtable, sequence);
+        if result.is_err() {
+            // After an I/O error redb refuses everything; opening anew brings back the last checkpoint.
+            self.database = None;
+            match open_database(&self.blob, self.cache_bytes) {
+                Ok(database) => self.database = Some(database),
+                Err(error) => tracing::error!(%error, "the index cannot be opened again"),
+            }
+        }
+        result
+    }
+
+    fn write_rows(&self, memtable: &Memtable, sequence: u64) -> Result<(), KvError> {
+        let txn = self.begin()?;
+        {
+            let mut rows = txn.open_table(ROWS).map_err(table_error)?;
+            let mut after: Option<Bytes> = None;
+            loop {
+                let part = memtable.newest_after(after.as_ref(), ROWS_PER_STEP);
+                let Some((last, _)) = part.last() else { break };
+                after = Some(last.clone());
+                for (key, value) in &part {
+                    match value {
+                        Some(value) => drop(rows.insert(&key[..], &value[..])?),
+                        None => drop(rows.remove(&key[..])?),
+                    }
+                }
+            }
+            let mut meta = txn.open_table(META).map_err(table_error)?;
+            meta.insert(APPLIED_KEY, sequence)?;
+        }
+        commit(txn)
+    }
+
+    fn begin(&self) -> Result<WriteTransaction, KvError> {
+        let mut txn = self.database()?.begin_write().map_err(transaction_error)?;
+        txn.set_durability(Durability::Immediate)
+            .map_err(|error| KvError::Io(Arc::new(io::Error::other(error.to_string()))))?;
+        // A checkpoint is rare, so that saving the allocator's state with it costs little and makes opening
+        // after a crash quick at any size.
+        txn.set_quick_repair(true);
+        Ok(txn)
+    }
+
+    fn database(&self) -> Result<&Database, KvError> {
+        self.database.as_ref().ok_or(KvError::Wounded)
+    }
+}
+
+impl BaseView {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        Ok(self.rows.get(key)?.map(|guard| Bytes::copy_from_slice(guard.value())))
+    }
+}
+
+impl Layer for &BaseView {
+    fn fill(&self, span: &Span, limit: usize, out: &mut VecDeque<Entry>) -> Result<Option<Bytes>, KvError> {
+        let Some(bounds) = span.bounds() else { return Ok(None) };
+        let mut range = self.rows.range::<&[u8]>(bounds)?;
+        let before = out.len();
+        while out.len() - before < limit {
+            let row = if span.reverse { range.next_back() } else { range.next() };
+            let Some(row) = row else { return Ok(None) };
+            let (key, value) = row?;
+            out.push_back((Bytes::copy_from_slice(key.value()), Some(Bytes::copy_from_slice(value.value()))));
+        }
+        Ok(out.back().map(|(key, _)| key.clone()))
+    }
+}
+
+/// redb takes a file that does not begin like one of its own for one whose making was interrupted, and makes it
+/// anew. That is right only where nothing can have been in it, and where what is there can be the beginning of one.
+fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
+    let mut beginning = [0; MAGIC.len()];
+    let len = (blob.len()? as usize).min(beginning.len());
+    blob.read_at(0, &mut beginning[..len])?;
+    let interrupted = beginning.iter().zip(MAGIC).all(|(found, expected)| *found == 0 || found == expected);
+    match beginning == *MAGIC || is_new && interrupted {
+        true => Ok(()),
+        false if is_new => Err(OpenError::NotAStore),
+        false => Err(KvError::Corrupt("the index does not begin as one".into()).into()),
+    }
+}
+
+fn open_database(blob: &Arc<dyn Blob>, cache_bytes: usize) -> Result<Database, KvError> {
+    Database::builder().set_cache_size(cache_bytes).create_with_backend(BlobBackend(blob.clone())).map_err(
+        |error| match error {
+            redb::DatabaseError::Storage(error) => error.into(),
+            other => KvError::Corrupt(format!("the index cannot be opened: {other}")),
+        },
+    )
+}
+
+fn commit(txn: WriteTransaction) -> Result<(), KvError> {
+    txn.commit().map_err(|error| match error {
+        redb::CommitError::Storage(error) => error.into(),
+        other => KvError::Io(Arc::new(io::Error::other(other.to_string()))),
+    })
+}
+
+fn transaction_error(error: redb::TransactionError) -> KvError {
+    match error {
+        redb::TransactionError::Storage(error) => error.into(),
+        other => KvError::Io(Arc::new(io::Error::other(other.to_string()))),
+    }
+}
+
+fn table_error(error: redb::TableError) -> KvError {
+    match error {
+        redb::TableError::Storage(error) => error.into(),
+        other => KvError::Corrupt(other.to_string()),
+    }
+}
+
+const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
+const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
+const TABLES: TableDefinition<'static, &str, u64> = TableDefinition::new("tables");
+const FORMAT_KEY: &str = "format";
+const APPLIED_KEY: &str = "applied";
+const FORMAT: u64 = 1;
+/// How every redb file begins.
+const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+const ROWS_PER_STEP: usize = 256;

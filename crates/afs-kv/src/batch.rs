@@ -1,0 +1,147 @@
+//! The writer: everything queued becomes one log record.
+
+use std::collections::VecDeque;
+
+use crate::checkpoint::Room;
+use crate::error::{KvError, MAX_OPERATION_BYTES};
+use crate::kv::{Done, Kv, Operation, Outcome, lock};
+use crate::log::AppendError;
+use crate::record;
+use crate::txn::{Hook, Overlay, Txn};
+
+/// What the operations of one batch did together.
+#[derive(Default)]
+struct Batch {
+    rows: Overlay,
+    bytes: usize,
+    hooks: Vec<Hook>,
+    answers: Vec<(Done, Outcome)>,
+}
+
+/// The writer's turn. When an operation panics, those behind it in the queue still get theirs.
+struct Turn<'k> {
+    kv: &'k Kv,
+    over: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.kv.schedule_drain();
+        }
+    }
+}
+
+impl Kv {
+    /// Commits what is queued, batch by batch, until the queue is empty. Blocks on the medium.
+    ///
+    /// Never runs twice at a time: whoever sets `draining` schedules it, and one that waits for room has
+    /// returned before the checkpoint schedules the next.
+    pub(crate) fn drain(&self) {
+        let mut turn = Turn { kv: self, over: false };
+        while self.has_work() {
+            match self.make_room() {
+                Room::Ready => {
+                    let operations = self.take_operations();
+                    self.commit(operations);
+                }
+                Room::Later => break,
+                Room::Refused(error) => {
+                    for (_, done) in self.take_operations() {
+                        done(Outcome::Failed(error.clone()));
+                    }
+                }
+            }
+        }
+        turn.over = true;
+    }
+
+    fn has_work(&self) -> bool {
+        let mut queue = lock(&self.engine.queue);
+        queue.draining = !queue.waiting.is_empty();
+        queue.draining
+    }
+
+    fn take_operations(&self) -> VecDeque<(Operation, Done)> {
+        let mut queue = lock(&self.engine.queue);
+        let count = queue.waiting.len().min(self.engine.config.batch_operations);
+        queue.waiting.drain(..count).collect()
+    }
+
+    fn put_back(&self, operations: VecDeque<(Operation, Done)>) {
+        let mut queue = lock(&self.engine.queue);
+        for queued in operations.into_iter().rev() {
+            queue.waiting.push_front(queued);
+        }
+    }
+
+    fn commit(&self, mut operations: VecDeque<(Operation, Done)>) {
+        let batch = self.run(&mut operations);
+        if !operations.is_empty() {
+            self.put_back(operations);
+        }
+        let Batch { rows, hooks, answers, .. } = batch;
+        let sequence = self.engine.published.visible() + 1;
+        let result = match rows.is_empty() {
+            true => Ok(()),
+            false => self.make_durable(sequence, rows, hooks),
+        };
+        for (done, outcome) in answers {
+            done(match (&result, outcome) {
+                (Err(error), Outcome::Committed(_) | Outcome::Abandoned) => Outcome::Failed(error.clone()),
+                (_, outcome) => outcome,
+            });
+        }
+    }
+
+    /// Runs operations until the batch is large enough.
+    fn run(&self, operations: &mut VecDeque<(Operation, Done)>) -> Batch {
+        let committed = self.snapshot();
+        let mut batch = Batch::default();
+        while batch.bytes < self.engine.config.batch_bytes {
+            let Some((operation, done)) = operations.pop_front() else { break };
+            let mut txn = Txn::new(&committed, &batch.rows);
+            let answer = operation(&mut txn);
+            let sequence = txn.sequence();
+            let (rows, bytes, hooks) = txn.into_changes();
+            let outcome = match answer {
+                Err(_) => Outcome::Abandoned,
+                Ok(()) if bytes > MAX_OPERATION_BYTES => Outcome::Failed(KvError::TooLarge(bytes)),
+                Ok(()) => {
+                    batch.rows.extend(rows);
+                    batch.bytes += bytes;
+                    batch.hooks.extend(hooks);
+                    Outcome::Committed(sequence)
+                }
+            };
+            batch.answers.push((done, outcome));
+        }
+        batch
+    }
+
+    /// Log first; then the hooks; then readers may see it.
+    fn make_durable(&self, sequence: u64, rows: Overlay, hooks: Vec<Hook>) -> Result<(), KvError> {
+        let record = record::encode(sequence, &rows);
+        // Held until the batch is visible, so that a checkpoint freezes either all of it or nothing.
+        let mut log = lock(&self.engine.log);
+        match log.append(&record) {
+            Ok(()) => {}
+            Err(AppendError::Refused(error)) => return Err(error),
+            Err(AppendError::Unknown(error)) => {
+                tracing::error!(%error, "the log cannot be synced; no further change is accepted");
+                lock(&self.engine.progress).wound();
+                // Whether the batch happened only the next open will tell, so that hooks may be neither run nor
+                // dropped, which would undo what belongs to it.
+                std::mem::forget(hooks);
+                return Err(error.into());
+            }
+        }
+        for hook in hooks {
+            hook(sequence);
+        }
+        let published = &self.engine.published;
+        published.layers().active.insert(rows, sequence, published.floor());
+        published.show(sequence);
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! Moving committed rows from memory into the base, and the log's turn between its two blobs.
+
+use std::sync::Arc;
+
+use crate::error::KvError;
+use crate::kv::{Kv, lock};
+use crate::snapshot::Layers;
+
+/// How far the checkpoint is.
+#[derive(Default)]
+pub(crate) struct Progress {
+    state: State,
+    /// The last batch in the frozen memory table.
+    frozen_through: u64,
+    /// The writer stopped for want of room and is to be started again when the checkpoint is through.
+    writer_waits: bool,
+    wounded: bool,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Idle,
+    Running,
+    Failed,
+}
+
+/// Whether the log can take a batch.
+pub(crate) enum Room {
+    Ready,
+    /// Not before the running checkpoint is through; it starts the writer again.
+    Later,
+    Refused(KvError),
+}
+
+enum Step {
+    Done(Room),
+    Start,
+    Retry,
+}
+
+impl Progress {
+    pub(crate) fn begin(&mut self, frozen_through: u64) {
+        self.state = State::Running;
+        self.frozen_through = frozen_through;
+    }
+
+    pub(crate) fn wound(&mut self) {
+        self.wounded = true;
+    }
+}
+
+impl Kv {
+    /// Makes sure that the log has room for a batch, starting or retrying a checkpoint where it has not.
+    pub(crate) fn make_room(&self) -> Room {
+        loop {
+            match self.next_step() {
+                Step::Done(room) => return room,
+                Step::Start => {
+                    let kv = self.clone();
+                    self.engine.runner.run(Box::new(move || drop(kv.checkpoint_frozen())));
+                }
+                Step::Retry => {
+                    if let Err(error) = self.checkpoint_frozen() {
+                        return Room::Refused(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves everything committed so far into the base. For a clean stop, so that the next open has nothing
+    /// to replay; does nothing while a checkpoint is running already. Blocks on the medium.
+    pub fn checkpoint(&self) -> Result<(), KvError> {
+        {
+            let mut log = lock(&self.engine.log);
+            let mut progress = lock(&self.engine.progress);
+            match progress.state {
+                State::Running => return Ok(()),
+                State::Failed => progress.state = State::Running,
+                State::Idle if progress.wounded => return Err(KvError::Wounded),
+                State::Idle => {
+                    self.freeze(&mut progress);
+                    log.rotate();
+                }
+            }
+        }
+        self.checkpoint_frozen()
+    }
+
+    fn next_step(&self) -> Step {
+        let mut log = lock(&self.engine.log);
+        let mut progress = lock(&self.engine.progress);
+        if progress.wounded {
+            return Step::Done(Room::Refused(KvError::Wounded));
+        }
+        if !log.is_full() {
+            return Step::Done(Room::Ready);
+        }
+        match progress.state {
+            State::Idle => {
+                self.freeze(&mut progress);
+                log.rotate();
+                Step::Start
+            }
+            State::Running => {
+                progress.writer_waits = true;
+                Step::Done(Room::Later)
+            }
+            State::Failed => {
+                progress.state = State::Running;
+                Step::Retry
+            }
+        }
+    }
+
+    fn freeze(&self, progress: &mut Progress) {
+        progress.begin(self.engine.published.visible());
+        self.engine.published.replace(|layers| Layers {
+            active: Arc::default(),
+            frozen: Some(layers.active.clone()),
+            base: layers.base.clone(),
+        });
+    }
+
+    /// Moves the frozen memory table into the base.
+    pub(crate) fn checkpoint_frozen(&self) -> Result<(), KvError> {
+        let through = lock(&self.engine.progress).frozen_through;
+        let result = self.absorb(through);
+        let resume = {
+            let mut progress = lock(&self.engine.progress);
+            progress.state = if result.is_ok() { State::Idle } else { State::Failed };
+            std::mem::take(&mut progress.writer_waits)
+        };
+        if let Err(error) = &result {
+            tracing::warn!(%error, "a checkpoint failed; it will be tried again");
+        }
+        if resume {
+            self.schedule_drain();
+        }
+        result
+    }
+
+    fn absorb(&self, through: u64) -> Result<(), KvError> {
+        let mut base = lock(&self.engine.base);
+        let Some(frozen) = self.engine.published.layers().frozen.clone() else { return Ok(()) };
+        let result = base.absorb(&frozen, through);
+        // After a failure the base was opened anew and older views of it are dead.
+        let view = Arc::new(base.view()?);
+        self.engine.published.replace(|layers| Layers {
+            active: layers.active.clone(),
+            frozen: if result.is_ok() { None } else { layers.frozen.clone() },
+            base: view,
+        });
+        result
+    }
+}

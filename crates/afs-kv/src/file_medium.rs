@@ -1,0 +1,108 @@
+//! Blobs as files of one directory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::medium::{Blob, Medium};
+
+/// A directory with one file for each blob. Held exclusively while open, by a lock on its `lock` file.
+#[derive(Debug)]
+pub struct FileMedium {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl FileMedium {
+    /// Opens the directory, creating it (one level) where it does not exist.
+    ///
+    /// Fails with `ResourceBusy` when another process, or another medium of this one, has it open.
+    pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
+        let directory = directory.into();
+        match fs::create_dir(&directory) {
+            Ok(()) => sync_parent(&directory)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory, _lock: lock }),
+            Err(fs::TryLockError::WouldBlock) => Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                format!("{} is in use by another process", directory.display()),
+            )),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Medium for FileMedium {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
+        let path = self.directory.join(name);
+        let fresh = !path.exists();
+        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+        if fresh {
+            File::open(&self.directory)?.sync_all()?;
+        }
+        Ok(Arc::new(FileBlob { file }))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && name != LOCK
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.directory.join(name)) {
+            Ok(()) => File::open(&self.directory)?.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct FileBlob {
+    file: File,
+}
+
+impl Blob for FileBlob {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+const LOCK: &str = "lock";

@@ -1,0 +1,40 @@
+//! A transactional key-value engine: one writer that commits in groups, readers that never wait.
+//!
+//! A change is durable once it is in the write-ahead log and the log is synced. Many operations share
+//! one such sync: [`Kv::submit`] queues them; the writer runs everything queued as one batch, syncs
+//! once, and answers them all. Committed rows stay in memory ([`Snapshot`] reads them there) until about
+//! 16 MiB of log have gathered; a checkpoint then moves them into an ordered table on the medium
+//! (redb) in one durable transaction, and the log is used again from its start.
+//!
+//! What a reader sees is always committed and durable: a batch becomes visible only after its log
+//! record has been synced, and before anybody is told that it succeeded.
+//!
+//! Bytes on the medium are described in `docs/format.md`.
+
+mod backend;
+mod base;
+mod batch;
+mod checkpoint;
+mod cursor;
+mod error;
+mod file_medium;
+mod kv;
+mod log;
+mod medium;
+mod memory_medium;
+mod memtable;
+mod record;
+mod recovery;
+mod snapshot;
+mod tables;
+mod txn;
+
+pub use afs_task::{Inline, Job, Runner};
+pub use cursor::{Range, Row};
+pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
+pub use file_medium::FileMedium;
+pub use kv::{Config, Done, Kv, Operation, Outcome};
+pub use medium::{Blob, Medium};
+pub use memory_medium::MemoryMedium;
+pub use snapshot::Snapshot;
+pub use txn::{Abandon, Txn};

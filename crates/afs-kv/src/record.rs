@@ -1,0 +1,131 @@
+//! One batch as the log keeps it. Layout: `docs/format.md` "Log record".
+
+use bytes::Bytes;
+
+use crate::txn::Overlay;
+
+/// Length of the fixed part in front of the rows.
+pub(crate) const HEAD_LEN: usize = 24;
+
+/// Records begin at multiples of this.
+pub(crate) const ALIGNMENT: usize = 8;
+
+/// Marks the beginning of a record.
+pub(crate) const MAGIC: [u8; 4] = *b"AKL1";
+
+/// Encodes a batch, padded to the alignment.
+pub(crate) fn encode(sequence: u64, rows: &Overlay) -> Vec<u8> {
+    let mut out = vec![0; HEAD_LEN];
+    for (key, value) in rows {
+        out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        let len = value.as_ref().map_or(DELETED, |value| value.len() as u32);
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(key);
+        out.extend_from_slice(value.as_deref().unwrap_or_default());
+    }
+    let payload = (out.len() - HEAD_LEN) as u32;
+    out[..4].copy_from_slice(&MAGIC);
+    out[8..16].copy_from_slice(&sequence.to_le_bytes());
+    out[16..20].copy_from_slice(&payload.to_le_bytes());
+    out[20..24].copy_from_slice(&(rows.len() as u32).to_le_bytes());
+    let sum = crc32c::crc32c(&out[8..]);
+    out[4..8].copy_from_slice(&sum.to_le_bytes());
+    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+    out
+}
+
+/// The fixed part of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) sequence: u64,
+    pub(crate) payload: usize,
+    sum: u32,
+    rows: u32,
+}
+
+impl Head {
+    /// Reads the fixed part; `None` where no record begins.
+    pub(crate) fn decode(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let sequence = u64::from(word(8)) | u64::from(word(12)) << 32;
+        let head = Self { sequence, payload: word(16) as usize, sum: word(4), rows: word(20) };
+        (bytes[..4] == MAGIC).then_some(head)
+    }
+
+    /// Bytes from the beginning of this record to where the next one may begin.
+    pub(crate) fn stride(&self) -> u64 {
+        (HEAD_LEN as u64 + self.payload as u64).next_multiple_of(ALIGNMENT as u64)
+    }
+
+    /// Whether `record` (fixed part and payload) is what was written.
+    pub(crate) fn verify(&self, record: &[u8]) -> bool {
+        record.len() == HEAD_LEN + self.payload && crc32c::crc32c(&record[8..]) == self.sum
+    }
+
+    /// The rows of a verified record; `None` where they do not add up.
+    pub(crate) fn rows(&self, record: &Bytes) -> Option<Vec<(Bytes, Option<Bytes>)>> {
+        let mut at = HEAD_LEN;
+        // Each row takes at least its two lengths, which bounds what a damaged count can reserve.
+        let mut rows = Vec::with_capacity((self.rows as usize).min(self.payload / 8));
+        for _ in 0..self.rows {
+            let key_len = length(record, &mut at)?;
+            let value_len = length(record, &mut at)?;
+            let key = part(record, &mut at, key_len)?;
+            let value = match value_len {
+                DELETED => None,
+                len => Some(part(record, &mut at, len)?),
+            };
+            rows.push((key, value));
+        }
+        (at == record.len()).then_some(rows)
+    }
+}
+
+fn length(record: &Bytes, at: &mut usize) -> Option<u32> {
+    let bytes = record.get(*at..*at + 4)?;
+    *at += 4;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn part(record: &Bytes, at: &mut usize, len: u32) -> Option<Bytes> {
+    let end = at.checked_add(len as usize).filter(|end| *end <= record.len())?;
+    let part = record.slice(*at..end);
+    *at = end;
+    Some(part)
+}
+
+const DELETED: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_and_every_flipped_bit_is_noticed() {
+        let mut rows = Overlay::new();
+        rows.insert(Bytes::from_static(b"\x01key"), Some(Bytes::from_static(b"value")));
+        rows.insert(Bytes::from_static(b"\x01gone"), None);
+        rows.insert(Bytes::from_static(b"\x02"), Some(Bytes::new()));
+        let encoded = encode(7, &rows);
+        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap()).unwrap();
+        assert_eq!((head.sequence, head.stride() as usize), (7, encoded.len()));
+        let record = Bytes::copy_from_slice(&encoded[..HEAD_LEN + head.payload]);
+        assert!(head.verify(&record));
+        assert_eq!(head.rows(&record).unwrap(), rows.into_iter().collect::<Vec<_>>());
+        for bit in 64..record.len() * 8 {
+            let mut damaged = record.to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(!head.verify(&damaged));
+        }
+    }
+
+    #[test]
+    fn rows_that_do_not_add_up_are_refused() {
+        let rows = Overlay::from([(Bytes::from_static(b"\x01k"), Some(Bytes::from_static(b"v")))]);
+        let encoded = encode(1, &rows);
+        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap()).unwrap();
+        for cut in HEAD_LEN..HEAD_LEN + head.payload {
+            assert!(head.rows(&Bytes::copy_from_slice(&encoded[..cut])).is_none());
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a reader sees.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::base::BaseView;
+use crate::cursor::{Layer, Range, Row, Span};
+use crate::error::KvError;
+use crate::memtable::{Memtable, MemtableAt};
+use crate::tables::Tables;
+
+/// All committed rows: what was committed since the last two rotations of the log in memory, the rest in the base.
+#[derive(Clone)]
+pub(crate) struct Layers {
+    pub(crate) active: Arc<Memtable>,
+    pub(crate) frozen: Option<Arc<Memtable>>,
+    pub(crate) base: Arc<BaseView>,
+}
+
+/// What the writer publishes and readers take, under one lock held for a few instructions.
+pub(crate) struct Published {
+    shared: Mutex<Shared>,
+    tables: Tables,
+}
+
+struct Shared {
+    visible: u64,
+    /// How many snapshots hold each sequence number.
+    pins: BTreeMap<u64, usize>,
+    layers: Arc<Layers>,
+}
+
+impl Published {
+    pub(crate) fn new(visible: u64, layers: Layers, tables: Tables) -> Arc<Self> {
+        let shared = Shared { visible, pins: BTreeMap::new(), layers: Arc::new(layers) };
+        Arc::new(Self { shared: Mutex::new(shared), tables })
+    }
+
+    pub(crate) fn snapshot(self: &Arc<Self>) -> Snapshot {
+        let (sequence, layers) = {
+            let mut shared = self.lock();
+            let sequence = shared.visible;
+            *shared.pins.entry(sequence).or_default() += 1;
+            (sequence, shared.layers.clone())
+        };
+        Snapshot { sequence, layers, published: self.clone() }
+    }
+
+    pub(crate) fn layers(&self) -> Arc<Layers> {
+        self.lock().layers.clone()
+    }
+
+    pub(crate) fn visible(&self) -> u64 {
+        self.lock().visible
+    }
+
+    /// The oldest sequence number that a snapshot holds or that the next one would take.
+    pub(crate) fn floor(&self) -> u64 {
+        let shared = self.lock();
+        shared.pins.keys().next().map_or(shared.visible, |oldest| (*oldest).min(shared.visible))
+    }
+
+    pub(crate) fn show(&self, sequence: u64) {
+        self.lock().visible = sequence;
+    }
+
+    pub(crate) fn replace(&self, change: impl FnOnce(&Layers) -> Layers) {
+        let mut shared = self.lock();
+        let layers = Arc::new(change(&shared.layers));
+        let replaced = std::mem::replace(&mut shared.layers, layers);
+        drop(shared);
+        drop(replaced);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All tables as of one commit. Taking one costs a short lock; reading waits for nobody.
+///
+/// Hold it for the length of a request, not longer: it keeps replaced rows in memory.
+pub struct Snapshot {
+    sequence: u64,
+    layers: Arc<Layers>,
+    published: Arc<Published>,
+}
+
+impl Snapshot {
+    /// The number of the last batch this snapshot includes.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The value of a key.
+    pub fn get(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.get_raw(&self.published.tables.key(table, key))
+    }
+
+    /// Rows of one table in the order of their keys, or in the reverse order.
+    pub fn range(&self, table: &str, range: impl RangeBounds<[u8]>, reverse: bool) -> Range<'_> {
+        let span = Span::within(self.published.tables.number(table), &range, reverse);
+        Range::new(self.layers_newest_first(), &span)
+    }
+
+    /// The row with the greatest key from `first` to `last`, both included.
+    pub fn last_at_or_before(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Row>, KvError> {
+        let bounds = (std::ops::Bound::Included(first), std::ops::Bound::Included(last));
+        self.range(table, bounds, true).next().transpose()
+    }
+
+    pub(crate) fn get_raw(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        if let Some(value) = self.layers.active.get(key, self.sequence) {
+            return Ok(value);
+        }
+        if let Some(value) = self.layers.frozen.as_ref().and_then(|table| table.get(key, self.sequence)) {
+            return Ok(value);
+        }
+        self.layers.base.get(key)
+    }
+
+    pub(crate) fn layers_newest_first(&self) -> Vec<Box<dyn Layer + '_>> {
+        let sequence = self.sequence;
+        let mut layers: Vec<Box<dyn Layer + '_>> = Vec::with_capacity(5);
+        layers.push(Box::new(MemtableAt { table: &self.layers.active, sequence }));
+        if let Some(table) = &self.layers.frozen {
+            layers.push(Box::new(MemtableAt { table, sequence }));
+        }
+        layers.push(Box::new(&*self.layers.base));
+        layers
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.published.tables
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let mut shared = self.published.lock();
+        if let Some(count) = shared.pins.get_mut(&self.sequence) {
+            *count -= 1;
+            if *count == 0 {
+                shared.pins.remove(&self.sequence);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What an operation sees and changes.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, RangeBounds};
+
+use bytes::Bytes;
+
+use crate::cursor::{Layer, Range, Row, Span};
+use crate::error::KvError;
+use crate::snapshot::Snapshot;
+
+/// Rows changed and not yet committed.
+pub(crate) type Overlay = BTreeMap<Bytes, Option<Bytes>>;
+
+/// Called with the batch's sequence number when its record is durable and before readers see it.
+pub(crate) type Hook = Box<dyn FnOnce(u64) + Send>;
+
+/// An operation's wish to leave nothing behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abandon;
+
+/// One operation of a batch. It sees everything committed, the earlier operations of its batch, and its own
+/// changes. Its changes happen all together or, when it answers an error, not at all.
+pub struct Txn<'a> {
+    committed: &'a Snapshot,
+    batch: &'a Overlay,
+    own: Overlay,
+    own_bytes: usize,
+    hooks: Vec<Hook>,
+}
+
+impl<'a> Txn<'a> {
+    pub(crate) fn new(committed: &'a Snapshot, batch: &'a Overlay) -> Self {
+        Self { committed, batch, own: Overlay::new(), own_bytes: 0, hooks: Vec::new() }
+    }
+
+    pub(crate) fn into_changes(self) -> (Overlay, usize, Vec<Hook>) {
+        (self.own, self.own_bytes, self.hooks)
+    }
+
+    /// The number under which this operation will be committed.
+    pub fn sequence(&self) -> u64 {
+        self.committed.sequence() + 1
+    }
+
+    /// The value of a key.
+    pub fn get(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        let key = self.committed.tables().key(table, key);
+        match self.own.get(&key).or_else(|| self.batch.get(&key)) {
+            Some(value) => Ok(value.clone()),
+            None => self.committed.get_raw(&key),
+        }
+    }
+
+    /// Sets the value of a key.
+    pub fn put(&mut self, table: &str, key: &[u8], value: impl Into<Bytes>) {
+        self.change(table, key, Some(value.into()));
+    }
+
+    /// Removes a key; one that does not exist is no error.
+    pub fn delete(&mut self, table: &str, key: &[u8]) {
+        self.change(table, key, None);
+    }
+
+    /// Rows of one table in the order of their keys, or in the reverse order.
+    pub fn range(&self, table: &str, range: impl RangeBounds<[u8]>, reverse: bool) -> Range<'_> {
+        let span = Span::within(self.committed.tables().number(table), &range, reverse);
+        let mut layers: Vec<Box<dyn Layer + '_>> = Vec::with_capacity(5);
+        layers.push(Box::new(Borrowed(&self.own)));
+        layers.push(Box::new(Borrowed(self.batch)));
+        layers.extend(self.committed.layers_newest_first());
+        Range::new(layers, &span)
+    }
+
+    /// The row with the greatest key from `first` to `last`, both included.
+    pub fn last_at_or_before(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Row>, KvError> {
+        self.range(table, (Bound::Included(first), Bound::Included(last)), true).next().transpose()
+    }
+
+    /// Calls `hook` with the commit's sequence number once this operation is durable and before any reader can see
+    /// it; never when the operation is abandoned or its commit fails. A hook that will never run is dropped, except where it is
+    /// unknown whether the commit happened. This is where caches drop what the
+    /// operation changed. The hook must be quick and must not use the store.
+    pub fn before_visible(&mut self, hook: impl FnOnce(u64) + Send + 'static) {
+        self.hooks.push(Box::new(hook));
+    }
+
+    fn change(&mut self, table: &str, key: &[u8], value: Option<Bytes>) {
+        self.own_bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
+        self.own.insert(self.committed.tables().key(table, key), value);
+    }
+}
+
+struct Borrowed<'a>(&'a Overlay);
+
+impl Layer for Borrowed<'_> {
+    fn fill(
+        &self,
+        span: &Span,
+        limit: usize,
+        out: &mut std::collections::VecDeque<crate::cursor::Entry>,
+    ) -> Result<Option<Bytes>, KvError> {
+        self.0.fill(span, limit, out)
+    }
+}

@@ -1,0 +1,233 @@
+//! Power cuts at every kind of moment: what was acknowledged is there, and no batch in part.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod crash_disk;
+
+use std::sync::{Arc, Mutex};
+
+use afs_kv::{Config, Inline, Job, Kv, KvError, OpenError, Outcome};
+use crash_disk::{CrashDisk, Rng, seeds};
+
+const TABLES: &[&str] = &["left", "right"];
+
+fn config() -> Config {
+    // Small, so that the log turns and checkpoints run often.
+    Config { log_bytes: 4 << 10, cache_bytes: 1 << 20, batch_operations: 8, batch_bytes: 1 << 20 }
+}
+
+fn open(disk: &CrashDisk) -> Result<Kv, OpenError> {
+    Kv::open(Arc::new(disk.clone()), TABLES, Arc::new(Inline), config())
+}
+
+/// Operation `n` sets a row in each table, removes another, and counts itself, so that any mixture of two operations is
+/// told from both.
+fn submit(kv: &Kv, n: u64, acknowledged: &Arc<Mutex<u64>>) {
+    let acknowledged = acknowledged.clone();
+    kv.submit(
+        Box::new(move |txn| {
+            let value = vec![n as u8; (n * 37 % 600) as usize];
+            txn.put("left", &(n % 23).to_be_bytes(), value.clone());
+            txn.put("right", &(n % 23).to_be_bytes(), value);
+            txn.delete("right", &((n + 7) % 23).to_be_bytes());
+            txn.put("left", b"count", n.to_be_bytes().to_vec());
+            Ok(())
+        }),
+        Box::new(move |outcome| {
+            if matches!(outcome, Outcome::Committed(_)) {
+                *acknowledged.lock().unwrap() = n;
+            }
+        }),
+    );
+}
+
+type Rows = std::collections::BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+fn model(count: u64) -> Rows {
+    let mut rows = Rows::new();
+    for n in 1..=count {
+        let value = vec![n as u8; (n * 37 % 600) as usize];
+        rows.insert(("left".into(), (n % 23).to_be_bytes().to_vec()), value.clone());
+        rows.insert(("right".into(), (n % 23).to_be_bytes().to_vec()), value);
+        rows.remove(&("right".into(), ((n + 7) % 23).to_be_bytes().to_vec()));
+        rows.insert(("left".into(), b"count".to_vec()), n.to_be_bytes().to_vec());
+    }
+    rows
+}
+
+/// Checks that the store is as some number of whole operations leaves it, and answers that number.
+fn check(kv: &Kv) -> u64 {
+    let snapshot = kv.snapshot();
+    let count = snapshot.get("left", b"count").unwrap();
+    let count = count.map_or(0, |bytes| u64::from_be_bytes(bytes[..].try_into().unwrap()));
+    let mut rows = Rows::new();
+    for table in TABLES {
+        for row in snapshot.range(table, .., false) {
+            let (key, value) = row.unwrap();
+            rows.insert(((*table).to_owned(), key.to_vec()), value.to_vec());
+        }
+    }
+    assert!(rows == model(count), "the store is not what {count} operations leave");
+    count
+}
+
+fn crash_and_recover(seed: u64) {
+    let mut rng = Rng(seed);
+    let mut disk = CrashDisk::new();
+    let acknowledged = Arc::new(Mutex::new(0));
+    for _ in 0..4 {
+        disk.crash_after(1 + rng.below(120));
+        if let Ok(kv) = open(&disk) {
+            let reached = check(&kv);
+            assert!(reached >= *acknowledged.lock().unwrap(), "acknowledged operations are lost");
+            let mut next = reached;
+            while !disk.is_dead() && next < reached + 500 {
+                next += 1;
+                submit(&kv, next, &acknowledged);
+            }
+        }
+        disk = disk.image(&mut rng);
+    }
+    let kv = open(&disk).unwrap();
+    assert!(check(&kv) >= *acknowledged.lock().unwrap(), "acknowledged operations are lost");
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
+    for seed in seeds(150) {
+        let result = std::panic::catch_unwind(|| crash_and_recover(seed));
+        assert!(result.is_ok(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_batch_is_kept_whole_or_not_at_all() {
+    // Operations queue while the runner is held back, so that one batch has many.
+    for seed in seeds(50) {
+        let mut rng = Rng(seed ^ 0xba7c);
+        let disk = CrashDisk::new();
+        let held: Arc<Mutex<Vec<Job>>> = Arc::default();
+        let runner = held.clone();
+        let runner = Arc::new(move |job: Job| runner.lock().unwrap().push(job));
+        let kv = Kv::open(Arc::new(disk.clone()), TABLES, runner, config()).unwrap();
+        let acknowledged = Arc::new(Mutex::new(0));
+        disk.crash_after(1 + rng.below(60));
+        let mut next = 0;
+        while !disk.is_dead() {
+            for _ in 0..rng.below(20) {
+                next += 1;
+                submit(&kv, next, &acknowledged);
+            }
+            let jobs: Vec<Job> = std::mem::take(&mut *held.lock().unwrap());
+            jobs.into_iter().for_each(|job| job());
+        }
+        let recovered = open(&disk.image(&mut rng)).unwrap();
+        assert!(check(&recovered) >= *acknowledged.lock().unwrap(), "seed {seed}");
+    }
+}
+
+#[test]
+fn damage_to_what_was_acknowledged_is_an_error_and_not_a_loss() {
+    let disk = CrashDisk::new();
+    let acknowledged = Arc::new(Mutex::new(0));
+    let kv = open(&disk).unwrap();
+    (1..4).for_each(|n| submit(&kv, n, &acknowledged));
+    drop(kv);
+    let mut rng = Rng(1);
+    let image = disk.image(&mut rng);
+    image.damage("log.0", 100);
+    let error = open(&image).err().unwrap();
+    assert!(matches!(error, OpenError::Kv(KvError::Corrupt(_))), "{error}");
+    // The last record alone cannot be told from one that was being written.
+    let image = disk.image(&mut rng);
+    open(&image).unwrap();
+}
+
+#[test]
+fn a_failed_sync_stops_commits_until_the_store_is_opened_again() {
+    let disk = CrashDisk::new();
+    let acknowledged = Arc::new(Mutex::new(0));
+    let kv = open(&disk).unwrap();
+    submit(&kv, 1, &acknowledged);
+    disk.set_failing_syncs(true);
+    submit(&kv, 2, &acknowledged);
+    disk.set_failing_syncs(false);
+    submit(&kv, 3, &acknowledged);
+    assert_eq!(*acknowledged.lock().unwrap(), 1);
+    assert_eq!(check(&kv), 1);
+    drop(kv);
+    let kv = open(&disk).unwrap();
+    let reached = check(&kv);
+    assert!((1..=2).contains(&reached));
+    submit(&kv, reached + 1, &acknowledged);
+    assert_eq!(check(&kv), reached + 1);
+}
+
+#[test]
+fn a_full_medium_refuses_commits_and_loses_nothing() {
+    for spare in [0, 1, 300, 5000, 100_000, 400_000, 1 << 20, 3 << 20] {
+        let disk = CrashDisk::new();
+        let acknowledged = Arc::new(Mutex::new(0));
+        let kv = Kv::open(
+            Arc::new(disk.clone()),
+            &["left", "right", "bulk"],
+            Arc::new(Inline),
+            Config { log_bytes: 256 << 10, ..config() },
+        )
+        .unwrap();
+        (1..50).for_each(|n| submit(&kv, n, &acknowledged));
+        let used: u64 = disk.names().iter().map(|name| disk.len(name).unwrap()).sum();
+        disk.set_capacity(Some(used + spare));
+        let refused = Arc::new(Mutex::new(0u64));
+        let stored = Arc::new(Mutex::new(0u64));
+        for n in 0..400u64 {
+            let (refused, stored) = (refused.clone(), stored.clone());
+            kv.submit(
+                Box::new(move |txn| {
+                    txn.put("bulk", &n.to_be_bytes(), vec![n as u8; 50_000]);
+                    Ok(())
+                }),
+                Box::new(move |outcome| match outcome {
+                    Outcome::Committed(_) => *stored.lock().unwrap() += 1,
+                    Outcome::Failed(KvError::NoSpace) => *refused.lock().unwrap() += 1,
+                    other => panic!("{other:?}"),
+                }),
+            );
+        }
+        assert!(*refused.lock().unwrap() > 0, "with {spare} bytes to spare");
+        let bulk = |kv: &Kv| kv.snapshot().range("bulk", .., false).map(Result::unwrap).count() as u64;
+        assert_eq!(bulk(&kv), *stored.lock().unwrap());
+        // With room again it goes on, and everything is still there after a start.
+        disk.set_capacity(None);
+        submit(&kv, 50, &acknowledged);
+        assert_eq!(*acknowledged.lock().unwrap(), 50, "with {spare} bytes to spare");
+        drop(kv);
+        let kv = Kv::open(
+            Arc::new(disk.image(&mut Rng(spare))),
+            &["left", "right", "bulk"],
+            Arc::new(Inline),
+            config(),
+        )
+        .unwrap();
+        assert_eq!((check(&kv), bulk(&kv)), (50, *stored.lock().unwrap()));
+    }
+}
+
+#[test]
+fn a_store_on_a_full_medium_can_be_opened_and_read() {
+    let disk = CrashDisk::new();
+    let acknowledged = Arc::new(Mutex::new(0));
+    let kv = Kv::open(
+        Arc::new(disk.clone()),
+        TABLES,
+        Arc::new(Inline),
+        Config { log_bytes: 16 << 20, ..config() },
+    )
+    .unwrap();
+    (1..200).for_each(|n| submit(&kv, n, &acknowledged));
+    drop(kv);
+    disk.set_capacity(Some(0));
+    let kv = open(&disk).unwrap();
+    assert_eq!(check(&kv), 199);
+}
