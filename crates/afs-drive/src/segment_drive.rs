@@ -1,0 +1,278 @@
+//! The drive over segments.
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use afs_task::sync::oneshot;
+use afs_task::{Inline, Runner};
+
+use crate::chunk::{ChunkRef, MAX_CHUNK_LEN};
+use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
+use crate::error::DriveError;
+use crate::file_segments::FileSegments;
+use crate::header::{self, PIECE, data_start, footprint};
+use crate::memory_segments::MemorySegments;
+use crate::segment_store::SegmentStore;
+use crate::segments::Segments;
+use crate::sweep;
+
+/// A drive whose segments are files of a directory.
+pub type FileDrive = SegmentDrive<FileSegments>;
+
+/// A drive in memory.
+pub type MemoryDrive = SegmentDrive<MemorySegments>;
+
+/// Chunks appended to segments. Cloning gives another handle of the same drive.
+pub struct SegmentDrive<S>(Arc<Inner<S>>);
+
+impl<S> Clone for SegmentDrive<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+pub(crate) struct Inner<S> {
+    pub(crate) store: S,
+    pub(crate) segments: Mutex<Segments>,
+    runner: Arc<dyn Runner>,
+}
+
+impl<S> Inner<S> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Segments> {
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileDrive {
+    /// Opens a drive in a directory, creating it (one level) where it does not exist. `runner` provides the threads that
+    /// block on the disk.
+    pub fn open_directory(path: impl Into<PathBuf>, runner: Arc<dyn Runner>) -> io::Result<Self> {
+        Self::open(FileSegments::open(path)?, runner, SEGMENT_BYTES)
+    }
+}
+
+impl MemoryDrive {
+    /// An empty drive with room for `capacity` bytes.
+    pub fn in_memory(capacity: u64) -> Self {
+        let segments = Segments::new(&[], SEGMENT_BYTES);
+        Self::with(MemorySegments::new(capacity), segments, Arc::new(Inline))
+    }
+}
+
+impl<S: SegmentStore> SegmentDrive<S> {
+    /// Opens a drive over any store; `segment_bytes` (usually 1 GiB) is where one segment ends and the next begins.
+    pub fn open(store: S, runner: Arc<dyn Runner>, segment_bytes: u64) -> io::Result<Self> {
+        let segments = Segments::new(&store.list()?, segment_bytes);
+        Ok(Self::with(store, segments, runner))
+    }
+
+    fn with(store: S, segments: Segments, runner: Arc<dyn Runner>) -> Self {
+        Self(Arc::new(Inner { store, segments: Mutex::new(segments), runner }))
+    }
+
+    /// Where the segments are.
+    pub fn store(&self) -> &S {
+        &self.0.store
+    }
+
+    /// Runs blocking work on the runner.
+    fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner<S>) -> Result<T, DriveError> + Send + 'static,
+    ) -> BoxFuture<Result<T, DriveError>> {
+        let (sender, receiver) = oneshot::channel();
+        let inner = self.0.clone();
+        self.0.runner.run(Box::new(move || sender.send(work(&inner))));
+        Box::pin(async move { receiver.await.unwrap_or(Err(DriveError::Closed)) })
+    }
+}
+
+impl<S: SegmentStore> Drive for SegmentDrive<S> {
+    fn write(&self, data: Bytes) -> BoxFuture<Result<ChunkRef, DriveError>> {
+        let drive = self.clone();
+        let written = self.blocking(move |inner| Ok(Unclaimed { chunk: Some(inner.write(&data)?), drive }));
+        Box::pin(async move { written.await?.claim() })
+    }
+
+    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> BoxFuture<Result<Bytes, DriveError>> {
+        self.blocking(move |drive| drive.read(chunk, range))
+    }
+
+    fn sync(&self) -> BoxFuture<Result<(), DriveError>> {
+        let (sender, receiver) = oneshot::channel();
+        let idle = {
+            let mut segments = self.0.lock();
+            segments.flush.waiting.push(sender);
+            !std::mem::replace(&mut segments.flush.running, true)
+        };
+        if idle {
+            let inner = self.0.clone();
+            self.0.runner.run(Box::new(move || inner.flush()));
+        }
+        Box::pin(async move { receiver.await.unwrap_or(Err(DriveError::Closed)) })
+    }
+
+    fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
+        self.blocking(move |drive| chunks.into_iter().try_for_each(|chunk| drive.discard(chunk)))
+    }
+
+    fn usage(&self) -> Result<Usage, DriveError> {
+        Ok(self.0.store.usage()?)
+    }
+
+    fn sweep(&self, live: Arc<dyn LiveChunks>) -> BoxFuture<Result<SweepReport, DriveError>> {
+        self.blocking(move |drive| sweep::sweep(drive, live.as_ref()))
+    }
+}
+
+/// A chunk that is written while nobody has its name yet; discarded if nobody takes it.
+struct Unclaimed<S: SegmentStore> {
+    chunk: Option<ChunkRef>,
+    drive: SegmentDrive<S>,
+}
+
+impl<S: SegmentStore> Unclaimed<S> {
+    fn claim(mut self) -> Result<ChunkRef, DriveError> {
+        self.chunk.take().ok_or(DriveError::Closed)
+    }
+}
+
+impl<S: SegmentStore> Drop for Unclaimed<S> {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            drop(self.drive.discard(vec![chunk]));
+        }
+    }
+}
+
+impl<S: SegmentStore> Inner<S> {
+    fn write(&self, data: &[u8]) -> Result<ChunkRef, DriveError> {
+        if data.is_empty() || data.len() > MAX_CHUNK_LEN {
+            return Err(DriveError::Length { len: data.len() as u64 });
+        }
+        let len = data.len() as u32;
+        let sums = header::piece_sums(data);
+        let id = {
+            let mut segments = self.lock();
+            if segments.flush.wounded {
+                return Err(DriveError::Wounded);
+            }
+            segments.allocate(len)
+        };
+        let chunk = ChunkRef { id, len, crc: header::combined(&sums, data.len()) };
+        let (segment, offset) = id.parts();
+        let written = self
+            .store
+            .write_at(segment, offset, &header::encode(chunk, &sums))
+            .and_then(|()| self.store.write_at(segment, offset + data_start(len), data));
+        if let Err(error) = written {
+            self.free(chunk)?;
+            return Err(error.into());
+        }
+        self.lock().flush.dirty.insert(segment);
+        Ok(chunk)
+    }
+
+    fn read(&self, chunk: ChunkRef, range: Range<u32>) -> Result<Bytes, DriveError> {
+        if range.start > range.end || range.end > chunk.len {
+            return Err(DriveError::Length { len: u64::from(range.end) });
+        }
+        let (segment, offset) = chunk.id.parts();
+        let mut head = vec![0; data_start(chunk.len) as usize];
+        self.read_part(chunk, segment, offset, &mut head)?;
+        let sums = header::decode(&head, chunk).ok_or(DriveError::Damaged { chunk: chunk.id })?;
+        let first = range.start as usize / PIECE;
+        let start = first * PIECE;
+        let end = (range.end as usize).next_multiple_of(PIECE).min(chunk.len as usize).max(start);
+        let mut data = vec![0; end - start];
+        self.read_part(chunk, segment, offset + data_start(chunk.len) + start as u64, &mut data)?;
+        for (piece, sum) in data.chunks(PIECE).zip(&sums[first.min(sums.len())..]) {
+            if crc32c::crc32c(piece) != *sum {
+                return Err(DriveError::Damaged { chunk: chunk.id });
+            }
+        }
+        Ok(Bytes::from(data).slice(range.start as usize - start..range.end as usize - start))
+    }
+
+    fn read_part(
+        &self,
+        chunk: ChunkRef,
+        segment: u64,
+        offset: u64,
+        out: &mut [u8],
+    ) -> Result<(), DriveError> {
+        self.store
+            .read_at(segment, offset, out)
+            .map_err(|error| DriveError::Unreadable { chunk: chunk.id, error: Arc::new(error) })
+    }
+
+    /// Frees a chunk unless it was freed before, which its header tells: a hole reads as zeros.
+    fn discard(&self, chunk: ChunkRef) -> Result<(), DriveError> {
+        let (segment, offset) = chunk.id.parts();
+        let mut head = vec![0; data_start(chunk.len) as usize];
+        match self.store.read_at(segment, offset, &mut head) {
+            Ok(()) if header::decode(&head, chunk).is_some() => self.free(chunk),
+            Ok(()) => Ok(()),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => Ok(()),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    fn free(&self, chunk: ChunkRef) -> Result<(), DriveError> {
+        let (segment, offset) = chunk.id.parts();
+        match self.store.punch(segment, offset, footprint(chunk.len)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let dead = self.lock().release(segment, chunk.len);
+        if dead {
+            self.store.remove(segment)?;
+        }
+        Ok(())
+    }
+
+    /// Flushes for everybody who waits, until nobody does.
+    fn flush(&self) {
+        loop {
+            let (dirty, waiting, wounded) = {
+                let mut segments = self.lock();
+                if segments.flush.waiting.is_empty() {
+                    segments.flush.running = false;
+                    return;
+                }
+                let flush = &mut segments.flush;
+                (std::mem::take(&mut flush.dirty), std::mem::take(&mut flush.waiting), flush.wounded)
+            };
+            let result = if wounded { Err(DriveError::Wounded) } else { self.flush_segments(&dirty) };
+            if result.is_err() {
+                self.lock().flush.wounded = true;
+            }
+            for waiter in waiting {
+                waiter.send(result.clone());
+            }
+        }
+    }
+
+    fn flush_segments(&self, dirty: &std::collections::BTreeSet<u64>) -> Result<(), DriveError> {
+        for segment in dirty {
+            match self.store.sync(*segment) {
+                // Every chunk of it was discarded meanwhile, so that nobody needs it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}
+
+const SEGMENT_BYTES: u64 = 1 << 30;
+
+#[cfg(test)]
+#[path = "segment_drive_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::chunk::ChunkId;
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the inline runner leaves nothing pending"),
+    }
+}
+
+fn data(seed: u8, len: usize) -> Bytes {
+    (0..len).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect::<Vec<_>>().into()
+}
+
+fn whole(chunk: ChunkRef) -> Range<u32> {
+    0..chunk.len
+}
+
+struct Live(Vec<ChunkRef>);
+
+impl LiveChunks for Live {
+    fn live_between(&self, first: ChunkId, last: ChunkId) -> Result<Vec<ChunkRef>, DriveError> {
+        Ok(self.0.iter().copied().filter(|chunk| (first..=last).contains(&chunk.id)).collect())
+    }
+}
+
+/// The same behaviour on every kind of store.
+fn suite<S: SegmentStore>(open: impl Fn() -> S) {
+    let drive = SegmentDrive::open(open(), Arc::new(Inline), 1 << 20).unwrap();
+    let lengths = [1, 15, 4096, PIECE, PIECE + 1, 3 * PIECE + 77, 600_000, 600_000, MAX_CHUNK_LEN];
+    let chunks: Vec<_> =
+        lengths.iter().enumerate().map(|(n, len)| now(drive.write(data(n as u8, *len))).unwrap()).collect();
+    assert!(chunks.is_sorted(), "chunks are ordered by birth");
+    now(drive.sync()).unwrap();
+    for (n, chunk) in chunks.iter().enumerate() {
+        let expected = data(n as u8, lengths[n]);
+        assert_eq!(chunk.crc, crc32c::crc32c(&expected));
+        assert_eq!(now(drive.read(*chunk, whole(*chunk))).unwrap(), expected);
+        for range in [0..0, 0..1, chunk.len / 3..chunk.len / 2, chunk.len - 1..chunk.len] {
+            let part = expected.slice(range.start as usize..range.end as usize);
+            assert_eq!(now(drive.read(*chunk, range)).unwrap(), part);
+        }
+    }
+    assert!(matches!(now(drive.write(Bytes::new())), Err(DriveError::Length { len: 0 })));
+    assert!(matches!(now(drive.write(data(0, MAX_CHUNK_LEN + 1))), Err(DriveError::Length { .. })));
+    assert!(matches!(now(drive.read(chunks[0], 0..2)), Err(DriveError::Length { .. })));
+
+    // A discarded chunk is gone, says so, and can be discarded again.
+    for _ in 0..2 {
+        now(drive.discard(vec![chunks[2]])).unwrap();
+    }
+    assert!(
+        matches!(now(drive.read(chunks[2], 0..1)), Err(DriveError::Damaged { chunk }) if chunk == chunks[2].id)
+    );
+    assert_eq!(now(drive.read(chunks[3], 0..1)).unwrap(), data(3, 1));
+    drop(drive);
+
+    // The next run never writes where the last one did, and a sweep frees all but what is live.
+    let drive = SegmentDrive::open(open(), Arc::new(Inline), 1 << 20).unwrap();
+    let newer = now(drive.write(data(9, 10))).unwrap();
+    assert!(newer > *chunks.last().unwrap());
+    let live = vec![chunks[0], chunks[5], chunks[6]];
+    let report = now(drive.sweep(Arc::new(Live(live.clone())))).unwrap();
+    assert_eq!((report.live, report.missing.len()), (3, 0));
+    assert!(report.removed >= 1 && report.segments > report.removed);
+    for chunk in &live {
+        assert!(now(drive.read(*chunk, whole(*chunk))).is_ok());
+    }
+    assert!(now(drive.read(chunks[7], 0..1)).is_err());
+    assert_eq!(now(drive.read(newer, 0..10)).unwrap(), data(9, 10));
+
+    // With the last live chunk its segment goes.
+    let before = drive.store().list().unwrap().len();
+    now(drive.discard(live)).unwrap();
+    assert_eq!(drive.store().list().unwrap().len(), 1, "of {before}");
+}
+
+#[test]
+fn memory_drive() {
+    let store = MemorySegments::new(64 << 20);
+    suite(|| store.clone());
+}
+
+#[test]
+fn file_drive() {
+    let directory = tempfile::tempdir().unwrap();
+    suite(|| FileSegments::open(directory.path().join("drive")).unwrap());
+}
+
+#[test]
+fn a_directory_belongs_to_one_drive() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = FileDrive::open_directory(directory.path(), Arc::new(Inline)).unwrap();
+    let second = FileDrive::open_directory(directory.path(), Arc::new(Inline));
+    assert_eq!(second.err().map(|error| error.kind()), Some(io::ErrorKind::ResourceBusy));
+    drop(first);
+    assert!(FileDrive::open_directory(directory.path(), Arc::new(Inline)).is_ok());
+}
+
+#[test]
+fn holes_give_the_room_back() {
+    let drive = MemoryDrive::in_memory(1 << 20);
+    let chunks: Vec<_> = (0..15).map(|n| now(drive.write(data(n, 60_000))).unwrap()).collect();
+    assert!(matches!(now(drive.write(data(0, 300_000))), Err(DriveError::NoSpace)));
+    assert_eq!(now(drive.read(chunks[14], 0..60_000)).unwrap(), data(14, 60_000));
+    let free = drive.usage().unwrap().free;
+    now(drive.discard(chunks)).unwrap();
+    assert!(drive.usage().unwrap().free > free);
+    let chunk = now(drive.write(data(0, 300_000))).unwrap();
+    assert_eq!(now(drive.read(chunk, whole(chunk))).unwrap(), data(0, 300_000));
+}
+
+#[test]
+fn damage_is_noticed_and_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let drive = FileDrive::open_directory(directory.path(), Arc::new(Inline)).unwrap();
+    let chunk = now(drive.write(data(1, 200_000))).unwrap();
+    let (segment, offset) = chunk.id.parts();
+    drive.store().write_at(segment, offset + data_start(chunk.len) + 150_000, b"x").unwrap();
+    assert_eq!(now(drive.read(chunk, 0..100_000)).unwrap(), data(1, 200_000).slice(..100_000));
+    let error = now(drive.read(chunk, whole(chunk))).unwrap_err();
+    assert_eq!(error.to_string(), format!("chunk {} is damaged", chunk.id));
+    // A segment cut short.
+    let path = directory.path().join(format!("{segment:016x}.seg"));
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(1000).unwrap();
+    assert!(matches!(now(drive.read(chunk, whole(chunk))), Err(DriveError::Unreadable { .. })));
+}
+
+#[test]
+fn a_chunk_whose_name_nobody_takes_is_discarded() {
+    let drive = MemoryDrive::in_memory(1 << 20);
+    let before = drive.usage().unwrap().free;
+    drop(drive.write(data(1, 100_000)));
+    assert_eq!(drive.usage().unwrap().free, before);
+}

@@ -1,0 +1,35 @@
+//! Where segments are kept.
+
+use std::io;
+
+use crate::drive::Usage;
+
+/// Numbered, sparse runs of bytes: a directory of files, memory, or a simulated disk.
+///
+/// What a drive assumes: a write may be lost, torn or reordered with others until [`SegmentStore::sync`] of
+/// its segment has returned, and is never undone afterwards. A read sees the latest write of this process.
+pub trait SegmentStore: Send + Sync + 'static {
+    /// The numbers of all segments, in order.
+    fn list(&self) -> io::Result<Vec<u64>>;
+
+    /// Bytes from the segment's beginning to its end, holes included.
+    fn len(&self, segment: u64) -> io::Result<u64>;
+
+    /// Fills `out` from `offset`; holes read as zeros, reading past the end is `UnexpectedEof`.
+    fn read_at(&self, segment: u64, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `data`, creating the segment where it does not exist. A full medium answers `StorageFull`.
+    fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()>;
+
+    /// Returns when everything written to the segment so far, and that it exists, is durable.
+    fn sync(&self, segment: u64) -> io::Result<()>;
+
+    /// Frees a range; it reads as zeros afterwards. Both numbers are multiples of 4096.
+    fn punch(&self, segment: u64, offset: u64, len: u64) -> io::Result<()>;
+
+    /// Removes a segment. Removing one that does not exist is no error.
+    fn remove(&self, segment: u64) -> io::Result<()>;
+
+    /// Room on the medium.
+    fn usage(&self) -> io::Result<Usage>;
+}

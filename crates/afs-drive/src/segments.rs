@@ -1,0 +1,74 @@
+//! Which segment is appended to, and how much of each is live.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::chunk::ChunkId;
+use crate::error::DriveError;
+use crate::header::footprint;
+use afs_task::sync::oneshot;
+
+/// The drive's state in memory; rebuilt by opening and sweeping.
+///
+/// Invariants: segments before `first` are from earlier runs and never written again. `live` counts the
+/// footprints of a segment's chunks, those being written included; a segment without an entry is
+/// from an earlier run and was not swept yet, so that it cannot be known to be dead.
+pub(crate) struct Segments {
+    first: u64,
+    current: u64,
+    offset: u64,
+    limit: u64,
+    live: BTreeMap<u64, u64>,
+    pub(crate) flush: Flush,
+}
+
+/// Who waits for a flush.
+#[derive(Default)]
+pub(crate) struct Flush {
+    pub(crate) dirty: BTreeSet<u64>,
+    pub(crate) waiting: Vec<oneshot::Sender<Result<(), DriveError>>>,
+    pub(crate) running: bool,
+    pub(crate) wounded: bool,
+}
+
+impl Segments {
+    /// Begins a new segment behind all existing ones: what a crash left at the end of the last is never built on.
+    pub(crate) fn new(existing: &[u64], limit: u64) -> Self {
+        let first = existing.last().map_or(1, |last| last + 1);
+        Self { first, current: first, offset: 0, limit, live: BTreeMap::new(), flush: Flush::default() }
+    }
+
+    /// A place for a chunk of this length.
+    pub(crate) fn allocate(&mut self, len: u32) -> ChunkId {
+        let size = footprint(len);
+        if self.offset > 0 && self.offset + size > self.limit {
+            self.current += 1;
+            self.offset = 0;
+        }
+        let id = ChunkId::from_parts(self.current, self.offset);
+        self.offset += size;
+        *self.live.entry(self.current).or_default() += size;
+        id
+    }
+
+    /// Takes a chunk out of the count; true when its segment is dead and can be removed.
+    pub(crate) fn release(&mut self, segment: u64, len: u32) -> bool {
+        let Some(live) = self.live.get_mut(&segment) else { return false };
+        *live = live.saturating_sub(footprint(len));
+        let dead = *live == 0 && segment != self.current;
+        if dead {
+            self.live.remove(&segment);
+            self.flush.dirty.remove(&segment);
+        }
+        dead
+    }
+
+    /// Whether a segment is from an earlier run.
+    pub(crate) fn is_old(&self, segment: u64) -> bool {
+        segment < self.first
+    }
+
+    /// Learns what a sweep found in a segment of an earlier run.
+    pub(crate) fn learn(&mut self, segment: u64, live: u64) {
+        self.live.insert(segment, live);
+    }
+}

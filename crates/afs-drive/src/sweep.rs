@@ -1,0 +1,69 @@
+//! Freeing what crashes left.
+
+use std::io;
+
+use crate::chunk::{ChunkId, ChunkRef};
+use crate::drive::{LiveChunks, SweepReport};
+use crate::error::DriveError;
+use crate::header::{BLOCK, footprint};
+use crate::segment_drive::Inner;
+use crate::segment_store::SegmentStore;
+
+/// Goes through the segments of earlier runs: removes those without a live chunk, and makes holes between the live
+/// chunks of the others.
+pub(crate) fn sweep<S: SegmentStore>(
+    drive: &Inner<S>,
+    live: &dyn LiveChunks,
+) -> Result<SweepReport, DriveError> {
+    let mut report = SweepReport::default();
+    for segment in drive.store.list()? {
+        if !drive.lock().is_old(segment) {
+            continue;
+        }
+        let chunks =
+            live.live_between(ChunkId::from_parts(segment, 0), ChunkId::from_parts(segment, u64::MAX))?;
+        report.segments += 1;
+        if chunks.is_empty() {
+            drive.store.remove(segment)?;
+            report.removed += 1;
+            continue;
+        }
+        // What is live is counted before anything can be discarded on the strength of that count.
+        drive.lock().learn(segment, chunks.iter().map(|chunk| footprint(chunk.len)).sum());
+        match free_gaps(drive, segment, &chunks, &mut report) {
+            // Its last chunk was discarded meanwhile.
+            Err(DriveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+        report.live += chunks.len() as u64;
+    }
+    Ok(report)
+}
+
+fn free_gaps<S: SegmentStore>(
+    drive: &Inner<S>,
+    segment: u64,
+    chunks: &[ChunkRef],
+    report: &mut SweepReport,
+) -> Result<(), DriveError> {
+    let len = drive.store.len(segment)?;
+    let mut free_from = 0;
+    for chunk in chunks {
+        let (_, offset) = chunk.id.parts();
+        if offset > free_from {
+            drive.store.punch(segment, free_from, offset - free_from)?;
+        }
+        free_from = offset + footprint(chunk.len);
+        // The last block of a chunk need not be there to its end.
+        if free_from > len.next_multiple_of(BLOCK) && report.missing.len() < MISSING_MAX {
+            report.missing.push(chunk.id);
+        }
+    }
+    let end = len.next_multiple_of(BLOCK);
+    if end > free_from {
+        drive.store.punch(segment, free_from, end - free_from)?;
+    }
+    Ok(())
+}
+
+const MISSING_MAX: usize = 1000;

@@ -1,0 +1,34 @@
+//! Slots that have become scattered.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use afs_wire::ids::{VnodeId, VolumeId};
+
+use crate::ids::SlotIndex;
+
+/// Which slot of which file.
+pub(crate) type Scattered = (VolumeId, VnodeId, SlotIndex);
+
+/// A bounded set; a slot that finds no room comes again with its next change.
+#[derive(Default)]
+pub(crate) struct Compactions(Mutex<BTreeSet<Scattered>>);
+
+impl Compactions {
+    pub(crate) fn add(&self, volume: VolumeId, vnode: VnodeId, slot: SlotIndex) {
+        let mut slots = self.lock();
+        if slots.len() < SLOTS_MAX {
+            slots.insert((volume, vnode, slot));
+        }
+    }
+
+    pub(crate) fn take(&self) -> Option<Scattered> {
+        self.lock().pop_first()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Scattered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const SLOTS_MAX: usize = 4096;

@@ -1,0 +1,275 @@
+//! One slot of a file: which bytes of it are where.
+
+use afs_drive::ChunkRef;
+use bytes::{Bytes, BytesMut};
+
+use crate::codec::{BadRecord, Decoded, Fields, Put};
+use crate::ids::Epoch;
+
+/// Bytes of a file that one row describes: 1 MiB. Large enough that a chunk is read and written at the speed of the disk and that a
+/// gigabyte has only a thousand rows; small enough that a store of a few bytes edits a short row.
+pub const SLOT_LEN: u64 = 1 << 20;
+
+/// Bytes up to which data is kept in the row itself: 16 KiB.
+pub const LITERAL_MAX: usize = 16 << 10;
+
+/// Extents in order, without overlap. What lies between them reads as zeros.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) extents: Vec<Extent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First byte within the slot.
+    pub(crate) start: u32,
+    pub(crate) source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Literal(Bytes),
+    /// Bytes `offset .. offset + len` of a chunk.
+    Chunk {
+        chunk: OwnedChunk,
+        offset: u32,
+        len: u32,
+    },
+}
+
+/// A chunk and the epoch in which it was written, which says what clones may have it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OwnedChunk {
+    pub(crate) chunk: ChunkRef,
+    pub(crate) birth: Epoch,
+}
+
+impl Source {
+    fn len(&self) -> u32 {
+        match self {
+            Self::Literal(bytes) => bytes.len() as u32,
+            Self::Chunk { len, .. } => *len,
+        }
+    }
+
+    /// The part of it between two of its own offsets.
+    fn part(&self, from: u32, to: u32) -> Self {
+        match self {
+            Self::Literal(bytes) => Self::Literal(bytes.slice(from as usize..to as usize)),
+            Self::Chunk { chunk, offset, .. } => {
+                Self::Chunk { chunk: *chunk, offset: offset + from, len: to - from }
+            }
+        }
+    }
+}
+
+impl Extent {
+    pub(crate) fn end(&self) -> u32 {
+        self.start + self.source.len()
+    }
+}
+
+impl Slot {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extents.is_empty()
+    }
+
+    /// Puts new bytes over what is there.
+    pub(crate) fn write(&mut self, extent: Extent) {
+        self.erase(extent.start, extent.end());
+        let at = self.extents.partition_point(|other| other.start < extent.start);
+        self.extents.insert(at, extent);
+        self.join_literals(at);
+        if at > 0 {
+            self.join_literals(at - 1);
+        }
+    }
+
+    /// Makes a range read as zeros.
+    pub(crate) fn erase(&mut self, from: u32, to: u32) {
+        let mut kept = Vec::with_capacity(self.extents.len() + 2);
+        for extent in self.extents.drain(..) {
+            if extent.end() <= from || extent.start >= to {
+                kept.push(extent);
+                continue;
+            }
+            let len = extent.source.len();
+            if extent.start < from {
+                kept.push(Extent { start: extent.start, source: extent.source.part(0, from - extent.start) });
+            }
+            if extent.end() > to {
+                kept.push(Extent { start: to, source: extent.source.part(to - extent.start, len) });
+            }
+        }
+        self.extents = kept;
+    }
+
+    /// The chunks it has, each once, in order.
+    pub(crate) fn chunks(&self) -> Vec<OwnedChunk> {
+        let mut chunks: Vec<_> = self
+            .extents
+            .iter()
+            .filter_map(|extent| match &extent.source {
+                Source::Chunk { chunk, .. } => Some(*chunk),
+                Source::Literal(_) => None,
+            })
+            .collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
+    }
+
+    /// Whether it has become so scattered that it should be written anew as one chunk.
+    pub(crate) fn wants_compaction(&self) -> bool {
+        self.extents.len() > EXTENTS_MAX || self.literal_bytes() > LITERAL_MAX
+    }
+
+    /// Whether it has grown so much that it must be.
+    pub(crate) fn needs_compaction(&self) -> bool {
+        self.extents.len() > 16 * EXTENTS_MAX || self.literal_bytes() > 16 * LITERAL_MAX
+    }
+
+    fn literal_bytes(&self) -> usize {
+        let literal = |extent: &Extent| match &extent.source {
+            Source::Literal(bytes) => bytes.len(),
+            Source::Chunk { .. } => 0,
+        };
+        self.extents.iter().map(literal).sum()
+    }
+
+    /// Makes one of two literals that touch.
+    fn join_literals(&mut self, at: usize) {
+        let [first, second, ..] = &self.extents[at..] else { return };
+        if let (Source::Literal(head), Source::Literal(tail)) = (&first.source, &second.source)
+            && first.end() == second.start
+        {
+            let mut joined = BytesMut::with_capacity(head.len() + tail.len());
+            joined.extend_from_slice(head);
+            joined.extend_from_slice(tail);
+            self.extents[at].source = Source::Literal(joined.freeze());
+            self.extents.remove(at + 1);
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1 + 48 * self.extents.len() + self.literal_bytes());
+        out.put_u8(VERSION);
+        for extent in &self.extents {
+            match &extent.source {
+                Source::Literal(bytes) => {
+                    out.put_u8(LITERAL);
+                    out.put_u32(extent.start);
+                    out.put_counted(bytes);
+                }
+                Source::Chunk { chunk, offset, len } => {
+                    out.put_u8(CHUNK);
+                    out.put_u32(extent.start);
+                    out.put_u32(*len);
+                    out.put_u32(*offset);
+                    out.put_u32(chunk.birth.0);
+                    out.extend_from_slice(&chunk.chunk.to_bytes());
+                }
+            }
+        }
+        out
+    }
+
+    /// Reads a row and checks what readers rely on: order, no overlap, nothing beyond the slot or the chunk.
+    pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
+        let mut fields = Fields::new(record);
+        if fields.u8()? != VERSION {
+            return Err(BadRecord);
+        }
+        let mut extents = Vec::new();
+        let mut reached = 0u64;
+        while !fields.is_empty() {
+            let extent = decode_extent(&mut fields)?;
+            let len = extent.source.len();
+            if len == 0 || u64::from(extent.start) < reached {
+                return Err(BadRecord);
+            }
+            reached = u64::from(extent.start) + u64::from(len);
+            if reached > SLOT_LEN {
+                return Err(BadRecord);
+            }
+            extents.push(extent);
+        }
+        Ok(Self { extents })
+    }
+}
+
+fn decode_extent(fields: &mut Fields) -> Decoded<Extent> {
+    let kind = fields.u8()?;
+    let start = fields.u32()?;
+    let source = match kind {
+        LITERAL => Source::Literal(fields.counted()?),
+        CHUNK => {
+            let (len, offset, birth) = (fields.u32()?, fields.u32()?, Epoch(fields.u32()?));
+            let chunk = ChunkRef::from_bytes(&fields.bytes(ChunkRef::STORED_LEN)?).ok_or(BadRecord)?;
+            if offset.checked_add(len).is_none_or(|end| end > chunk.len) {
+                return Err(BadRecord);
+            }
+            Source::Chunk { chunk: OwnedChunk { chunk, birth }, offset, len }
+        }
+        _ => return Err(BadRecord),
+    };
+    Ok(Extent { start, source })
+}
+
+const VERSION: u8 = 1;
+const LITERAL: u8 = 1;
+const CHUNK: u8 = 2;
+const EXTENTS_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_drive::ChunkId;
+
+    fn literal(start: u32, bytes: &'static [u8]) -> Extent {
+        Extent { start, source: Source::Literal(Bytes::from_static(bytes)) }
+    }
+
+    fn chunk(start: u32, number: u64, offset: u32, len: u32) -> Extent {
+        let chunk = ChunkRef { id: ChunkId::from_parts(1, number), len: 1000, crc: 5 };
+        Extent {
+            start,
+            source: Source::Chunk { chunk: OwnedChunk { chunk, birth: Epoch::FIRST }, offset, len },
+        }
+    }
+
+    #[test]
+    fn an_overwrite_splits_what_it_covers() {
+        let mut slot = Slot::default();
+        slot.write(chunk(0, 1, 0, 1000));
+        slot.write(chunk(100, 2, 0, 50));
+        assert_eq!(slot.extents, [chunk(0, 1, 0, 100), chunk(100, 2, 0, 50), chunk(150, 1, 150, 850)]);
+        assert_eq!(slot.chunks().len(), 2);
+        slot.write(literal(50, b"abc"));
+        slot.write(literal(53, b"def"));
+        slot.write(literal(48, b"xy"));
+        assert_eq!(slot.extents[..3], [chunk(0, 1, 0, 48), literal(48, b"xyabcdef"), chunk(56, 1, 56, 44)]);
+        slot.erase(0, 2000);
+        assert!(slot.is_empty());
+    }
+
+    #[test]
+    fn a_row_reads_back_and_bad_rows_are_refused() {
+        let slot = Slot { extents: vec![literal(3, b"abc"), chunk(6, 1, 10, 20), chunk(40, 2, 0, 1000)] };
+        let stored = Bytes::from(slot.encode());
+        assert_eq!(Slot::decode(stored.clone()), Ok(slot));
+        for len in 0..stored.len() {
+            if let Ok(cut) = Slot::decode(stored.slice(..len)) {
+                assert!(cut.extents.len() < 3);
+            }
+        }
+        for bad in [
+            vec![literal(3, b"abc"), literal(5, b"x")],
+            vec![chunk(0, 1, 990, 20)],
+            vec![chunk(SLOT_LEN as u32 - 5, 1, 0, 6)],
+            vec![literal(0, b"")],
+        ] {
+            assert_eq!(Slot::decode(Slot { extents: bad }.encode().into()), Err(BadRecord));
+        }
+    }
+}

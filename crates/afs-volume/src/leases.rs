@@ -1,0 +1,47 @@
+//! Who still reads data of an older state.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::notify::Notify;
+
+/// How many readers hold each commit number. A chunk freed by a commit is discarded only when no lease is older.
+#[derive(Clone, Default)]
+pub(crate) struct Leases(Arc<Mutex<BTreeMap<u64, usize>>>);
+
+impl Leases {
+    /// Takes a lease on what a snapshot of this commit number refers to. The snapshot must be alive.
+    pub(crate) fn take(&self, sequence: u64, work: Notify) -> Lease {
+        *self.lock().entry(sequence).or_default() += 1;
+        Lease { leases: self.clone(), sequence, work }
+    }
+
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.lock().keys().next().copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Given back when dropped.
+pub(crate) struct Lease {
+    leases: Leases,
+    sequence: u64,
+    work: Notify,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut leases = self.leases.lock();
+        if let Some(count) = leases.get_mut(&self.sequence) {
+            *count -= 1;
+            if *count == 0 {
+                leases.remove(&self.sequence);
+                drop(leases);
+                self.work.notify();
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The volume store: vnodes, directories and file data of the volumes of one partition.
+//!
+//! Rows live in an index ([`afs_kv`]), the bytes of larger files in chunks on a drive ([`afs_drive`]). A change is a
+//! closure over a [`VolumeTx`] that runs on the store's one writer, together with others, and is durable
+//! when [`Volume::update`] resolves. Data comes before its transaction: a [`DataWriter`] puts the bytes on the
+//! drive and makes them durable, and only then [`VolumeTx::store_data`] makes them part of a file; what a crash leaves
+//! between the two is garbage that [`VolumeStore::sweep`] frees.
+//!
+//! Readers see committed, durable state only, from memory where they can ([`Volume::vnode`]).
+//!
+//! Every key ends in the epoch of its volume group, so that a clone can freeze an epoch without copying
+//! anything. Bytes on disk: `docs/format.md`.
+
+mod background;
+mod cache;
+mod codec;
+mod compact;
+mod compactions;
+mod data_reader;
+mod error;
+mod extent;
+mod header;
+mod ids;
+mod key;
+mod leases;
+mod new_data;
+mod notify;
+mod record;
+mod rows;
+mod store;
+mod sweep;
+mod tx;
+mod volume;
+
+pub use afs_drive::Usage;
+pub use data_reader::{DataReader, WINDOW_SLOTS};
+pub use error::VolumeError;
+pub use extent::{LITERAL_MAX, SLOT_LEN};
+pub use header::VolumeHeader;
+pub use ids::{ContentId, Epoch, GroupId};
+pub use key::TABLES;
+pub use new_data::{DataWriter, FILE_LEN_MAX, NewData};
+pub use record::{VnodeRecord, blocks};
+pub use store::{Clock, Config, OpenError, VolumeSpec, VolumeStore};
+pub use tx::{Actor, Created, Linked, Object, Removed, Rename, Renamed, StoreData, VolumeTx};
+pub use volume::Volume;

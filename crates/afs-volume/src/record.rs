@@ -1,0 +1,182 @@
+//! A vnode's record.
+
+use std::sync::Arc;
+
+use afs_wire::acl::Acl;
+use afs_wire::fs::FileKind;
+use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
+use bytes::Bytes;
+
+use crate::codec::{BadRecord, Decoded, Fields, Put};
+use crate::ids::ContentId;
+
+/// What the store knows of a file, directory or link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VnodeRecord {
+    /// Its number.
+    pub vnode: VnodeId,
+    /// Which of the successive users of that number.
+    pub unique: Uniquifier,
+    /// File, directory or link; mount points are links.
+    pub kind: FileKind,
+    /// How often the data changed.
+    pub data_version: DataVersion,
+    /// Bytes of data.
+    pub length: u64,
+    /// Who changed the data last.
+    pub author: ViceId,
+    /// Whom it belongs to.
+    pub owner: ViceId,
+    /// Unix group number, uninterpreted.
+    pub group: u32,
+    /// Permission bits.
+    pub mode: Mode,
+    /// Names of a file; 2 + subdirectories of a directory.
+    pub link_count: u32,
+    /// The directory it is in. The root directory is its own parent.
+    pub parent: VnodeId,
+    /// Uniquifier of that directory.
+    pub parent_unique: Uniquifier,
+    /// Modification time as shown to users.
+    pub client_mod_time: UnixSeconds,
+    /// Last change by the store's clock.
+    pub server_mod_time: UnixSeconds,
+    /// Access list; directories have one.
+    pub acl: Option<Arc<Acl>>,
+    pub(crate) content: ContentId,
+}
+
+impl VnodeRecord {
+    /// Its name in a volume.
+    pub fn fid(&self, volume: VolumeId) -> Fid {
+        Fid::new(volume, self.vnode, self.unique)
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind == FileKind::Directory
+    }
+
+    /// What it is charged against the quota, in KiB.
+    pub fn blocks(&self) -> u64 {
+        blocks(self.length)
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(128);
+        out.put_u8(VERSION);
+        out.put_u8(self.kind as u8);
+        out.put_u32(self.unique.0);
+        out.put_u64(self.data_version.0);
+        out.put_u64(self.length);
+        for word in [self.author.0 as u32, self.owner.0 as u32, self.group, self.mode.0, self.link_count] {
+            out.put_u32(word);
+        }
+        for word in [self.parent.0, self.parent_unique.0, self.client_mod_time.0, self.server_mod_time.0] {
+            out.put_u32(word);
+        }
+        out.put_u64(self.content.0);
+        if let Some(acl) = &self.acl {
+            for entries in [&acl.positive, &acl.negative] {
+                out.put_u32(entries.len() as u32);
+                for (id, rights) in entries {
+                    out.put_u32(id.0 as u32);
+                    out.put_u32(rights.0);
+                }
+            }
+        }
+        out
+    }
+
+    pub(crate) fn decode(vnode: VnodeId, record: Bytes) -> Decoded<Self> {
+        let mut fields = Fields::new(record);
+        if fields.u8()? != VERSION {
+            return Err(BadRecord);
+        }
+        let kind = match fields.u8()? {
+            1 => FileKind::File,
+            2 => FileKind::Directory,
+            3 => FileKind::Symlink,
+            _ => return Err(BadRecord),
+        };
+        let mut record = Self {
+            vnode,
+            kind,
+            unique: Uniquifier(fields.u32()?),
+            data_version: DataVersion(fields.u64()?),
+            length: fields.u64()?,
+            author: ViceId(fields.u32()? as i32),
+            owner: ViceId(fields.u32()? as i32),
+            group: fields.u32()?,
+            mode: Mode(fields.u32()?),
+            link_count: fields.u32()?,
+            parent: VnodeId(fields.u32()?),
+            parent_unique: Uniquifier(fields.u32()?),
+            client_mod_time: UnixSeconds(fields.u32()?),
+            server_mod_time: UnixSeconds(fields.u32()?),
+            content: ContentId(fields.u64()?),
+            acl: None,
+        };
+        if !fields.is_empty() {
+            let (positive, negative) = (acl_entries(&mut fields)?, acl_entries(&mut fields)?);
+            record.acl = Some(Arc::new(Acl { positive, negative }));
+        }
+        fields.finish()?;
+        Ok(record)
+    }
+}
+
+/// What a length is charged against the quota, in KiB (`docs/protocol/fileserver.md` "11. Quota and space").
+pub fn blocks(length: u64) -> u64 {
+    length.div_ceil(1024).max(1)
+}
+
+fn acl_entries(fields: &mut Fields) -> Decoded<Vec<(ViceId, Rights)>> {
+    let count = fields.u32()? as usize;
+    let mut bytes = Fields::new(fields.bytes(count.checked_mul(8).ok_or(BadRecord)?)?);
+    (0..count).map(|_| Ok((ViceId(bytes.u32()? as i32), Rights(bytes.u32()?)))).collect()
+}
+
+const VERSION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_count_an_empty_file_as_one() {
+        assert_eq!([0, 1, 1024, 1025, 2048].map(blocks), [1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_record_reads_back_and_no_cut_of_it_does() {
+        let acl = Acl {
+            positive: vec![(ViceId::ADMINISTRATORS, Rights::ALL), (ViceId::ANYUSER, Rights::READ)],
+            negative: vec![(ViceId(7), Rights::WRITE)],
+        };
+        let record = VnodeRecord {
+            vnode: VnodeId(5),
+            unique: Uniquifier(9),
+            kind: FileKind::Directory,
+            data_version: DataVersion(1 << 40),
+            length: 2048,
+            author: ViceId(1),
+            owner: ViceId(-2),
+            group: 3,
+            mode: Mode(0o755),
+            link_count: 2,
+            parent: VnodeId(1),
+            parent_unique: Uniquifier(1),
+            client_mod_time: UnixSeconds(4),
+            server_mod_time: UnixSeconds(5),
+            acl: Some(Arc::new(acl)),
+            content: ContentId(6),
+        };
+        let stored = Bytes::from(record.encode());
+        assert_eq!(VnodeRecord::decode(VnodeId(5), stored.clone()), Ok(record.clone()));
+        let whole_without_acl = VnodeRecord { acl: None, ..record }.encode().len();
+        for len in (0..stored.len()).filter(|len| *len != whole_without_acl) {
+            assert_eq!(VnodeRecord::decode(VnodeId(5), stored.slice(..len)), Err(BadRecord), "{len}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The data of vnodes: slots of files, taking contents down.
+
+use bytes::Bytes;
+
+use super::VolumeTx;
+use crate::codec::Put;
+use crate::error::VolumeError;
+use crate::extent::{Extent, OwnedChunk, SLOT_LEN, Slot, Source};
+use crate::ids::{ContentId, SlotIndex};
+use crate::key::{self, DOOMED, RowId, SLOTS};
+use crate::record::VnodeRecord;
+use crate::rows::Rows;
+
+/// Rows taken down within the transaction that frees them; more are left to the background.
+pub(super) const DIRECT_ROWS_MAX: u64 = 64;
+
+impl VolumeTx<'_, '_> {
+    /// Makes `bytes` the whole data of a vnode without any.
+    pub(super) fn put_literal(&mut self, record: &VnodeRecord, bytes: Bytes) -> Result<(), VolumeError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let extent = Extent { start: 0, source: Source::Literal(bytes) };
+        self.edit_slot(record, SlotIndex(0), |slot| slot.write(extent)).map(drop)
+    }
+
+    /// Changes one slot: its row, and the chunks that no longer are in it.
+    pub(crate) fn edit_slot(
+        &mut self,
+        record: &VnodeRecord,
+        index: SlotIndex,
+        edit: impl FnOnce(&mut Slot),
+    ) -> Result<Slot, VolumeError> {
+        let (group, epoch) = (self.header.group, self.header.epoch);
+        let mut slot = self.txn.slot_row(group, record, index, epoch)?;
+        let before = slot.chunks();
+        let existed = !slot.is_empty();
+        edit(&mut slot);
+        let after = slot.chunks();
+        if existed || !slot.is_empty() {
+            let row = (!slot.is_empty()).then(|| slot.encode());
+            self.put_row(RowId::Slot(group, record.content, index), row);
+        }
+        self.drop_chunks(&before, &after);
+        Ok(slot)
+    }
+
+    fn drop_chunks(&mut self, before: &[OwnedChunk], after: &[OwnedChunk]) {
+        for chunk in before {
+            if after.binary_search(chunk).is_err() {
+                self.drop_chunk(*chunk);
+            }
+        }
+    }
+
+    /// Takes down a vnode's data: at once where it is little, else in the background.
+    pub(super) fn drop_content(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
+        if record.is_directory() {
+            self.forget_pages(record.content);
+            let pages = record.length.div_ceil(afs_wire::dir::PAGE_LEN as u64);
+            if pages > DIRECT_ROWS_MAX {
+                self.doom(record.content);
+            } else {
+                for page in 0..pages {
+                    self.put_row(
+                        RowId::Page(self.header.group, record.content, SlotIndex(page as u32)),
+                        None,
+                    );
+                }
+            }
+            return Ok(());
+        }
+        let slots = record.length.div_ceil(SLOT_LEN);
+        if slots > DIRECT_ROWS_MAX {
+            self.doom(record.content);
+            return Ok(());
+        }
+        (0..slots).try_for_each(|slot| self.drop_slot(record, slot))
+    }
+
+    /// Cuts a file to `length`.
+    ///
+    /// Cost: a row for each slot cut, or for each slot kept, whichever are fewer than 64. A file that keeps and loses more
+    /// than 64 MiB costs a row for each megabyte lost.
+    pub(super) fn truncate(&mut self, record: &mut VnodeRecord, length: u64) -> Result<(), VolumeError> {
+        let (kept, had) = (length.div_ceil(SLOT_LEN), record.length.div_ceil(SLOT_LEN));
+        let within = (length % SLOT_LEN) as u32;
+        if within != 0 {
+            self.edit_slot(record, SlotIndex((kept - 1) as u32), |slot| slot.erase(within, SLOT_LEN as u32))?;
+        }
+        if had.saturating_sub(kept) <= DIRECT_ROWS_MAX {
+            (kept..had).try_for_each(|slot| self.drop_slot(record, slot))?;
+        } else if kept <= DIRECT_ROWS_MAX {
+            self.move_to_new_content(record, kept)?;
+        } else {
+            self.drop_slots_from(record, kept)?;
+        }
+        record.length = length;
+        Ok(())
+    }
+
+    fn drop_slot(&mut self, record: &VnodeRecord, slot: u64) -> Result<(), VolumeError> {
+        self.edit_slot(record, SlotIndex(slot as u32), |slot| slot.extents.clear()).map(drop)
+    }
+
+    /// Keeps the first slots under a new content number and dooms the rest with the old one.
+    fn move_to_new_content(&mut self, record: &mut VnodeRecord, kept: u64) -> Result<(), VolumeError> {
+        let (group, epoch) = (self.header.group, self.header.epoch);
+        let content = self.header.take_content();
+        self.header_changed = true;
+        for index in (0..kept).map(|slot| SlotIndex(slot as u32)) {
+            if let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)? {
+                self.put_row(RowId::Slot(group, record.content, index), None);
+                self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()));
+            }
+        }
+        self.doom(record.content);
+        record.content = content;
+        Ok(())
+    }
+
+    fn drop_slots_from(&mut self, record: &VnodeRecord, first: u64) -> Result<(), VolumeError> {
+        let prefix = key::content_prefix(self.header.group, record.content);
+        let mut start = prefix.to_vec();
+        start.extend_from_slice(&(first as u32).to_be_bytes());
+        let end = key::after_prefix(&prefix);
+        let mut slots = Vec::new();
+        for row in self.txn.range(SLOTS, key::bounds(&start, end.as_deref()), false) {
+            let (key, _) = row?;
+            if let Some(slot) = key.get(12..16).and_then(|slot| slot.try_into().ok()).map(u32::from_be_bytes)
+            {
+                slots.push(u64::from(slot));
+            }
+        }
+        slots.dedup();
+        slots.into_iter().try_for_each(|slot| self.drop_slot(record, slot))
+    }
+
+    fn doom(&mut self, content: ContentId) {
+        let mut row = Vec::with_capacity(4);
+        row.put_u32(self.header.newest_clone.map_or(0, |clone| clone.0));
+        self.txn.put(DOOMED, &key::content_prefix(self.header.group, content), row);
+        self.work = true;
+    }
+}

@@ -1,0 +1,137 @@
+//! A change to one volume, as part of a commit.
+
+mod chunks;
+mod content;
+mod create;
+mod directory;
+mod link;
+mod names;
+mod quota;
+mod remove;
+mod rename;
+mod status;
+mod store_data;
+mod vnodes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use afs_kv::Txn;
+use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId};
+
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::ids::ContentId;
+use crate::key::{self, HEADERS};
+use crate::store::Store;
+use crate::volume::Volume;
+
+pub use create::Created;
+pub use link::Linked;
+pub use remove::{Object, Removed};
+pub use rename::{Rename, Renamed};
+pub use store_data::StoreData;
+
+use directory::HeldPages;
+use vnodes::HeldVnode;
+
+/// Who makes a change, as far as the store's own rules depend on it. Whether he may is decided by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// Becomes owner of what is made and author of what is changed.
+    pub id: ViceId,
+    /// May set the bits and owners that others may not.
+    pub administrator: bool,
+}
+
+/// One volume within a transaction. It sees all earlier changes; its own become durable and visible together, or
+/// not at all when the closure that got it answers an error.
+///
+/// The closure runs on the store's writer while others wait: it must not block.
+pub struct VolumeTx<'t, 'a> {
+    txn: &'t mut Txn<'a>,
+    store: &'t Arc<Store>,
+    header: VolumeHeader,
+    header_changed: bool,
+    now: UnixSeconds,
+    vnodes: BTreeMap<VnodeId, HeldVnode>,
+    pages: BTreeMap<ContentId, HeldPages>,
+    /// Something for the background to do once this is durable.
+    work: bool,
+}
+
+impl<'t, 'a> VolumeTx<'t, 'a> {
+    pub(crate) fn begin(
+        txn: &'t mut Txn<'a>,
+        store: &'t Arc<Store>,
+        id: VolumeId,
+    ) -> Result<Self, VolumeError> {
+        let stored = txn.get(HEADERS, &key::volume(id))?.ok_or(VolumeError::NoVolume)?;
+        let header = VolumeHeader::decode(stored)
+            .map_err(|_| crate::rows::damaged(VnodeId(0), "the volume header cannot be decoded"))?;
+        if header.doomed {
+            return Err(VolumeError::NoVolume);
+        }
+        Ok(Self::with(txn, store, header))
+    }
+
+    pub(crate) fn with(txn: &'t mut Txn<'a>, store: &'t Arc<Store>, header: VolumeHeader) -> Self {
+        let now = store.now();
+        Self {
+            txn,
+            store,
+            header,
+            header_changed: false,
+            now,
+            vnodes: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            work: false,
+        }
+    }
+
+    /// The time of this change.
+    pub fn now(&self) -> UnixSeconds {
+        self.now
+    }
+
+    /// The volume's header as this transaction leaves it.
+    pub fn header(&self) -> &VolumeHeader {
+        &self.header
+    }
+
+    /// Changes the header: quota, name, dates, messages, the online switch.
+    pub fn edit_header(&mut self) -> &mut VolumeHeader {
+        self.header_changed = true;
+        &mut self.header
+    }
+
+    pub(crate) fn txn(&self) -> &Txn<'a> {
+        self.txn
+    }
+
+    /// Puts everything changed into the transaction.
+    pub(crate) fn finish(mut self, volume: Option<&Arc<Volume>>) {
+        let changed = self.put_vnodes();
+        self.put_pages();
+        let (id, store) = (self.header.id, self.store.clone());
+        let header = self.header_changed.then(|| {
+            self.txn.put(HEADERS, &key::volume(id), self.header.encode());
+            (volume.cloned(), Arc::new(self.header))
+        });
+        if changed.is_empty() && header.is_none() && !self.work {
+            return;
+        }
+        let work = self.work;
+        self.txn.before_visible(move |sequence| {
+            for vnode in changed {
+                store.cache.invalidate(id, vnode, sequence);
+            }
+            if let Some((Some(volume), header)) = header {
+                volume.show_header(header);
+            }
+            if work {
+                store.work.notify();
+            }
+        });
+    }
+}

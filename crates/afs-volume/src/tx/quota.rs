@@ -1,0 +1,41 @@
+//! Quota and room. Source: `docs/protocol/fileserver.md` "11. Quota and space".
+
+use super::VolumeTx;
+use crate::error::VolumeError;
+
+/// KiB by which a store may go over the quota, since its data is already on the way.
+pub(super) const STORE_SPARE: u64 = 1024;
+
+impl VolumeTx<'_, '_> {
+    /// Charges a new object, if the partition and the quota have room for it.
+    pub(super) fn charge_object(&mut self, blocks: u64) -> Result<(), VolumeError> {
+        if blocks > self.store.drive.usage()?.free / 1024 {
+            return Err(VolumeError::DiskFull);
+        }
+        self.charge(blocks, 0)
+    }
+
+    /// Charges `growth` KiB, if the quota has room for all but `spare` of them. Whether the partition has room for the data of a
+    /// store the drive has said before, when it took it.
+    pub(super) fn charge(&mut self, growth: u64, spare: u64) -> Result<(), VolumeError> {
+        let wanted = growth.saturating_sub(spare);
+        let quota = u64::from(self.header.max_quota);
+        if growth > 0 && quota != 0 && self.header.blocks_used + wanted > quota {
+            return Err(VolumeError::OverQuota);
+        }
+        self.charge_anyway(growth);
+        Ok(())
+    }
+
+    /// Charges what is never refused.
+    pub(super) fn charge_anyway(&mut self, growth: u64) {
+        self.header_changed = true;
+        self.header.blocks_used += growth;
+    }
+
+    /// Gives KiB back.
+    pub(super) fn credit(&mut self, blocks: u64) {
+        self.header_changed = true;
+        self.header.blocks_used = self.header.blocks_used.saturating_sub(blocks);
+    }
+}

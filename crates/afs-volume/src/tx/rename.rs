@@ -1,0 +1,180 @@
+//! Renaming. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", the Rename rows, and
+//! "15. Traps", T12.
+
+use afs_wire::dir::Target;
+use afs_wire::ids::Fid;
+
+use super::{Actor, Object, VolumeTx, names};
+use crate::error::VolumeError;
+use crate::record::VnodeRecord;
+use crate::rows::damaged;
+
+/// A wish to rename.
+#[derive(Clone, Copy, Debug)]
+pub struct Rename<'n> {
+    /// The directory it is in.
+    pub old_directory: Fid,
+    /// Its name there.
+    pub old_name: &'n [u8],
+    /// The directory it goes to.
+    pub new_directory: Fid,
+    /// Its name there.
+    pub new_name: &'n [u8],
+}
+
+/// What a rename changed. The promises of all others on both directories are to be broken.
+#[derive(Clone, Debug)]
+pub struct Renamed {
+    /// The directory it was in.
+    pub old_directory: VnodeRecord,
+    /// The directory it is in, equal to the other one for a rename within one directory.
+    pub new_directory: VnodeRecord,
+    /// What was renamed.
+    pub object: VnodeRecord,
+    /// Whether the object is a directory whose `..` changed; promises on it are then to be broken to everybody,
+    /// the caller included.
+    pub moved_directory: bool,
+    /// What had the new name before.
+    pub replaced: Option<Object>,
+}
+
+/// The records that a rename is about.
+struct Plan {
+    old: VnodeRecord,
+    new: VnodeRecord,
+    object: VnodeRecord,
+    replaced: Option<VnodeRecord>,
+}
+
+impl Rename<'_> {
+    /// The checks that come before the caller's rights.
+    pub fn check(&self) -> Result<(), VolumeError> {
+        names::check_new(self.new_name)?;
+        if self.old_directory.volume != self.new_directory.volume {
+            return Err(VolumeError::CrossDevice);
+        }
+        names::check_old(self.old_name)?;
+        names::check_old(self.new_name)
+    }
+
+    fn within_one_directory(&self) -> bool {
+        self.old_directory == self.new_directory
+    }
+}
+
+impl VolumeTx<'_, '_> {
+    /// Renames. `may_replace` is whether the caller may take a name away from the new directory.
+    pub fn rename(
+        &mut self,
+        rename: Rename<'_>,
+        may_replace: bool,
+        actor: Actor,
+    ) -> Result<Renamed, VolumeError> {
+        rename.check()?;
+        let Plan { mut old, mut new, mut object, replaced } = self.plan(&rename, may_replace)?;
+        let across = !rename.within_one_directory();
+        let moved_directory = across && object.is_directory();
+        if let Some(replaced) = &replaced {
+            self.remove_name(&mut new, rename.new_name)?;
+            new.link_count = new.link_count.saturating_sub(u32::from(replaced.is_directory()));
+        }
+        self.insert_name(&mut new, rename.new_name, target(&object))?;
+        // Within one directory both names are in the same pages, and one record tells of both changes.
+        if across {
+            self.remove_name(&mut old, rename.old_name)?;
+            self.touch_directory(&mut old, actor);
+        } else {
+            self.remove_name(&mut new, rename.old_name)?;
+        }
+        self.touch_directory(&mut new, actor);
+        if moved_directory {
+            old.link_count = old.link_count.saturating_sub(1);
+            new.link_count += 1;
+            self.replace_name(&mut object, b"..", target(&new))?;
+            object.data_version = object.data_version.next();
+            object.server_mod_time = self.now;
+        }
+        (object.parent, object.parent_unique) = target(&new);
+        let replaced = replaced.map(|record| self.take_replaced(record)).transpose()?;
+        if across {
+            self.put_vnode(old.clone());
+        } else {
+            old = new.clone();
+        }
+        self.put_vnode(new.clone());
+        self.put_vnode(object.clone());
+        Ok(Renamed { old_directory: old, new_directory: new, object, moved_directory, replaced })
+    }
+
+    /// Finds everything a rename is about, and everything that stands against it.
+    fn plan(&mut self, rename: &Rename<'_>, may_replace: bool) -> Result<Plan, VolumeError> {
+        let old = self.directory(rename.old_directory)?;
+        let new = self.directory(rename.new_directory)?;
+        let source = self.lookup(&old, rename.old_name)?.ok_or(VolumeError::NotFound)?;
+        if [target(&old), target(&new)].contains(&source) {
+            return Err(VolumeError::Loop);
+        }
+        let object = self.named(source.0, source.1)?;
+        let across = !rename.within_one_directory();
+        if across && !object.is_directory() && object.link_count != 1 {
+            return Err(VolumeError::CrossDevice);
+        }
+        let replaced = self.replaceable(rename, &object, [&old, &new], may_replace)?;
+        if across && object.is_directory() {
+            self.check_not_beneath(&new, &object)?;
+        }
+        Ok(Plan { old, new, object, replaced })
+    }
+
+    /// What the new name stands for, if it may be replaced.
+    fn replaceable(
+        &mut self,
+        rename: &Rename<'_>,
+        object: &VnodeRecord,
+        [old, new]: [&VnodeRecord; 2],
+        may_replace: bool,
+    ) -> Result<Option<VnodeRecord>, VolumeError> {
+        let Some(found) = self.lookup(new, rename.new_name)? else { return Ok(None) };
+        if !may_replace {
+            return Err(VolumeError::AccessDenied);
+        }
+        if [target(object), target(old), target(new)].contains(&found) {
+            return Err(VolumeError::Invalid);
+        }
+        let replaced = self.named(found.0, found.1)?;
+        match (object.is_directory(), replaced.is_directory()) {
+            (true, false) => Err(VolumeError::NotDirectory),
+            (false, true) => Err(VolumeError::IsDirectory),
+            (true, true) if !self.is_empty_directory(&replaced)? => Err(VolumeError::NotEmpty),
+            _ => Ok(Some(replaced)),
+        }
+    }
+
+    /// A directory cannot go beneath itself: none of the new parent's ancestors may be it.
+    fn check_not_beneath(&mut self, new: &VnodeRecord, object: &VnodeRecord) -> Result<(), VolumeError> {
+        let mut ancestor = new.clone();
+        // Each step goes to another directory, unless the store is damaged.
+        for _ in 0..=self.header.file_count {
+            if ancestor.vnode == object.vnode {
+                return Err(VolumeError::Loop);
+            }
+            if ancestor.vnode == ancestor.parent {
+                return Ok(());
+            }
+            ancestor = self.named(ancestor.parent, ancestor.parent_unique)?;
+        }
+        Err(damaged(new.vnode, "its ancestors go round in circles"))
+    }
+
+    fn take_replaced(&mut self, record: VnodeRecord) -> Result<Object, VolumeError> {
+        if record.is_directory() {
+            self.free_vnode(&record)?;
+            return Ok(Object::Gone(record.fid(self.header.id)));
+        }
+        self.drop_name(record)
+    }
+}
+
+fn target(record: &VnodeRecord) -> Target {
+    (record.vnode, record.unique)
+}

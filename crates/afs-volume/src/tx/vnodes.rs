@@ -1,0 +1,134 @@
+//! Vnodes within a transaction: finding, keeping, numbering and freeing them.
+
+use afs_wire::ids::{Fid, Uniquifier, VnodeId};
+
+use super::VolumeTx;
+use crate::error::VolumeError;
+use crate::key::{self, FREE, RowId};
+use crate::record::VnodeRecord;
+use crate::rows::{Rows, damaged};
+
+/// A vnode that this transaction has looked at.
+pub(super) struct HeldVnode {
+    record: Option<VnodeRecord>,
+    changed: bool,
+}
+
+impl VolumeTx<'_, '_> {
+    /// The record behind a fid. Volume or vnode 0 is `Invalid`, another volume `NoVolume`, a free vnode or
+    /// a wrong uniquifier `NoVnode` (`docs/protocol/fileserver.md` "6. Vnodes, modes, versions").
+    pub fn vnode(&mut self, fid: Fid) -> Result<VnodeRecord, VolumeError> {
+        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
+            return Err(VolumeError::Invalid);
+        }
+        if fid.volume != self.header.id {
+            return Err(VolumeError::NoVolume);
+        }
+        let record = self.held(fid.vnode)?.ok_or(VolumeError::NoVnode)?;
+        if record.unique == fid.unique { Ok(record.clone()) } else { Err(VolumeError::NoVnode) }
+    }
+
+    /// The record behind the fid of a directory; anything else is `NotDirectory`.
+    pub fn directory(&mut self, fid: Fid) -> Result<VnodeRecord, VolumeError> {
+        let record = self.vnode(fid)?;
+        if record.is_directory() { Ok(record) } else { Err(VolumeError::NotDirectory) }
+    }
+
+    /// The directory whose access list counts for an object: itself where it is a directory, else its parent.
+    pub fn access_directory(&mut self, record: &VnodeRecord) -> Result<VnodeRecord, VolumeError> {
+        if record.is_directory() {
+            return Ok(record.clone());
+        }
+        match self.held(record.parent)? {
+            Some(parent) if parent.is_directory() => Ok(parent.clone()),
+            _ => Err(damaged(record.vnode, "its parent is no directory")),
+        }
+    }
+
+    /// Keeps a changed record for the end of the transaction.
+    pub(super) fn put_vnode(&mut self, record: VnodeRecord) {
+        self.vnodes.insert(record.vnode, HeldVnode { record: Some(record), changed: true });
+    }
+
+    /// A record by its number alone, for names found in directories.
+    pub(super) fn named(&mut self, vnode: VnodeId, unique: Uniquifier) -> Result<VnodeRecord, VolumeError> {
+        match self.held(vnode)? {
+            Some(record) if record.unique == unique => Ok(record.clone()),
+            _ => Err(damaged(vnode, "a directory names it and it does not exist")),
+        }
+    }
+
+    /// A record by its number alone, for the background.
+    pub(crate) fn by_number(&mut self, vnode: VnodeId) -> Result<Option<VnodeRecord>, VolumeError> {
+        Ok(self.held(vnode)?.cloned())
+    }
+
+    /// Takes a number of the class of `like`, reusing the one freed last.
+    pub(super) fn allocate_vnode(&mut self, like: VnodeId) -> Result<VnodeId, VolumeError> {
+        let group = self.header.group;
+        let freed = self.header.numbers(like).freed;
+        self.header_changed = true;
+        if freed == 0 {
+            let numbers = self.header.numbers(like);
+            let vnode = VnodeId(numbers.next);
+            // The last numbers of the class are not used, so that the next one never overflows.
+            numbers.next = vnode.0.checked_add(2).ok_or(VolumeError::DiskFull)?;
+            return Ok(vnode);
+        }
+        let key = key::free(group, VnodeId(freed));
+        let next = self.txn.get(FREE, &key)?.and_then(|next| Some(u32::from_be_bytes(*next.first_chunk()?)));
+        let next = next.ok_or_else(|| damaged(VnodeId(freed), "the chain of free vnodes is broken"))?;
+        self.txn.delete(FREE, &key);
+        self.header.numbers(like).freed = next;
+        Ok(VnodeId(freed))
+    }
+
+    /// Takes a vnode away with its data.
+    pub(super) fn free_vnode(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
+        self.drop_content(record)?;
+        self.credit(record.blocks());
+        self.header.file_count = self.header.file_count.saturating_sub(1);
+        let key = key::free(self.header.group, record.vnode);
+        let numbers = self.header.numbers(record.vnode);
+        let next = std::mem::replace(&mut numbers.freed, record.vnode.0);
+        self.txn.put(FREE, &key, next.to_be_bytes().to_vec());
+        self.vnodes.insert(record.vnode, HeldVnode { record: None, changed: true });
+        Ok(())
+    }
+
+    /// Puts the changed records into the transaction and says which they are.
+    pub(super) fn put_vnodes(&mut self) -> Vec<VnodeId> {
+        let mut changed = Vec::new();
+        for (vnode, held) in std::mem::take(&mut self.vnodes) {
+            if held.changed {
+                self.put_row(
+                    RowId::Vnode(self.header.group, vnode),
+                    held.record.map(|record| record.encode()),
+                );
+                changed.push(vnode);
+            }
+        }
+        changed
+    }
+
+    /// Writes or removes a row in the volume's present epoch.
+    pub(super) fn put_row(&mut self, id: RowId, value: Option<Vec<u8>>) {
+        let key = id.key(self.header.epoch);
+        match value {
+            Some(value) => self.txn.put(id.table(), &key, value),
+            // A clone may have an older row, which an empty one hides.
+            None if self.header.epoch != crate::ids::Epoch::FIRST => {
+                self.txn.put(id.table(), &key, Vec::new())
+            }
+            None => self.txn.delete(id.table(), &key),
+        }
+    }
+
+    fn held(&mut self, vnode: VnodeId) -> Result<Option<&VnodeRecord>, VolumeError> {
+        if !self.vnodes.contains_key(&vnode) {
+            let record = self.txn.vnode_row(self.header.group, vnode, self.header.epoch)?;
+            self.vnodes.insert(vnode, HeldVnode { record, changed: false });
+        }
+        Ok(self.vnodes.get(&vnode).and_then(|held| held.record.as_ref()))
+    }
+}

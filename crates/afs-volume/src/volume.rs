@@ -1,0 +1,120 @@
+//! One volume, as everybody but the transaction sees it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use afs_kv::Snapshot;
+use afs_wire::ids::{Fid, VnodeId, VolumeId};
+
+use crate::data_reader::DataReader;
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::new_data::DataWriter;
+use crate::record::VnodeRecord;
+use crate::rows::Rows;
+use crate::store::Store;
+use crate::tx::VolumeTx;
+
+/// A volume of a [`VolumeStore`](crate::VolumeStore). All reads see committed, durable state only.
+pub struct Volume {
+    id: VolumeId,
+    store: Arc<Store>,
+    header: RwLock<Arc<VolumeHeader>>,
+}
+
+impl Volume {
+    pub(crate) fn new(store: Arc<Store>, header: VolumeHeader) -> Arc<Self> {
+        Arc::new(Self { id: header.id, store, header: RwLock::new(Arc::new(header)) })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> VolumeId {
+        self.id
+    }
+
+    /// Its header as of the last commit.
+    pub fn header(&self) -> Arc<VolumeHeader> {
+        self.header.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn show_header(&self, header: Arc<VolumeHeader>) {
+        *self.header.write().unwrap_or_else(PoisonError::into_inner) = header;
+    }
+
+    /// The record of a vnode, or `None` where the number is free. From memory when it was asked for lately, else from the
+    /// index, which may read the disk.
+    pub fn vnode(&self, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
+        if let Some(record) = self.store.cache.get(self.id, vnode) {
+            return Ok(Some(record));
+        }
+        self.record_at(&self.store.kv.snapshot(), vnode)
+    }
+
+    /// The record behind a fid, with the errors of [`VolumeTx::vnode`].
+    pub fn fetch(&self, fid: Fid) -> Result<Arc<VnodeRecord>, VolumeError> {
+        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
+            return Err(VolumeError::Invalid);
+        }
+        if fid.volume != self.id {
+            return Err(VolumeError::NoVolume);
+        }
+        self.vnode(fid.vnode)?.filter(|record| record.unique == fid.unique).ok_or(VolumeError::NoVnode)
+    }
+
+    pub(crate) fn record_at(
+        &self,
+        snapshot: &Snapshot,
+        vnode: VnodeId,
+    ) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
+        let header = self.header();
+        let Some(record) = snapshot.vnode_row(header.group, vnode, header.epoch)? else { return Ok(None) };
+        let record = Arc::new(record);
+        self.store.cache.insert(self.id, record.clone(), snapshot.sequence());
+        Ok(Some(record))
+    }
+
+    /// Opens up to `len` bytes of an object's data from `position` on: a file's bytes, a link's text, a directory's pages.
+    /// The data is of the version that the reader's record tells.
+    pub fn read_data(self: &Arc<Self>, fid: Fid, position: u64, len: u64) -> Result<DataReader, VolumeError> {
+        self.fetch(fid)?;
+        let reader = DataReader::open(&self.store, self, fid.vnode, position, len)?;
+        reader.filter(|reader| reader.record().unique == fid.unique).ok_or(VolumeError::NoVnode)
+    }
+
+    /// Begins to take bytes that are to go to `position` of some file.
+    pub fn write_data(&self, position: u64) -> Result<DataWriter, VolumeError> {
+        DataWriter::new(self.store.drive.clone(), position)
+    }
+
+    /// Changes the volume. Resolves when the change is durable and visible; when the closure answers an error, nothing of
+    /// it remains. Closures of one store run one after the other, many of them in one commit.
+    ///
+    /// A volume that is not read-write answers [`VolumeError::ReadOnly`] without running the closure.
+    pub async fn update<T, F>(self: &Arc<Self>, change: F) -> Result<T, VolumeError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
+    {
+        self.edit(move |tx| if tx.header().is_writable() { change(tx) } else { Err(VolumeError::ReadOnly) })
+            .await
+    }
+
+    /// As [`Volume::update`], for changes of the header, which volumes of any kind take.
+    pub async fn edit<T, F>(self: &Arc<Self>, change: F) -> Result<T, VolumeError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
+    {
+        let (store, volume) = (self.store.clone(), self.clone());
+        let result = self
+            .store
+            .kv
+            .update(move |txn| {
+                let mut tx = VolumeTx::begin(txn, &store, volume.id)?;
+                let answer = change(&mut tx)?;
+                tx.finish(Some(&volume));
+                Ok(answer)
+            })
+            .await;
+        Ok(result?)
+    }
+}

@@ -1,0 +1,119 @@
+//! Power cuts in the middle of everything: what was acknowledged is there, whole; what was not is there wholly or not at all.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use afs_volume::Volume;
+use afs_wire::ids::Fid;
+use support::crash_disk::{CrashDisk, Rng, seeds};
+use support::*;
+
+/// What a file may hold: its last acknowledged content, or that of a store that was under way.
+type Acknowledged = BTreeMap<Fid, Vec<u8>>;
+
+struct Life {
+    rng: Rng,
+    acknowledged: Acknowledged,
+    /// The store that the power cut may have cut short.
+    under_way: Option<(Fid, Vec<u8>)>,
+}
+
+impl Life {
+    /// Works until the power goes.
+    fn work(&mut self, volume: &Arc<Volume>, store: &afs_volume::VolumeStore, disk: &CrashDisk) {
+        for number in 0..400 {
+            if disk.is_dead() {
+                return;
+            }
+            match self.rng.below(10) {
+                0..=2 => {
+                    let name = format!("f{number}-{}", self.rng.next());
+                    if let Ok(fid) = create(volume, ROOT, name.as_bytes()) {
+                        self.acknowledged.insert(fid, Vec::new());
+                    }
+                }
+                3 => drop(now(store.background_step())),
+                _ => self.store(volume),
+            }
+        }
+    }
+
+    fn store(&mut self, volume: &Arc<Volume>) {
+        let known: Vec<Fid> = self.acknowledged.keys().copied().collect();
+        if known.is_empty() {
+            return;
+        }
+        let fid = known[self.rng.below(known.len() as u64) as usize];
+        let mut after = self.acknowledged[&fid].clone();
+        let position = self.rng.below(after.len() as u64 + 5000) as usize;
+        let len = [0, 10, 3000, 20_000, 90_000][self.rng.below(5) as usize];
+        let bytes = vec![self.rng.next() as u8 | 1; len];
+        let file_length = if self.rng.chance(30) { position + len } else { usize::MAX };
+        after.truncate(file_length);
+        after.resize(after.len().max(position + len), 0);
+        after[position..position + len].copy_from_slice(&bytes);
+        self.under_way = Some((fid, after.clone()));
+        if store_bytes(volume, fid, position as u64, &bytes, file_length as u64).is_ok() {
+            self.acknowledged.insert(fid, after);
+            self.under_way = None;
+        }
+    }
+
+    /// Everything acknowledged is there; takes up what is found as the state to go on from.
+    fn check(&mut self, volume: &Arc<Volume>) {
+        for (fid, expected) in &mut self.acknowledged {
+            let found = read_bytes(volume, *fid, 0, u64::MAX)
+                .unwrap_or_else(|error| panic!("{fid:?} cannot be read: {error}"));
+            if found != *expected {
+                let allowed =
+                    self.under_way.as_ref().is_some_and(|(other, after)| other == fid && *after == found);
+                assert!(allowed, "{fid:?} is neither what was acknowledged nor what was being stored");
+                *expected = found;
+            }
+        }
+        self.under_way = None;
+        let root = read_bytes(volume, ROOT, 0, u64::MAX).unwrap();
+        let mut blob = afs_wire::dir::Blob::from_bytes(root).unwrap();
+        let summary = afs_wire::dir::check(&mut blob).unwrap();
+        assert_eq!(u64::from(summary.entries) + 1, volume.header().file_count);
+    }
+}
+
+fn live_through_crashes(seed: u64) {
+    let mut life = Life { rng: Rng(seed), acknowledged: BTreeMap::new(), under_way: None };
+    // One machine has one power supply: the index and the drive lie on one disk.
+    let mut disk = CrashDisk::new();
+    now(open(&disk, &disk).unwrap().create_volume(spec(0))).unwrap();
+    for _ in 0..5 {
+        let fuse = 1 + life.rng.below(250);
+        disk.crash_after(fuse);
+        if let Ok(store) = open(&disk, &disk) {
+            let volume = store.volume(VOLUME).unwrap();
+            if life.rng.chance(50) {
+                drop(now(store.sweep()));
+            }
+            life.work(&volume, &store, &disk);
+        }
+        disk = disk.image(&mut life.rng);
+        let image = disk.image(&mut life.rng);
+        let store = open(&image, &image).unwrap();
+        life.check(&store.volume(VOLUME).unwrap());
+        assert_eq!(now(store.sweep()).unwrap().missing, []);
+        run_background(&store);
+        life.check(&store.volume(VOLUME).unwrap());
+        disk = image;
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_moment_loses_and_tears_nothing_acknowledged() {
+    for seed in seeds(50) {
+        let result = std::panic::catch_unwind(|| live_through_crashes(seed));
+        assert!(result.is_ok(), "seed {seed}");
+    }
+}

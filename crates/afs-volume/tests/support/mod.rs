@@ -1,0 +1,165 @@
+//! A store over simulated disks, and futures run on the spot.
+
+#![allow(dead_code)]
+
+#[path = "../../../afs-kv/tests/crash_disk/mod.rs"]
+pub mod crash_disk;
+pub mod model;
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use afs_drive::{SegmentDrive, SegmentStore, Usage};
+use afs_kv::{Inline, Kv};
+use afs_volume::{Actor, Config, OpenError, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
+use afs_wire::acl::Acl;
+use afs_wire::fs::SetStatus;
+use afs_wire::ids::{Fid, UnixSeconds, ViceId, VolumeId, VolumeName};
+use bytes::Bytes;
+use crash_disk::CrashDisk;
+
+pub const VOLUME: VolumeId = VolumeId(536_870_912);
+pub const ROOT: Fid = Fid::root(VOLUME);
+pub const ALICE: Actor = Actor { id: ViceId(1001), administrator: false };
+pub const ADMIN: Actor = Actor { id: ViceId(1), administrator: true };
+
+/// Everything here runs inline, so that a future is ready when it is first polled.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("nothing should be pending"),
+    }
+}
+
+/// Segments on a crashing disk.
+pub struct CrashSegments(pub CrashDisk);
+
+impl SegmentStore for CrashSegments {
+    fn list(&self) -> io::Result<Vec<u64>> {
+        Ok(self.0.names().iter().filter_map(|name| name.strip_prefix("seg.")?.parse().ok()).collect())
+    }
+
+    fn len(&self, segment: u64) -> io::Result<u64> {
+        self.0.len(&name(segment))
+    }
+
+    fn read_at(&self, segment: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(&name(segment), offset, out)
+    }
+
+    fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_at(&name(segment), offset, data)
+    }
+
+    fn sync(&self, segment: u64) -> io::Result<()> {
+        self.0.sync(&name(segment))
+    }
+
+    fn punch(&self, segment: u64, offset: u64, len: u64) -> io::Result<()> {
+        let len = len.min(self.0.len(&name(segment))?.saturating_sub(offset));
+        self.0.write_at(&name(segment), offset, &vec![0; len as usize])
+    }
+
+    fn remove(&self, segment: u64) -> io::Result<()> {
+        self.0.remove(&name(segment))
+    }
+
+    fn usage(&self) -> io::Result<Usage> {
+        Ok(Usage { free: 1 << 40, total: 1 << 40 })
+    }
+}
+
+/// With leading zeros, so that the names sort as the numbers do.
+fn name(segment: u64) -> String {
+    format!("seg.{segment:020}")
+}
+
+/// The clock moves by a second with each look at it.
+fn config() -> Config {
+    let clock = AtomicU32::new(1_000_000_000);
+    Config::new(move || UnixSeconds(clock.fetch_add(1, Ordering::Relaxed)))
+}
+
+pub fn open(index: &CrashDisk, data: &CrashDisk) -> Result<VolumeStore, OpenError> {
+    let limits = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 4 << 20, ..afs_kv::Config::default() };
+    let failed = |error: afs_kv::OpenError| match error {
+        afs_kv::OpenError::Kv(error) => OpenError::Volume(error.into()),
+        other => panic!("{other}"),
+    };
+    let kv = Kv::open(Arc::new(index.clone()), TABLES, Arc::new(Inline), limits).map_err(failed)?;
+    let drive = SegmentDrive::open(CrashSegments(data.clone()), Arc::new(afs_drive::Inline), 8 << 20)
+        .map_err(|error| OpenError::Volume(afs_drive::DriveError::from(error).into()))?;
+    now(VolumeStore::open(kv, Arc::new(drive), config()))
+}
+
+pub fn memory_store() -> (VolumeStore, Arc<Volume>) {
+    let store = open(&CrashDisk::new(), &CrashDisk::new()).unwrap();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    (store, volume)
+}
+
+pub fn spec(max_quota: u32) -> VolumeSpec {
+    VolumeSpec {
+        id: VOLUME,
+        name: VolumeName::new("root.cell").unwrap(),
+        owner: ViceId::ADMINISTRATORS,
+        max_quota,
+        root_acl: Acl::of_new_volume(),
+    }
+}
+
+/// Runs a change and gives its answer.
+pub fn update<T: Send + 'static>(
+    volume: &Arc<Volume>,
+    change: impl FnOnce(&mut afs_volume::VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
+) -> Result<T, VolumeError> {
+    now(volume.update(change))
+}
+
+pub fn create(volume: &Arc<Volume>, directory: Fid, name: &[u8]) -> Result<Fid, VolumeError> {
+    let name = name.to_vec();
+    update(volume, move |tx| Ok(tx.create_file(directory, &name, &SetStatus::default(), ALICE)?.object))
+        .map(|object| object.fid(VOLUME))
+}
+
+pub fn make_dir(volume: &Arc<Volume>, directory: Fid, name: &[u8]) -> Result<Fid, VolumeError> {
+    let name = name.to_vec();
+    update(volume, move |tx| Ok(tx.make_dir(directory, &name, &SetStatus::default(), ALICE)?.object))
+        .map(|object| object.fid(VOLUME))
+}
+
+pub fn store_bytes(
+    volume: &Arc<Volume>,
+    fid: Fid,
+    position: u64,
+    bytes: &[u8],
+    file_length: u64,
+) -> Result<(), VolumeError> {
+    let mut writer = volume.write_data(position)?;
+    // In pieces, as they arrive from a network.
+    for piece in bytes.chunks(61_000) {
+        now(writer.push(Bytes::copy_from_slice(piece)))?;
+    }
+    let data = now(writer.finish())?;
+    let store = afs_volume::StoreData { fid, file_length, status: SetStatus::default() };
+    update(volume, move |tx| tx.store_data(store, data, ALICE).map(drop))
+}
+
+pub fn read_bytes(volume: &Arc<Volume>, fid: Fid, position: u64, len: u64) -> Result<Vec<u8>, VolumeError> {
+    let mut reader = volume.read_data(fid, position, len)?;
+    let expected = reader.remaining();
+    let mut bytes = Vec::new();
+    while let Some(part) = now(reader.next())? {
+        bytes.extend_from_slice(&part);
+    }
+    assert_eq!(bytes.len() as u64, expected);
+    Ok(bytes)
+}
+
+pub fn run_background(store: &VolumeStore) {
+    while now(store.background_step()).unwrap() {}
+}
