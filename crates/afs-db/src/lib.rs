@@ -1,0 +1,37 @@
+//! The location database: which servers hold which volumes, and where those servers are.
+//!
+//! One small trait, [`LocationDb`], stands between the location service and whatever keeps the entries.
+//! [`EmbeddedLocationDb`] keeps them in the transactional store of one process. The rules are written once,
+//! against ordered rows ([`Rows`]), so every store obeys the same ones (docs/protocol vldb.md "4. Semantics").
+
+mod embedded;
+mod entries;
+mod entry;
+mod error;
+mod list;
+mod location;
+mod lock;
+mod pattern;
+mod rows;
+mod server;
+mod servers;
+mod update;
+mod volume_ids;
+
+#[cfg(test)]
+mod rules_tests;
+
+pub use embedded::EmbeddedLocationDb;
+pub use entry::{
+    Entry, Located, NAME_MAX, Proposal, ProposedSite, SITES_MAX, Site, base_name, check_name, entry_flags,
+    kind_selector, site_flags,
+};
+pub use error::{LocationError, Refusal, VL_BASE};
+pub use list::{Filter, Listed, Page};
+pub use location::{Answer, EntryKey, LocationDb, Totals};
+pub use lock::Release;
+pub use pattern::Pattern;
+pub use rows::{MemoryRows, Row, Rows, RowsMut, TABLES};
+pub use server::{ADDRESSES_MAX, SERVERS_MAX, Server, ServerSlot};
+pub use update::{EntryUpdate, SiteChange, SiteUpdate};
+pub use volume_ids::FIRST_VOLUME_ID;

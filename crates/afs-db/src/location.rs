@@ -1,0 +1,96 @@
+//! What the location service asks of its database, whichever store it is in.
+
+use std::future::Future;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+
+use afs_wire::ids::{UnixSeconds, Uuid, VolumeId, VolumeKind};
+
+use crate::{EntryUpdate, Filter, Located, LocationError, Page, Proposal, Release, Server, ServerSlot};
+
+/// An answer that may have to wait for a disk or another machine.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LocationError>> + Send + 'a>>;
+
+/// How a tool names an entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EntryKey {
+    /// By the id of one kind, or of any kind.
+    Id(VolumeId, Option<VolumeKind>),
+    /// By name, with or without suffix; all digits are an id.
+    Name(String),
+}
+
+/// Numbers that describe the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Totals {
+    /// How many entries there are.
+    pub entries: u32,
+    /// The next volume id that nobody was given.
+    pub next_volume_id: VolumeId,
+}
+
+/// The location database of a cell: which servers hold which volumes, and where those servers are.
+///
+/// Every change is durable when its answer comes, and happened as a whole or not at all. The rules and
+/// the codes are those of docs/protocol vldb.md "4. Semantics".
+pub trait LocationDb: Send + Sync + 'static {
+    /// The entry with an id or name.
+    fn entry(&self, key: EntryKey) -> Answer<'_, Located>;
+
+    /// Creates an entry.
+    fn create(&self, proposal: Proposal) -> Answer<'_, ()>;
+
+    /// Replaces a whole entry, then releases its lock as told.
+    fn replace(
+        &self,
+        id: VolumeId,
+        kind: Option<VolumeKind>,
+        proposal: Proposal,
+        release: Release,
+    ) -> Answer<'_, ()>;
+
+    /// Changes some fields of an entry, then releases its lock as told.
+    fn update(&self, key: EntryKey, update: EntryUpdate, release: Release) -> Answer<'_, ()>;
+
+    /// Deletes an entry.
+    fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Answer<'_, ()>;
+
+    /// Locks an entry for one operation.
+    fn lock(
+        &self,
+        id: VolumeId,
+        kind: Option<VolumeKind>,
+        operation: u32,
+        now: UnixSeconds,
+    ) -> Answer<'_, ()>;
+
+    /// Releases the lock of an entry.
+    fn unlock(&self, id: VolumeId, kind: Option<VolumeKind>, release: Release) -> Answer<'_, ()>;
+
+    /// Hands out `count` new volume ids in a row and answers the first; 0 only reads the counter.
+    fn new_volume_ids(&self, count: u32) -> Answer<'_, VolumeId>;
+
+    /// The first entry after a row number; 0 begins.
+    fn next_entry(&self, row: u32) -> Answer<'_, Option<Located>>;
+
+    /// At most `limit` matching entries from row `start` on. Bounded work: go on while [`Page::next`] says so.
+    fn list(&self, filter: Filter, start: u32, limit: usize) -> Answer<'_, Page>;
+
+    /// Registers a server's addresses under its permanent name.
+    fn register(&self, uuid: Uuid, addresses: Vec<Ipv4Addr>) -> Answer<'_, ServerSlot>;
+
+    /// Changes or removes an address of an unregistered server.
+    fn change_address(&self, from: Ipv4Addr, to: Ipv4Addr) -> Answer<'_, ()>;
+
+    /// All servers, by slot.
+    fn servers(&self) -> Answer<'_, Vec<Server>>;
+
+    /// The server with an address.
+    fn server_by_address(&self, address: Ipv4Addr) -> Answer<'_, Option<Server>>;
+
+    /// The server registered with a permanent name.
+    fn server_by_uuid(&self, uuid: Uuid) -> Answer<'_, Option<Server>>;
+
+    /// Counts.
+    fn totals(&self) -> Answer<'_, Totals>;
+}
