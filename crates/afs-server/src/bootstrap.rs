@@ -1,0 +1,162 @@
+//! Making a cell out of nothing: its first volumes, where they are mounted, and the server's own registration.
+//!
+//! Every step looks first whether it is done, so that a crash in the middle is mended by doing all of it again, and
+//! doing it again changes nothing.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use afs_db::{EntryKey, LocationDb, LocationError, Proposal, ProposedSite, Refusal, entry_flags, site_flags};
+use afs_volume::{Actor, Volume, VolumeError, VolumeSpec, VolumeStore};
+use afs_wire::acl::Acl;
+use afs_wire::fs::SetStatus;
+use afs_wire::ids::{CellName, Fid, NameError, PartitionId, Rights, Uuid, ViceId, VolumeId, VolumeName};
+use afs_wire::mountpoint;
+
+use crate::partitions::Partitions;
+use crate::subject::ADMIN;
+
+/// The volume mounted at `/afs`.
+pub const ROOT_AFS: &str = "root.afs";
+/// The volume mounted at `/afs/<cell>`.
+pub const ROOT_CELL: &str = "root.cell";
+
+/// What a new cell is to be.
+#[derive(Clone, Debug)]
+pub struct CellSpec {
+    /// Its name, under which its root is mounted.
+    pub cell: CellName,
+    /// The permanent name of the file server.
+    pub server: Uuid,
+    /// Addresses of the file server: 1 to 15.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Where the first volumes are made.
+    pub partition: PartitionId,
+    /// What everybody may do in the cell's root directory. Default for a cell that others see: `rl`.
+    pub anyuser: Rights,
+    /// The quota of the cell's root volume in KiB; 0 is no limit.
+    pub quota: u32,
+}
+
+/// The first volumes of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstVolumes {
+    /// [`ROOT_AFS`].
+    pub root_afs: VolumeId,
+    /// [`ROOT_CELL`].
+    pub root_cell: VolumeId,
+}
+
+/// Why a cell could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// The location database refused or failed.
+    #[error("the location database: {0}")]
+    Location(#[from] LocationError),
+    /// The volume store refused or failed.
+    #[error("the volume store: {0}")]
+    Volume(#[from] VolumeError),
+    /// The partition is not there.
+    #[error("partition {0} is not there")]
+    NoPartition(PartitionId),
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// Makes what is missing of a cell: registers the server, makes `root.afs` and `root.cell`, and mounts the second in
+/// the first, read-only where it can be under the cell's name, read-write under the name with a dot before it.
+pub async fn bootstrap(
+    db: &dyn LocationDb,
+    partitions: &Partitions,
+    spec: &CellSpec,
+) -> Result<FirstVolumes, BootstrapError> {
+    db.register(spec.server, spec.addresses.clone()).await?;
+    let store = partitions.store(spec.partition).ok_or(BootstrapError::NoPartition(spec.partition))?;
+    let top = acl(Rights::READ | Rights::LOOKUP);
+    let root_afs = ensure_volume(db, store, spec, ROOT_AFS, top, 0).await?;
+    let root_cell = ensure_volume(db, store, spec, ROOT_CELL, acl(spec.anyuser), spec.quota).await?;
+    if let Some(volume) = partitions.volume(root_afs) {
+        ensure_mounts(&volume, &spec.cell).await?;
+    }
+    Ok(FirstVolumes { root_afs, root_cell })
+}
+
+fn acl(anyuser: Rights) -> Acl {
+    let mut acl = Acl::of_new_volume();
+    if anyuser != Rights::NONE {
+        acl.positive.push((ViceId::ANYUSER, anyuser));
+        acl.positive.sort_unstable();
+    }
+    acl
+}
+
+/// A volume that is both in the store and in the location database. One that the database places elsewhere is left
+/// alone.
+async fn ensure_volume(
+    db: &dyn LocationDb,
+    store: &VolumeStore,
+    spec: &CellSpec,
+    name: &str,
+    root_acl: Acl,
+    max_quota: u32,
+) -> Result<VolumeId, BootstrapError> {
+    let name = VolumeName::new(name)?;
+    let recorded = match db.entry(EntryKey::Name(name.to_string())).await {
+        Ok(located) => Some(located),
+        Err(LocationError::Refused(Refusal::NoEntry)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let stored = store.volumes().into_iter().find(|volume| volume.header().name == name);
+    let id = match (&recorded, &stored) {
+        (Some(located), _) => located.entry.ids[0],
+        (None, Some(volume)) => volume.id(),
+        (None, None) => db.new_volume_ids(1).await?,
+    };
+    let here = recorded
+        .as_ref()
+        .is_none_or(|located| located.servers.iter().any(|server| server.uuid == Some(spec.server)));
+    if here && stored.is_none() && store.volume(id).is_none() {
+        store.create_volume(VolumeSpec { id, name: name.clone(), owner: ADMIN, max_quota, root_acl }).await?;
+    }
+    if recorded.is_none() {
+        // A group has three numbers from the start, whether or not its other volumes are ever made.
+        let others = db.new_volume_ids(2).await?;
+        db.create(proposal(spec, &name, [id, others, VolumeId(others.0 + 1)])).await?;
+    }
+    Ok(id)
+}
+
+fn proposal(spec: &CellSpec, name: &VolumeName, ids: [VolumeId; 3]) -> Proposal {
+    let site = ProposedSite {
+        address: spec.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED),
+        partition: spec.partition.0.into(),
+        flags: site_flags::READ_WRITE.into(),
+    };
+    Proposal {
+        name: name.to_string(),
+        ids,
+        clone: VolumeId(0),
+        flags: entry_flags::RW_EXISTS,
+        sites: vec![site],
+    }
+}
+
+async fn ensure_mounts(volume: &Arc<Volume>, cell: &CellName) -> Result<(), VolumeError> {
+    let root = Fid::root(volume.id());
+    let wanted =
+        [(cell.to_string(), format!("#{ROOT_CELL}.")), (format!(".{cell}"), format!("%{ROOT_CELL}."))];
+    let change = volume.update(move |tx| {
+        for (name, text) in &wanted {
+            let directory = tx.directory(root)?;
+            if tx.lookup(&directory, name.as_bytes())?.is_none() {
+                let set = SetStatus { mode: Some(mountpoint::MODE), ..SetStatus::default() };
+                let actor = Actor { id: ADMIN, administrator: true };
+                tx.symlink(root, name.as_bytes(), text.as_bytes(), &set, actor)?;
+            }
+        }
+        Ok(())
+    });
+    change.await
+}

@@ -1,0 +1,214 @@
+//! Callback promises: the memory of a server about what its clients cache.
+//!
+//! Everything here is bookkeeping: no message is sent and nothing waits. What sends is
+//! [`crate::clients`], and when is decided by the operations.
+
+mod index;
+mod lifetime;
+mod records;
+mod slab;
+mod table;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use afs_wire::ids::{Fid, VolumeId};
+
+use crate::hosts::HostId;
+pub use lifetime::Grant;
+use table::Table;
+
+/// Shards, so that calls on different objects seldom wait for each other.
+const SHARDS: usize = 16;
+/// Expired promises dropped under one lock, at most: microseconds, not milliseconds.
+const EXPIRE_STEP: usize = 1024;
+
+/// What [`Callbacks`] has done since the server started: collection 3 of `GetXStats`.
+#[derive(Default, Debug)]
+pub struct Counters {
+    /// Objects whose promises went with them.
+    pub files_deleted: AtomicU64,
+    /// Promises given back by clients.
+    pub given_up: AtomicU64,
+    /// Objects changed while others held promises on them.
+    pub breaks: AtomicU64,
+    /// Promises given.
+    pub granted: AtomicU64,
+    /// Times that promises had to be taken back for want of places.
+    pub reclaims: AtomicU64,
+    /// Times that a host gave everything back.
+    pub hosts_dropped: AtomicU64,
+    /// Promises that expired.
+    pub expired: AtomicU64,
+}
+
+impl Counters {
+    fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+/// All promises of a server. Every method takes time independent of how many there are, apart from what it
+/// removes or returns.
+pub struct Callbacks {
+    shards: Vec<Mutex<Table>>,
+    shard_max: usize,
+    counters: Counters,
+}
+
+impl Callbacks {
+    /// A table for about `promises_max` promises; `seed` keeps clients from choosing what collides.
+    pub fn new(promises_max: usize, seed: u64) -> Self {
+        Callbacks {
+            shards: (0..SHARDS as u64).map(|n| Mutex::new(Table::new(seed.wrapping_add(n)))).collect(),
+            shard_max: (promises_max / SHARDS).max(1),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Gives or renews a promise at `now` (seconds of any clock that only goes forward) and answers for how many
+    /// seconds the client may rely on it.
+    ///
+    /// Must come before the object is read for the client: what changes later finds the promise.
+    pub fn grant(&self, fid: Fid, host: HostId, grant: Grant, now: u64) -> u32 {
+        Counters::add(&self.counters.granted, 1);
+        self.shard(fid).grant(fid, host, grant, now)
+    }
+
+    /// Whether the table that `fid` belongs to is over its bound, so that [`Callbacks::start_reclaim`] must come
+    /// before more is granted.
+    pub fn is_full(&self, fid: Fid) -> bool {
+        self.shard(fid).len() >= self.shard_max
+    }
+
+    /// Makes room: begins to break at most `limit` promises that would expire first, in the table that `fid`
+    /// belongs to. Expired ones are dropped first, and when that is enough nothing is broken.
+    pub fn start_reclaim(&self, fid: Fid, now: u64, limit: usize) -> Vec<(Fid, HostId)> {
+        let mut out = Vec::new();
+        let mut table = self.shard(fid);
+        Counters::add(&self.counters.expired, table.expire(now, EXPIRE_STEP));
+        if table.len() >= self.shard_max {
+            table.start_reclaim(now, limit, &mut out);
+            Counters::add(&self.counters.reclaims, 1);
+        }
+        out
+    }
+
+    /// Begins to break the promises on an object to hosts other than `except`. Each host returned must be sent a
+    /// message; [`Callbacks::broken`] or [`Callbacks::delay`] ends it.
+    pub fn start_break(&self, fid: Fid, except: Option<HostId>) -> Vec<HostId> {
+        let mut out = Vec::new();
+        self.shard(fid).start_break(fid, except, &mut out);
+        Counters::add(&self.counters.breaks, usize::from(!out.is_empty()));
+        out
+    }
+
+    /// A break was answered by its host.
+    pub fn broken(&self, fid: Fid, host: HostId) {
+        self.shard(fid).broken(fid, host);
+    }
+
+    /// A break did not reach its host, and is owed.
+    pub fn delay(&self, fid: Fid, host: HostId) {
+        self.shard(fid).delay(fid, host);
+    }
+
+    /// At most `limit` objects whose breaks are owed to a host; each must be sent, and ended as any break.
+    pub fn take_delayed(&self, host: HostId, limit: usize) -> Vec<Fid> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            lock(shard).take_delayed(host, limit, &mut out);
+        }
+        out
+    }
+
+    /// A client gives a promise back; one that it does not hold is no error.
+    pub fn give_up(&self, fid: Fid, host: HostId) {
+        let held = self.shard(fid).give_up(fid, host);
+        Counters::add(&self.counters.given_up, usize::from(held));
+    }
+
+    /// Drops every promise to a host.
+    pub fn forget_host(&self, host: HostId) {
+        for shard in &self.shards {
+            lock(shard).forget_host(host);
+        }
+        Counters::add(&self.counters.hosts_dropped, 1);
+    }
+
+    /// Drops the promises on an object that exists no longer.
+    pub fn forget_file(&self, fid: Fid) {
+        self.shard(fid).forget_file(fid);
+        Counters::add(&self.counters.files_deleted, 1);
+    }
+
+    /// Drops every promise in a volume; answers the hosts that held one, each once.
+    pub fn forget_volume(&self, volume: VolumeId) -> Vec<HostId> {
+        let mut hosts = Vec::new();
+        for shard in &self.shards {
+            lock(shard).forget_volume(volume, &mut hosts);
+        }
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
+    /// Whether a host holds an unbroken promise on an object.
+    pub fn holds(&self, fid: Fid, host: HostId) -> bool {
+        self.shard(fid).holds(fid, host)
+    }
+
+    /// Whether a host holds any promise.
+    pub fn has_promises(&self, host: HostId) -> bool {
+        self.shards.iter().any(|shard| lock(shard).has_promises(host))
+    }
+
+    /// Drops what has expired, a bounded piece at a time so that nobody waits long.
+    pub fn expire(&self, now: u64) {
+        for shard in &self.shards {
+            loop {
+                let dropped = lock(shard).expire(now, EXPIRE_STEP);
+                Counters::add(&self.counters.expired, dropped);
+                if dropped < EXPIRE_STEP {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Promises held.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Whether no promise is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Objects on which promises are held.
+    pub fn files(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).files()).sum()
+    }
+
+    /// Bytes of memory that the promises take.
+    pub fn bytes(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).bytes()).sum()
+    }
+
+    /// What was done since the server started.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn shard(&self, fid: Fid) -> MutexGuard<'_, Table> {
+        lock(&self.shards[records::hash_fid(0, fid) as usize % SHARDS])
+    }
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The calls that a file server makes to a client.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use afs_rpc::{CallError, CallOptions, Connection, Security};
+use afs_wire::cb;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{Fids, Promises, capability};
+use afs_wire::ids::{Fid, Uuid};
+use afs_wire::rpc::{Request, ServiceId};
+
+use super::Clients;
+use crate::hosts::{ADDRESSES_MAX, Host, HostIdentity};
+
+/// Port of a client that is known by an address alone (docs/protocol callback.md "1. Endpoint").
+const CLIENT_PORT: u16 = 7001;
+
+/// What a client said about itself.
+#[derive(Debug)]
+pub(super) struct Introduction {
+    pub(super) identity: HostIdentity,
+    /// Other addresses it can be reached at.
+    pub(super) alternates: Vec<SocketAddr>,
+    /// Whether it understands translated error numbers.
+    pub(super) translates: bool,
+}
+
+impl Clients {
+    fn connection(&self, peer: SocketAddr, hard: Duration) -> Result<Connection, CallError> {
+        let rx = self.rx.upgrade().ok_or(CallError::Closed)?;
+        let options = CallOptions { hard: Some(hard), ..CallOptions::default() };
+        Ok(rx.connection(peer, ServiceId::CALLBACK, Security::null()).with_options(options))
+    }
+
+    async fn tell<R: Request>(
+        &self,
+        peer: SocketAddr,
+        hard: Duration,
+        request: &R,
+    ) -> Result<R::Reply, CallError> {
+        self.connection(peer, hard)?.call(request).await
+    }
+
+    /// Asks who is there: with capabilities, or, of an old client, without; one that knows neither is nameless.
+    pub(super) async fn ask(&self, peer: SocketAddr) -> Result<Introduction, CallError> {
+        match self.tell(peer, self.patience.contact, &cb::TellMeAboutYourself {}).await {
+            Ok(reply) => {
+                let word = reply.capabilities.first().copied().unwrap_or(0);
+                Ok(introduction(peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
+            }
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(peer).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn ask_old(&self, peer: SocketAddr) -> Result<Introduction, CallError> {
+        match self.tell(peer, self.patience.contact, &cb::WhoAreYou {}).await {
+            Ok(reply) => Ok(introduction(peer, &reply.addresses, false)),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(Introduction {
+                identity: HostIdentity::Nameless,
+                alternates: Vec::new(),
+                translates: false,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells a host to forget every promise of this server.
+    pub(super) async fn tell_reset(&self, host: &Host) -> Result<(), CallError> {
+        let (peer, hard) = (host.destination(), self.patience.contact);
+        match host.identity() {
+            HostIdentity::Uuid(_) => {
+                self.tell(peer, hard, &cb::InitCallBackState3 { server: self.server }).await
+            }
+            _ => self.tell(peer, hard, &cb::InitCallBackState {}).await,
+        }
+    }
+
+    /// Tells a host that up to 50 promises are broken.
+    pub(super) async fn tell_breaks(&self, host: &Host, fids: &[Fid]) -> Result<(), CallError> {
+        let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
+        self.tell(host.destination(), self.patience.breaking, &call).await
+    }
+
+    /// Whether the host, and not somebody else, answers at an address.
+    pub(super) async fn answers(&self, peer: SocketAddr, identity: HostIdentity) -> bool {
+        match identity {
+            HostIdentity::Uuid(uuid) => self.has_uuid(peer, uuid).await,
+            _ => self.tell(peer, self.patience.probe, &cb::Probe {}).await.is_ok(),
+        }
+    }
+
+    /// Old Linux clients always reply, with a word that is zero if the name is theirs
+    /// (docs/protocol callback.md "6. What clients implement").
+    async fn has_uuid(&self, peer: SocketAddr, client: Uuid) -> bool {
+        let probe = async {
+            let mut call =
+                self.connection(peer, self.patience.probe)?.open(&cb::ProbeUuid { client }).await?;
+            call.finish_request()?;
+            call.read_to_end(64).await
+        };
+        probe.await.is_ok_and(|reply| reply.iter().all(|byte| *byte == 0))
+    }
+}
+
+fn introduction(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool) -> Introduction {
+    let mut alternates = Vec::new();
+    for interface in &said.interfaces {
+        let alternate = SocketAddr::new(IpAddr::V4(interface.address), CLIENT_PORT);
+        let useful =
+            !interface.address.is_loopback() && !interface.address.is_unspecified() && alternate != peer;
+        if useful && !alternates.contains(&alternate) && alternates.len() < ADDRESSES_MAX {
+            alternates.push(alternate);
+        }
+    }
+    let identity =
+        if said.uuid == Uuid([0; 16]) { HostIdentity::Nameless } else { HostIdentity::Uuid(said.uuid) };
+    Introduction { identity, alternates, translates }
+}

@@ -1,0 +1,101 @@
+//! Bringing a host back in order before its call runs
+//! (docs/protocol callback.md "8. Delayed callbacks — state machine per host").
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use afs_rpc::EnvExt;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::FIDS_MAX;
+use afs_wire::ids::Fid;
+
+use super::Clients;
+use crate::hosts::Host;
+
+impl Clients {
+    /// Resets a host that was never told of this server's start, or delivers the breaks it is owed.
+    ///
+    /// When that fails the host loses all its promises and is reset at its next call; this one ends with -1.
+    pub(super) async fn resume(self: &Arc<Self>, host: &Arc<Host>) -> Result<(), AbortCode> {
+        let _turn = host.turn.lock().await;
+        if host.is_ready() {
+            return Ok(());
+        }
+        if self.deliver(host).await || (self.reach(host).await && self.deliver(host).await) {
+            return Ok(());
+        }
+        tracing::info!(host = %host.destination(), "a client cannot be told what changed; its promises are void");
+        host.with(|state| {
+            state.down = true;
+            state.reset = false;
+        });
+        self.callbacks.forget_host(host.id());
+        Err(AbortCode::RX_CALL_DEAD)
+    }
+
+    async fn deliver(&self, host: &Host) -> bool {
+        if !host.with(|state| state.reset) {
+            self.callbacks.forget_host(host.id());
+            if self.tell_reset(host).await.is_err() {
+                return false;
+            }
+            host.with(|state| state.reset = true);
+        }
+        loop {
+            let owed = self.take_owed_or_rise(host);
+            if owed.is_empty() {
+                return true;
+            }
+            let told = self.tell_breaks(host, &owed).await.is_ok();
+            for fid in owed {
+                if told {
+                    self.callbacks.broken(fid, host.id())
+                } else {
+                    self.callbacks.delay(fid, host.id())
+                }
+            }
+            if !told {
+                return false;
+            }
+        }
+    }
+
+    /// The next breaks that are owed; when there are none the host is up. Both under the host's lock: a break that finds the
+    /// host down adds to what is owed under the same lock, so none falls between.
+    fn take_owed_or_rise(&self, host: &Host) -> Vec<Fid> {
+        host.with(|state| {
+            let owed = self.callbacks.take_delayed(host.id(), FIDS_MAX);
+            state.down = !owed.is_empty();
+            owed
+        })
+    }
+
+    /// Looks for a host at its other addresses, all at once; the first one that answers is where it is called from
+    /// now on.
+    pub(super) async fn reach(self: &Arc<Self>, host: &Arc<Host>) -> bool {
+        let (tried, others) = host.with(|state| {
+            let others = state.peers.iter().chain(&state.alternates).copied();
+            let tried = state.destination;
+            (tried, others.filter(|other| *other != tried).collect::<Vec<SocketAddr>>())
+        });
+        let probes: Vec<_> = others
+            .into_iter()
+            .map(|other| {
+                let (clients, identity) = (self.clone(), host.identity());
+                let probe = async move { clients.answers(other, identity).await };
+                (other, self.env.spawn_with_result(probe))
+            })
+            .collect();
+        let mut found = None;
+        for (other, probe) in probes {
+            if probe.await.unwrap_or(false) && found.is_none() {
+                found = Some(other);
+            }
+        }
+        if let Some(other) = found {
+            tracing::info!(host = %tried, at = %other, "a client answers at another of its addresses");
+            host.with(|state| state.destination = other);
+        }
+        found.is_some()
+    }
+}

@@ -1,0 +1,73 @@
+//! What is done every few minutes: expired promises go, silent hosts are asked whether they live, hosts silent for long
+//! are forgotten (docs/protocol callback.md "5.4 Periodic").
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+
+use super::Clients;
+use crate::hosts::Host;
+
+/// Time between sweeps.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
+/// Seconds of silence after which a host with promises is asked whether it lives.
+const SILENT_SECONDS: u64 = 15 * 60;
+/// Seconds of silence after which a host is forgotten.
+const FORGOTTEN_SECONDS: u64 = 2 * 3600;
+/// Hosts asked at the same time.
+const PROBES_MAX: usize = 32;
+
+impl Clients {
+    /// Sweeps every five minutes until the clients are dropped.
+    pub fn start_sweeping(self: &Arc<Self>) {
+        let (env, clients) = (self.env.clone(), Arc::downgrade(self));
+        self.env.spawn(Box::pin(async move {
+            loop {
+                env.sleep(SWEEP_INTERVAL).await;
+                let Some(clients) = Weak::upgrade(&clients) else { return };
+                clients.sweep().await;
+            }
+        }));
+    }
+
+    /// One sweep.
+    pub async fn sweep(self: &Arc<Self>) {
+        let now = self.now();
+        self.callbacks.expire(now);
+        let silent: Vec<_> = self
+            .hosts
+            .all()
+            .into_iter()
+            .filter(|host| now.saturating_sub(host.last_call()) > SILENT_SECONDS)
+            .collect();
+        for some in silent.chunks(PROBES_MAX) {
+            let checks: Vec<_> = some
+                .iter()
+                .map(|host| {
+                    let (clients, host) = (self.clone(), host.clone());
+                    self.env.spawn_with_result(async move { clients.check(&host, now).await })
+                })
+                .collect();
+            for check in checks {
+                // One that ended without a value ended with the world.
+                let _ = check.await;
+            }
+        }
+    }
+
+    async fn check(self: &Arc<Self>, host: &Arc<Host>, now: u64) {
+        if now.saturating_sub(host.last_call()) > FORGOTTEN_SECONDS {
+            if !host.is_down() && self.callbacks.has_promises(host.id()) {
+                // It may well be away for good; the promises end here in any case.
+                let _ = self.tell_reset(host).await;
+            }
+            self.hosts.remove(host);
+        } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
+            let lives = self.answers(host.destination(), host.identity()).await || self.reach(host).await;
+            if !lives {
+                host.with(|state| state.down = true);
+            }
+        }
+    }
+}

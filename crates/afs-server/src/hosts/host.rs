@@ -1,0 +1,149 @@
+//! One client machine.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use afs_rpc::ConnKey;
+use afs_wire::ids::Uuid;
+
+use super::id::{HostId, Number};
+use crate::callbacks::Callbacks;
+use crate::clients::BreakQueue;
+
+/// Addresses from which one host may be known to call, and other ways to reach it, each at most.
+pub(crate) const ADDRESSES_MAX: usize = 32;
+/// Verified Rx connections remembered for one host. An older one is verified again when it is used again.
+pub(crate) const CONNECTIONS_MAX: usize = 64;
+
+/// What a host says it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostIdentity {
+    /// It did not answer when it was asked.
+    Unknown,
+    /// It answered that it cannot tell: an old client, known by its address alone.
+    Nameless,
+    /// It has a permanent name.
+    Uuid(Uuid),
+}
+
+/// A client machine: what it was promised hangs on its number, and goes when the host goes.
+pub struct Host {
+    number: Number,
+    /// Up and initialised: its calls need no ceremony.
+    ready: AtomicBool,
+    translates: AtomicBool,
+    last_call: AtomicU64,
+    state: Mutex<HostState>,
+    /// Held by whoever brings the host's state in order, so that two calls do not do it at once.
+    pub(crate) turn: afs_rpc::sync::Mutex<()>,
+    pub(crate) queue: Mutex<BreakQueue>,
+    callbacks: Arc<Callbacks>,
+}
+
+/// How a host stands (docs/protocol callback.md "8. Delayed callbacks — state machine per host").
+#[derive(Debug)]
+pub(crate) struct HostState {
+    pub(crate) identity: HostIdentity,
+    /// Where callbacks go: the address and port that answered last.
+    pub(crate) destination: SocketAddr,
+    /// From where it calls.
+    pub(crate) peers: Vec<SocketAddr>,
+    /// Other ways to reach it, as it says itself; never used to recognise it.
+    pub(crate) alternates: Vec<SocketAddr>,
+    /// It does not answer.
+    pub(crate) down: bool,
+    /// It has been told to forget what an earlier life of this server promised.
+    pub(crate) reset: bool,
+    /// Its Rx connections whose identity was asked for.
+    pub(crate) connections: VecDeque<(SocketAddr, ConnKey)>,
+}
+
+impl Host {
+    pub(super) fn new(
+        number: Number,
+        identity: HostIdentity,
+        peer: SocketAddr,
+        now: u64,
+        callbacks: Arc<Callbacks>,
+    ) -> Self {
+        Host {
+            number,
+            ready: AtomicBool::new(false),
+            translates: AtomicBool::new(false),
+            last_call: AtomicU64::new(now),
+            state: Mutex::new(HostState {
+                identity,
+                destination: peer,
+                peers: vec![peer],
+                alternates: Vec::new(),
+                down: false,
+                reset: false,
+                connections: VecDeque::new(),
+            }),
+            turn: afs_rpc::sync::Mutex::new(()),
+            queue: Mutex::new(BreakQueue::default()),
+            callbacks,
+        }
+    }
+
+    /// Its number in the tables of this server.
+    pub fn id(&self) -> HostId {
+        self.number.id()
+    }
+
+    /// Whether it understands translated error numbers (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
+    pub fn translates(&self) -> bool {
+        self.translates.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_translates(&self, translates: bool) {
+        self.translates.store(translates, Ordering::Relaxed);
+    }
+
+    /// Seconds of the server's own clock at its last call.
+    pub fn last_call(&self) -> u64 {
+        self.last_call.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn touch(&self, now: u64) {
+        self.last_call.store(now, Ordering::Relaxed);
+    }
+
+    /// Whether its calls need no ceremony.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Whether it does not answer.
+    pub fn is_down(&self) -> bool {
+        self.with(|state| state.down)
+    }
+
+    /// What it says it is.
+    pub fn identity(&self) -> HostIdentity {
+        self.with(|state| state.identity)
+    }
+
+    /// Where callbacks go.
+    pub fn destination(&self) -> SocketAddr {
+        self.with(|state| state.destination)
+    }
+
+    /// Looks at or changes the state, under its lock. Nothing may wait in there.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut HostState) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = look(&mut state);
+        self.ready.store(!state.down && state.reset, Ordering::Release);
+        value
+    }
+}
+
+impl Drop for Host {
+    /// A call that was still running may have been given promises after the host was removed from the tables; they must
+    /// not pass to the next holder of the number.
+    fn drop(&mut self) {
+        self.callbacks.forget_host(self.id());
+    }
+}

@@ -1,0 +1,301 @@
+//! All hosts, by number, by permanent name, by address and by Rx connection.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use afs_rpc::ConnKey;
+use afs_wire::ids::Uuid;
+
+use super::host::{ADDRESSES_MAX, CONNECTIONS_MAX, Host, HostIdentity};
+use super::id::{HostId, Numbers};
+use crate::callbacks::Callbacks;
+
+/// The hosts a server knows.
+///
+/// The usual call finds its host by Rx connection with one look-up under a shared lock. Host identity is the
+/// permanent name; addresses only lead to it (docs/protocol callback.md "7. Multi-homed and NATed clients").
+pub struct HostTable {
+    inner: RwLock<Inner>,
+    numbers: Arc<Numbers>,
+    callbacks: Arc<Callbacks>,
+    hosts_max: usize,
+}
+
+struct Inner {
+    hosts: Vec<Option<Arc<Host>>>,
+    count: usize,
+    by_uuid: HashMap<Uuid, Arc<Host>, Seeded>,
+    by_peer: HashMap<SocketAddr, Arc<Host>, Seeded>,
+    by_connection: HashMap<(SocketAddr, ConnKey), Arc<Host>, Seeded>,
+}
+
+/// Hashing that clients cannot predict and that repeats under one seed.
+#[derive(Clone)]
+struct Seeded(u64);
+
+impl BuildHasher for Seeded {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.0);
+        hasher
+    }
+}
+
+/// There is no room for another host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TooManyHosts;
+
+impl HostTable {
+    /// An empty table with room for `hosts_max` hosts.
+    pub fn new(hosts_max: usize, seed: u64, callbacks: Arc<Callbacks>) -> Self {
+        let seeded = Seeded(seed);
+        HostTable {
+            inner: RwLock::new(Inner {
+                hosts: Vec::new(),
+                count: 0,
+                by_uuid: HashMap::with_hasher(seeded.clone()),
+                by_peer: HashMap::with_hasher(seeded.clone()),
+                by_connection: HashMap::with_hasher(seeded),
+            }),
+            numbers: Arc::default(),
+            callbacks,
+            hosts_max,
+        }
+    }
+
+    /// The host behind an Rx connection whose identity was asked for already.
+    pub fn by_connection(&self, peer: SocketAddr, connection: ConnKey) -> Option<Arc<Host>> {
+        self.read().by_connection.get(&(peer, connection)).cloned()
+    }
+
+    /// The host that called from an address last.
+    pub fn by_peer(&self, peer: SocketAddr) -> Option<Arc<Host>> {
+        self.read().by_peer.get(&peer).cloned()
+    }
+
+    /// The host with a permanent name.
+    pub fn by_uuid(&self, uuid: Uuid) -> Option<Arc<Host>> {
+        self.read().by_uuid.get(&uuid).cloned()
+    }
+
+    /// The host with a number.
+    pub fn get(&self, id: HostId) -> Option<Arc<Host>> {
+        self.read().hosts.get(id.0 as usize).cloned().flatten()
+    }
+
+    /// All hosts, by number.
+    pub fn all(&self) -> Vec<Arc<Host>> {
+        self.read().hosts.iter().flatten().cloned().collect()
+    }
+
+    /// How many hosts there are.
+    pub fn len(&self) -> usize {
+        self.read().count
+    }
+
+    /// Whether no host is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a host that called from `peer`, which no other host has any longer.
+    pub(crate) fn insert(
+        &self,
+        identity: HostIdentity,
+        peer: SocketAddr,
+        now: u64,
+    ) -> Result<Arc<Host>, TooManyHosts> {
+        let mut inner = self.write();
+        if inner.count >= self.hosts_max {
+            return Err(TooManyHosts);
+        }
+        let host = Arc::new(Host::new(self.numbers.take(), identity, peer, now, self.callbacks.clone()));
+        let place = host.id().0 as usize;
+        if place >= inner.hosts.len() {
+            inner.hosts.resize(place + 1, None);
+        }
+        inner.hosts[place] = Some(host.clone());
+        inner.count += 1;
+        inner.by_peer.insert(peer, host.clone());
+        if let HostIdentity::Uuid(uuid) = identity {
+            inner.by_uuid.insert(uuid, host.clone());
+        }
+        Ok(host)
+    }
+
+    /// Remembers that an Rx connection from `peer` is the host's, and calls it back there from now on.
+    pub(crate) fn verify(&self, host: &Arc<Host>, peer: SocketAddr, connection: ConnKey) {
+        let mut inner = self.write();
+        // A host that was removed meanwhile must not come back half.
+        if !inner.holds(host) {
+            return;
+        }
+        inner.by_peer.insert(peer, host.clone());
+        inner.by_connection.insert((peer, connection), host.clone());
+        let old = host.with(|state| {
+            state.destination = peer;
+            if !state.peers.contains(&peer) {
+                state.peers.truncate(ADDRESSES_MAX - 1);
+                state.peers.insert(0, peer);
+            }
+            state.connections.retain(|known| *known != (peer, connection));
+            state.connections.push_back((peer, connection));
+            if state.connections.len() > CONNECTIONS_MAX { state.connections.pop_front() } else { None }
+        });
+        if let Some(old) = old {
+            inner.by_connection.remove(&old);
+        }
+    }
+
+    /// Takes an address away from the host that has it; answers whether that host has another one.
+    pub(crate) fn detach(&self, host: &Arc<Host>, peer: SocketAddr) -> bool {
+        let mut inner = self.write();
+        if inner.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
+            inner.by_peer.remove(&peer);
+        }
+        let (gone, left) = host.with(|state| {
+            state.peers.retain(|known| *known != peer);
+            if state.destination == peer
+                && let Some(other) = state.peers.first()
+            {
+                state.destination = *other;
+            }
+            let (gone, kept): (VecDeque<_>, VecDeque<_>) =
+                state.connections.drain(..).partition(|known| known.0 == peer);
+            state.connections = kept;
+            (gone, !state.peers.is_empty())
+        });
+        for connection in gone {
+            inner.by_connection.remove(&connection);
+        }
+        left
+    }
+
+    /// Forgets a host and everything it was promised.
+    pub(crate) fn remove(&self, host: &Arc<Host>) {
+        let mut inner = self.write();
+        if !inner.holds(host) {
+            return;
+        }
+        inner.hosts[host.id().0 as usize] = None;
+        inner.count -= 1;
+        let (peers, connections, identity) =
+            host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
+        for peer in peers {
+            if inner.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
+                inner.by_peer.remove(&peer);
+            }
+        }
+        for connection in connections {
+            inner.by_connection.remove(&connection);
+        }
+        if let HostIdentity::Uuid(uuid) = identity {
+            inner.by_uuid.remove(&uuid);
+        }
+        drop(inner);
+        self.callbacks.forget_host(host.id());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn holds(&self, host: &Arc<Host>) -> bool {
+        let held = self.hosts.get(host.id().0 as usize).and_then(Option::as_ref);
+        held.is_some_and(|held| Arc::ptr_eq(held, host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::callbacks::Grant;
+    use afs_wire::ids::{Fid, VolumeId};
+
+    fn table() -> HostTable {
+        HostTable::new(4, 1, Arc::new(Callbacks::new(1000, 1)))
+    }
+
+    fn peer(last: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, last], port))
+    }
+
+    fn connection(cid: u32) -> ConnKey {
+        ConnKey { epoch: 1, cid }
+    }
+
+    const U: HostIdentity = HostIdentity::Uuid(Uuid([1; 16]));
+
+    #[test]
+    fn hosts_are_found_every_way_and_forgotten_every_way() {
+        let table = table();
+        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        table.verify(&host, peer(1, 7001), connection(4));
+        table.verify(&host, peer(2, 999), connection(8));
+        for found in [
+            table.by_uuid(Uuid([1; 16])),
+            table.by_peer(peer(1, 7001)),
+            table.by_peer(peer(2, 999)),
+            table.by_connection(peer(1, 7001), connection(4)),
+            table.by_connection(peer(2, 999), connection(8)),
+            table.get(host.id()),
+        ] {
+            assert!(Arc::ptr_eq(&found.unwrap(), &host));
+        }
+        assert_eq!(host.destination(), peer(2, 999));
+        table.remove(&host);
+        assert!(table.is_empty() && table.by_uuid(Uuid([1; 16])).is_none());
+        assert!(table.by_connection(peer(2, 999), connection(8)).is_none());
+        assert!(table.by_peer(peer(1, 7001)).is_none());
+    }
+
+    #[test]
+    fn a_detached_address_leads_nowhere() {
+        let table = table();
+        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        table.verify(&host, peer(1, 7001), connection(4));
+        table.verify(&host, peer(1, 7002), connection(8));
+        assert!(table.detach(&host, peer(1, 7002)));
+        assert_eq!(host.destination(), peer(1, 7001));
+        assert!(table.by_connection(peer(1, 7002), connection(8)).is_none());
+        assert!(!table.detach(&host, peer(1, 7001)));
+    }
+
+    #[test]
+    fn connections_per_host_are_bounded() {
+        let table = table();
+        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        for cid in 0..200 {
+            table.verify(&host, peer(1, 7001), connection(cid * 4));
+        }
+        assert!(table.by_connection(peer(1, 7001), connection(0)).is_none());
+        assert!(table.by_connection(peer(1, 7001), connection(199 * 4)).is_some());
+        assert_eq!(table.read().by_connection.len(), CONNECTIONS_MAX);
+    }
+
+    #[test]
+    fn hosts_are_bounded_and_numbers_wait_for_the_last_call() {
+        let table = table();
+        let hosts: Vec<_> =
+            (1..=4).map(|n| table.insert(HostIdentity::Nameless, peer(n, 1), 0).unwrap()).collect();
+        assert!(table.insert(HostIdentity::Nameless, peer(9, 1), 0).is_err());
+        let running = hosts[1].clone();
+        table.remove(&hosts[1]);
+        drop(hosts);
+        let next = table.insert(HostIdentity::Nameless, peer(9, 1), 0).unwrap();
+        assert_ne!(next.id(), running.id(), "a call of the old holder still runs");
+        table.callbacks.grant(Fid::root(VolumeId(1)), running.id(), Grant::Single, 0);
+        drop(running);
+        assert!(table.callbacks.is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! CreateFile, MakeDir and Symlink.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::{Actor, Created, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, CallBack, SetStatus, Status};
+use afs_wire::ids::{Fid, Rights};
+
+use super::object::{actor, directory_within, object, sync};
+use crate::access::{self, Wish};
+use crate::callbacks::Grant;
+use crate::server::{FileServer, Visit};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::CreateFile| async move {
+        let fs::CreateFile { dir, name, status } = call;
+        let make = move |tx: &mut VolumeTx<'_, '_>, actor| tx.create_file(dir, &name, &status, actor);
+        server.create(&visit, dir, status, Wish::Insert, make).await?.with_promise(&server, &visit).await
+    });
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::MakeDir| async move {
+        let fs::MakeDir { dir, name, status } = call;
+        let make = move |tx: &mut VolumeTx<'_, '_>, actor| tx.make_dir(dir, &name, &status, actor);
+        server.create(&visit, dir, status, Wish::Insert, make).await?.with_promise(&server, &visit).await
+    });
+    super::call(table, |server: Arc<FileServer>, visit, call: fs::Symlink| async move {
+        let fs::Symlink { dir, name, contents, status } = call;
+        // Without an x bit the link is a mount point.
+        let mount_point = status.mode.is_some_and(|mode| mode.marks_mount_point());
+        let wish = if mount_point { Wish::InsertMountPoint } else { Wish::Insert };
+        let make = move |tx: &mut VolumeTx<'_, '_>, actor| tx.symlink(dir, &name, &contents, &status, actor);
+        let made = server.create(&visit, dir, status, wish, make).await?;
+        Ok(fs::SymlinkReply {
+            fid: made.fid,
+            status: made.status(&server, &visit),
+            dir_status: made.dir_status(&server, &visit),
+            sync: sync(&made.header),
+        })
+    })
+}
+
+/// What was made, and all that its reply needs.
+struct Made {
+    fid: Fid,
+    created: Created,
+    /// The access list of the directory.
+    acl: Arc<Acl>,
+    header: Arc<VolumeHeader>,
+}
+
+impl FileServer {
+    async fn create(
+        self: &Arc<Self>,
+        visit: &Arc<Visit>,
+        dir: Fid,
+        set: SetStatus,
+        wish: Wish<'static>,
+        make: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Created, VolumeError> + Send + 'static,
+    ) -> Result<Made, AbortCode> {
+        let (volume, _) = self.volume(dir, true)?;
+        let subject = visit.subject.clone();
+        let change = self.change(&volume, dir, move |tx| {
+            let acl = directory_within(tx, dir, &subject, wish)?;
+            // Nobody but an administrator makes objects in another's name.
+            if set.owner.is_some_and(|owner| owner != subject.id()) && !subject.is_administrator() {
+                return Err(VolumeError::Refused(Errno::EPERM.to_uae()));
+            }
+            Ok((make(tx, actor(&subject))?, acl))
+        });
+        let (created, acl) = change.await?;
+        self.clients.start_breaks(dir, Some(visit.host.id())).answered().await;
+        Ok(Made { fid: created.object.fid(dir.volume), created, acl, header: volume.header() })
+    }
+}
+
+impl Made {
+    /// The caller's rights on what he made include administering it, which tells him that it is his.
+    fn status(&self, server: &FileServer, visit: &Visit) -> Status {
+        let record = &self.created.object;
+        let rights = access::rights(&visit.subject, &object(&self.header, record, &self.acl));
+        server.status_with(&self.header, record, &self.acl, rights | Rights::ADMINISTER)
+    }
+
+    fn dir_status(&self, server: &FileServer, visit: &Visit) -> Status {
+        server.status(&visit.subject, &self.header, &self.created.directory, &self.acl)
+    }
+
+    /// The reply with a promise on the new object. Its status is the one just made unless somebody found the object
+    /// and changed it before the promise stood.
+    async fn with_promise(
+        mut self,
+        server: &FileServer,
+        visit: &Visit,
+    ) -> Result<fs::CreateReply, AbortCode> {
+        let callback: CallBack = server.promise(visit, self.fid, &self.header, Grant::Single).await;
+        if let Ok(found) = server.find(self.fid) {
+            self.created.object = (*found.record).clone();
+        }
+        Ok(fs::CreateReply {
+            fid: self.fid,
+            status: self.status(server, visit),
+            dir_status: self.dir_status(server, visit),
+            callback,
+            sync: sync(&self.header),
+        })
+    }
+}

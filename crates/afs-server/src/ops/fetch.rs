@@ -1,0 +1,139 @@
+//! FetchData, in both widths (docs/protocol fileserver.md "4. Data framing on the split calls").
+
+use std::sync::Arc;
+
+use afs_rpc::{ServerCall, Table};
+use afs_volume::DataReader;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs;
+use afs_wire::ids::Fid;
+use afs_wire::xdr::Encode;
+use bytes::Bytes;
+
+use super::object::sync;
+use crate::access::Wish;
+use crate::callbacks::Grant;
+use crate::server::{FileServer, Visit};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    table
+        .streamed::<fs::FetchData, _, _>(|server: Arc<FileServer>, call, request: fs::FetchData| async move {
+            let count = |count: u64| (count as u32).to_bytes();
+            let part =
+                Part { fid: request.fid, position: request.position.into(), length: request.length.into() };
+            server.fetch_data(call, part, count).await;
+        })
+        .streamed::<fs::FetchData64, _, _>(
+            |server: Arc<FileServer>, call, request: fs::FetchData64| async move {
+                let fs::FetchData64 { fid, position, length } = request;
+                server.fetch_data(call, Part { fid, position, length }, |count: u64| count.to_bytes()).await;
+            },
+        )
+}
+
+#[derive(Clone, Copy)]
+struct Part {
+    fid: Fid,
+    position: i64,
+    length: i64,
+}
+
+impl FileServer {
+    async fn fetch_data(&self, call: ServerCall, part: Part, count: impl Fn(u64) -> Vec<u8>) {
+        let visit = match self.admit(call.caller()).await {
+            Ok(visit) => visit,
+            Err(code) => return call.abort(code),
+        };
+        match self.open_data(&visit, part).await {
+            Ok((data, tail)) => self.send_data(call, &visit, part.fid, data, tail, count).await,
+            Err(code) => call.abort(visit.code(code)),
+        }
+    }
+
+    /// Checks everything, and only then promises and opens: nothing is sent of a call that is refused.
+    async fn open_data(
+        &self,
+        visit: &Visit,
+        part: Part,
+    ) -> Result<(DataReader, fs::FetchDataReply), AbortCode> {
+        let found = self.find(part.fid)?;
+        found.check(&visit.subject, Wish::FetchData)?;
+        let (position, length) = part.bounds()?;
+        let callback = self.promise(visit, part.fid, &found.header, Grant::Single).await;
+        let opened = found.volume.read_data(part.fid, position, length);
+        let data = opened.map_err(|error| self.code(part.fid, &error))?;
+        let status = self.status(&visit.subject, &found.header, data.record(), &found.acl);
+        Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
+    }
+
+    /// Sends count, bytes and status as the window lets them go. What fails on the way ends the call.
+    async fn send_data(
+        &self,
+        mut call: ServerCall,
+        visit: &Visit,
+        fid: Fid,
+        mut data: DataReader,
+        tail: fs::FetchDataReply,
+        count: impl Fn(u64) -> Vec<u8>,
+    ) {
+        self.statistics.count_fetched_data(data.remaining());
+        let mut out = count(data.remaining());
+        loop {
+            let piece = match data.next().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(error) => return call.abort(visit.code(self.code(fid, &error))),
+            };
+            // The count goes out with the first bytes where that saves a packet.
+            let sent = if piece.len() <= SMALL && out.len() <= SMALL {
+                out.extend_from_slice(&piece);
+                Ok(())
+            } else {
+                match call.write(Bytes::from(std::mem::take(&mut out))).await {
+                    Ok(()) => call.write(piece).await,
+                    Err(error) => Err(error),
+                }
+            };
+            // The client is gone; nobody is left to tell.
+            if sent.is_err() {
+                return;
+            }
+        }
+        tail.encode(&mut out);
+        if call.write(Bytes::from(out)).await.is_ok() {
+            let _ = call.finish().await;
+        }
+    }
+}
+
+/// Bytes that are rather copied together than sent apart.
+const SMALL: usize = 4096;
+
+impl Part {
+    /// The part as numbers that cannot be negative; its end must be a position too.
+    fn bounds(self) -> Result<(u64, u64), AbortCode> {
+        let (Ok(position), Ok(length)) = (u64::try_from(self.position), u64::try_from(self.length)) else {
+            return Err(Errno::EFBIG.to_uae());
+        };
+        if self.position.checked_add(self.length).is_none_or(|end| end == i64::MAX) {
+            return Err(Errno::EFBIG.to_uae());
+        }
+        Ok((position, length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_must_lie_within_63_bits() {
+        let part = |position, length| Part { fid: Fid::default(), position, length }.bounds();
+        let too_big = Err(Errno::EFBIG.to_uae());
+        assert_eq!(part(5, 7), Ok((5, 7)));
+        assert_eq!(part(0, i64::MAX - 1), Ok((0, i64::MAX as u64 - 1)));
+        for (position, length) in [(-1, 0), (0, -1), (0, i64::MAX), (1, i64::MAX - 1), (i64::MAX, 0)] {
+            assert_eq!(part(position, length), too_big, "{position} {length}");
+        }
+    }
+}

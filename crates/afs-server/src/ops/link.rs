@@ -1,0 +1,42 @@
+//! Link: another name for a file, in its own directory.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs;
+
+use super::object::{actor, directory_within, sync};
+use crate::access::Wish;
+use crate::server::{FileServer, Visit};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    super::call(table, |server: Arc<FileServer>, visit, call: fs::Link| async move {
+        server.link(&visit, call).await
+    })
+}
+
+impl FileServer {
+    async fn link(self: &Arc<Self>, visit: &Arc<Visit>, call: fs::Link) -> Result<fs::LinkReply, AbortCode> {
+        let (dir, existing) = (call.dir, call.existing);
+        let (volume, _) = self.volume(dir, true)?;
+        if existing.volume != dir.volume {
+            return Err(Errno::EXDEV.to_uae());
+        }
+        let subject = visit.subject.clone();
+        let change = self.change(&volume, dir, move |tx| {
+            let acl = directory_within(tx, dir, &subject, Wish::Insert)?;
+            Ok((tx.link(dir, &call.name, existing, actor(&subject))?, acl))
+        });
+        let (linked, acl) = change.await?;
+        let caller = Some(visit.host.id());
+        let breaks = self.clients.start_breaks(dir, caller);
+        breaks.and(self.clients.start_breaks(existing, caller)).answered().await;
+        let header = volume.header();
+        Ok(fs::LinkReply {
+            status: self.status(&visit.subject, &header, &linked.object, &acl),
+            dir_status: self.status(&visit.subject, &header, &linked.directory, &acl),
+            sync: sync(&header),
+        })
+    }
+}

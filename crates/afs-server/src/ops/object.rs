@@ -1,0 +1,210 @@
+//! Finding objects, deciding about them, telling their status.
+
+use std::sync::Arc;
+
+use afs_volume::{Actor, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
+use afs_wire::ids::{Fid, Rights};
+
+use crate::access::{self, Wish};
+use crate::callbacks::Grant;
+use crate::server::{FileServer, Visit};
+use crate::subject::Subject;
+
+/// An object that was found, with what counts for access to it.
+pub(super) struct Found {
+    pub(super) volume: Arc<Volume>,
+    pub(super) header: Arc<VolumeHeader>,
+    pub(super) record: Arc<VnodeRecord>,
+    /// The access list of the object, or of the directory it is in.
+    pub(super) acl: Arc<Acl>,
+}
+
+impl FileServer {
+    /// The volume of a fid, if it serves reads, or changes.
+    pub(super) fn volume(
+        &self,
+        fid: Fid,
+        change: bool,
+    ) -> Result<(Arc<Volume>, Arc<VolumeHeader>), AbortCode> {
+        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        self.states.check(fid.volume, change)?;
+        let volume = self.partitions.volume(fid.volume).ok_or(AbortCode::VNOVOL)?;
+        let header = volume.header();
+        if !header.online {
+            return Err(AbortCode::VOFFLINE);
+        }
+        if change && !header.is_writable() {
+            return Err(Errno::EROFS.to_uae());
+        }
+        Ok((volume, header))
+    }
+
+    /// An object to read.
+    pub(super) fn find(&self, fid: Fid) -> Result<Found, AbortCode> {
+        let (volume, header) = self.volume(fid, false)?;
+        self.found(volume, header, fid)
+    }
+
+    /// An object to change.
+    pub(super) fn find_to_change(&self, fid: Fid) -> Result<Found, AbortCode> {
+        let (volume, header) = self.volume(fid, true)?;
+        self.found(volume, header, fid)
+    }
+
+    /// An object of a volume that serves.
+    pub(super) fn found(
+        &self,
+        volume: Arc<Volume>,
+        header: Arc<VolumeHeader>,
+        fid: Fid,
+    ) -> Result<Found, AbortCode> {
+        let record = volume.fetch(fid).map_err(|error| self.code(fid, &error))?;
+        let acl = if record.is_directory() {
+            record.acl.clone()
+        } else {
+            let parent = volume.vnode(record.parent).map_err(|error| self.code(fid, &error))?;
+            parent.and_then(|parent| parent.acl.clone())
+        };
+        Ok(Found { volume, header, record, acl: acl.unwrap_or_default() })
+    }
+
+    /// Promises to tell the caller before an object changes. To be given before the object is read for the reply.
+    pub(super) async fn promise(
+        &self,
+        visit: &Visit,
+        fid: Fid,
+        header: &VolumeHeader,
+        grant: Grant,
+    ) -> CallBack {
+        let (fid, grant) = if header.is_writable() {
+            (fid, grant)
+        } else {
+            (Fid::whole_volume(fid.volume), Grant::ReadOnlyVolume)
+        };
+        CallBack::shared(self.clients.promise(fid, visit.host.id(), grant).await)
+    }
+
+    /// The status of an object as a caller sees it.
+    pub(super) fn status(
+        &self,
+        subject: &Subject,
+        header: &VolumeHeader,
+        record: &VnodeRecord,
+        acl: &Acl,
+    ) -> Status {
+        let access = access::rights(subject, &object(header, record, acl));
+        self.status_with(header, record, acl, access)
+    }
+
+    /// As [`FileServer::status`], with rights that are known.
+    pub(super) fn status_with(
+        &self,
+        header: &VolumeHeader,
+        record: &VnodeRecord,
+        acl: &Acl,
+        caller_access: Rights,
+    ) -> Status {
+        // A directory tells itself as its parent (docs/protocol fileserver.md "15. Traps", T1).
+        let (parent, parent_unique) = if record.is_directory() {
+            (record.vnode, record.unique)
+        } else {
+            (record.parent, record.parent_unique)
+        };
+        Status {
+            kind: record.kind,
+            link_count: record.link_count,
+            length: record.length,
+            data_version: record.data_version,
+            author: record.author,
+            owner: record.owner,
+            caller_access,
+            anonymous_access: access::anonymous_rights(acl),
+            mode: record.mode,
+            parent,
+            parent_unique,
+            client_mod_time: record.client_mod_time,
+            server_mod_time: record.server_mod_time,
+            group: record.group,
+            lock_count: self.locks.count(record.fid(header.id), self.clients.now()),
+            error: AbortCode::OK,
+        }
+    }
+
+    /// What a failure of the volume store is to the caller. What is no refusal is told to the operator too.
+    pub(super) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
+        if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
+            tracing::error!(%fid, %error, "a volume cannot be used");
+        }
+        error.code()
+    }
+
+    /// Changes a volume in one transaction.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        volume: &Arc<Volume>,
+        fid: Fid,
+        change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, AbortCode> {
+        volume.update(change).await.map_err(|error| self.code(fid, &error))
+    }
+}
+
+impl Found {
+    pub(super) fn check(&self, subject: &Subject, wish: Wish<'_>) -> Result<(), AbortCode> {
+        Ok(access::check(subject, &object(&self.header, &self.record, &self.acl), wish)?)
+    }
+}
+
+/// An object as access control sees it.
+pub(super) fn object<'a>(header: &VolumeHeader, record: &VnodeRecord, acl: &'a Acl) -> access::Object<'a> {
+    access::Object {
+        kind: record.kind,
+        owner: record.owner,
+        mode: record.mode,
+        acl,
+        volume_owner: header.owner,
+    }
+}
+
+/// Decides within a transaction; answers the access list that counted.
+pub(super) fn check_within(
+    tx: &mut VolumeTx<'_, '_>,
+    record: &VnodeRecord,
+    subject: &Subject,
+    wish: Wish<'_>,
+) -> Result<Arc<Acl>, VolumeError> {
+    let acl = tx.access_directory(record)?.acl.unwrap_or_default();
+    let allowed = access::check(subject, &object(tx.header(), record, &acl), wish);
+    allowed.map_err(|errno| VolumeError::Refused(errno.to_uae()))?;
+    Ok(acl)
+}
+
+/// The directory behind a fid, in which the caller wants something.
+pub(super) fn directory_within(
+    tx: &mut VolumeTx<'_, '_>,
+    fid: Fid,
+    subject: &Subject,
+    wish: Wish<'_>,
+) -> Result<Arc<Acl>, VolumeError> {
+    let record = tx.directory(fid)?;
+    check_within(tx, &record, subject, wish)
+}
+
+/// The caller as the store's own rules see it.
+pub(super) fn actor(subject: &Subject) -> Actor {
+    Actor { id: subject.id(), administrator: subject.is_administrator() }
+}
+
+pub(super) fn sync(header: &VolumeHeader) -> VolSync {
+    VolSync { creation: header.creation_date }
+}
+
+/// Whether the object is a plain file.
+pub(super) fn is_file(record: &VnodeRecord) -> bool {
+    record.kind == FileKind::File
+}

@@ -1,0 +1,60 @@
+//! RemoveFile and RemoveDir.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::{Actor, Object, Removed, VolumeError, VolumeTx};
+use afs_wire::error::AbortCode;
+use afs_wire::fs;
+use afs_wire::ids::{Fid, VolumeId};
+
+use super::object::{actor, directory_within, sync};
+use crate::access::Wish;
+use crate::clients::Breaks;
+use crate::server::{FileServer, Visit};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::RemoveFile| async move {
+        let fs::RemoveFile { dir, name } = call;
+        server.remove(&visit, dir, move |tx, actor| tx.remove_file(dir, &name, actor)).await
+    });
+    super::call(table, |server: Arc<FileServer>, visit, call: fs::RemoveDir| async move {
+        let fs::RemoveDir { dir, name } = call;
+        server.remove(&visit, dir, move |tx, actor| tx.remove_dir(dir, &name, actor)).await
+    })
+}
+
+impl FileServer {
+    async fn remove(
+        self: &Arc<Self>,
+        visit: &Arc<Visit>,
+        dir: Fid,
+        remove: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Removed, VolumeError> + Send + 'static,
+    ) -> Result<fs::RemoveReply, AbortCode> {
+        let (volume, _) = self.volume(dir, true)?;
+        let subject = visit.subject.clone();
+        let change = self.change(&volume, dir, move |tx| {
+            let acl = directory_within(tx, dir, &subject, Wish::Delete)?;
+            Ok((remove(tx, actor(&subject))?, acl))
+        });
+        let (removed, acl) = change.await?;
+        let breaks = self.clients.start_breaks(dir, Some(visit.host.id()));
+        breaks.and(self.unlinked(dir.volume, &removed.object)).answered().await;
+        let header = volume.header();
+        let dir_status = self.status(&visit.subject, &header, &removed.directory, &acl);
+        Ok(fs::RemoveReply { dir_status, sync: sync(&header) })
+    }
+
+    /// An object lost a name. Promises on one that is gone go silently; of one that has other names everybody is told,
+    /// the caller too, whose reply says nothing of it (docs/protocol fileserver.md "15. Traps", T13).
+    pub(super) fn unlinked(self: &Arc<Self>, volume: VolumeId, object: &Object) -> Breaks {
+        match object {
+            Object::Gone(fid) => {
+                self.clients.callbacks().forget_file(*fid);
+                self.locks.forget(*fid);
+                Breaks::default()
+            }
+            Object::Remains(record) => self.clients.start_breaks(record.fid(volume), None),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! StoreData, in both widths.
+//!
+//! The bytes go to the drive as they come, in bounded memory; one transaction then makes them the file. A client that
+//! sends fewer than it said, or falls silent, has changed nothing.
+
+use std::sync::Arc;
+
+use afs_rpc::{ServerCall, Table};
+use afs_volume::{NewData, StoreData, VnodeRecord, Volume, VolumeHeader, blocks};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, SetStatus};
+use afs_wire::ids::Fid;
+
+use super::object::{actor, check_within, is_file, sync};
+use crate::access::Wish;
+use crate::server::{FileServer, Visit};
+
+/// What a client is told that sent fewer bytes than it said
+/// (docs/protocol fileserver.md "4. Data framing on the split calls").
+const SHORT_DATA: AbortCode = AbortCode(-32);
+/// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
+const SPARE: u64 = 1024;
+/// Bytes taken from the transport at a time.
+const PIECE: usize = 256 << 10;
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    table
+        .streamed::<fs::StoreData, _, _>(|server: Arc<FileServer>, call, request: fs::StoreData| async move {
+            server.store_data(call, request.into()).await;
+        })
+        .streamed::<fs::StoreData64, _, _>(
+            |server: Arc<FileServer>, call, request: fs::StoreData64| async move {
+                server.store_data(call, request.into()).await;
+            },
+        )
+}
+
+#[derive(Clone, Copy)]
+struct Store {
+    fid: Fid,
+    status: SetStatus,
+    position: u64,
+    length: u64,
+    file_length: u64,
+    /// The last position that this width of the call can name.
+    position_max: u64,
+}
+
+impl From<fs::StoreData> for Store {
+    fn from(call: fs::StoreData) -> Self {
+        Store {
+            fid: call.fid,
+            status: call.status,
+            position: call.position.into(),
+            length: call.length.into(),
+            file_length: call.file_length.into(),
+            position_max: i32::MAX as u64,
+        }
+    }
+}
+
+impl From<fs::StoreData64> for Store {
+    fn from(call: fs::StoreData64) -> Self {
+        Store {
+            fid: call.fid,
+            status: call.status,
+            position: call.position,
+            length: call.length,
+            file_length: call.file_length,
+            position_max: i64::MAX as u64,
+        }
+    }
+}
+
+impl Store {
+    fn check_bounds(&self) -> Result<(), AbortCode> {
+        let end = self.position.checked_add(self.length);
+        if self.file_length > self.position_max || end.is_none_or(|end| end > self.position_max) {
+            return Err(Errno::EFBIG.to_uae());
+        }
+        Ok(())
+    }
+
+    /// Refuses what the quota cannot hold before its bytes travel. The transaction decides for good.
+    fn check_quota(&self, header: &VolumeHeader, record: &VnodeRecord) -> Result<(), AbortCode> {
+        let length = record.length.min(self.file_length).max(self.position + self.length);
+        let growth = blocks(length).saturating_sub(blocks(record.length)).saturating_sub(SPARE);
+        let quota = u64::from(header.max_quota);
+        if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
+            return Err(AbortCode::VOVERQUOTA);
+        }
+        Ok(())
+    }
+}
+
+impl FileServer {
+    async fn store_data(self: &Arc<Self>, mut call: ServerCall, store: Store) {
+        let visit = match self.admit(call.caller()).await {
+            Ok(visit) => Arc::new(visit),
+            Err(code) => return call.abort(code),
+        };
+        match self.store_stream(&mut call, &visit, store).await {
+            Ok(reply) => {
+                // The client is gone if this fails; its data is stored all the same.
+                let _ = call.reply(&reply).await;
+            }
+            Err(code) => call.abort(visit.code(code)),
+        }
+    }
+
+    async fn store_stream(
+        self: &Arc<Self>,
+        call: &mut ServerCall,
+        visit: &Arc<Visit>,
+        store: Store,
+    ) -> Result<fs::StatusReply, AbortCode> {
+        store.check_bounds()?;
+        let found = self.find_to_change(store.fid)?;
+        if !is_file(&found.record) {
+            return Err(Errno::EISDIR.to_uae());
+        }
+        found.check(&visit.subject, Wish::StoreData(&store.status))?;
+        store.check_quota(&found.header, &found.record)?;
+        let data = self.receive(call, &found.volume, store).await?;
+        self.statistics.count_stored_data(data.len());
+        let volume = found.volume;
+        self.commit_store(visit, &volume, store, data).await
+    }
+
+    /// Takes the announced bytes from the client and puts them on the drive.
+    async fn receive(
+        &self,
+        call: &mut ServerCall,
+        volume: &Arc<Volume>,
+        store: Store,
+    ) -> Result<NewData, AbortCode> {
+        let failed = |error| self.code(store.fid, &error);
+        let mut writer = volume.write_data(store.position).map_err(failed)?;
+        let mut left = store.length;
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let pieces = call.read_pieces(most).await.map_err(|_| SHORT_DATA)?;
+            if pieces.is_empty() {
+                return Err(SHORT_DATA);
+            }
+            for piece in pieces {
+                left = left.saturating_sub(piece.len() as u64);
+                writer.push(piece).await.map_err(failed)?;
+            }
+        }
+        writer.finish().await.map_err(failed)
+    }
+
+    async fn commit_store(
+        self: &Arc<Self>,
+        visit: &Arc<Visit>,
+        volume: &Arc<Volume>,
+        store: Store,
+        data: NewData,
+    ) -> Result<fs::StatusReply, AbortCode> {
+        let Store { fid, status, file_length, .. } = store;
+        let subject = visit.subject.clone();
+        let change = self.change(volume, fid, move |tx| {
+            // The rights may have changed while the bytes came in.
+            let record = tx.vnode(fid)?;
+            let acl = check_within(tx, &record, &subject, Wish::StoreData(&status))?;
+            let record = tx.store_data(StoreData { fid, file_length, status }, data, actor(&subject))?;
+            Ok((record, acl))
+        });
+        let (record, acl) = change.await?;
+        self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
+        let header = volume.header();
+        let status = self.status(&visit.subject, &header, &record, &acl);
+        Ok(fs::StatusReply { status, sync: sync(&header) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrow_call_ends_at_two_gib() {
+        let narrow = |position, length, file_length| {
+            let status = SetStatus::default();
+            Store::from(fs::StoreData { fid: Fid::default(), status, position, length, file_length })
+                .check_bounds()
+        };
+        let too_big = Err(Errno::EFBIG.to_uae());
+        assert_eq!(narrow(0x7fff_fff0, 15, 0x7fff_ffff), Ok(()));
+        assert_eq!(narrow(0x7fff_fff0, 16, 0), too_big);
+        assert_eq!(narrow(0x8000_0000, 0, 0), too_big);
+        assert_eq!(narrow(0, 0, 0x8000_0000), too_big);
+    }
+
+    #[test]
+    fn the_wide_call_ends_at_63_bits() {
+        let wide = |position, length, file_length| {
+            let status = SetStatus::default();
+            Store::from(fs::StoreData64 { fid: Fid::default(), status, position, length, file_length })
+                .check_bounds()
+        };
+        assert_eq!(wide(1 << 40, 1 << 40, 0), Ok(()));
+        for (position, length, file_length) in [(u64::MAX, 1, 0), (i64::MAX as u64, 1, 0), (0, 0, u64::MAX)] {
+            assert_eq!(wide(position, length, file_length), Err(Errno::EFBIG.to_uae()));
+        }
+    }
+}

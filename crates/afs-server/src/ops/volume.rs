@@ -1,0 +1,106 @@
+//! GetVolumeStatus and SetVolumeStatus.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::VolumeError;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, Name, PathText, VolumeStatus};
+use afs_wire::ids::{Fid, VolumeId, VolumeName};
+use afs_wire::rpc::Nothing;
+
+use super::object::Found;
+use crate::server::{FileServer, Visit};
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, _, call: fs::GetVolumeStatus| async move {
+        server.volume_status(call.volume)
+    });
+    super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreVolumeStatus| async move {
+        server.set_volume_status(&visit, call).await
+    })
+}
+
+impl FileServer {
+    fn volume_status(&self, id: VolumeId) -> Result<fs::GetVolumeStatusReply, AbortCode> {
+        let found = self.root(id)?;
+        let header = &found.header;
+        let (free, total) = self.room(id);
+        let status = VolumeStatus {
+            id,
+            parent: header.parent,
+            online: true,
+            in_service: true,
+            blessed: true,
+            needs_salvage: false,
+            writable: header.is_writable(),
+            quota_min: header.min_quota,
+            quota_max: header.max_quota,
+            blocks_used: clamp(header.blocks_used),
+            partition_blocks_free: clamp(free),
+            partition_blocks: clamp(total),
+        };
+        Ok(fs::GetVolumeStatusReply {
+            status,
+            name: Name::new(header.name.as_str().as_bytes()).unwrap_or_default(),
+            offline_message: PathText::new(header.offline_message.as_bytes()).unwrap_or_default(),
+            motd: PathText::default(),
+        })
+    }
+
+    async fn set_volume_status(
+        &self,
+        visit: &Visit,
+        call: fs::StoreVolumeStatus,
+    ) -> Result<Nothing, AbortCode> {
+        let found = self.root(call.volume)?;
+        if !visit.subject.is_administrator() {
+            return Err(Errno::EACCES.to_uae());
+        }
+        let invalid = || Errno::EINVAL.to_uae();
+        let message = String::from_utf8(call.offline_message.to_vec()).map_err(|_| invalid())?;
+        if !call.name.is_empty() {
+            let name = VolumeName::from_bytes(&call.name).map_err(|_| invalid())?;
+            self.rename_volume(call.volume, name).await?;
+        }
+        let (id, set) = (call.volume, call.status);
+        let edit = found.volume.edit(move |tx| {
+            let header = tx.edit_header();
+            header.min_quota = set.quota_min.unwrap_or(header.min_quota);
+            header.max_quota = set.quota_max.unwrap_or(header.max_quota);
+            if !message.is_empty() {
+                header.offline_message = message;
+            }
+            Ok(())
+        });
+        edit.await.map_err(|error| self.code(Fid::root(id), &error))
+    }
+
+    /// The new name is that of the header; the location database is the business of whoever asks.
+    async fn rename_volume(&self, id: VolumeId, name: VolumeName) -> Result<(), AbortCode> {
+        let partition = self.partitions.partition_of(id).ok_or(AbortCode::VNOVOL)?;
+        let store = self.partitions.store(partition).ok_or(AbortCode::VNOVOL)?;
+        let renamed = store.rename_volume(id, name).await;
+        renamed.map_err(|error: VolumeError| self.code(Fid::root(id), &error))
+    }
+
+    /// Volume 0 makes no sense; otherwise the root directory stands for the volume.
+    fn root(&self, id: VolumeId) -> Result<Found, AbortCode> {
+        self.find(Fid::root(id))
+    }
+
+    /// Free and total KiB of the partition that has a volume.
+    fn room(&self, id: VolumeId) -> (u64, u64) {
+        let partition = self.partitions.partition_of(id);
+        let store = partition.and_then(|partition| self.partitions.store(partition));
+        match store.map(|store| store.usage()) {
+            Some(Ok(usage)) => (usage.free / 1024, usage.total / 1024),
+            _ => (0, 0),
+        }
+    }
+}
+
+/// Figures on this call are signed 32-bit numbers.
+fn clamp(blocks: u64) -> u32 {
+    u32::try_from(blocks).unwrap_or(u32::MAX).min(i32::MAX as u32)
+}

@@ -1,0 +1,153 @@
+//! The file service (docs/protocol fileserver.md): names, status, access, data, promises.
+
+use std::sync::Arc;
+
+use afs_rpc::{Caller, EnvRef, Identity, Rx, Service, Table};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{UnixSeconds, Uuid};
+use afs_wire::rpc::ServiceId;
+
+use crate::clients::{Clients, Patience};
+use crate::hosts::Host;
+use crate::locks::Locks;
+use crate::ops;
+use crate::partitions::Partitions;
+use crate::statistics::Statistics;
+use crate::subject::{NameService, Subject};
+use crate::volume_states::VolumeStates;
+
+/// What a file server is made of.
+pub struct FileServerConfig {
+    /// The world.
+    pub env: EnvRef,
+    /// The transport that clients call, and by which they are called back.
+    pub rx: Rx,
+    /// The permanent name of this server, the one in the location database.
+    pub uuid: Uuid,
+    /// The volumes.
+    pub partitions: Partitions,
+    /// Names and memberships.
+    pub names: Arc<dyn NameService>,
+    /// States that the volume service puts volumes into; shared with it.
+    pub states: Arc<VolumeStates>,
+    /// Bounds and time-outs.
+    pub limits: FileServerLimits,
+}
+
+/// Bounds of a file server.
+#[derive(Clone, Copy, Debug)]
+pub struct FileServerLimits {
+    /// Clients known at a time; a call of one more is answered VBUSY. Default 65,536.
+    pub hosts: usize,
+    /// Promises held; over that the oldest are broken. Each takes at most 100 bytes. Default 1,048,576.
+    pub promises: usize,
+    /// Advisory locks held; one more is refused with EAGAIN. Default 262,144.
+    pub locks: usize,
+    /// How long clients may take to answer.
+    pub patience: Patience,
+}
+
+impl Default for FileServerLimits {
+    fn default() -> Self {
+        FileServerLimits { hosts: 1 << 16, promises: 1 << 20, locks: 1 << 18, patience: Patience::default() }
+    }
+}
+
+/// The file service over a volume store.
+pub struct FileServer {
+    pub(crate) env: EnvRef,
+    pub(crate) partitions: Partitions,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) names: Arc<dyn NameService>,
+    pub(crate) locks: Locks,
+    pub(crate) states: Arc<VolumeStates>,
+    pub(crate) statistics: Statistics,
+    pub(crate) started: UnixSeconds,
+}
+
+/// A call by a client that is known.
+pub(crate) struct Visit {
+    pub(crate) host: Arc<Host>,
+    pub(crate) subject: Subject,
+}
+
+impl FileServer {
+    /// A file server that knows no client yet: each is told so at its first call. Sweeps its tables every few
+    /// minutes for as long as it lives.
+    pub fn new(config: FileServerConfig) -> Arc<Self> {
+        let FileServerConfig { env, rx, uuid, partitions, names, states, limits } = config;
+        let clients = Clients::new(env.clone(), &rx, uuid, limits.hosts, limits.promises, limits.patience);
+        clients.start_sweeping();
+        let started = UnixSeconds(env.wall().secs_u32());
+        Arc::new(FileServer {
+            env,
+            partitions,
+            clients,
+            names,
+            locks: Locks::new(limits.locks),
+            states,
+            statistics: Statistics::default(),
+            started,
+        })
+    }
+
+    /// The service, to be offered on port 7000 with [`Rx::listen`].
+    pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
+        Arc::new(ops::add_all(Table::new(ServiceId::FILE, self.clone())))
+    }
+
+    /// The clients, with what they were promised.
+    pub fn clients(&self) -> &Arc<Clients> {
+        &self.clients
+    }
+
+    /// Lets a call in: the client is known and in order when it runs.
+    pub(crate) async fn admit(&self, caller: &Caller) -> Result<Visit, AbortCode> {
+        self.statistics.count_call();
+        let host = self.clients.admit(caller).await?;
+        Ok(Visit { host, subject: self.names.subject(&caller.identity) })
+    }
+
+    pub(crate) fn unix_now(&self) -> UnixSeconds {
+        UnixSeconds(self.env.wall().secs_u32())
+    }
+}
+
+/// Whether the caller runs this server.
+pub(crate) fn is_owner(caller: &Caller) -> bool {
+    matches!(caller.identity, Identity::Local)
+}
+
+impl Visit {
+    /// The code as this client understands it: those who do not know translated error numbers get Linux ones
+    /// (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
+    pub(crate) fn code(&self, code: AbortCode) -> AbortCode {
+        if self.host.translates() { code } else { untranslated(code) }
+    }
+}
+
+/// A translated error number as the Linux number behind it; other codes as they are.
+pub(crate) fn untranslated(code: AbortCode) -> AbortCode {
+    let first = Errno::EPERM.to_uae().0;
+    if code.0 < first || code.0 > first + UAE_SPAN {
+        return code;
+    }
+    AbortCode(code.to_errno().unwrap_or(code.0))
+}
+
+/// Translated error numbers after the first (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
+const UAE_SPAN: i32 = 130;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_clients_get_linux_numbers() {
+        assert_eq!(untranslated(Errno::EACCES.to_uae()), AbortCode(13));
+        assert_eq!(untranslated(Errno::EDQUOT.to_uae()), AbortCode(122));
+        for code in [AbortCode::VNOVOL, AbortCode::RXGEN_OPCODE, AbortCode::VL_NOENT] {
+            assert_eq!(untranslated(code), code);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a volume's header says, in the forms of the volume service.
+
+use afs_volume::VolumeHeader;
+use afs_wire::ids::{PartitionId, VolumeId};
+use afs_wire::vol::{HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
+
+use super::VolumeServer;
+
+/// Sizes and counts travel as signed 32-bit numbers.
+pub(super) fn clamp(count: u64) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+impl VolumeServer {
+    /// A volume as listed. Of one that a transaction holds only the number is known.
+    pub(super) fn info(&self, partition: PartitionId, header: &VolumeHeader) -> VolumeInfo {
+        if self.transactions.holds(header.id, partition) {
+            return VolumeInfo { id: header.id, status: InfoStatus::BUSY, ..VolumeInfo::default() };
+        }
+        VolumeInfo {
+            name: NameChars::truncated(header.name.as_str().as_bytes()),
+            id: header.id,
+            kind: header.kind.into(),
+            backup_id: header.backup,
+            parent_id: header.parent,
+            clone_id: header.read_only,
+            status: InfoStatus::OK,
+            copy_date: header.copy_date,
+            in_use: self.is_online(header),
+            creation_date: header.creation_date,
+            access_date: header.update_date,
+            update_date: header.update_date,
+            backup_date: header.backup_date,
+            file_count: clamp(header.file_count),
+            quota_max: clamp(header.max_quota.into()),
+            size: clamp(header.blocks_used),
+            quota_min: clamp(header.min_quota.into()),
+            ..VolumeInfo::default()
+        }
+    }
+
+    pub(super) fn xinfo(&self, partition: PartitionId, header: &VolumeHeader) -> VolumeXInfo {
+        let info = self.info(partition, header);
+        VolumeXInfo {
+            name: info.name,
+            id: info.id,
+            kind: info.kind,
+            backup_id: info.backup_id,
+            parent_id: info.parent_id,
+            clone_id: info.clone_id,
+            status: info.status,
+            copy_date: info.copy_date,
+            in_use: info.in_use,
+            creation_date: info.creation_date,
+            access_date: info.access_date,
+            update_date: info.update_date,
+            backup_date: info.backup_date,
+            day_use: info.day_use,
+            file_count: info.file_count,
+            quota_max: info.quota_max,
+            size: info.size,
+            reads: [0; 4],
+            writes: [0; 4],
+            file_same_author: [0; 6],
+            file_other_author: [0; 6],
+            dir_same_author: [0; 6],
+            dir_other_author: [0; 6],
+        }
+    }
+
+    fn is_online(&self, header: &VolumeHeader) -> bool {
+        header.online && self.states.check(header.id, false).is_ok()
+    }
+}
+
+/// A volume of which only the number is asked for.
+pub(super) fn number_only(id: VolumeId) -> VolumeInfo {
+    VolumeInfo { id, status: InfoStatus::OK, ..VolumeInfo::default() }
+}
+
+pub(super) fn status(header: &VolumeHeader) -> HeaderStatus {
+    HeaderStatus {
+        id: header.id,
+        next_unique: 0,
+        kind: header.kind.into(),
+        parent_id: header.parent,
+        clone_id: header.read_only,
+        backup_id: header.backup,
+        restored_from: VolumeId(0),
+        quota_max: clamp(header.max_quota.into()),
+        quota_min: clamp(header.min_quota.into()),
+        owner: header.owner,
+        creation_date: header.creation_date,
+        access_date: header.update_date,
+        update_date: header.update_date,
+        expiration_date: afs_wire::ids::UnixSeconds(0),
+        backup_date: header.backup_date,
+        copy_date: header.copy_date,
+    }
+}

@@ -1,0 +1,82 @@
+//! Listing volumes.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::VolumeHeader;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{PartitionId, PartitionNumber, VolumeId};
+use afs_wire::rpc::{Opcode, Request};
+use afs_wire::vol::{self, VolumeXInfo};
+use afs_wire::xdr::BoundedVec;
+
+use super::info::number_only;
+use super::{VolumeServer, errno};
+
+/// Volumes in one answer. A store keeps the header of each in memory, so that more are far away.
+const LISTED_MAX: usize = 65_536;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    table
+        .refuse(Opcode(vol::GetNthVolume::OPCODE), AbortCode::VOLSERNO_OP)
+        .call::<vol::ListVolumes, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::ListVolumes| async move {
+                let (partition, headers) = server.headers(call.partition)?;
+                let infos = headers.iter().map(|header| {
+                    if call.flags == 0 { number_only(header.id) } else { server.info(partition, header) }
+                });
+                Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of(infos) })
+            },
+        )
+        .call::<vol::XListVolumes, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::XListVolumes| async move {
+                let (partition, headers) = server.headers(call.partition)?;
+                let infos = headers.iter().map(|header| {
+                    let id = header.id;
+                    if call.flags == 0 {
+                        VolumeXInfo { id, ..VolumeXInfo::default() }
+                    } else {
+                        server.xinfo(partition, header)
+                    }
+                });
+                Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of(infos) })
+            },
+        )
+        .call::<vol::ListOneVolume, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::ListOneVolume| async move {
+                let (partition, header) = server.header(call.partition, call.volume)?;
+                let info = server.info(partition, &header);
+                Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of([info]) })
+            },
+        )
+        .call::<vol::XListOneVolume, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::XListOneVolume| async move {
+                let (partition, header) = server.header(call.partition, call.volume)?;
+                let info = server.xinfo(partition, &header);
+                Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of([info]) })
+            },
+        )
+}
+
+impl VolumeServer {
+    fn headers(&self, number: PartitionNumber) -> Result<(PartitionId, Vec<Arc<VolumeHeader>>), AbortCode> {
+        let partition = self.partition(number)?;
+        let unborn: Vec<VolumeId> =
+            self.transactions.all().into_iter().filter(|t| t.unborn).map(|t| t.volume).collect();
+        let volumes = self.partitions.store(partition).map(|store| store.volumes()).unwrap_or_default();
+        let listed = volumes.iter().filter(|volume| !unborn.contains(&volume.id())).take(LISTED_MAX);
+        Ok((partition, listed.map(|volume| volume.header()).collect()))
+    }
+
+    /// A volume that is not there is ENODEV, which the tools rely on
+    /// (docs/protocol volserver.md "9. Traps").
+    fn header(
+        &self,
+        number: PartitionNumber,
+        id: VolumeId,
+    ) -> Result<(PartitionId, Arc<VolumeHeader>), AbortCode> {
+        let partition = self.partition(number)?;
+        let volume = self.partitions.store(partition).and_then(|store| store.volume(id));
+        Ok((partition, volume.ok_or(errno(Errno::ENODEV))?.header()))
+    }
+}

@@ -1,0 +1,66 @@
+//! Calls about partitions.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::PartitionId;
+use afs_wire::vol::{self, DiskPartition, DiskPartition64, PartitionSlots};
+use afs_wire::xdr::{BoundedVec, Chars};
+
+use super::VolumeServer;
+use super::info::clamp;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    table
+        .call::<vol::ListPartitions, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, _: vol::ListPartitions| async move {
+                let partitions = PartitionSlots::of(server.partitions.iter().map(|(partition, _)| partition));
+                Ok(vol::ListPartitionsReply { partitions })
+            },
+        )
+        .call::<vol::XListPartitions, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, _: vol::XListPartitions| async move {
+                let numbers = server.partitions.iter().map(|(partition, _)| partition.into());
+                Ok(vol::XListPartitionsReply { partitions: BoundedVec::first_of(numbers) })
+            },
+        )
+        .call::<vol::PartitionInfo, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::PartitionInfo| async move {
+                let (name, free, total) = server.room(&call.name)?;
+                let partition = DiskPartition {
+                    name: Chars::truncated(name.as_bytes()),
+                    device: Chars::truncated(name.as_bytes()),
+                    free: clamp(free),
+                    total: clamp(total),
+                    ..DiskPartition::default()
+                };
+                Ok(vol::PartitionInfoReply { partition })
+            },
+        )
+        .call::<vol::PartitionInfo64, _, _, AbortCode>(
+            |server: Arc<VolumeServer>, _, call: vol::PartitionInfo64| async move {
+                let (name, free, total) = server.room(&call.name)?;
+                let partition = DiskPartition64 {
+                    name: Chars::truncated(name.as_bytes()),
+                    device: Chars::truncated(name.as_bytes()),
+                    free: free as i64,
+                    total: total as i64,
+                    ..DiskPartition64::default()
+                };
+                Ok(vol::PartitionInfo64Reply { partition })
+            },
+        )
+}
+
+impl VolumeServer {
+    /// Name, free KiB and all KiB of a partition.
+    fn room(&self, name: &[u8]) -> Result<(String, u64, u64), AbortCode> {
+        let illegal = AbortCode::VOLSERILLEGAL_PARTITION;
+        let text = std::str::from_utf8(name).map_err(|_| illegal)?;
+        let partition: PartitionId = text.parse().map_err(|_| illegal)?;
+        let store = self.partitions.store(partition).ok_or(illegal)?;
+        let usage = store.usage().map_err(|error| self.code(afs_wire::ids::VolumeId(0), &error))?;
+        Ok((partition.to_string(), usage.free / 1024, usage.total / 1024))
+    }
+}

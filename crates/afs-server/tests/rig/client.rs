@@ -1,0 +1,198 @@
+//! A client that makes single calls and remembers what it hears.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::{CallError, CallOptions, Connection, Limits, Rx, Security};
+use afs_sim::{NodeId, World};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, Name, PathText, SetStatus};
+use afs_wire::ids::{Fid, Mode, Uuid};
+use afs_wire::rpc::{Request, ServiceId};
+use bytes::Bytes;
+
+use super::heard::{Ears, Heard, Manner, service};
+use super::{FILES, LOCATIONS, PATIENCE, VOLUMES};
+
+pub struct Client {
+    pub world: World,
+    pub node: NodeId,
+    pub address: SocketAddr,
+    rx: Rx,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+pub type Answer<T> = Result<T, CallError>;
+
+impl Client {
+    pub fn new(world: World, address: SocketAddr, uuid: Uuid, manner: Manner) -> Self {
+        let node = world.node(&format!("client {address}"), address.ip());
+        Client::on(world, node, address, uuid, manner)
+    }
+
+    /// Another port or process on the same machine.
+    pub fn on(world: World, node: NodeId, address: SocketAddr, uuid: Uuid, manner: Manner) -> Self {
+        let env = world.env(node);
+        let rx = world.rx(node, env, address, afs_rx::Config::default(), Limits::default());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        if manner != Manner::Deaf {
+            let ears = Arc::new(Ears { uuid, heard: heard.clone() });
+            rx.listen(Arc::new(service(ears, manner))).unwrap();
+        }
+        Client { world, node, address, rx, heard }
+    }
+
+    /// What was heard since the last time.
+    pub fn heard(&self) -> Vec<Heard> {
+        std::mem::take(&mut self.heard.lock().unwrap())
+    }
+
+    fn connection<R: Request>(&self) -> Connection {
+        let to = match R::SERVICE {
+            ServiceId::LOCATION => LOCATIONS,
+            ServiceId::VOLUME => VOLUMES,
+            _ => FILES,
+        };
+        self.rx.connection(to, R::SERVICE, Security::null())
+    }
+
+    /// Makes a call and waits for its outcome.
+    pub fn ask<R: Request>(&self, request: R) -> Answer<R::Reply> {
+        let connection = self.connection::<R>();
+        let call = async move { connection.call(&request).await };
+        self.world.block_on(self.node, PATIENCE, call).unwrap()
+    }
+
+    /// As [`Client::ask`], over an Rx connection that no other call uses.
+    pub fn ask_anew<R: Request>(&self, request: R, dead: u64) -> Answer<R::Reply> {
+        let dead = Some(std::time::Duration::from_secs(dead));
+        let options = CallOptions { dead, ..CallOptions::default() };
+        let connection = self.connection::<R>().with_options(options);
+        let call = async move { connection.call(&request).await };
+        self.world.block_on(self.node, PATIENCE, call).unwrap()
+    }
+
+    /// The code with which a call is refused.
+    pub fn refusal<R: Request>(&self, request: R) -> AbortCode {
+        match self.ask(request) {
+            Err(CallError::Abort(code)) => code,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Begins a call without waiting for it.
+    pub fn begin<R: Request>(&self, request: R) -> Arc<Mutex<Option<Answer<R::Reply>>>> {
+        let connection = self.connection::<R>();
+        let outcome = Arc::new(Mutex::new(None));
+        let slot = outcome.clone();
+        self.world.env(self.node).spawn(Box::pin(async move {
+            let answer = connection.call(&request).await;
+            *slot.lock().unwrap() = Some(answer);
+        }));
+        outcome
+    }
+
+    pub fn fetch_status(&self, fid: Fid) -> Answer<fs::FetchStatusReply> {
+        self.ask(fs::FetchStatus { fid })
+    }
+
+    pub fn create(&self, dir: Fid, text: &str) -> Answer<fs::CreateReply> {
+        self.ask(fs::CreateFile { dir, name: name(text), status: mode(0o644) })
+    }
+
+    pub fn make_dir(&self, dir: Fid, text: &str) -> Answer<fs::CreateReply> {
+        self.ask(fs::MakeDir { dir, name: name(text), status: mode(0o755) })
+    }
+
+    pub fn symlink(&self, dir: Fid, text: &str, contents: &str, bits: u32) -> Answer<fs::SymlinkReply> {
+        let contents = PathText::new(contents.as_bytes()).unwrap();
+        self.ask(fs::Symlink { dir, name: name(text), contents, status: mode(bits) })
+    }
+
+    pub fn remove(&self, dir: Fid, text: &str) -> Answer<fs::RemoveReply> {
+        self.ask(fs::RemoveFile { dir, name: name(text) })
+    }
+
+    pub fn remove_dir(&self, dir: Fid, text: &str) -> Answer<fs::RemoveReply> {
+        self.ask(fs::RemoveDir { dir, name: name(text) })
+    }
+
+    pub fn rename(&self, old_dir: Fid, old: &str, new_dir: Fid, new: &str) -> Answer<fs::RenameReply> {
+        self.ask(fs::Rename { old_dir, old_name: name(old), new_dir, new_name: name(new) })
+    }
+
+    pub fn link(&self, dir: Fid, text: &str, existing: Fid) -> Answer<fs::LinkReply> {
+        self.ask(fs::Link { dir, name: name(text), existing })
+    }
+
+    /// Stores bytes at a position; the file is cut to the end of them.
+    pub fn store(&self, fid: Fid, position: u64, data: &[u8]) -> Answer<fs::StatusReply> {
+        let file_length = position + data.len() as u64;
+        let length = data.len() as u64;
+        let status = SetStatus::default();
+        self.store_as(fs::StoreData64 { fid, status, position, length, file_length }, data)
+    }
+
+    /// Stores with exactly these arguments and bytes.
+    pub fn store_as<R: Request<Reply = fs::StatusReply>>(
+        &self,
+        request: R,
+        data: &[u8],
+    ) -> Answer<fs::StatusReply> {
+        let connection = self.connection::<R>();
+        let data = Bytes::copy_from_slice(data);
+        let work = async move {
+            let mut call = connection.open(&request).await?;
+            // A server may refuse before it has seen all bytes; the reason comes with the reply.
+            let sent = call.write(data).await;
+            if sent.is_ok() {
+                call.finish_request()?;
+            }
+            call.finish::<R>().await
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+
+    pub fn fetch(&self, fid: Fid, position: i64, length: i64) -> Answer<(Vec<u8>, fs::FetchDataReply)> {
+        self.fetch_as(fs::FetchData64 { fid, position, length }, 8)
+    }
+
+    pub fn fetch_as<R: Request<Reply = fs::FetchDataReply>>(
+        &self,
+        request: R,
+        count_len: usize,
+    ) -> Answer<(Vec<u8>, fs::FetchDataReply)> {
+        let connection = self.connection::<R>();
+        let work = async move {
+            let mut call = connection.open(&request).await?;
+            call.finish_request()?;
+            let count = call.read_exact(count_len).await?;
+            let count = count.iter().fold(0usize, |count, byte| count << 8 | usize::from(*byte));
+            let data = call.read_exact(count).await?.to_vec();
+            Ok((data, call.finish::<R>().await?))
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+
+    pub fn read(&self, fid: Fid) -> Vec<u8> {
+        self.fetch(fid, 0, 1 << 40).unwrap().0
+    }
+
+    /// Any opcode of any service, with raw arguments.
+    pub fn raw(&self, to: SocketAddr, service: ServiceId, request: Vec<u8>) -> Answer<Vec<u8>> {
+        let connection = self.rx.connection(to, service, Security::null());
+        let work = async move {
+            let mut call = connection.begin(Bytes::from(request), true).await?;
+            Ok(call.read_to_end(1 << 20).await?.to_vec())
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+pub fn mode(bits: u32) -> SetStatus {
+    SetStatus { mode: Some(Mode(bits)), ..SetStatus::default() }
+}

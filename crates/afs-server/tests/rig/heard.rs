@@ -1,0 +1,92 @@
+//! The callback service of a test client: it remembers what it was told.
+
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::{Caller, Table};
+use afs_wire::cb::{self, InterfaceAddr};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::Capabilities;
+use afs_wire::ids::{Fid, Uuid};
+use afs_wire::rpc::{Opcode, Request, ServiceId};
+
+/// What a client was told by a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Heard {
+    TellMe,
+    WhoAreYou,
+    Reset(Uuid),
+    OldReset,
+    Break(Vec<Fid>),
+    Probe,
+}
+
+/// How a client behaves towards a server that calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    /// Knows everything, and translated error numbers.
+    Modern,
+    /// Knows `WhoAreYou` and nothing newer.
+    Old,
+    /// Does not know what it is called.
+    Nameless,
+    /// Offers no callback service at all.
+    Deaf,
+}
+
+pub struct Ears {
+    pub uuid: Uuid,
+    pub heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+impl Ears {
+    fn note(&self, heard: Heard) {
+        self.heard.lock().unwrap().push(heard);
+    }
+
+    fn addresses(&self) -> InterfaceAddr {
+        InterfaceAddr { uuid: self.uuid, ..InterfaceAddr::default() }
+    }
+}
+
+pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
+    let table = Table::new(ServiceId::CALLBACK, ears)
+        .call::<cb::CallBack, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, call: cb::CallBack| async move {
+            ears.note(Heard::Break(call.fids.into_vec()));
+            Ok(())
+        })
+        .call::<cb::InitCallBackState, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
+            ears.note(Heard::OldReset);
+            Ok(())
+        })
+        .call::<cb::InitCallBackState3, _, _, AbortCode>(
+            |ears: Arc<Ears>, _: Caller, call: cb::InitCallBackState3| async move {
+                ears.note(Heard::Reset(call.server));
+                Ok(())
+            },
+        )
+        .call::<cb::Probe, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
+            ears.note(Heard::Probe);
+            Ok(())
+        })
+        .call::<cb::ProbeUuid, _, _, AbortCode>(
+            |ears: Arc<Ears>, _: Caller, call: cb::ProbeUuid| async move {
+                ears.note(Heard::Probe);
+                if call.client == ears.uuid { Ok(()) } else { Err(AbortCode(1)) }
+            },
+        )
+        .call::<cb::WhoAreYou, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
+            ears.note(Heard::WhoAreYou);
+            Ok(cb::InterfaceAddrReply { addresses: ears.addresses() })
+        })
+        .call::<cb::TellMeAboutYourself, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {
+            ears.note(Heard::TellMe);
+            let capabilities = Capabilities::first_of([1]);
+            Ok(cb::TellMeAboutYourselfReply { addresses: ears.addresses(), capabilities })
+        });
+    let unknown = |table: Table<Ears>, opcode| table.refuse(Opcode(opcode), AbortCode::RXGEN_OPCODE);
+    match manner {
+        Manner::Modern | Manner::Deaf => table,
+        Manner::Old => unknown(table, cb::TellMeAboutYourself::OPCODE),
+        Manner::Nameless => unknown(unknown(table, cb::TellMeAboutYourself::OPCODE), cb::WhoAreYou::OPCODE),
+    }
+}

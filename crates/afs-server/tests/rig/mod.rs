@@ -1,0 +1,167 @@
+//! A server and its clients in one simulated world: real services over a simulated network.
+#![allow(dead_code, unused_imports, clippy::unwrap_used)] // Each test uses a part of this.
+
+mod client;
+mod heard;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_db::EmbeddedLocationDb;
+use afs_drive::MemoryDrive;
+use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_rpc::{Limits, Rx};
+use afs_server::{
+    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, LocationServer,
+    Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
+};
+use afs_sim::{NodeId, Sim, World};
+use afs_volume::{Config, VolumeStore};
+use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid};
+
+pub use client::Client;
+pub use heard::{Heard, Manner};
+
+/// Longer than anything a test waits for, in virtual time.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+pub const SERVER_UUID: Uuid = Uuid([0x5e; 16]);
+pub const SERVER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub const FILES: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7000);
+pub const LOCATIONS: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7003);
+pub const VOLUMES: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7005);
+pub const OWNER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7001);
+
+/// One cell with one server.
+pub struct Cell {
+    pub sim: Sim,
+    pub server: NodeId,
+    pub volumes: FirstVolumes,
+    pub drive: Arc<MemoryDrive>,
+    medium: MemoryMedium,
+    limits: FileServerLimits,
+    /// Always there, but for the moment of a restart.
+    live: Option<Started>,
+}
+
+impl Cell {
+    /// A fresh cell in whose root directory anybody may do everything.
+    pub fn new(seed: u64) -> Self {
+        Cell::with(seed, FileServerLimits::default(), "rlidwka")
+    }
+
+    pub fn with(seed: u64, limits: FileServerLimits, anyuser: &str) -> Self {
+        let sim = Sim::new(seed);
+        let server = sim.node("server", IpAddr::V4(SERVER_IP));
+        let medium = MemoryMedium::default();
+        let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
+        let live = start(&sim, server, &medium, &drive, limits, anyuser);
+        Cell { sim, server, volumes: live.volumes, drive, medium, limits, live: Some(live) }
+    }
+
+    pub fn files(&self) -> &FileServer {
+        &self.live.as_ref().unwrap().files
+    }
+
+    /// What version of a file the server has on its disks.
+    pub fn version(&self, fid: Fid) -> DataVersion {
+        let live = self.live.as_ref().unwrap();
+        live.partitions.volume(fid.volume).unwrap().fetch(fid).unwrap().data_version
+    }
+
+    /// The server process ends and begins again on the same disks.
+    pub fn restart(&mut self) {
+        // The old store must be gone before the new one opens the same medium.
+        let old = self.live.take().map(|live| Arc::downgrade(&live.files)).unwrap();
+        self.sim.restart(self.server);
+        assert_eq!(old.strong_count(), 0, "something keeps the old server alive");
+        let live = start(&self.sim, self.server, &self.medium, &self.drive, self.limits, "rlidwka");
+        self.volumes = live.volumes;
+        self.live = Some(live);
+    }
+
+    pub fn world(&self) -> World {
+        self.sim.world()
+    }
+
+    /// The root directory of the cell.
+    pub fn root(&self) -> Fid {
+        Fid::root(self.volumes.root_cell)
+    }
+
+    /// A client on a machine of its own, which calls from port 7001.
+    pub fn client(&self, number: u8) -> Client {
+        let address = SocketAddr::from(([10, 0, 0, 100 + number], 7001));
+        self.client_at(address, Uuid([number; 16]), Manner::Modern)
+    }
+
+    pub fn client_at(&self, address: SocketAddr, uuid: Uuid, manner: Manner) -> Client {
+        Client::new(self.world(), address, uuid, manner)
+    }
+
+    /// The owner of the cell, calling from where the server trusts.
+    pub fn owner(&self) -> Client {
+        self.client_at(OWNER, Uuid([0xaa; 16]), Manner::Modern)
+    }
+}
+
+struct Started {
+    files: Arc<FileServer>,
+    volumes: FirstVolumes,
+    partitions: Partitions,
+    /// Dropping an endpoint closes its port.
+    endpoints: Vec<Rx>,
+}
+
+fn start(
+    sim: &Sim,
+    server: NodeId,
+    medium: &MemoryMedium,
+    drive: &Arc<MemoryDrive>,
+    limits: FileServerLimits,
+    anyuser: &str,
+) -> Started {
+    let env = sim.env(server);
+    let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
+    let kv =
+        Kv::open(Arc::new(medium.clone()), &tables, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+    let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
+    let spec = CellSpec {
+        cell: CellName::new("test.cell").unwrap(),
+        server: SERVER_UUID,
+        addresses: vec![SERVER_IP],
+        partition: PartitionId(0),
+        anyuser: anyuser.parse().unwrap(),
+        quota: 0,
+    };
+    let (clock, drive, place) = (env.clone(), drive.clone(), db.clone());
+    let opening = async move {
+        let config = Config::new(move || UnixSeconds(clock.wall().secs_u32()));
+        let partitions = Partitions::one(VolumeStore::open(kv, drive, config).await.unwrap());
+        let volumes = bootstrap(&*place, &partitions, &spec).await.unwrap();
+        (partitions, volumes)
+    };
+    let (partitions, volumes) = sim.block_on(server, PATIENCE, opening).unwrap();
+    let endpoint = |address| {
+        let rx = sim.rx(server, env.clone(), address, afs_rx::Config::default(), Limits::default());
+        rx.trust(OWNER).unwrap();
+        rx
+    };
+    let (files_rx, locations_rx, volumes_rx) = (endpoint(FILES), endpoint(LOCATIONS), endpoint(VOLUMES));
+    let states = Arc::new(VolumeStates::default());
+    let files = FileServer::new(FileServerConfig {
+        env: env.clone(),
+        rx: files_rx.clone(),
+        uuid: SERVER_UUID,
+        partitions: partitions.clone(),
+        names: Arc::new(BuiltInNames::default()),
+        states: states.clone(),
+        limits,
+    });
+    files_rx.listen(files.service()).unwrap();
+    locations_rx.listen(LocationServer::service(env.clone(), db)).unwrap();
+    locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
+    let volume_server = VolumeServer::new(env, partitions.clone(), states, files.clients().clone());
+    volumes_rx.listen(volume_server.service()).unwrap();
+    Started { files, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
+}
