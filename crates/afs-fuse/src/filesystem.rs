@@ -1,0 +1,401 @@
+//! The binding's trait: each request becomes a future, and nothing else happens here.
+
+use crate::convert;
+use crate::dispatch::{self, Spawn};
+use crate::ops::{Create, LockRequest, Mount};
+use afs_venus::{HandleId, LockRange};
+use bytes::Bytes;
+use fuser::{
+    AccessFlags, BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, KernelConfig, LockOwner,
+    OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyLock, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
+    TimeOrNow, WriteFlags,
+};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// What the mount asks of the kernel, where the kernel has it.
+const WANTED: [InitFlags; 11] = [
+    InitFlags::FUSE_PARALLEL_DIROPS,
+    InitFlags::FUSE_ATOMIC_O_TRUNC,
+    InitFlags::FUSE_DO_READDIRPLUS,
+    InitFlags::FUSE_READDIRPLUS_AUTO,
+    InitFlags::FUSE_CACHE_SYMLINKS,
+    InitFlags::FUSE_POSIX_LOCKS,
+    InitFlags::FUSE_FLOCK_LOCKS,
+    // Pages go stale when Venus says so, not when a time or length looks different.
+    InitFlags::FUSE_EXPLICIT_INVAL_DATA,
+    // Set-user-id bits are not honoured, so the kernel need not ask for them before every write.
+    InitFlags::FUSE_HANDLE_KILLPRIV_V2,
+    InitFlags::FUSE_ASYNC_DIO,
+    InitFlags::FUSE_BIG_WRITES,
+];
+
+/// Largest write request: larger ones only delay others.
+const WRITE_BYTES_MAX: u32 = 1 << 20;
+
+/// The file system of one mount.
+pub(crate) struct AndrewFs {
+    pub(crate) mount: Arc<Mount>,
+    pub(crate) spawn: Spawn,
+    pub(crate) stack_depth: u32,
+    /// Called once, when the mount is over.
+    pub(crate) over: Option<Mutex<Over>>,
+}
+
+/// What is to be done when a mount is over.
+pub(crate) type Over = Box<dyn FnOnce() + Send>;
+
+impl AndrewFs {
+    fn run<W>(&self, work: impl FnOnce(Arc<Mount>) -> W)
+    where
+        W: Future<Output = ()> + Send + 'static,
+    {
+        dispatch::run(&self.spawn, work(self.mount.clone()));
+    }
+}
+
+fn bytes(name: &OsStr) -> Vec<u8> {
+    name.as_bytes().to_vec()
+}
+
+impl Filesystem for AndrewFs {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for flag in WANTED {
+            // A kernel without it works all the same, only slower.
+            let _ = config.add_capabilities(flag);
+        }
+        let _ = config.set_max_write(WRITE_BYTES_MAX);
+        let _ = config.set_time_granularity(Duration::from_secs(1));
+        let _ = config.set_max_background(64);
+        if self.mount.passthrough.allowed() {
+            let able = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok();
+            if !able || config.set_max_stack_depth(self.stack_depth).is_err() {
+                self.mount.passthrough.forbid();
+            }
+        }
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        if let Some(over) = self.over.take() {
+            over.into_inner().unwrap_or_else(PoisonError::into_inner)();
+        }
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let name = bytes(name);
+        self.run(|m| async move { m.lookup(parent, &name, reply).await });
+    }
+
+    fn forget(&self, _: &Request, ino: INodeNo, lookups: u64) {
+        self.mount.forget(ino, lookups);
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.run(|m| async move { m.getattr(ino, reply).await });
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let change = convert::changes(mode, uid, gid, size, mtime, self.mount.owner);
+        let handle = fh.map(|fh| HandleId(fh.0));
+        self.run(|m| async move { m.setattr(ino, handle, change, reply).await });
+    }
+
+    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
+        self.run(|m| async move { m.readlink(ino, reply).await });
+    }
+
+    fn mknod(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let name = bytes(name);
+        self.run(|m| async move { m.mknod(parent, &name, mode, reply).await });
+    }
+
+    fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+        let name = bytes(name);
+        self.run(|m| async move { m.mkdir(parent, &name, mode, reply).await });
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = bytes(name);
+        self.run(|m| async move { m.unlink(parent, &name, reply).await });
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = bytes(name);
+        self.run(|m| async move { m.rmdir(parent, &name, reply).await });
+    }
+
+    fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let (name, target) = (bytes(name), bytes(target.as_os_str()));
+        self.run(|m| async move { m.symlink(parent, &name, &target, reply).await });
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let (old, new) = (bytes(name), bytes(newname));
+        self.run(|m| async move { m.rename((parent, &old), (newparent, &new), flags, reply).await });
+    }
+
+    fn link(&self, _: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
+        let name = bytes(newname);
+        self.run(|m| async move { m.link(ino, newparent, &name, reply).await });
+    }
+
+    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        self.run(|m| async move { m.open(ino, flags.0, reply).await });
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let name = bytes(name);
+        self.run(|m| async move { m.create(Create { parent, name: &name, mode, flags }, reply).await });
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.run(|m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let data = Bytes::copy_from_slice(data);
+        self.run(|m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
+    }
+
+    fn flush(&self, _: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
+        self.run(|m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        _: OpenFlags,
+        owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.run(|m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
+    }
+
+    fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        self.run(|m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
+    }
+
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.run(|m| async move { m.opendir(ino, reply).await });
+    }
+
+    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
+        self.run(|m| async move { m.readdir(ino, offset, reply).await });
+    }
+
+    fn readdirplus(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
+        self.run(|m| async move { m.readdirplus(ino, offset, reply).await });
+    }
+
+    /// Every change of a directory is durable at the server when its call returns.
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.run(|m| async move { m.statfs(ino, reply).await });
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        _: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        let (name, value) = (bytes(name), value.to_vec());
+        self.run(|m| async move { m.setxattr(ino, &name, &value, reply).await });
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let name = bytes(name);
+        self.run(|m| async move { m.getxattr(ino, &name, size, reply).await });
+    }
+
+    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.run(|m| async move { m.listxattr(ino, size, reply).await });
+    }
+
+    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.error(Errno::EOPNOTSUPP);
+    }
+
+    fn access(&self, _: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        self.run(|m| async move { m.access(ino, mask, reply).await });
+    }
+
+    fn getlk(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        typ: i32,
+        pid: u32,
+        reply: ReplyLock,
+    ) {
+        let lock = lock_request(fh, owner, (start, end), typ, pid);
+        self.run(|m| async move { m.getlk(lock, reply).await });
+    }
+
+    fn setlk(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        typ: i32,
+        pid: u32,
+        sleep: bool,
+        reply: ReplyEmpty,
+    ) {
+        let lock = lock_request(fh, owner, (start, end), typ, pid);
+        self.run(|m| async move { m.setlk(lock, sleep, reply).await });
+    }
+
+    /// The kernel remembers the answer and tells programs EOPNOTSUPP without asking again.
+    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    /// Files have no holes that anybody could tell; the kernel then answers by itself.
+    fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    /// No file here is a terminal.
+    fn ioctl(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: fuser::IoctlFlags,
+        _: u32,
+        _: &[u8],
+        _: u32,
+        reply: fuser::ReplyIoctl,
+    ) {
+        reply.error(Errno::ENOTTY);
+    }
+
+    /// Files are always ready; the kernel then says so by itself.
+    fn poll(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: fuser::PollNotifier,
+        _: fuser::PollEvents,
+        _: fuser::PollFlags,
+        reply: fuser::ReplyPoll,
+    ) {
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: fuser::CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        reply.error(Errno::ENOSYS);
+    }
+}
+
+fn lock_request(
+    fh: FileHandle,
+    owner: LockOwner,
+    (first, last): (u64, u64),
+    kind: i32,
+    pid: u32,
+) -> LockRequest {
+    LockRequest { handle: HandleId(fh.0), owner: owner.0, pid, range: LockRange { first, last }, kind }
+}

@@ -1,0 +1,160 @@
+//! Inode numbers as the kernel knows them.
+//!
+//! Usually the number of an inode is Venus' node id. Two kinds of number are our own and have bit 63 set:
+//!
+//! * an **alias** stands for a node that has another number as well. The kernel allows one backing file
+//!   per inode at a time; when an open file still uses an older version of the data, a new open of the
+//!   newer version gets an inode of its own.
+//! * a **placeholder** stands in a listing for something not asked about (a mount point not yet
+//!   crossed). Any use of it answers ESTALE, which makes the kernel look the name up.
+
+use afs_venus::NodeId;
+use fuser::INodeNo;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const RESERVED: u64 = 1 << 63;
+const ALIAS: u64 = 1 << 62;
+
+/// The table of aliases. Nearly always empty, and then no lock is taken.
+#[derive(Default)]
+pub(crate) struct Inodes {
+    any: AtomicBool,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    /// Alias to its node and the look-ups the kernel holds of it.
+    aliases: BTreeMap<u64, (NodeId, u64)>,
+    /// The alias that new look-ups of a node get.
+    current: BTreeMap<NodeId, u64>,
+}
+
+impl Inodes {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The node behind a number, or `None` for a placeholder.
+    pub(crate) fn node(&self, ino: INodeNo) -> Option<NodeId> {
+        if ino.0 & RESERVED == 0 {
+            return Some(NodeId(ino.0));
+        }
+        self.table().aliases.get(&ino.0).map(|(node, _)| *node)
+    }
+
+    /// The number to hand out for a node, counted as one look-up.
+    pub(crate) fn hand_out(&self, node: NodeId) -> INodeNo {
+        if !self.any.load(Ordering::Acquire) {
+            return INodeNo(node.0);
+        }
+        let mut table = self.table();
+        let Some(alias) = table.current.get(&node).copied() else { return INodeNo(node.0) };
+        if let Some((_, lookups)) = table.aliases.get_mut(&alias) {
+            *lookups += 1;
+        }
+        INodeNo(alias)
+    }
+
+    /// From now on, look-ups of this node get a new number.
+    pub(crate) fn renumber(&self, node: NodeId) {
+        let mut table = self.table();
+        table.next += 1;
+        let alias = RESERVED | ALIAS | table.next;
+        let replaced = table.current.insert(node, alias);
+        table.aliases.insert(alias, (node, 0));
+        // An alias that nobody looked up yet can go; others go when the kernel forgets them.
+        if let Some(old) = replaced.filter(|old| table.aliases.get(old).is_some_and(|(_, n)| *n == 0)) {
+            table.aliases.remove(&old);
+        }
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// The kernel forgets `lookups` look-ups of a number: the node they are to be given back for.
+    pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) -> Option<NodeId> {
+        if ino.0 & RESERVED == 0 {
+            return Some(NodeId(ino.0));
+        }
+        let mut table = self.table();
+        let (node, held) = table.aliases.get_mut(&ino.0)?;
+        let node = *node;
+        *held = held.saturating_sub(lookups);
+        if *held == 0 {
+            table.aliases.remove(&ino.0);
+            if table.current.get(&node) == Some(&ino.0) {
+                table.current.remove(&node);
+            }
+            self.any.store(!table.current.is_empty(), Ordering::Release);
+        }
+        Some(node)
+    }
+
+    /// Every number the kernel may know a node by.
+    pub(crate) fn numbers(&self, node: NodeId) -> Vec<INodeNo> {
+        let mut numbers = vec![INodeNo(node.0)];
+        // `any` may already be false while older aliases live on: ask the table whenever it could matter.
+        let table = self.table();
+        numbers
+            .extend(table.aliases.iter().filter(|(_, (n, _))| *n == node).map(|(alias, _)| INodeNo(*alias)));
+        numbers
+    }
+
+    /// A number for something in a listing that was not looked up.
+    pub(crate) fn placeholder(ino: NodeId) -> INodeNo {
+        INodeNo(RESERVED | (ino.0 & (ALIAS - 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_aliases_numbers_are_node_ids() {
+        let inodes = Inodes::default();
+        assert_eq!(inodes.hand_out(NodeId(7)), INodeNo(7));
+        assert_eq!(inodes.node(INodeNo(7)), Some(NodeId(7)));
+        assert_eq!(inodes.forget(INodeNo(7), 3), Some(NodeId(7)));
+        assert_eq!(inodes.numbers(NodeId(7)), [INodeNo(7)]);
+    }
+
+    #[test]
+    fn an_alias_lives_until_the_kernel_forgets_it() {
+        let inodes = Inodes::default();
+        inodes.renumber(NodeId(7));
+        let alias = inodes.hand_out(NodeId(7));
+        assert_ne!(alias, INodeNo(7));
+        assert_eq!(inodes.node(alias), Some(NodeId(7)));
+        assert_eq!(inodes.hand_out(NodeId(7)), alias);
+        assert_eq!(inodes.numbers(NodeId(7)), [INodeNo(7), alias]);
+        assert_eq!(inodes.forget(alias, 1), Some(NodeId(7)));
+        assert_eq!(inodes.hand_out(NodeId(7)), alias);
+        assert_eq!(inodes.forget(alias, 2), Some(NodeId(7)));
+        assert_eq!(inodes.hand_out(NodeId(7)), INodeNo(7));
+        assert_eq!(inodes.node(alias), None);
+    }
+
+    #[test]
+    fn a_second_alias_leaves_the_first_usable() {
+        let inodes = Inodes::default();
+        inodes.renumber(NodeId(7));
+        let first = inodes.hand_out(NodeId(7));
+        inodes.renumber(NodeId(7));
+        let second = inodes.hand_out(NodeId(7));
+        assert_ne!(first, second);
+        assert_eq!(inodes.node(first), Some(NodeId(7)));
+        inodes.forget(first, 1);
+        assert_eq!(inodes.hand_out(NodeId(7)), second);
+    }
+
+    #[test]
+    fn placeholders_lead_nowhere() {
+        let inodes = Inodes::default();
+        let placeholder = Inodes::placeholder(NodeId(u64::MAX));
+        assert_eq!(inodes.node(placeholder), None);
+        assert_eq!(inodes.forget(placeholder, 1), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! The kernel's side of a mount: FUSE requests become operations of `afs-venus`, and what Venus says
+//! has become stale is told to the kernel.
+//!
+//! Three rules carry the whole crate:
+//!
+//! * **The thread that reads requests never waits.** Each request becomes a future that owns its reply.
+//!   It is polled once on the spot, since most are answered from memory; one that is not ready goes to
+//!   the pool that the mount was given.
+//! * **The kernel keeps names, attributes and listings without limit of time.** Venus promises that
+//!   what it hands out stays true until its [`InvalidationSink`](afs_venus::InvalidationSink) is told
+//!   otherwise; [`KernelSink`] is that sink.
+//! * **Bytes do not pass through here where the kernel can go to the cache file itself**
+//!   (passthrough), and where it may not, its page cache is kept between opens.
+//!
+//! This is the only crate that names the FUSE binding.
+
+mod backlog;
+mod convert;
+mod dispatch;
+mod error;
+mod filesystem;
+mod inodes;
+mod kernel;
+mod mount;
+mod names;
+mod negative;
+mod ops;
+mod options;
+mod passthrough;
+mod signals;
+mod sink;
+mod unmount;
+
+pub use dispatch::{Pause, Pool, Spawn, Task};
+pub use error::MountError;
+pub use mount::{Mounted, mount};
+pub use options::{MountOptions, Owner};
+pub use sink::KernelSink;
+pub use unmount::unmount;

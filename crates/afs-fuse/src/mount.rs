@@ -1,0 +1,129 @@
+//! Mounting, and the life of a mount.
+
+use crate::dispatch::Pool;
+use crate::error::{MountError, check_mount_point};
+use crate::filesystem::AndrewFs;
+use crate::inodes::Inodes;
+use crate::kernel::Kernel;
+use crate::negative::Negatives;
+use crate::ops::Mount;
+use crate::options::MountOptions;
+use crate::passthrough::Passthrough;
+use crate::sink::KernelSink;
+use crate::unmount::unmount;
+use afs_venus::Venus;
+use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long [`Mounted::unmount`] waits for the kernel's last request. Another mount namespace (a container started
+/// meanwhile) may hold a copy of the mount that nobody here can unmount.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A mounted directory. Dropping this leaves it mounted until the process ends; see [`Mounted::unmount`].
+pub struct Mounted {
+    directory: PathBuf,
+    /// Never dropped: the binding would then unmount the directory once more, and that might by then be
+    /// the mount of somebody else.
+    _session: ManuallyDrop<BackgroundSession>,
+    ended: Receiver<()>,
+}
+
+/// Mounts what `venus` shows on `directory` and starts answering the kernel.
+///
+/// `sink` is the one that `venus` was started with. `pool` takes operations that have to wait.
+/// `ended` is called once, from a thread of the mount, when it is unmounted, by whomever.
+///
+/// # Errors
+/// What stands in the way; see [`MountError`].
+pub fn mount(
+    venus: Arc<Venus>,
+    sink: KernelSink,
+    directory: &Path,
+    options: &MountOptions,
+    pool: Pool,
+    ended: impl FnOnce() + Send + 'static,
+) -> Result<Mounted, MountError> {
+    check_mount_point(directory)?;
+    let state = Arc::new(Mount {
+        venus,
+        sink: sink.clone(),
+        inodes: Arc::new(Inodes::default()),
+        negatives: Arc::new(Negatives::default()),
+        passthrough: Arc::new(Passthrough::new(options.passthrough)),
+        owner: options.owner,
+        pause: pool.pause,
+    });
+    let (inodes, negatives) = (state.inodes.clone(), state.negatives.clone());
+    let passthrough = state.passthrough.clone();
+    let (tell, told) = mpsc::channel();
+    let detached = sink.clone();
+    let over = Box::new(move || {
+        detached.detach();
+        ended();
+        // Nobody listens any more when the process is already going.
+        let _ = tell.send(());
+    });
+    let stack_depth = if options.cache_is_stacked { 2 } else { 1 };
+    let filesystem = AndrewFs { mount: state, spawn: pool.spawn, stack_depth, over: Some(Mutex::new(over)) };
+    let session = Session::new(filesystem, directory, &config(options))
+        .map_err(|source| MountError::explain(directory, source))?;
+    let system = |source| MountError::System { path: directory.to_owned(), source };
+    let device = session.as_fd().try_clone_to_owned().map_err(system)?;
+    let notifier = session.notifier();
+    sink.attach(Kernel { notifier, device, inodes, negatives, passthrough }).map_err(system)?;
+    let session = ManuallyDrop::new(session.spawn().map_err(system)?);
+    Ok(Mounted { directory: directory.to_owned(), _session: session, ended: told })
+}
+
+impl Mounted {
+    /// Where it is mounted.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Unmounts and waits until the last request is answered. A mount in use goes out of sight at once;
+    /// this then answers `false` without waiting, and files open in it give errors when the process ends. The same
+    /// answer comes after ten seconds for a mount that another mount namespace still holds.
+    ///
+    /// # Errors
+    /// The system refuses for another reason than use.
+    pub fn unmount(self) -> io::Result<bool> {
+        if self.ended.try_recv().is_ok() {
+            return Ok(true);
+        }
+        match unmount(&self.directory, false) {
+            Ok(()) => {}
+            // Somebody else was faster.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                unmount(&self.directory, true)?;
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(self.ended.recv_timeout(PATIENCE).is_ok())
+    }
+}
+
+fn config(options: &MountOptions) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(options.source.clone()),
+        // As an option of the kernel's own: the binding's `Subtype` is dropped when root mounts.
+        MountOption::CUSTOM("subtype=andrew".into()),
+        MountOption::NoSuid,
+        MountOption::NoDev,
+        MountOption::NoAtime,
+    ];
+    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+    // One reader is fastest where nothing blocks it (measured), and each has a buffer of 16 MiB.
+    config.n_threads = Some(1);
+    config
+}

@@ -1,0 +1,218 @@
+//! Names the kernel is to forget, and how that never waits for ourselves.
+//!
+//! To forget a name the kernel takes the lock of its directory. A request that is under way in that directory
+//! (a creation, say) holds it until it is answered, which may need a server, which may be waiting for us to
+//! forget the name. So a thread of its own forgets names one by one, and when a request turns out to be in
+//! its way, the kernel is told to doubt all names instead, which takes no lock.
+
+use crate::backlog::Backlog;
+use fuser::INodeNo;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// What the kernel can be told.
+pub(crate) trait Tell: Send + Sync {
+    /// Forget one name. Waits for the directory's lock.
+    fn forget(&self, directory: INodeNo, name: &[u8]);
+
+    /// Look every name up again before its next use. Never waits. Kernels before 6.16 cannot: there the
+    /// name is forgotten when the request in the way has been answered.
+    fn doubt_all(&self);
+}
+
+/// The names of one mount that are waiting to be forgotten.
+#[derive(Default)]
+pub(crate) struct Names {
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+/// Bounded by the names that Venus and [`crate::negative::Negatives`] hold.
+#[derive(Default)]
+struct State {
+    work: VecDeque<(u64, INodeNo, Box<[u8]>)>,
+    backlog: Backlog,
+    /// Directories with requests under way, and how many.
+    busy: HashMap<u64, u32>,
+    /// The directory whose lock the thread may be waiting for.
+    current: Option<u64>,
+}
+
+impl Names {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues names of a directory.
+    pub(crate) fn forget(&self, directory: INodeNo, names: impl IntoIterator<Item = Box<[u8]>>) {
+        let mut state = self.lock();
+        for name in names {
+            let number = state.backlog.ask();
+            state.work.push_back((number, directory, name));
+        }
+        self.more.notify_one();
+    }
+
+    /// A request begins that holds the directory's lock until its answer.
+    pub(crate) fn enter(&self, directory: INodeNo, kernel: Option<&dyn Tell>) {
+        let mut state = self.lock();
+        *state.busy.entry(directory.0).or_default() += 1;
+        if state.current == Some(directory.0)
+            && let Some(kernel) = kernel
+        {
+            let asked = state.backlog.asked();
+            drop(state);
+            self.doubt(kernel, asked);
+        }
+    }
+
+    /// The request has been answered.
+    pub(crate) fn leave(&self, directory: INodeNo) {
+        let mut state = self.lock();
+        if let Some(count) = state.busy.get_mut(&directory.0) {
+            *count -= 1;
+            if *count == 0 {
+                state.busy.remove(&directory.0);
+            }
+        }
+    }
+
+    /// All names queued so far are dealt with at one stroke.
+    fn doubt(&self, kernel: &dyn Tell, asked: u64) {
+        kernel.doubt_all();
+        let wakers = self.lock().backlog.done_up_to(asked);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    /// The thread: forgets names until the mount is over.
+    pub(crate) fn work(&self, kernel: &dyn Tell) {
+        while let Some((number, directory, name, in_the_way)) = self.next() {
+            if in_the_way {
+                let asked = self.lock().backlog.asked();
+                self.doubt(kernel, asked);
+            } else {
+                kernel.forget(directory, &name);
+                self.lock().current = None;
+                self.done(number);
+            }
+        }
+    }
+
+    fn done(&self, number: u64) {
+        let wakers = self.lock().backlog.done_up_to(number);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    /// The next name that still has to be forgotten, and whether a request is in the way.
+    fn next(&self) -> Option<(u64, INodeNo, Box<[u8]>, bool)> {
+        let mut state = self.lock();
+        loop {
+            if state.backlog.is_closed() {
+                return None;
+            }
+            let Some((number, directory, name)) = state.work.pop_front() else {
+                state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            if !state.backlog.is_done(number) {
+                let in_the_way = state.busy.contains_key(&directory.0);
+                state.current = (!in_the_way).then_some(directory.0);
+                return Some((number, directory, name, in_the_way));
+            }
+        }
+    }
+
+    /// The mount is over.
+    pub(crate) fn close(&self) {
+        let wakers = self.lock().backlog.close();
+        self.more.notify_all();
+        wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    /// The number of what was queued last.
+    pub(crate) fn asked(&self) -> u64 {
+        self.lock().backlog.asked()
+    }
+
+    /// Waits until everything up to a number is dealt with.
+    pub(crate) fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
+        self.lock().backlog.poll(number, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::task::Waker;
+
+    /// A kernel whose forgetting waits until the test lets it go on.
+    struct Kernel {
+        told: Sender<&'static str>,
+        go_on: Mutex<Receiver<()>>,
+    }
+
+    impl Tell for Kernel {
+        fn forget(&self, _: INodeNo, _: &[u8]) {
+            self.told.send("forget").unwrap();
+            self.go_on.lock().unwrap().recv().unwrap();
+        }
+
+        fn doubt_all(&self) {
+            self.told.send("doubt").unwrap();
+        }
+    }
+
+    fn settled(names: &Names) -> bool {
+        let asked = names.asked();
+        names.poll(asked, &mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// The thread at work on a kernel, and the test's hold on both.
+    struct Scene {
+        names: Arc<Names>,
+        kernel: Arc<Kernel>,
+        heard: Receiver<&'static str>,
+        go: Sender<()>,
+        thread: std::thread::JoinHandle<()>,
+    }
+
+    fn start() -> Scene {
+        let (told, heard) = channel();
+        let (go, go_on) = channel();
+        let names = Arc::new(Names::default());
+        let kernel = Arc::new(Kernel { told, go_on: Mutex::new(go_on) });
+        let (theirs, theirs_kernel) = (names.clone(), kernel.clone());
+        let thread = std::thread::spawn(move || theirs.work(&*theirs_kernel));
+        Scene { names, kernel, heard, go, thread }
+    }
+
+    #[test]
+    fn a_request_under_way_makes_all_names_doubtful_instead() {
+        let Scene { names, kernel, heard, go: _go, thread } = start();
+        names.enter(INodeNo(7), Some(&*kernel));
+        names.forget(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "doubt");
+        names.leave(INodeNo(7));
+        names.close();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_request_that_comes_while_the_kernel_waits_frees_those_who_wait_for_it() {
+        let Scene { names, kernel, heard, go, thread } = start();
+        names.forget(INodeNo(7), [b"a"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "forget");
+        assert!(!settled(&names));
+        names.enter(INodeNo(8), Some(&*kernel));
+        assert!(!settled(&names));
+        names.enter(INodeNo(7), Some(&*kernel));
+        assert_eq!(heard.recv().unwrap(), "doubt");
+        assert!(settled(&names));
+        go.send(()).unwrap();
+        names.close();
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! Attributes, access and room.
+
+use crate::convert::{self, errno};
+use crate::ops::Mount;
+use crate::ops::names::done;
+use crate::sink::Epoch;
+use afs_venus::{Access, Attr, HandleId, SetAttr, VenusError};
+use fuser::{AccessFlags, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs};
+
+impl Mount {
+    pub(crate) async fn getattr(&self, ino: INodeNo, reply: ReplyAttr) {
+        let since = self.sink.epoch();
+        match self.node(ino) {
+            Ok(node) => self.attr(self.venus.getattr(node).await, ino, since, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    pub(crate) async fn setattr(
+        &self,
+        ino: INodeNo,
+        handle: Option<HandleId>,
+        change: SetAttr,
+        reply: ReplyAttr,
+    ) {
+        let _entered = self.sink.enter(ino);
+        let since = self.sink.epoch();
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        let outcome = if change == SetAttr::default() {
+            self.venus.getattr(node).await
+        } else {
+            self.venus.setattr(node, handle, change).await
+        };
+        self.changed_elsewhere(node, ino);
+        self.attr(outcome, ino, since, reply);
+    }
+
+    fn attr(&self, outcome: Result<Attr, VenusError>, ino: INodeNo, since: Epoch, reply: ReplyAttr) {
+        match outcome {
+            Ok(attr) => reply.attr(&self.validity(since), &self.attributes(&attr, ino)),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    /// The kernel asks this for access(2) and chdir(2) only; opens and changes are checked where they happen.
+    pub(crate) async fn access(&self, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        let wanted = Access {
+            read: mask.contains(AccessFlags::R_OK),
+            write: mask.contains(AccessFlags::W_OK),
+            execute: mask.contains(AccessFlags::X_OK),
+        };
+        match self.node(ino) {
+            Ok(node) => done(self.venus.access(node, wanted).await, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    pub(crate) async fn statfs(&self, ino: INodeNo, reply: ReplyStatfs) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.statfs(node).await {
+            Ok(space) => {
+                let (size, free) = (space.block_bytes, space.blocks_free);
+                // Volumes do not limit the number of files.
+                reply.statfs(space.blocks, free, free, 0, 0, size, space.name_bytes_max, size);
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    /// A node was changed through `ino`: what the kernel holds under its other numbers is stale.
+    pub(super) fn changed_elsewhere(&self, node: afs_venus::NodeId, ino: INodeNo) {
+        if self.inodes.numbers(node).iter().any(|other| *other != ino) && ino != convert::ino(node) {
+            use afs_venus::InvalidationSink;
+            self.sink.attributes(node);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Open files.
+
+use crate::convert::{self, errno};
+use crate::ops::Mount;
+use crate::ops::names::done;
+use crate::passthrough::Admission;
+use afs_venus::{Entry, HandleId, Opened};
+use bytes::Bytes;
+use fuser::{
+    BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
+    ReplyOpen, ReplyWrite,
+};
+
+/// A file to be made and opened.
+pub(crate) struct Create<'a> {
+    pub(crate) parent: INodeNo,
+    pub(crate) name: &'a [u8],
+    pub(crate) mode: u32,
+    pub(crate) flags: i32,
+}
+
+impl Mount {
+    pub(crate) async fn open(&self, ino: INodeNo, flags: i32, reply: ReplyOpen) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        let wanted = convert::open_flags(flags, self.passthrough.allowed());
+        let opened = match self.venus.open(node, wanted).await {
+            Ok(opened) => opened,
+            Err(error) => return reply.error(errno(&error)),
+        };
+        let admission = self.admit(ino, &opened, |file| reply.open_backing(file));
+        let flags = fopen_flags(&opened, wanted.write);
+        let handle = FileHandle(opened.handle.0);
+        match admission {
+            Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
+            Admission::Cached => reply.opened(handle, flags),
+            Admission::Direct => reply.opened(handle, flags | FopenFlags::FOPEN_DIRECT_IO),
+            Admission::Conflict => {
+                // ESTALE makes the kernel look the name up again, and it then finds another inode.
+                self.inodes.renumber(node);
+                if let Err(error) = self.venus.release(opened.handle).await {
+                    tracing::warn!("{error}");
+                }
+                reply.error(Errno::ESTALE);
+            }
+        }
+    }
+
+    fn admit(
+        &self,
+        ino: INodeNo,
+        opened: &Opened,
+        register: impl FnOnce(&std::fs::File) -> std::io::Result<BackingId>,
+    ) -> Admission<BackingId> {
+        let backing = opened.backing.as_ref();
+        let admission = self.passthrough.admit(ino, opened.handle, backing, opened.direct, register);
+        if backing.is_some() && !matches!(admission, Admission::Through(_)) {
+            self.venus.passthrough_refused(opened.handle);
+        }
+        admission
+    }
+
+    pub(crate) async fn create(&self, file: Create<'_>, reply: ReplyCreate) {
+        let _entered = self.sink.enter(file.parent);
+        let since = self.sink.epoch();
+        let parent = match self.node(file.parent) {
+            Ok(parent) => parent,
+            Err(error) => return reply.error(error),
+        };
+        let wanted = convert::open_flags(file.flags, self.passthrough.allowed());
+        match self.venus.create(parent, file.name, file.mode & 0o7777, wanted).await {
+            Ok((entry, opened)) => self.created(&entry, &opened, since, reply).await,
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    async fn created(&self, entry: &Entry, opened: &Opened, since: crate::sink::Epoch, reply: ReplyCreate) {
+        let (attr, generation) = self.handed_out(entry);
+        let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
+        let (ttl, flags) = (self.validity(since), fopen_flags(opened, true));
+        let handle = FileHandle(opened.handle.0);
+        match admission {
+            Admission::Through(backing) => {
+                reply.created_passthrough(&ttl, &attr, generation, handle, through(flags), &backing);
+            }
+            Admission::Cached => reply.created(&ttl, &attr, generation, handle, flags),
+            Admission::Direct => {
+                reply.created(&ttl, &attr, generation, handle, flags | FopenFlags::FOPEN_DIRECT_IO);
+            }
+            Admission::Conflict => {
+                // Only if the file was there already and open: then as for an open of it.
+                self.inodes.renumber(entry.node);
+                self.forget(attr.ino, 1);
+                if let Err(error) = self.venus.release(opened.handle).await {
+                    tracing::warn!("{error}");
+                }
+                reply.error(Errno::ESTALE);
+            }
+        }
+    }
+
+    pub(crate) async fn read(&self, handle: HandleId, pos: u64, len: u32, reply: ReplyData) {
+        match self.venus.read(handle, pos, len as usize).await {
+            Ok(data) => reply.data(&data),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn write(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        pos: u64,
+        data: Bytes,
+        reply: ReplyWrite,
+    ) {
+        match self.venus.write(handle, pos, data).await {
+            Ok(length) => {
+                self.after_change(ino);
+                reply.written(u32::try_from(length).unwrap_or(u32::MAX));
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    /// close(2): the store's error is the caller's.
+    pub(crate) async fn flush(&self, ino: INodeNo, handle: HandleId, owner: LockOwner, reply: ReplyEmpty) {
+        let outcome = self.venus.flush(handle, owner.0).await;
+        self.after_change(ino);
+        done(outcome, reply);
+    }
+
+    pub(crate) async fn fsync(&self, ino: INodeNo, handle: HandleId, reply: ReplyEmpty) {
+        let outcome = self.venus.fsync(handle).await;
+        self.after_change(ino);
+        done(outcome, reply);
+    }
+
+    /// `flock_owner` is there when a lock of flock(2) goes with the file.
+    pub(crate) async fn release(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        flock_owner: Option<LockOwner>,
+        reply: ReplyEmpty,
+    ) {
+        // The kernel has let go of the backing file before it sends this.
+        self.passthrough.release(ino, handle);
+        if let Some(owner) = flock_owner {
+            let _ = self.venus.unlock(handle, owner.0, afs_venus::LockRange::WHOLE).await;
+        }
+        let outcome = self.venus.release(handle).await;
+        self.after_change(ino);
+        done(outcome, reply);
+    }
+
+    fn after_change(&self, ino: INodeNo) {
+        if let Some(node) = self.inodes.node(ino) {
+            self.changed_elsewhere(node, ino);
+        }
+    }
+
+    /// The kernel gives look-ups back.
+    pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) {
+        if let Some(node) = self.inodes.forget(ino, lookups) {
+            self.venus.forget(node, lookups);
+        }
+    }
+}
+
+/// The kernel refuses a passthrough open that says anything of its page cache, which is not used then.
+fn through(flags: FopenFlags) -> FopenFlags {
+    flags & FopenFlags::FOPEN_NOFLUSH
+}
+
+/// Pages are kept between opens while Venus says that they are true. A reader's close has nothing to
+/// store, so the kernel need not tell us of it.
+fn fopen_flags(opened: &Opened, writes: bool) -> FopenFlags {
+    let mut flags = FopenFlags::empty();
+    if opened.keep_cache {
+        flags |= FopenFlags::FOPEN_KEEP_CACHE;
+    }
+    if !writes {
+        flags |= FopenFlags::FOPEN_NOFLUSH;
+    }
+    flags
+}

@@ -1,0 +1,96 @@
+//! Directories: listing names, with or without what they stand for.
+
+use crate::convert::{self, errno};
+use crate::inodes::Inodes;
+use crate::ops::Mount;
+use afs_venus::{DirEntry, DirEntryPlus, Kind};
+use fuser::{FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+/// Names asked for at a time. The kernel's buffer takes about 130 short ones.
+const NAMES_MAX: usize = 128;
+/// Names with attributes asked for at a time: as many as one bulk status call carries.
+const STATUSES_MAX: usize = 50;
+
+impl Mount {
+    pub(crate) async fn opendir(&self, ino: INodeNo, reply: ReplyOpen) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.opendir(node).await {
+            Ok(opened) => {
+                let keep = if opened.keep_cache { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() };
+                reply.opened(FileHandle(0), FopenFlags::FOPEN_CACHE_DIR | keep);
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn readdir(&self, ino: INodeNo, offset: u64, mut reply: ReplyDirectory) {
+        let _entered = self.sink.enter(ino);
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.readdir(node, offset, NAMES_MAX).await {
+            Ok(entries) => {
+                for DirEntry { next_offset, name, ino, kind } in &entries {
+                    let kind = convert::file_type(kind.unwrap_or(Kind::File));
+                    if reply.add(convert::ino(*ino), *next_offset, kind, OsStr::from_bytes(name)) {
+                        break;
+                    }
+                }
+                reply.ok();
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn readdirplus(&self, ino: INodeNo, offset: u64, mut reply: ReplyDirectoryPlus) {
+        let _entered = self.sink.enter(ino);
+        let since = self.sink.epoch();
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.readdirplus(node, offset, STATUSES_MAX).await {
+            Ok(entries) => {
+                let validity = self.validity(since);
+                let mut full = false;
+                for entry in &entries {
+                    full = full || self.add(entry, validity, &mut reply);
+                    if full && let Some(found) = &entry.found {
+                        self.venus.forget(found.node, 1);
+                    }
+                }
+                reply.ok();
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    /// Adds one entry; true when there is no room for it, and then nothing is counted.
+    fn add(&self, plus: &DirEntryPlus, validity: Duration, reply: &mut ReplyDirectoryPlus) -> bool {
+        let name = OsStr::from_bytes(&plus.entry.name);
+        let offset = plus.entry.next_offset;
+        let Some(found) = &plus.found else {
+            // The kernel neither keeps nor counts `.` and `..`. Anything else gets a number that makes
+            // it look the name up when it is used.
+            let dot = matches!(&*plus.entry.name, b"." | b"..");
+            let ino = if dot { convert::ino(plus.entry.ino) } else { Inodes::placeholder(plus.entry.ino) };
+            let kind = if dot { Some(Kind::Directory) } else { plus.entry.kind };
+            let attr = convert::placeholder(kind, ino);
+            return reply.add(ino, offset, name, &Duration::ZERO, &attr, Generation(0));
+        };
+        let (attr, generation) = self.handed_out(found);
+        let full = reply.add(attr.ino, offset, name, &validity, &attr, generation);
+        if full {
+            // Venus' own count is given back by the caller.
+            self.inodes.forget(attr.ino, 1);
+        }
+        full
+    }
+}

@@ -1,0 +1,167 @@
+//! Names: looking up, making, removing, renaming.
+
+use crate::convert::{self, errno};
+use crate::inodes::Inodes;
+use crate::ops::Mount;
+use crate::sink::Epoch;
+use afs_venus::{Entry, ErrorKind, Kind, VenusError};
+use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
+use std::time::Duration;
+
+impl Mount {
+    pub(crate) async fn lookup(&self, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
+        let _entered = self.sink.enter(parent);
+        let since = self.sink.epoch();
+        let directory = match self.node(parent) {
+            Ok(directory) => directory,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.lookup(directory, name).await {
+            Ok(entry) => self.entry(&entry, since, reply),
+            Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn entry(&self, entry: &Entry, since: Epoch, reply: ReplyEntry) {
+        let (attr, generation) = self.handed_out(entry);
+        reply.entry(&self.validity(since), &attr, generation);
+    }
+
+    /// "No such name", for the kernel to keep: inode number 0.
+    fn missing(&self, parent: INodeNo, name: &[u8], since: Epoch, reply: ReplyEntry) {
+        // Written down first: what becomes stale after this finds it.
+        if let Some((directory, names)) = self.negatives.note(parent, name) {
+            self.sink.forget_names(directory, names);
+        }
+        if !self.sink.unchanged_since(since) {
+            return reply.error(Errno::ENOENT);
+        }
+        let nobody = convert::placeholder(None, INodeNo(0));
+        reply.entry_with_ttls(&Duration::ZERO, &convert::FOREVER, &nobody, Generation(0));
+    }
+
+    fn made(&self, outcome: Result<Entry, VenusError>, since: Epoch, reply: ReplyEntry) {
+        match outcome {
+            Ok(entry) => self.entry(&entry, since, reply),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn mkdir(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
+        let _entered = self.sink.enter(parent);
+        let since = self.sink.epoch();
+        match self.node(parent) {
+            Ok(node) => self.made(self.venus.mkdir(node, name, mode & 0o7777).await, since, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
+    pub(crate) async fn mknod(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
+        let _entered = self.sink.enter(parent);
+        let since = self.sink.epoch();
+        if mode & libc::S_IFMT != libc::S_IFREG && mode & libc::S_IFMT != 0 {
+            return reply.error(Errno::EPERM);
+        }
+        match self.node(parent) {
+            Ok(node) => self.made(self.venus.mknod(node, name, mode & 0o7777).await, since, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    pub(crate) async fn symlink(&self, parent: INodeNo, name: &[u8], target: &[u8], reply: ReplyEntry) {
+        let _entered = self.sink.enter(parent);
+        let since = self.sink.epoch();
+        match self.node(parent) {
+            Ok(node) => match self.venus.symlink(node, name, target).await {
+                Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
+                outcome => self.made(outcome, since, reply),
+            },
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// A link whose text makes it a mount point is a directory to whoever looks it up, but the kernel
+    /// insists that what it asked for is what it gets. So it gets a link that it must look up again.
+    fn mount_point_made(&self, entry: &Entry, reply: ReplyEntry) {
+        let ino = Inodes::placeholder(entry.node);
+        self.venus.forget(entry.node, 1);
+        let attr = convert::placeholder(Some(Kind::Symlink), ino);
+        reply.entry(&Duration::ZERO, &attr, Generation(0));
+    }
+
+    pub(crate) async fn link(&self, ino: INodeNo, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
+        let _entered = self.sink.enter(parent);
+        let since = self.sink.epoch();
+        match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
+            Ok((node, parent)) => self.made(self.venus.link(node, parent, name).await, since, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    pub(crate) async fn readlink(&self, ino: INodeNo, reply: ReplyData) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.readlink(node).await {
+            Ok(text) => reply.data(&text),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn unlink(&self, parent: INodeNo, name: &[u8], reply: ReplyEmpty) {
+        let _entered = self.sink.enter(parent);
+        match self.node(parent) {
+            Ok(node) => done(self.venus.unlink(node, name).await, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    pub(crate) async fn rmdir(&self, parent: INodeNo, name: &[u8], reply: ReplyEmpty) {
+        let _entered = self.sink.enter(parent);
+        match self.node(parent) {
+            Ok(node) => done(self.venus.rmdir(node, name).await, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Exchanging two names is nothing the protocol can do. That a name must not be replaced is checked
+    /// here: another machine may make it in between, which is the same as its having been later.
+    pub(crate) async fn rename(
+        &self,
+        from: (INodeNo, &[u8]),
+        to: (INodeNo, &[u8]),
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let _entered = (self.sink.enter(from.0), self.sink.enter(to.0));
+        let (old, new) = match self.node(from.0).and_then(|old| Ok((old, self.node(to.0)?))) {
+            Ok(both) => both,
+            Err(error) => return reply.error(error),
+        };
+        if flags.intersects(!RenameFlags::RENAME_NOREPLACE) {
+            return reply.error(Errno::EINVAL);
+        }
+        if flags.contains(RenameFlags::RENAME_NOREPLACE) {
+            match self.venus.lookup(new, to.1).await {
+                Ok(entry) => {
+                    self.venus.forget(entry.node, 1);
+                    return reply.error(Errno::EEXIST);
+                }
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error) => return reply.error(errno(&error)),
+            }
+        }
+        done(self.venus.rename(old, from.1, new, to.1).await, reply);
+    }
+}
+
+/// The answer to an operation that gives nothing back.
+pub(super) fn done(outcome: Result<(), VenusError>, reply: ReplyEmpty) {
+    match outcome {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(errno(&error)),
+    }
+}

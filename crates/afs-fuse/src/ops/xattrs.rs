@@ -1,0 +1,60 @@
+//! Extended attributes: `afs.*`, by which tools look behind the file system.
+
+use crate::convert::errno;
+use crate::ops::Mount;
+use crate::ops::names::done;
+use fuser::{Errno, INodeNo, ReplyEmpty, ReplyXattr};
+
+/// Names outside this are not ours and not worth a thought: the kernel asks for `security.*` often.
+const OURS: &[u8] = b"afs.";
+
+impl Mount {
+    pub(crate) async fn getxattr(&self, ino: INodeNo, name: &[u8], size: u32, reply: ReplyXattr) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        if !name.starts_with(OURS) {
+            return reply.error(Errno::ENODATA);
+        }
+        match self.venus.getxattr(node, name).await {
+            Ok(value) => sized(&value, size, reply),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn listxattr(&self, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.listxattr(node).await {
+            Ok(names) => {
+                let list: Vec<u8> =
+                    names.into_iter().flat_map(|n| n.into_bytes().into_iter().chain([0])).collect();
+                sized(&list, size, reply);
+            }
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub(crate) async fn setxattr(&self, ino: INodeNo, name: &[u8], value: &[u8], reply: ReplyEmpty) {
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        if !name.starts_with(OURS) {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        done(self.venus.setxattr(node, name, value).await, reply);
+    }
+}
+
+/// The length when none was given, else the value if it fits.
+fn sized(value: &[u8], size: u32, reply: ReplyXattr) {
+    match (u32::try_from(value.len()), size) {
+        (Ok(length), 0) => reply.size(length),
+        (Ok(length), room) if length <= room => reply.data(value),
+        _ => reply.error(Errno::ERANGE),
+    }
+}

@@ -1,0 +1,256 @@
+//! Which open files the kernel serves by itself, from the cache file.
+//!
+//! The kernel's rules: all opens of an inode at a time go to the same backing file, or none do; opens
+//! that go around all caches mix with those of the page cache only. A backing file is registered with
+//! the kernel once and kept for the next open, since registering costs as much as the open itself.
+
+use afs_venus::{Backing, HandleId};
+use fuser::{BackingId, INodeNo};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Backing files kept registered while nobody has them open. Each holds its cache file's room on disk
+/// even after the cache dropped it.
+const IDLE_MAX: usize = 1024;
+
+/// How an open is answered. Generic over the registration, so that the rules are tested without a kernel.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Admission<R> {
+    /// The kernel reads and writes the backing file.
+    Through(Arc<R>),
+    /// The kernel's page cache, filled by us.
+    Cached,
+    /// Around the page cache.
+    Direct,
+    /// The inode is open in a way that this open does not go with.
+    Conflict,
+}
+
+/// The state of all inodes that are open or have a registered backing file.
+pub(crate) struct Passthrough<R = BackingId> {
+    allowed: AtomicBool,
+    table: Mutex<Table<R>>,
+}
+
+struct Table<R> {
+    inodes: HashMap<u64, Inode<R>>,
+    /// Inodes that nobody has open, by when they were closed.
+    idle: BTreeMap<u64, u64>,
+    clock: u64,
+    /// Handles that go around the page cache: they do not count for the rules.
+    direct: HashSet<u64>,
+}
+
+struct Inode<R> {
+    opens: u32,
+    /// The backing file's number and registration. While `opens` is not 0: all of them use it, or none does.
+    backing: Option<(u64, Arc<R>)>,
+    /// Key in `idle` while `opens` is 0.
+    closed_at: u64,
+}
+
+impl<R> Passthrough<R> {
+    /// With the kernel's consent, as far as it is known at the start.
+    pub(crate) fn new(allowed: bool) -> Self {
+        let table = Table { inodes: HashMap::new(), idle: BTreeMap::new(), clock: 0, direct: HashSet::new() };
+        Self { allowed: AtomicBool::new(allowed), table: Mutex::new(table) }
+    }
+
+    /// Whether it is worth asking Venus for backing files.
+    pub(crate) fn allowed(&self) -> bool {
+        self.allowed.load(Ordering::Relaxed)
+    }
+
+    /// The kernel does not let us.
+    pub(crate) fn forbid(&self) {
+        self.allowed.store(false, Ordering::Relaxed);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<R>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides how an open of `ino` is answered, and counts it. `register` tells the kernel of a
+    /// backing file.
+    pub(crate) fn admit(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        backing: Option<&Backing>,
+        direct: bool,
+        register: impl FnOnce(&File) -> io::Result<R>,
+    ) -> Admission<R> {
+        let mut table = self.table();
+        let (opens, used) = table.inodes.get(&ino.0).map_or((0, None), |i| (i.opens, i.backing.clone()));
+        let admission = match (opens, used, backing) {
+            (1.., Some((id, registered)), Some(backing)) if id == backing.id => {
+                Admission::Through(registered)
+            }
+            (1.., Some(_), _) => Admission::Conflict,
+            (1.., None, _) | (0, _, None) if direct => Admission::Direct,
+            (1.., None, _) | (0, _, None) => Admission::Cached,
+            (0, Some((id, registered)), Some(backing)) if id == backing.id => Admission::Through(registered),
+            (0, _, Some(backing)) => self.registered(register(&backing.file)),
+        };
+        let keep = match &admission {
+            Admission::Through(registered) => backing.map(|b| (b.id, registered.clone())),
+            _ => None,
+        };
+        match admission {
+            Admission::Direct => drop(table.direct.insert(handle.0)),
+            Admission::Conflict => {}
+            _ => table.opened(ino.0, keep),
+        }
+        admission
+    }
+
+    /// The answer to the kernel's word on a backing file. A refusal on principle ends the asking.
+    fn registered(&self, outcome: io::Result<R>) -> Admission<R> {
+        match outcome {
+            Ok(registered) => Admission::Through(Arc::new(registered)),
+            Err(error) => {
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::EPERM | libc::ELOOP | libc::EOPNOTSUPP | libc::ENOTTY)
+                ) {
+                    tracing::info!("no passthrough, reads and writes go through this process: {error}");
+                    self.forbid();
+                } else {
+                    tracing::warn!("the kernel refused a backing file: {error}");
+                }
+                Admission::Cached
+            }
+        }
+    }
+
+    /// An open that [`Passthrough::admit`] counted is over.
+    pub(crate) fn release(&self, ino: INodeNo, handle: HandleId) {
+        let mut table = self.table();
+        if !table.direct.remove(&handle.0) {
+            let dropped = table.closed(ino.0);
+            // Registrations are given back to the kernel outside the lock.
+            drop(table);
+            drop(dropped);
+        }
+    }
+
+    /// The inode's data are stale: a registration that nobody uses is of no use any more.
+    pub(crate) fn stale(&self, ino: INodeNo) {
+        let mut table = self.table();
+        let idle = table.inodes.get(&ino.0).is_some_and(|i| i.opens == 0);
+        let dropped = if idle { table.remove(ino.0) } else { None };
+        drop(table);
+        drop(dropped);
+    }
+}
+
+impl<R> Table<R> {
+    fn opened(&mut self, ino: u64, backing: Option<(u64, Arc<R>)>) {
+        let inode = self.inodes.entry(ino).or_insert(Inode { opens: 0, backing: None, closed_at: 0 });
+        if inode.opens == 0 {
+            self.idle.remove(&inode.closed_at);
+        }
+        inode.opens += 1;
+        inode.backing = backing;
+    }
+
+    /// One open less. Answers what is to be dropped.
+    fn closed(&mut self, ino: u64) -> Option<Inode<R>> {
+        let inode = self.inodes.get_mut(&ino)?;
+        inode.opens = inode.opens.saturating_sub(1);
+        if inode.opens > 0 {
+            return None;
+        }
+        if inode.backing.is_none() {
+            return self.inodes.remove(&ino);
+        }
+        self.clock += 1;
+        inode.closed_at = self.clock;
+        self.idle.insert(self.clock, ino);
+        if self.idle.len() <= IDLE_MAX {
+            return None;
+        }
+        let oldest = self.idle.first_key_value().map(|(_, ino)| *ino)?;
+        self.remove(oldest)
+    }
+
+    fn remove(&mut self, ino: u64) -> Option<Inode<R>> {
+        let inode = self.inodes.remove(&ino)?;
+        self.idle.remove(&inode.closed_at);
+        Some(inode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INO: INodeNo = INodeNo(9);
+
+    fn backing(id: u64) -> Backing {
+        Backing { file: Arc::new(File::open("/dev/null").unwrap()), id }
+    }
+
+    fn open(table: &Passthrough<u32>, handle: u64, id: Option<u64>) -> Admission<u32> {
+        let backing = id.map(backing);
+        table.admit(INO, HandleId(handle), backing.as_ref(), false, |_| Ok(id.unwrap_or(0) as u32))
+    }
+
+    #[test]
+    fn opens_of_one_inode_stay_in_one_mode() {
+        let table = Passthrough::new(true);
+        assert_eq!(open(&table, 1, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, 2, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, 3, Some(6)), Admission::Conflict);
+        assert_eq!(open(&table, 4, None), Admission::Conflict);
+        table.release(INO, HandleId(1));
+        table.release(INO, HandleId(2));
+        assert_eq!(open(&table, 5, None), Admission::Cached);
+        assert_eq!(open(&table, 6, Some(5)), Admission::Cached);
+    }
+
+    #[test]
+    fn a_registration_is_used_again_after_the_last_close() {
+        let table = Passthrough::new(true);
+        open(&table, 1, Some(5));
+        table.release(INO, HandleId(1));
+        let refuse = |_: &File| -> io::Result<u32> { panic!("registered twice") };
+        let again = table.admit(INO, HandleId(2), Some(&backing(5)), false, refuse);
+        assert_eq!(again, Admission::Through(Arc::new(5)));
+        table.release(INO, HandleId(2));
+        table.stale(INO);
+        let other = table.admit(INO, HandleId(3), Some(&backing(5)), false, |_| Ok(77));
+        assert_eq!(other, Admission::Through(Arc::new(77)));
+    }
+
+    #[test]
+    fn opens_around_the_cache_do_not_count() {
+        let table = Passthrough::<u32>::new(true);
+        assert_eq!(table.admit(INO, HandleId(1), None, true, |_| Ok(0)), Admission::Direct);
+        assert_eq!(open(&table, 2, Some(5)), Admission::Through(Arc::new(5)));
+        table.release(INO, HandleId(1));
+        assert_eq!(open(&table, 3, None), Admission::Conflict);
+    }
+
+    #[test]
+    fn a_refusal_on_principle_ends_the_asking() {
+        let table = Passthrough::<u32>::new(true);
+        let refuse = |_: &File| Err(io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(table.admit(INO, HandleId(1), Some(&backing(5)), false, refuse), Admission::Cached);
+        assert!(!table.allowed());
+    }
+
+    #[test]
+    fn idle_registrations_are_bounded() {
+        let table = Passthrough::<u32>::new(true);
+        for n in 0..2000 {
+            table.admit(INodeNo(n), HandleId(n), Some(&backing(n)), false, |_| Ok(0));
+            table.release(INodeNo(n), HandleId(n));
+        }
+        let inner = table.table();
+        assert_eq!((inner.inodes.len(), inner.idle.len()), (IDLE_MAX, IDLE_MAX));
+    }
+}

@@ -1,0 +1,223 @@
+//! Telling the kernel what has become stale.
+//!
+//! Attributes are taken back at once: the kernel needs no lock for that. Pages wait for reads under way
+//! and names for the directory's lock; so those go through queues to threads of their own, and whoever
+//! asked hears from [`InvalidationSink::settled`].
+
+use crate::backlog::Backlog;
+use crate::kernel::Kernel;
+use crate::names::{Names, Tell};
+use afs_venus::{InvalidationSink, NodeId};
+use fuser::INodeNo;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+/// The sink of one mount. Made first, handed to Venus, then given to [`crate::mount`]; what is said
+/// before the mount exists concerns nothing the kernel could know.
+#[derive(Clone, Default)]
+pub struct KernelSink(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    kernel: OnceLock<Kernel>,
+    /// Grows with everything said: an answer that was under way meanwhile may already be stale.
+    epoch: AtomicU64,
+    names: Names,
+    pages: Pages,
+}
+
+/// A moment in the history of what was said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Epoch(u64);
+
+/// A request under way in a directory; over when dropped.
+pub(crate) struct Entered<'s> {
+    shared: &'s Shared,
+    directory: INodeNo,
+}
+
+impl KernelSink {
+    /// A sink that is not yet attached to a mount.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The present moment; compare with [`KernelSink::unchanged_since`].
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch(self.0.epoch.load(Ordering::Acquire))
+    }
+
+    /// Whether nothing was said since.
+    pub(crate) fn unchanged_since(&self, epoch: Epoch) -> bool {
+        self.epoch() == epoch
+    }
+
+    /// Starts telling the kernel.
+    pub(crate) fn attach(&self, kernel: Kernel) -> io::Result<()> {
+        if self.0.kernel.set(kernel).is_err() {
+            return Err(io::Error::other("a sink belongs to one mount"));
+        }
+        let (names, pages) = (self.0.clone(), self.0.clone());
+        thread::Builder::new().name("fuse-names".into()).spawn(move || names.tell_names())?;
+        thread::Builder::new().name("fuse-pages".into()).spawn(move || pages.tell_pages())?;
+        Ok(())
+    }
+
+    /// Ends the threads: the mount is gone. What is queued counts as told.
+    pub(crate) fn detach(&self) {
+        self.0.names.close();
+        self.0.pages.close();
+    }
+
+    /// Has the kernel forget names it holds as missing.
+    pub(crate) fn forget_names(&self, directory: INodeNo, names: Vec<Box<[u8]>>) {
+        if !names.is_empty() && self.0.kernel.get().is_some() {
+            self.0.names.forget(directory, names);
+        }
+    }
+
+    /// A request that holds a directory's lock is under way for as long as the answer to this lives.
+    pub(crate) fn enter(&self, directory: INodeNo) -> Entered<'_> {
+        self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn Tell));
+        Entered { shared: &self.0, directory }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.shared.names.leave(self.directory);
+    }
+}
+
+impl InvalidationSink for KernelSink {
+    fn attributes(&self, node: NodeId) {
+        self.0.said();
+        let Some(kernel) = self.0.kernel.get() else { return };
+        for ino in kernel.inodes.numbers(node) {
+            kernel.attributes(ino);
+            self.forget_names(ino, kernel.negatives.take(ino));
+        }
+    }
+
+    fn data(&self, node: NodeId) {
+        self.attributes(node);
+        if self.0.kernel.get().is_some() {
+            self.0.pages.take_back(node);
+        }
+    }
+
+    fn entry(&self, parent: NodeId, name: &[u8]) {
+        self.0.said();
+        let Some(kernel) = self.0.kernel.get() else { return };
+        for ino in kernel.inodes.numbers(parent) {
+            self.0.names.forget(ino, [name.into()]);
+        }
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let shared = self.0.clone();
+        let (names, pages) = (shared.names.asked(), shared.pages.asked());
+        Box::pin(poll_fn(move |context| {
+            match (shared.names.poll(names, context), shared.pages.poll(pages, context)) {
+                (Poll::Ready(()), Poll::Ready(())) => Poll::Ready(()),
+                _ => Poll::Pending,
+            }
+        }))
+    }
+}
+
+impl Shared {
+    fn said(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn tell_names(&self) {
+        if let Some(kernel) = self.kernel.get() {
+            self.names.work(kernel);
+        }
+    }
+
+    fn tell_pages(&self) {
+        let Some(kernel) = self.kernel.get() else { return };
+        while let Some((number, node)) = self.pages.next() {
+            kernel.inodes.numbers(node).into_iter().for_each(|ino| kernel.pages(ino));
+            self.pages.done(number);
+        }
+    }
+}
+
+/// Nodes whose pages are waiting to be taken back. Bounded by the objects that Venus holds.
+#[derive(Default)]
+struct Pages {
+    state: Mutex<PagesState>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct PagesState {
+    work: VecDeque<(u64, NodeId)>,
+    backlog: Backlog,
+}
+
+impl Pages {
+    fn lock(&self) -> MutexGuard<'_, PagesState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_back(&self, node: NodeId) {
+        let mut state = self.lock();
+        let number = state.backlog.ask();
+        state.work.push_back((number, node));
+        self.more.notify_one();
+    }
+
+    fn next(&self) -> Option<(u64, NodeId)> {
+        let mut state = self.lock();
+        while state.work.is_empty() && !state.backlog.is_closed() {
+            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.backlog.is_closed() { None } else { state.work.pop_front() }
+    }
+
+    fn done(&self, number: u64) {
+        let wakers = self.lock().backlog.done_up_to(number);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn close(&self) {
+        let wakers = self.lock().backlog.close();
+        self.more.notify_all();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn asked(&self) -> u64 {
+        self.lock().backlog.asked()
+    }
+
+    fn poll(&self, number: u64, context: &mut Context<'_>) -> Poll<()> {
+        self.lock().backlog.poll(number, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_before_the_mount_settles_at_once() {
+        let sink = KernelSink::new();
+        let before = sink.epoch();
+        sink.data(NodeId(5));
+        sink.entry(NodeId(5), b"name");
+        assert!(!sink.unchanged_since(before));
+        let mut settled = sink.settled();
+        assert!(settled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+}

@@ -1,0 +1,17 @@
+//! What Venus speaks with those who stand on it: nodes, attributes, handles, flags.
+//!
+//! Nothing here knows FUSE, and nothing here knows the wire: these are the nouns of a file system.
+
+mod attr;
+mod flags;
+mod handle;
+mod lock;
+mod node;
+mod space;
+
+pub use attr::{Attr, Kind, NewTime, SetAttr};
+pub use flags::{Access, OpenFlags};
+pub use handle::{Backing, HandleId, Opened, OpenedDir};
+pub use lock::{LockHolder, LockKind, LockRange};
+pub use node::{DirEntry, DirEntryPlus, Entry, NodeId};
+pub use space::Space;

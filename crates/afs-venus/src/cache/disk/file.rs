@@ -1,0 +1,171 @@
+//! One file of the disk cache.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use crate::cache::CacheFile;
+
+/// A modification time no write sets by itself: a file that has it was not written to since it was marked.
+const MARK: Duration = Duration::from_secs(1);
+
+/// A file of the cache. While it is not kept it disappears with its last user.
+pub(super) struct DiskFile {
+    number: u64,
+    path: PathBuf,
+    file: Arc<File>,
+    kept: AtomicBool,
+    /// Bytes of all files that are not kept; ours among them, as far as we wrote them.
+    loose: Arc<AtomicU64>,
+    written: AtomicU64,
+    /// Whether the store keeps it open for the next user.
+    warm: AtomicBool,
+    /// Whether it was used since it became warm, or since somebody asked.
+    used: AtomicBool,
+}
+
+impl DiskFile {
+    pub fn create(number: u64, path: PathBuf, loose: &Arc<AtomicU64>) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        Ok(Self::new(number, path, file, loose, false))
+    }
+
+    pub fn open(number: u64, path: PathBuf, loose: &Arc<AtomicU64>) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        Ok(Self::new(number, path, file, loose, true))
+    }
+
+    fn new(number: u64, path: PathBuf, file: File, loose: &Arc<AtomicU64>, kept: bool) -> Self {
+        DiskFile {
+            number,
+            path,
+            file: Arc::new(file),
+            kept: AtomicBool::new(kept),
+            loose: loose.clone(),
+            written: AtomicU64::new(0),
+            warm: AtomicBool::new(false),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes it warm, or notes that a warm one was used. Answers whether it was warm before.
+    pub fn use_warm(&self) -> bool {
+        let was_warm = self.warm.swap(true, Ordering::Relaxed);
+        self.used.store(was_warm, Ordering::Relaxed);
+        was_warm
+    }
+
+    /// Whether it was used since this was last asked.
+    pub fn was_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the store keeps it open.
+    pub fn is_warm(&self) -> bool {
+        self.warm.load(Ordering::Relaxed)
+    }
+
+    /// It is not kept open any longer.
+    pub fn leave_warm(&self) {
+        self.warm.store(false, Ordering::Relaxed);
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Says whether the file is kept; what is kept is counted by its record.
+    pub fn set_kept(&self, kept: bool) {
+        if !self.kept.swap(kept, Ordering::SeqCst) && kept {
+            self.uncharge(self.written.swap(0, Ordering::SeqCst));
+        }
+    }
+
+    fn charge(&self, bytes: u64) {
+        if !self.kept.load(Ordering::SeqCst) {
+            self.written.fetch_add(bytes, Ordering::SeqCst);
+            self.loose.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn uncharge(&self, bytes: u64) {
+        self.loose.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for DiskFile {
+    fn drop(&mut self) {
+        self.uncharge(self.written.swap(0, Ordering::SeqCst));
+        if !self.kept.load(Ordering::SeqCst)
+            && let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "a cache file cannot be removed");
+        }
+    }
+}
+
+impl CacheFile for DiskFile {
+    fn id(&self) -> u64 {
+        self.number
+    }
+
+    fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes> {
+        let mut out = vec![0; len];
+        let mut filled = 0;
+        while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, pos + filled as u64) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        out.truncate(filled);
+        Ok(out.into())
+    }
+
+    fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()> {
+        self.charge(data.len() as u64);
+        self.file.write_all_at(data, pos)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn mark(&self) -> io::Result<()> {
+        self.file.set_modified(SystemTime::UNIX_EPOCH + MARK)
+    }
+
+    fn touched(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.modified()? != SystemTime::UNIX_EPOCH + MARK)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn discard(&self, pos: u64, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let written = self.written.load(Ordering::SeqCst).min(len);
+        self.written.fetch_sub(written, Ordering::SeqCst);
+        self.uncharge(written);
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.file, flags, pos, len)?)
+    }
+
+    fn file(&self) -> Option<Arc<File>> {
+        Some(self.file.clone())
+    }
+}

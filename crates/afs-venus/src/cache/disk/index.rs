@@ -1,0 +1,188 @@
+//! The index of the disk cache: a log of what is kept, read at the start.
+//!
+//! A record is `length u32, crc32c u32` (of the rest, big-endian like everything here) and then
+//!
+//! ```text
+//! keep     1u8, cell, fid 3*u32, version u64, file u64, length u64, count u32, count * (start u64, end u64)
+//! forget   2u8, cell, fid 3*u32
+//! cell     length u8, bytes
+//! ```
+//!
+//! The first record that is cut off or damaged ends the log: what follows was never kept, and is fetched again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+
+use crate::cache::kept::KeptFiles;
+use crate::cache::{CacheKey, Kept, Ranges};
+
+/// No record is longer: a file with more ranges than that is not kept.
+const RECORD_MAX: usize = 64 << 10;
+/// Ranges of one file that are recorded; of more, the first ones.
+const RANGES_MAX: usize = 4000;
+
+/// One line of the log.
+pub(super) enum Note {
+    Keep { key: CacheKey, file: u64, kept: Kept },
+    Forget { cell: CellName, fid: Fid },
+}
+
+pub(super) struct Index {
+    path: PathBuf,
+    file: File,
+    records: usize,
+}
+
+impl Index {
+    /// Reads the log and is ready to go on with it.
+    pub fn open(path: &Path) -> io::Result<(Index, KeptFiles)> {
+        let mut kept = KeptFiles::default();
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut reader = BufReader::new(&file);
+        let (mut records, mut good) = (0, 0);
+        while let Some((note, length)) = read_note(&mut reader)? {
+            apply(&mut kept, note);
+            records += 1;
+            good += length as u64;
+        }
+        file.set_len(good)?;
+        Ok((Index { path: path.to_owned(), file, records }, kept))
+    }
+
+    /// Appends a record.
+    pub fn note(&mut self, note: &Note) -> io::Result<()> {
+        self.records += 1;
+        self.file.write_all(&encode(note))
+    }
+
+    /// Whether most of the log is about what is not kept any more.
+    pub fn is_long(&self, kept: usize) -> bool {
+        self.records > 1000 + 3 * kept
+    }
+
+    /// Writes the log anew with what is kept, oldest first.
+    pub fn rewrite(&mut self, kept: &KeptFiles) -> io::Result<()> {
+        let temporary = self.path.with_extension("new");
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
+        let mut out = Vec::new();
+        for ((cell, fid), record) in kept.oldest_first() {
+            let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
+            out.extend(encode(&Note::Keep { key, file: record.file, kept: record.kept.clone() }));
+        }
+        file.write_all(&out)?;
+        std::fs::rename(&temporary, &self.path)?;
+        self.file = OpenOptions::new().append(true).open(&self.path)?;
+        self.records = kept.count();
+        Ok(())
+    }
+}
+
+fn apply(kept: &mut KeptFiles, note: Note) {
+    match note {
+        Note::Keep { key, file, kept: what } => drop(kept.keep(&key, file, what)),
+        Note::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
+    }
+}
+
+fn encode(note: &Note) -> Vec<u8> {
+    let mut body = Vec::with_capacity(96);
+    match note {
+        Note::Keep { key, file, kept } => {
+            body.push(1);
+            put_name(&mut body, &key.cell, key.fid);
+            for number in [key.version.0, *file, kept.length] {
+                body.extend(number.to_be_bytes());
+            }
+            let ranges: Vec<_> = kept.present.iter().take(RANGES_MAX).collect();
+            body.extend((ranges.len() as u32).to_be_bytes());
+            for range in ranges {
+                body.extend(range.start.to_be_bytes());
+                body.extend(range.end.to_be_bytes());
+            }
+        }
+        Note::Forget { cell, fid } => {
+            body.push(2);
+            put_name(&mut body, cell, *fid);
+        }
+    }
+    let mut out = Vec::with_capacity(body.len() + 8);
+    out.extend((body.len() as u32).to_be_bytes());
+    out.extend(crc32c::crc32c(&body).to_be_bytes());
+    out.extend(body);
+    out
+}
+
+fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
+    body.push(cell.as_str().len() as u8);
+    body.extend(cell.as_str().as_bytes());
+    for word in [fid.volume.0, fid.vnode.0, fid.unique.0] {
+        body.extend(word.to_be_bytes());
+    }
+}
+
+/// The next record and its length in the file; `None` at the end or at damage.
+fn read_note(reader: &mut impl Read) -> io::Result<Option<(Note, usize)>> {
+    let mut head = [0; 8];
+    if !fill(reader, &mut head)? {
+        return Ok(None);
+    }
+    let [a, b, c, d, e, f, g, h] = head;
+    let (length, crc) = (u32::from_be_bytes([a, b, c, d]) as usize, u32::from_be_bytes([e, f, g, h]));
+    if length > RECORD_MAX + 128 {
+        return Ok(None);
+    }
+    let mut body = vec![0; length];
+    if !fill(reader, &mut body)? || crc32c::crc32c(&body) != crc {
+        return Ok(None);
+    }
+    Ok(decode(&body).map(|note| (note, length + 8)))
+}
+
+/// Whether the whole buffer could be filled.
+fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match reader.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn decode(body: &[u8]) -> Option<Note> {
+    let mut rest = body;
+    let kind = take::<1>(&mut rest)?[0];
+    let length = take::<1>(&mut rest)?[0] as usize;
+    let cell = std::str::from_utf8(rest.get(..length)?).ok()?;
+    let cell = CellName::new(cell).ok()?;
+    rest = rest.get(length..)?;
+    let fid = Fid::new(VolumeId(word(&mut rest)?), VnodeId(word(&mut rest)?), Uniquifier(word(&mut rest)?));
+    match kind {
+        1 => {
+            let (version, file, length) = (DataVersion(long(&mut rest)?), long(&mut rest)?, long(&mut rest)?);
+            let mut present = Ranges::new();
+            for _ in 0..word(&mut rest)? {
+                let (start, end) = (long(&mut rest)?, long(&mut rest)?);
+                present.insert(start..end);
+            }
+            Some(Note::Keep { key: CacheKey { cell, fid, version }, file, kept: Kept { length, present } })
+        }
+        2 => Some(Note::Forget { cell, fid }),
+        _ => None,
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (now, later) = rest.split_first_chunk::<N>()?;
+    *rest = later;
+    Some(*now)
+}
+
+fn word(rest: &mut &[u8]) -> Option<u32> {
+    take(rest).map(u32::from_be_bytes)
+}
+
+fn long(rest: &mut &[u8]) -> Option<u64> {
+    take(rest).map(u64::from_be_bytes)
+}

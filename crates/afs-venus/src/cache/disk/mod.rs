@@ -1,0 +1,320 @@
+//! A cache in a directory of the local disk: one file for each cached file, and an index.
+//!
+//! ```text
+//! DIR/lock           held by the process that uses the cache
+//! DIR/trust          a word: the boot during which the cache is in use, or "clean"
+//! DIR/index          records of what is kept, appended; see `index`
+//! DIR/data/xx/N      the data, N the number of the file in hexadecimal, xx its last two digits
+//! ```
+//!
+//! Nothing is flushed while the cache is in use. After the death of the process alone the pages of the machine still hold all
+//! of it; after the death of the machine they may not, and the cache is thrown away: that is what `trust` is for.
+
+mod file;
+mod index;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use afs_wire::ids::{CellName, Fid};
+
+use crate::cache::kept::KeptFiles;
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
+use crate::lock;
+use file::DiskFile;
+use index::{Index, Note};
+
+/// Files kept open though nobody uses them, so that the next open of them is quick.
+const WARM_MAX: usize = 1024;
+/// What `trust` says after an orderly shut-down.
+const CLEAN: &str = "clean";
+
+/// Data in a directory.
+pub struct DiskCache {
+    dir: PathBuf,
+    /// Held as long as the cache is open.
+    _lock: fs::File,
+    bytes_max: u64,
+    next_id: AtomicU64,
+    /// Bytes written to files that are not kept.
+    loose: Arc<AtomicU64>,
+    state: Mutex<State>,
+}
+
+struct State {
+    kept: KeptFiles,
+    open: BTreeMap<u64, Weak<DiskFile>>,
+    /// In the order in which they came; one that was used since it came, or since it was last looked at, is passed over.
+    warm: VecDeque<Arc<DiskFile>>,
+    index: Index,
+}
+
+impl DiskCache {
+    /// Opens the cache in `dir`, making it if need be, with room for `bytes_max` bytes.
+    ///
+    /// `boot` names the present run of the machine (on Linux the text of `/proc/sys/kernel/random/boot_id`): what was
+    /// kept under another one, without an orderly shut-down since, is thrown away. One process at a time may use a
+    /// directory; a second one gets an error.
+    pub fn open(dir: &Path, bytes_max: u64, boot: &str) -> io::Result<DiskCache> {
+        fs::create_dir_all(dir.join("data"))?;
+        let held = take_lock(&dir.join("lock"))?;
+        let trust = fs::read_to_string(dir.join("trust")).unwrap_or_default();
+        let trusted = trust == CLEAN || (!boot.is_empty() && trust == boot);
+        if !trusted {
+            fs::remove_dir_all(dir.join("data"))?;
+            remove_if_there(&dir.join("index"))?;
+        }
+        write_synced(&dir.join("trust"), boot)?;
+        let (index, kept) = Index::open(&dir.join("index"))?;
+        let next_id = sweep(dir, &kept)?;
+        let state = State { kept, open: BTreeMap::new(), warm: VecDeque::new(), index };
+        Ok(DiskCache {
+            dir: dir.to_owned(),
+            _lock: held,
+            bytes_max,
+            next_id: AtomicU64::new(next_id),
+            loose: Arc::new(AtomicU64::new(0)),
+            state: Mutex::new(state),
+        })
+    }
+
+    fn path(&self, id: u64) -> PathBuf {
+        path_of(&self.dir, id)
+    }
+
+    /// The file of a number, opened if it is not.
+    fn file(&self, state: &mut State, id: u64) -> io::Result<Arc<DiskFile>> {
+        let open = state.open.get(&id).and_then(Weak::upgrade);
+        let file = match open {
+            Some(file) => file,
+            None => Arc::new(DiskFile::open(id, self.path(id), &self.loose)?),
+        };
+        state.open.insert(id, Arc::downgrade(&file));
+        state.keep_warm(&file);
+        Ok(file)
+    }
+}
+
+impl State {
+    /// Takes a file out of the cache; its bytes go when the last user closes it.
+    fn remove(&mut self, cell: &CellName, fid: Fid, path: impl Fn(u64) -> PathBuf) {
+        let Some(record) = self.kept.forget(cell, fid) else { return };
+        self.cool(record.file);
+        self.open.remove(&record.file);
+        if let Err(error) = remove_if_there(&path(record.file)) {
+            tracing::warn!(%error, "a cache file cannot be removed");
+        }
+        if let Err(error) = self.index.note(&Note::Forget { cell: cell.clone(), fid }) {
+            tracing::warn!(%error, "the index of the cache cannot be written");
+        }
+    }
+
+    /// Keeps a file open after its users, in place of one that was not used for long.
+    fn keep_warm(&mut self, file: &Arc<DiskFile>) {
+        if file.use_warm() {
+            return;
+        }
+        self.warm.push_back(file.clone());
+        while self.warm.len() > WARM_MAX {
+            let Some(oldest) = self.warm.pop_front() else { return };
+            if oldest.was_used() {
+                self.warm.push_back(oldest);
+            } else {
+                oldest.leave_warm();
+            }
+        }
+    }
+
+    /// Does not keep a file open any longer.
+    fn cool(&mut self, id: u64) {
+        let warm = self.open.get(&id).and_then(Weak::upgrade).filter(|file| file.is_warm());
+        if let Some(file) = warm {
+            self.warm.retain(|other| other.number() != id);
+            file.leave_warm();
+        }
+    }
+
+    /// Whether only we hold the file.
+    fn is_unused(&self, id: u64) -> bool {
+        let open = self.open.get(&id).and_then(Weak::upgrade);
+        open.is_none_or(|file| Arc::strong_count(&file) <= 1 + usize::from(file.is_warm()))
+    }
+}
+
+impl CacheStore for DiskCache {
+    fn create(&self) -> io::Result<Arc<dyn CacheFile>> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let path = self.path(id);
+        let file = match DiskFile::create(id, path.clone(), &self.loose) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                DiskFile::create(id, path, &self.loose)?
+            }
+            other => other?,
+        };
+        let file = Arc::new(file);
+        lock(&self.state).open.insert(id, Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
+        let mut state = lock(&self.state);
+        let record = state.kept.touch(key)?.clone();
+        match self.file(&mut state, record.file) {
+            Ok(file) => Some((file, record.kept)),
+            Err(error) => {
+                tracing::warn!(%error, fid = %key.fid, "a cache file cannot be opened; it is fetched anew");
+                state.remove(&key.cell, key.fid, |id| self.path(id));
+                None
+            }
+        }
+    }
+
+    fn find_open(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
+        let mut state = self.state.try_lock().ok()?;
+        let number = state.kept.get(key)?.file;
+        let file = state.open.get(&number).and_then(Weak::upgrade)?;
+        state.keep_warm(&file);
+        let record = state.kept.touch(key)?;
+        Some((file, record.kept.clone()))
+    }
+
+    fn is_kept(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> bool {
+        let Ok(state) = self.state.try_lock() else { return false };
+        state.kept.get(key).is_some_and(|record| record.file == file.id() && record.kept == *kept)
+    }
+
+    fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        let id = file.id();
+        let old = state.kept.keep(key, id, kept.clone());
+        if let Some(old) = old.filter(|old| old.file != id) {
+            state.cool(old.file);
+            state.open.remove(&old.file);
+            remove_if_there(&self.path(old.file))?;
+        }
+        if let Some(file) = state.open.get(&id).and_then(Weak::upgrade) {
+            file.set_kept(true);
+            // What was just made is often read next.
+            state.keep_warm(&file);
+        }
+        state.index.note(&Note::Keep { key: key.clone(), file: id, kept: kept.clone() })?;
+        if state.index.is_long(state.kept.count()) {
+            let State { index, kept, .. } = &mut *state;
+            index.rewrite(kept)?;
+        }
+        Ok(())
+    }
+
+    fn forget(&self, cell: &CellName, fid: Fid) {
+        let mut state = lock(&self.state);
+        let Some(record) = state.kept.forget(cell, fid) else { return };
+        state.cool(record.file);
+        match state.open.get(&record.file).and_then(Weak::upgrade) {
+            // Whoever has it open goes on with it; it disappears with its last user.
+            Some(file) => file.set_kept(false),
+            None => drop(remove_if_there(&self.path(record.file))),
+        }
+        if let Err(error) = state.index.note(&Note::Forget { cell: cell.clone(), fid }) {
+            tracing::warn!(%error, "the index of the cache cannot be written");
+        }
+    }
+
+    fn bytes_used(&self) -> u64 {
+        lock(&self.state).kept.bytes() + self.loose.load(Ordering::Relaxed)
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    fn make_room(&self, wanted: u64) -> bool {
+        let mut state = lock(&self.state);
+        let fits = |state: &State| {
+            let used = state.kept.bytes() + self.loose.load(Ordering::Relaxed);
+            used.saturating_add(wanted) <= self.bytes_max
+        };
+        if fits(&state) {
+            return true;
+        }
+        let names: Vec<_> =
+            state.kept.oldest_first().map(|(name, record)| (name.clone(), record.file)).collect();
+        for ((cell, fid), file) in names {
+            if state.is_unused(file) {
+                state.remove(&cell, fid, |id| self.path(id));
+            }
+            if fits(&state) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+
+    fn shut_down(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        let State { index, kept, .. } = &mut *state;
+        index.rewrite(kept)?;
+        rustix::fs::syncfs(fs::File::open(&self.dir)?)?;
+        write_synced(&self.dir.join("trust"), CLEAN)
+    }
+}
+
+fn take_lock(path: &Path) -> io::Result<fs::File> {
+    use rustix::fs::{FlockOperation, flock};
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let text = format!(
+                "the cache in {} is in use by another process",
+                path.parent().unwrap_or(path).display()
+            );
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, text))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn path_of(dir: &Path, id: u64) -> PathBuf {
+    dir.join("data").join(format!("{:02x}", id & 0xff)).join(format!("{id:x}"))
+}
+
+/// Removes data files that nothing is known of. Gives a number no file has.
+fn sweep(dir: &Path, kept: &KeptFiles) -> io::Result<u64> {
+    let known: std::collections::BTreeSet<u64> = kept.oldest_first().map(|(_, record)| record.file).collect();
+    fs::create_dir_all(dir.join("data"))?;
+    for sub in fs::read_dir(dir.join("data"))? {
+        for file in fs::read_dir(sub?.path())? {
+            let file = file?;
+            let number = file.file_name().to_str().and_then(|name| u64::from_str_radix(name, 16).ok());
+            if number.is_none_or(|number| !known.contains(&number)) {
+                fs::remove_file(file.path())?;
+            }
+        }
+    }
+    Ok(known.last().map_or(1, |last| last + 1))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn write_synced(path: &Path, text: &str) -> io::Result<()> {
+    use io::Write;
+    let temporary = path.with_extension("new");
+    let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)
+}

@@ -1,0 +1,262 @@
+//! A cache in memory: for the simulator, and for machines without a disk.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use afs_wire::ids::{CellName, Fid};
+use bytes::Bytes;
+
+use crate::cache::kept::KeptFiles;
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
+use crate::lock;
+
+/// Bytes in a block of a memory file; blocks never written take no memory.
+const BLOCK: u64 = 4096;
+
+/// Data in memory. It survives Venus, not the process: handed to a new Venus it is a cache after a restart.
+pub struct MemoryCache {
+    bytes_max: u64,
+    next_id: AtomicU64,
+    /// Bytes in blocks of all files.
+    used: Arc<AtomicU64>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: KeptFiles,
+    files: BTreeMap<u64, Arc<dyn CacheFile>>,
+}
+
+impl MemoryCache {
+    /// An empty cache of at most so many bytes.
+    pub fn new(bytes_max: u64) -> Self {
+        MemoryCache {
+            bytes_max,
+            next_id: AtomicU64::new(1),
+            used: Arc::new(AtomicU64::new(0)),
+            state: Mutex::new(State::default()),
+        }
+    }
+}
+
+impl CacheStore for MemoryCache {
+    fn create(&self) -> io::Result<Arc<dyn CacheFile>> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(MemoryFile {
+            id,
+            used: Arc::downgrade(&self.used),
+            touched: AtomicBool::new(true),
+            content: Mutex::new(Blocks::default()),
+        }))
+    }
+
+    fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
+        let mut state = lock(&self.state);
+        let record = state.kept.touch(key)?.clone();
+        state.files.get(&record.file).map(|file| (file.clone(), record.kept))
+    }
+
+    fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if let Some(old) = state.kept.keep(key, file.id(), kept.clone())
+            && old.file != file.id()
+        {
+            state.files.remove(&old.file);
+        }
+        state.files.insert(file.id(), file.clone());
+        Ok(())
+    }
+
+    fn forget(&self, cell: &CellName, fid: Fid) {
+        let mut state = lock(&self.state);
+        if let Some(record) = state.kept.forget(cell, fid) {
+            state.files.remove(&record.file);
+        }
+    }
+
+    fn bytes_used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    fn make_room(&self, wanted: u64) -> bool {
+        let mut state = lock(&self.state);
+        let fits = |used: u64| used.saturating_add(wanted) <= self.bytes_max;
+        if fits(self.bytes_used()) {
+            return true;
+        }
+        let names: Vec<_> =
+            state.kept.oldest_first().map(|(name, record)| (name.clone(), record.file)).collect();
+        for ((cell, fid), file) in names {
+            let unused = state.files.get(&file).is_none_or(|file| Arc::strong_count(file) == 1);
+            if unused {
+                state.kept.forget(&cell, fid);
+                state.files.remove(&file);
+            }
+            if fits(self.bytes_used()) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn blocks(&self) -> bool {
+        false
+    }
+
+    fn shut_down(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct MemoryFile {
+    id: u64,
+    used: Weak<AtomicU64>,
+    touched: AtomicBool,
+    content: Mutex<Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    len: u64,
+    blocks: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl MemoryFile {
+    fn charge(&self, before: usize, after: usize) {
+        let Some(used) = self.used.upgrade() else { return };
+        let blocks = |count: usize| count as u64 * BLOCK;
+        if after >= before {
+            used.fetch_add(blocks(after - before), Ordering::Relaxed);
+        } else {
+            used.fetch_sub(blocks(before - after), Ordering::Relaxed);
+        }
+    }
+
+    fn change(&self, work: impl FnOnce(&mut Blocks)) {
+        self.touched.store(true, Ordering::SeqCst);
+        let mut content = lock(&self.content);
+        let before = content.blocks.len();
+        work(&mut content);
+        let after = content.blocks.len();
+        drop(content);
+        self.charge(before, after);
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        let count = lock(&self.content).blocks.len();
+        self.charge(count, 0);
+    }
+}
+
+impl Blocks {
+    fn write(&mut self, pos: u64, data: &[u8]) {
+        self.len = self.len.max(pos + data.len() as u64);
+        let mut at = pos;
+        let mut rest = data;
+        while !rest.is_empty() {
+            let offset = (at % BLOCK) as usize;
+            let (now, later) = rest.split_at(rest.len().min(BLOCK as usize - offset));
+            let block = self.blocks.entry(at / BLOCK).or_insert_with(|| vec![0; BLOCK as usize].into());
+            if let Some(to) = block.get_mut(offset..offset + now.len()) {
+                to.copy_from_slice(now);
+            }
+            at += now.len() as u64;
+            rest = later;
+        }
+    }
+
+    fn read(&self, pos: u64, len: usize) -> Vec<u8> {
+        let end = self.len.min(pos.saturating_add(len as u64));
+        let mut out = vec![0; end.saturating_sub(pos) as usize];
+        let mut at = pos;
+        while at < end {
+            let offset = (at % BLOCK) as usize;
+            let n = (BLOCK as usize - offset).min((end - at) as usize);
+            let to = (at - pos) as usize;
+            if let Some(from) = self.blocks.get(&(at / BLOCK)).and_then(|block| block.get(offset..offset + n))
+                && let Some(to) = out.get_mut(to..to + n)
+            {
+                to.copy_from_slice(from);
+            }
+            at += n as u64;
+        }
+        out
+    }
+
+    /// Zeroes a range and frees the blocks that lie within it as a whole.
+    fn discard(&mut self, pos: u64, len: u64) {
+        let end = pos.saturating_add(len);
+        let (first, last) = (pos.div_ceil(BLOCK), end / BLOCK);
+        let whole: Vec<u64> = self.blocks.range(first..last.max(first)).map(|(&n, _)| n).collect();
+        whole.iter().for_each(|n| drop(self.blocks.remove(n)));
+        for (number, block) in self.blocks.range_mut(pos / BLOCK..=last) {
+            let base = number * BLOCK;
+            let from = pos.saturating_sub(base).min(BLOCK) as usize;
+            let to = end.saturating_sub(base).min(BLOCK) as usize;
+            if let Some(bytes) = block.get_mut(from..to.max(from)) {
+                bytes.fill(0);
+            }
+        }
+    }
+}
+
+impl CacheFile for MemoryFile {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes> {
+        Ok(lock(&self.content).read(pos, len).into())
+    }
+
+    fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()> {
+        self.change(|content| content.write(pos, data));
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.change(|content| {
+            if len < content.len {
+                content.discard(len, content.len - len);
+            }
+            content.len = len;
+        });
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(lock(&self.content).len)
+    }
+
+    fn mark(&self) -> io::Result<()> {
+        self.touched.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn touched(&self) -> io::Result<bool> {
+        Ok(self.touched.load(Ordering::SeqCst))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn discard(&self, pos: u64, len: u64) -> io::Result<()> {
+        self.change(|content| content.discard(pos, len));
+        Ok(())
+    }
+
+    fn file(&self) -> Option<Arc<File>> {
+        None
+    }
+}

@@ -1,0 +1,117 @@
+//! Where cached data lies: files on the local disk, or memory.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use afs_wire::ids::{CellName, DataVersion, Fid};
+use bytes::Bytes;
+
+mod disk;
+mod kept;
+mod memory;
+mod ranges;
+
+pub use disk::DiskCache;
+pub use memory::MemoryCache;
+pub use ranges::Ranges;
+
+/// Which data: one version of one file of one cell. Data of two versions are never mixed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CacheKey {
+    /// The cell.
+    pub cell: CellName,
+    /// The file.
+    pub fid: Fid,
+    /// The version.
+    pub version: DataVersion,
+}
+
+/// What a kept file holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Length of the file at the server, in bytes.
+    pub length: u64,
+    /// Which of its bytes are here.
+    pub present: Ranges,
+}
+
+/// A place for data. It knows nothing of servers and promises: what it gives back is data of a version, and whether
+/// that version is still the newest is Venus' question.
+///
+/// All methods may block on a disk; Venus calls them where that does no harm.
+pub trait CacheStore: Send + Sync + 'static {
+    /// A new empty file, not findable until it is kept.
+    fn create(&self) -> io::Result<Arc<dyn CacheFile>>;
+
+    /// The file kept under a key and what it holds, also one kept before a restart. Using it makes it young.
+    fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)>;
+
+    /// As [`CacheStore::find`], but never blocks: `None` also when the answer would need the disk, or a lock that somebody
+    /// has who is at the disk.
+    fn find_open(&self, _key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
+        None
+    }
+
+    /// Whether just this file with just these bytes is kept under the key, so that keeping it would change nothing. Never
+    /// blocks; `false` when the answer is not at hand.
+    fn is_kept(&self, _key: &CacheKey, _file: &Arc<dyn CacheFile>, _kept: &Kept) -> bool {
+        false
+    }
+
+    /// Keeps a file under a key. An older version of the same fid is forgotten.
+    fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()>;
+
+    /// Forgets what is kept of this fid: it was changed here and is not any version, or it is of no use any more.
+    fn forget(&self, cell: &CellName, fid: Fid);
+
+    /// Bytes used by all files, kept or not.
+    fn bytes_used(&self) -> u64;
+
+    /// The bound that `make_room` holds; files being written may go beyond it for a moment.
+    fn bytes_max(&self) -> u64;
+
+    /// Drops the longest unused files which nobody has open until `wanted` more bytes fit. Says whether they do.
+    fn make_room(&self, wanted: u64) -> bool;
+
+    /// Whether calls may block on a disk, so that they are better made elsewhere than where requests arrive.
+    fn blocks(&self) -> bool;
+
+    /// Makes what is kept outlive this process and the machine.
+    fn shut_down(&self) -> io::Result<()>;
+}
+
+/// One file of a cache.
+#[allow(clippy::len_without_is_empty)]
+pub trait CacheFile: Send + Sync + 'static {
+    /// A number of its own, never given to another file of this store.
+    fn id(&self) -> u64;
+
+    /// Reads up to `len` bytes; shorter at the end of the file.
+    fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes>;
+
+    /// Writes all of it, growing the file.
+    fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()>;
+
+    /// Cuts or grows the file.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Its length.
+    fn len(&self) -> io::Result<u64>;
+
+    /// From now on, [`CacheFile::touched`] says whether anybody wrote to it: we, or the kernel behind our back.
+    /// A write that runs at the same time is either seen by whoever reads after this call, or counts as a touch.
+    fn mark(&self) -> io::Result<()>;
+
+    /// Whether it was written to since the last [`CacheFile::mark`]; true if it was never marked.
+    fn touched(&self) -> io::Result<bool>;
+
+    /// Waits until the disk has it. Afterwards also writes through memory mappings count as touches.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Gives the room of these bytes back; they read as zeros.
+    fn discard(&self, pos: u64, len: u64) -> io::Result<()>;
+
+    /// The file itself, for passthrough; `None` if there is none (memory).
+    fn file(&self) -> Option<Arc<File>>;
+}

@@ -1,0 +1,164 @@
+//! Sets of byte ranges.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A set of bytes, held as ranges that neither touch nor overlap.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// No bytes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The bytes `0..len`.
+    pub fn whole(len: u64) -> Self {
+        let mut all = Self::new();
+        all.insert(0..len);
+        all
+    }
+
+    /// Adds a range.
+    pub fn insert(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let (mut start, mut end) = (range.start, range.end);
+        while let Some((&s, &e)) = self.0.range(..=end).next_back() {
+            if e < start {
+                break;
+            }
+            start = start.min(s);
+            end = end.max(e);
+            self.0.remove(&s);
+        }
+        self.0.insert(start, end);
+    }
+
+    /// Takes a range out.
+    pub fn remove(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        while let Some((&s, &e)) = self.0.range(..range.end).next_back() {
+            if e <= range.start {
+                break;
+            }
+            self.0.remove(&s);
+            if e > range.end {
+                self.0.insert(range.end, e);
+            }
+            if s < range.start {
+                self.0.insert(s, range.start);
+            }
+        }
+    }
+
+    /// Whether all of the range is in the set. An empty range is.
+    pub fn contains(&self, range: &Range<u64>) -> bool {
+        range.is_empty() || self.0.range(..=range.start).next_back().is_some_and(|(_, &end)| end >= range.end)
+    }
+
+    /// The parts of `within` that are not in the set, in order.
+    pub fn gaps(&self, within: Range<u64>) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let mut at = within.start;
+        for part in self.parts(within.clone()) {
+            if at < part.start {
+                gaps.push(at..part.start);
+            }
+            at = part.end;
+        }
+        if at < within.end {
+            gaps.push(at..within.end);
+        }
+        gaps
+    }
+
+    /// The parts of `within` that are in the set, in order.
+    pub fn parts(&self, within: Range<u64>) -> Vec<Range<u64>> {
+        let first = self.0.range(..=within.start).next_back().map_or(within.start, |(&s, _)| s);
+        self.0
+            .range(first..within.end.max(first))
+            .map(|(&s, &e)| s.max(within.start)..e.min(within.end))
+            .filter(|part| !part.is_empty())
+            .collect()
+    }
+
+    /// All ranges, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.0.iter().map(|(&s, &e)| s..e)
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.iter().map(|r| r.end - r.start).sum()
+    }
+
+    /// How many ranges.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The end of the last range; 0 if there is none.
+    pub fn end(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(_, &e)| e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Held against a plain set of bytes, over all short histories of a small line of bytes.
+    #[test]
+    fn ranges_behave_as_sets_of_bytes() {
+        let mut seed = 7u64;
+        for _ in 0..2_000 {
+            let mut ranges = Ranges::new();
+            let mut bytes = [false; 24];
+            for _ in 0..8 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (a, b) = ((seed >> 33) % 24, (seed >> 43) % 25);
+                let range = a.min(b)..a.max(b);
+                let add = seed >> 60 & 1 == 1;
+                if add {
+                    ranges.insert(range.clone())
+                } else {
+                    ranges.remove(range.clone())
+                }
+                range.clone().for_each(|i| bytes[i as usize] = add);
+                check(&ranges, &bytes);
+            }
+        }
+    }
+
+    fn check(ranges: &Ranges, bytes: &[bool; 24]) {
+        let held: Vec<u64> = ranges.iter().flatten().collect();
+        let want: Vec<u64> = (0..24).filter(|&i| bytes[i as usize]).collect();
+        assert_eq!(held, want);
+        assert_eq!(ranges.bytes(), want.len() as u64);
+        let gaps: Vec<u64> = ranges.gaps(3..20).into_iter().flatten().collect();
+        assert_eq!(gaps, (3..20).filter(|&i| !bytes[i as usize]).collect::<Vec<_>>());
+        let parts: Vec<u64> = ranges.parts(3..20).into_iter().flatten().collect();
+        assert_eq!(parts, (3..20).filter(|&i| bytes[i as usize]).collect::<Vec<_>>());
+        assert_eq!(ranges.contains(&(5..9)), (5..9).all(|i| bytes[i as usize]));
+    }
+
+    #[test]
+    fn neighbours_become_one() {
+        let mut ranges = Ranges::whole(4);
+        ranges.insert(4..8);
+        ranges.insert(12..16);
+        assert_eq!(ranges.count(), 2);
+        ranges.insert(8..12);
+        assert_eq!((ranges.count(), ranges.end()), (1, 16));
+    }
+}

@@ -1,0 +1,107 @@
+//! What Venus did, counted.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::lock;
+
+/// A copy of all counters, since the start.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CounterValues {
+    /// Calls made, by the protocol's name of the call. Each attempt counts.
+    pub calls: BTreeMap<&'static str, u64>,
+    /// Calls that servers made to us, likewise.
+    pub callbacks: BTreeMap<&'static str, u64>,
+    /// Times a status was asked for and was here, promised.
+    pub status_hits: u64,
+    /// Times it had to be fetched.
+    pub status_misses: u64,
+    /// Times data was read that was here.
+    pub data_hits: u64,
+    /// Times it had to be fetched.
+    pub data_misses: u64,
+    /// Bytes of data fetched.
+    pub bytes_fetched: u64,
+    /// Bytes of data stored.
+    pub bytes_stored: u64,
+    /// Promises broken by servers.
+    pub promises_broken: u64,
+}
+
+impl CounterValues {
+    /// All calls made.
+    pub fn calls_total(&self) -> u64 {
+        self.calls.values().sum()
+    }
+
+    /// As JSON, one object.
+    pub fn to_json(&self) -> String {
+        let table = |calls: &BTreeMap<&str, u64>| {
+            let rows: Vec<String> = calls.iter().map(|(name, n)| format!("\"{name}\":{n}")).collect();
+            format!("{{{}}}", rows.join(","))
+        };
+        format!(
+            "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
+             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{}}}",
+            table(&self.calls),
+            table(&self.callbacks),
+            self.status_hits,
+            self.status_misses,
+            self.data_hits,
+            self.data_misses,
+            self.bytes_fetched,
+            self.bytes_stored,
+            self.promises_broken
+        )
+    }
+}
+
+/// The counters themselves.
+#[derive(Default)]
+pub(crate) struct Counters {
+    calls: Mutex<BTreeMap<&'static str, u64>>,
+    callbacks: Mutex<BTreeMap<&'static str, u64>>,
+    pub status_hits: AtomicU64,
+    pub status_misses: AtomicU64,
+    pub data_hits: AtomicU64,
+    pub data_misses: AtomicU64,
+    pub bytes_fetched: AtomicU64,
+    pub bytes_stored: AtomicU64,
+    pub promises_broken: AtomicU64,
+}
+
+impl Counters {
+    pub fn call(&self, name: &'static str) {
+        *lock(&self.calls).entry(name).or_default() += 1;
+    }
+
+    pub fn callback(&self, name: &'static str) {
+        *lock(&self.callbacks).entry(name).or_default() += 1;
+    }
+
+    pub fn values(&self) -> CounterValues {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        CounterValues {
+            calls: lock(&self.calls).clone(),
+            callbacks: lock(&self.callbacks).clone(),
+            status_hits: get(&self.status_hits),
+            status_misses: get(&self.status_misses),
+            data_hits: get(&self.data_hits),
+            data_misses: get(&self.data_misses),
+            bytes_fetched: get(&self.bytes_fetched),
+            bytes_stored: get(&self.bytes_stored),
+            promises_broken: get(&self.promises_broken),
+        }
+    }
+}
+
+/// Counts one more.
+pub(crate) fn count(counter: &AtomicU64) {
+    add(counter, 1);
+}
+
+/// Counts `n` more.
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}

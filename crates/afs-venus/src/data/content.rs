@@ -1,0 +1,462 @@
+//! What is in a cache file: which version, which bytes are here, which are unsaved.
+//!
+//! Pure bookkeeping: no bytes are moved here, so that every case can be tested.
+
+use std::ops::Range;
+
+use afs_wire::fs::Status;
+use afs_wire::ids::{DataVersion, UnixSeconds};
+
+use crate::cache::{Kept, Ranges};
+
+/// Unsaved ranges closer together than this are stored as one, if what lies between them is here.
+const GAP_MAX: u64 = 256 << 10;
+/// With more unsaved ranges than this the whole file is stored, if it is here.
+const PIECES_MAX: usize = 64;
+
+/// State of the data of one file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Content {
+    /// The version at the server that the data is, or was made from.
+    pub version: DataVersion,
+    /// The length of the file at the server.
+    pub base_length: u64,
+    /// The length as seen on this machine.
+    pub length: u64,
+    /// The bytes that are here.
+    pub present: Ranges,
+    /// The bytes that the server does not have.
+    pub dirty: Ranges,
+    /// The bytes that are being stored.
+    pub storing: Ranges,
+    /// The bytes that are being fetched.
+    pub fetching: Ranges,
+    /// The bytes that readers are waiting for, or reading: these are not dropped to make room.
+    pub pinned: Vec<Range<u64>>,
+    /// How much of the server's file is still part of ours: the shortest length since the last store.
+    pub cut: u64,
+    /// Somebody here set a length, even if it is the one the file had: that changes its time, and must be stored.
+    pub resized: bool,
+    /// When it was last changed here; goes with the next store.
+    pub changed_at: Option<UnixSeconds>,
+    /// Handles that may write.
+    pub writers: u32,
+    /// Handles through which the kernel may write without telling us.
+    pub direct: u32,
+    /// Stores by ourselves that failed since the last success.
+    pub failures: u32,
+}
+
+/// One call to StoreData.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    /// Where, and from where to where.
+    pub range: Range<u64>,
+    /// What the server cuts the file to first.
+    pub file_length: u64,
+}
+
+impl Content {
+    /// Nothing is here yet of a version of this length.
+    pub fn new(version: DataVersion, length: u64) -> Self {
+        Content {
+            version,
+            base_length: length,
+            length,
+            present: Ranges::new(),
+            dirty: Ranges::new(),
+            storing: Ranges::new(),
+            fetching: Ranges::new(),
+            pinned: Vec::new(),
+            cut: length,
+            resized: false,
+            changed_at: None,
+            writers: 0,
+            direct: 0,
+            failures: 0,
+        }
+    }
+
+    /// What a store kept of a version.
+    pub fn of_kept(version: DataVersion, kept: Kept) -> Self {
+        Content { present: kept.present, ..Content::new(version, kept.length) }
+    }
+
+    /// What to keep, when nothing is unsaved.
+    pub fn to_kept(&self) -> Option<Kept> {
+        (!self.is_dirty()).then(|| Kept { length: self.length, present: self.present.clone() })
+    }
+
+    /// Whether the server lacks something.
+    pub fn is_dirty(&self) -> bool {
+        self.resized
+            || !self.dirty.is_empty()
+            || !self.storing.is_empty()
+            || self.cut != self.base_length
+            || self.length != self.base_length
+    }
+
+    /// Whether all bytes are here.
+    pub fn is_complete(&self) -> bool {
+        self.present.contains(&(0..self.length))
+    }
+
+    /// Bytes that only we have.
+    pub fn dirty_bytes(&self) -> u64 {
+        self.dirty.bytes() + self.storing.bytes()
+    }
+
+    /// Somebody here wrote these bytes.
+    pub fn wrote(&mut self, range: Range<u64>, at: UnixSeconds) {
+        if range.is_empty() {
+            return;
+        }
+        self.grow(range.start);
+        self.length = self.length.max(range.end);
+        self.present.insert(range.clone());
+        self.dirty.insert(range);
+        self.changed_at = Some(at);
+    }
+
+    /// Somebody here cut or grew the file.
+    pub fn set_length(&mut self, length: u64, at: UnixSeconds) {
+        self.resized = true;
+        self.grow(length);
+        self.length = length;
+        self.cut = self.cut.min(length);
+        for ranges in [&mut self.present, &mut self.dirty] {
+            ranges.remove(length..u64::MAX);
+        }
+        self.changed_at = Some(at);
+    }
+
+    /// Bytes between the end and a place behind it are zeros, here and (after the store) at the server.
+    fn grow(&mut self, to: u64) {
+        if to > self.length {
+            self.present.insert(self.length..to);
+            self.length = to;
+        }
+    }
+
+    /// The kernel wrote behind our back; the file is complete and of this length.
+    pub fn wrote_all(&mut self, length: u64, at: UnixSeconds) {
+        self.set_length(length, at);
+        self.present = Ranges::whole(length);
+        self.dirty = Ranges::whole(length);
+    }
+
+    /// Bytes of our version have arrived.
+    pub fn fetched(&mut self, range: Range<u64>) {
+        let end = range.end.min(self.length).min(self.cut);
+        if range.start < end {
+            self.present.insert(range.start..end);
+        }
+    }
+
+    /// The calls that bring the server up to date; the unsaved bytes are now being stored. With `whole` everything
+    /// is sent, because the server's copy is not what ours was made from; that needs all of it to be here.
+    ///
+    /// FileLength cuts the server's file before the bytes go in, and a store of no bytes beyond the end grows it
+    /// (docs/protocol/fileserver.md "4. Data framing on the split calls").
+    pub fn begin_store(&mut self, whole: bool) -> Vec<Piece> {
+        let all = whole || (self.pieces_of_dirty().len() > PIECES_MAX && self.is_complete());
+        let ranges = if all { std::iter::once(0..self.length).collect() } else { self.pieces_of_dirty() };
+        let mut pieces: Vec<Piece> = Vec::new();
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            pieces.push(Piece { range, file_length: self.length });
+        }
+        let kept = if all { 0 } else { self.cut.min(self.base_length) };
+        let reached = pieces.last().map_or(kept, |piece| piece.range.end.max(kept));
+        let unsent = kept < self.base_length || whole || self.resized;
+        if reached < self.length || (pieces.is_empty() && unsent) {
+            pieces.push(Piece { range: self.length..self.length, file_length: self.length });
+        }
+        if let Some(first) = pieces.first_mut()
+            && kept < self.base_length
+        {
+            first.file_length = kept;
+        }
+        self.storing = std::mem::take(&mut self.dirty);
+        self.cut = self.length;
+        self.resized = false;
+        pieces
+    }
+
+    fn pieces_of_dirty(&self) -> Vec<Range<u64>> {
+        let mut pieces: Vec<Range<u64>> = Vec::new();
+        for range in self.dirty.iter() {
+            match pieces.last_mut() {
+                Some(last)
+                    if range.start - last.end <= GAP_MAX
+                        && self.present.contains(&(last.end..range.start)) =>
+                {
+                    last.end = range.end;
+                }
+                _ => pieces.push(range),
+            }
+        }
+        pieces
+    }
+
+    /// A piece is at the server, whose file has this version and length.
+    pub fn stored(&mut self, piece: &Piece, version: DataVersion, length: u64) {
+        self.storing.remove(piece.range.clone());
+        self.version = version;
+        self.base_length = length;
+    }
+
+    /// All pieces are.
+    pub fn store_done(&mut self) {
+        self.storing = Ranges::new();
+        self.cut = self.cut.min(self.base_length);
+        if self.dirty.is_empty() && self.length == self.base_length {
+            self.changed_at = None;
+        }
+        self.failures = 0;
+    }
+
+    /// The store failed; what was not stored is still unsaved. `cut` is what [`Content::cut`] was before.
+    pub fn store_failed(&mut self, cut: u64, any_stored: bool) {
+        let unsaved: Vec<_> = self.storing.parts(0..self.length);
+        unsaved.into_iter().for_each(|range| self.dirty.insert(range));
+        self.storing = Ranges::new();
+        self.resized = true;
+        self.cut = if any_stored { self.cut.min(self.base_length) } else { self.cut.min(cut) };
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Whether the server's file looks like what a store of ours, whose answer never came, would have made of it.
+    pub fn is_as_stored(&self, status: &Status) -> bool {
+        status.data_version == self.version.next()
+            && status.length == self.length
+            && Some(status.client_mod_time) == self.changed_at
+    }
+
+    /// The server has everything, as this version.
+    pub fn was_stored(&mut self, version: DataVersion) {
+        self.version = version;
+        self.base_length = self.length;
+        self.cut = self.length;
+        self.dirty = Ranges::new();
+        self.storing = Ranges::new();
+        self.resized = false;
+        self.changed_at = None;
+        self.failures = 0;
+    }
+
+    /// The server's file is of another version now, and something here is unsaved: what is not unsaved is worthless.
+    pub fn rebase(&mut self, version: DataVersion, base_length: u64) {
+        if version == self.version {
+            return;
+        }
+        let unsaved: Vec<_> = self.dirty.iter().chain(self.storing.iter()).collect();
+        let cut_here = self.cut < self.base_length;
+        let grown = self.length > self.base_length;
+        let tail = self.base_length..self.length;
+        self.present = Ranges::new();
+        unsaved.into_iter().for_each(|range| self.present.insert(range));
+        if grown {
+            self.present.insert(tail);
+        }
+        self.version = version;
+        self.base_length = base_length;
+        if !cut_here && !grown && self.dirty.end().max(self.storing.end()) < self.length {
+            self.length = base_length.max(self.dirty.end()).max(self.storing.end());
+        }
+        self.cut = if cut_here { self.cut.min(base_length) } else { base_length };
+    }
+
+    /// Clean bytes outside `wanted` that can be dropped to free up to `bytes`, from the beginning on; they are taken
+    /// out of what is present.
+    pub fn shed(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {
+        let mut clean = self.present.clone();
+        let needed = self.pinned.iter().cloned().chain([wanted.clone()]);
+        for keep in self.dirty.iter().chain(self.storing.iter()).chain(needed) {
+            clean.remove(keep);
+        }
+        // Zeros beyond the server's file cannot be fetched again.
+        clean.remove(self.cut.min(self.base_length)..u64::MAX);
+        let mut shed = Vec::new();
+        let mut freed = 0;
+        for range in clean.iter() {
+            if freed >= bytes {
+                break;
+            }
+            let range = range.start..range.end.min(range.start + (bytes - freed));
+            freed += range.end - range.start;
+            shed.push(range);
+        }
+        shed.iter().for_each(|range| self.present.remove(range.clone()));
+        shed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixSeconds = UnixSeconds(1000);
+
+    fn complete(length: u64) -> Content {
+        Content { present: Ranges::whole(length), ..Content::new(DataVersion(5), length) }
+    }
+
+    fn piece(range: Range<u64>, file_length: u64) -> Piece {
+        Piece { range, file_length }
+    }
+
+    /// A server that does what the protocol says.
+    fn server_stores(file: &mut Vec<u8>, piece: &Piece, ours: &[u8]) {
+        if (piece.file_length as usize) < file.len() {
+            file.truncate(piece.file_length as usize);
+        }
+        let (start, end) = (piece.range.start as usize, piece.range.end as usize);
+        if file.len() < end {
+            file.resize(end, 0);
+        }
+        file[start..end].copy_from_slice(&ours[start..end]);
+    }
+
+    #[test]
+    fn what_is_stored_and_how() {
+        type Row = (&'static str, u64, fn(&mut Content), Vec<Piece>);
+        let table: Vec<Row> = vec![
+            ("nothing", 100, |_| (), vec![]),
+            ("new file", 0, |c| c.wrote(0..3000, NOW), vec![piece(0..3000, 3000)]),
+            ("append", 100, |c| c.wrote(100..130, NOW), vec![piece(100..130, 130)]),
+            ("in the middle", 100, |c| c.wrote(10..20, NOW), vec![piece(10..20, 100)]),
+            ("cut", 100, |c| c.set_length(50, NOW), vec![piece(50..50, 50)]),
+            ("cut to nothing", 100, |c| c.set_length(0, NOW), vec![piece(0..0, 0)]),
+            ("set to the length it had", 100, |c| c.set_length(100, NOW), vec![piece(100..100, 100)]),
+            ("grown", 100, |c| c.set_length(500, NOW), vec![piece(500..500, 500)]),
+            ("beyond the end", 100, |c| c.wrote(400..500, NOW), vec![piece(400..500, 500)]),
+            (
+                "cut and written anew",
+                100,
+                |c| {
+                    c.set_length(0, NOW);
+                    c.wrote(0..30, NOW);
+                },
+                vec![piece(0..30, 0)],
+            ),
+            (
+                "cut, then written behind a hole",
+                100,
+                |c| {
+                    c.set_length(10, NOW);
+                    c.wrote(50..60, NOW);
+                },
+                vec![piece(50..60, 10)],
+            ),
+            (
+                "written, then grown",
+                0,
+                |c| {
+                    c.wrote(0..10, NOW);
+                    c.set_length(90, NOW);
+                },
+                vec![piece(0..10, 90), piece(90..90, 90)],
+            ),
+            (
+                "near ranges travel together",
+                1000,
+                |c| {
+                    c.wrote(0..10, NOW);
+                    c.wrote(500..510, NOW);
+                },
+                vec![piece(0..510, 1000)],
+            ),
+        ];
+        for (what, length, change, pieces) in table {
+            let mut content = complete(length);
+            change(&mut content);
+            assert_eq!(content.is_dirty(), !pieces.is_empty(), "{what}");
+            assert_eq!(content.begin_store(false), pieces, "{what}");
+        }
+    }
+
+    #[test]
+    fn far_ranges_travel_alone_when_what_is_between_is_not_here() {
+        let mut content = Content::new(DataVersion(5), 1000);
+        content.wrote(0..10, NOW);
+        content.wrote(500..510, NOW);
+        assert_eq!(content.begin_store(false), [piece(0..10, 1000), piece(500..510, 1000)]);
+    }
+
+    /// Random histories of writes and cuts against a plain byte vector and a server that follows the protocol.
+    #[test]
+    fn any_history_of_changes_reaches_the_server() {
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for round in 0..3000 {
+            let base = random(60);
+            let mut server: Vec<u8> = (0..base).map(|n| n as u8 + 1).collect();
+            let mut ours = server.clone();
+            let mut content = complete(base);
+            for step in 0..random(7) {
+                match random(4) {
+                    0 => {
+                        let length = random(80);
+                        ours.resize(length as usize, 0);
+                        content.set_length(length, NOW);
+                    }
+                    1 => store(&mut content, &mut server, &ours, random(3)),
+                    _ => {
+                        let start = random(70);
+                        let range = start..start + random(20);
+                        if !range.is_empty() && ours.len() < range.end as usize {
+                            ours.resize(range.end as usize, 0);
+                        }
+                        range.clone().for_each(|n| ours[n as usize] = 100 + step as u8);
+                        content.wrote(range, NOW);
+                    }
+                }
+                assert_eq!(content.length, ours.len() as u64, "round {round}");
+            }
+            store(&mut content, &mut server, &ours, 99);
+            assert_eq!(server, ours, "round {round}");
+            assert!(!content.is_dirty(), "round {round}: {content:?}");
+        }
+    }
+
+    /// Stores; the call after `good` calls fails.
+    fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], good: u64) {
+        let cut = content.cut;
+        for (n, piece) in content.begin_store(false).iter().enumerate() {
+            if n as u64 == good {
+                return content.store_failed(cut, n > 0);
+            }
+            server_stores(server, piece, ours);
+            content.stored(piece, content.version.next(), server.len() as u64);
+        }
+        content.store_done();
+    }
+
+    #[test]
+    fn shedding_leaves_what_is_wanted_and_what_is_unsaved() {
+        let mut content = complete(1000);
+        content.wrote(100..200, NOW);
+        assert_eq!(content.shed(150, &(0..50)), [50..100, 200..300]);
+        assert!(content.present.contains(&(0..50)) && content.present.contains(&(100..200)));
+        assert!(!content.is_complete());
+    }
+
+    #[test]
+    fn what_a_reader_waits_for_is_not_shed() {
+        let mut content = complete(1000);
+        content.pinned.push(0..600);
+        assert_eq!(content.shed(900, &(900..1000)).pop(), Some(600..900));
+    }
+
+    #[test]
+    fn another_version_under_unsaved_data_keeps_the_unsaved_data_only() {
+        let mut content = complete(1000);
+        content.wrote(100..200, NOW);
+        content.rebase(DataVersion(9), 400);
+        assert_eq!((content.present.iter().next(), content.present.count()), (Some(100..200), 1));
+        assert_eq!((content.length, content.base_length, content.version), (400, 400, DataVersion(9)));
+    }
+}

@@ -1,0 +1,85 @@
+//! The data of one version of a file while it is in use.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use afs_rpc::sync::{self, Notify};
+use bytes::Bytes;
+
+use crate::cache::CacheFile;
+use crate::data::Content;
+
+/// A cache file and what is in it.
+pub(crate) struct FileData {
+    pub file: Arc<dyn CacheFile>,
+    content: Mutex<Content>,
+    /// Bytes arrived, or will not arrive.
+    pub changed: Notify,
+    /// One append at a time.
+    pub appending: sync::Mutex<()>,
+    /// What the kernel has written is looked for and noted by one at a time, and not while we set a length or write
+    /// ourselves: what was found would be noted over what has happened since.
+    pub absorbing: sync::Mutex<()>,
+    /// Handles that read and write this version.
+    pub handles: AtomicU32,
+    /// Checksum of the data as last stored as a whole through a kernel that writes behind our back, with its length.
+    pub stored_sum: Mutex<Option<(u64, u32)>>,
+    /// The whole of a small file as the kernel left it: what the next store sends.
+    pub ready: Mutex<Option<Bytes>>,
+    /// The file has been marked since anybody wrote to it.
+    pub marked: AtomicBool,
+    /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
+    pub shown: AtomicBool,
+    /// Where a sequential reader is expected next.
+    pub next_read: AtomicU64,
+}
+
+impl FileData {
+    pub fn new(file: Arc<dyn CacheFile>, content: Content) -> Self {
+        FileData {
+            file,
+            content: Mutex::new(content),
+            changed: Notify::new(),
+            appending: sync::Mutex::new(()),
+            absorbing: sync::Mutex::new(()),
+            handles: AtomicU32::new(0),
+            stored_sum: Mutex::new(None),
+            ready: Mutex::new(None),
+            marked: AtomicBool::new(false),
+            shown: AtomicBool::new(false),
+            next_read: AtomicU64::new(0),
+        }
+    }
+
+    pub fn content(&self) -> MutexGuard<'_, Content> {
+        crate::lock(&self.content)
+    }
+
+    /// We write to the file ourselves: the mark is gone, and what was read to be stored is old.
+    pub fn forget_mark(&self) {
+        self.marked.store(false, Ordering::SeqCst);
+        *crate::lock(&self.ready) = None;
+    }
+
+    /// Keeps these bytes from being dropped for as long as the pin lives.
+    pub fn pin(self: &Arc<Self>, range: Range<u64>) -> Pin {
+        self.content().pinned.push(range.clone());
+        Pin { data: self.clone(), range }
+    }
+}
+
+/// Bytes that a reader needs.
+pub(crate) struct Pin {
+    data: Arc<FileData>,
+    range: Range<u64>,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut content = self.data.content();
+        if let Some(at) = content.pinned.iter().position(|range| *range == self.range) {
+            content.pinned.swap_remove(at);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! File servers and their addresses.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::{CallOptions, Connection, Instant, Rx, sync};
+use afs_wire::ids::Uuid;
+use afs_wire::rpc::ServiceId;
+
+use crate::lock;
+use crate::vnode::ServerReset;
+
+/// What is assumed of a server nobody has measured: neither near nor far.
+const UNMEASURED: Duration = Duration::from_millis(20);
+/// An operation that finds only servers that are away may still try one that was silent longer ago than this.
+const SECOND_CHANCE: Duration = Duration::from_secs(3);
+
+/// One address of a file server.
+pub(crate) struct Address {
+    pub peer: SocketAddr,
+    pub connection: Connection,
+    /// Serialises the first contact.
+    pub greeting: sync::Mutex<()>,
+    /// Whether the server has met us at this address since it was last silent.
+    pub greeted: AtomicBool,
+    /// Nanoseconds of a round trip, smoothed; 0 is not measured.
+    round_trip: AtomicU64,
+    /// When it was last found silent, 0 if it is up.
+    silent_at: AtomicU64,
+    /// When it last answered.
+    heard_at: AtomicU64,
+}
+
+impl Address {
+    pub fn new(rx: &Rx, peer: SocketAddr, dead: Duration) -> Self {
+        let connection = rx.connection(peer, ServiceId::FILE, afs_rpc::Security::null());
+        Address {
+            peer,
+            connection: connection.with_options(CallOptions { dead: Some(dead), hard: None }),
+            greeting: sync::Mutex::new(()),
+            greeted: AtomicBool::new(false),
+            round_trip: AtomicU64::new(0),
+            silent_at: AtomicU64::new(0),
+            heard_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether operations should pass it by: it was silent, and not long enough ago to be worth another try.
+    pub fn is_down(&self, now: Instant) -> bool {
+        match self.silent_at.load(Ordering::Relaxed) {
+            0 => false,
+            at => now.saturating_since(Instant::from_nanos(at)) < SECOND_CHANCE,
+        }
+    }
+
+    /// Whether it was silent when last called.
+    pub fn is_silent(&self) -> bool {
+        self.silent_at.load(Ordering::Relaxed) != 0
+    }
+
+    /// It did not answer. Says whether that is news.
+    pub fn fell_silent(&self, now: Instant) -> bool {
+        self.greeted.store(false, Ordering::SeqCst);
+        self.silent_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
+    }
+
+    /// It answered. Says whether it had been silent.
+    pub fn answered(&self, now: Instant) -> bool {
+        self.heard_at.store(now.as_nanos().max(1), Ordering::Relaxed);
+        self.silent_at.swap(0, Ordering::Relaxed) != 0
+    }
+
+    /// Whether it has answered anything since `then`.
+    pub fn heard_since(&self, then: Instant) -> bool {
+        Instant::from_nanos(self.heard_at.load(Ordering::Relaxed)) > then
+    }
+
+    /// How long ago it last answered; `None` if never.
+    pub fn quiet_for(&self, now: Instant) -> Option<Duration> {
+        match self.heard_at.load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(now.saturating_since(Instant::from_nanos(at))),
+        }
+    }
+
+    /// A call without work took this long.
+    pub fn measured(&self, took: Duration) {
+        let took = took.as_nanos().min(u128::from(u64::MAX)).max(1) as u64;
+        let smoothed = match self.round_trip.load(Ordering::Relaxed) {
+            0 => took,
+            old => old - old / 4 + took / 4,
+        };
+        self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
+    }
+
+    pub fn round_trip(&self) -> Duration {
+        match self.round_trip.load(Ordering::Relaxed) {
+            0 => UNMEASURED,
+            nanos => Duration::from_nanos(nanos),
+        }
+    }
+}
+
+/// One file server.
+pub(crate) struct Server {
+    pub uuid: Option<Uuid>,
+    /// The number of the last break that touched everything from this server.
+    pub reset: ServerReset,
+    /// It does not know the calls with 64-bit lengths.
+    pub small_files_only: AtomicBool,
+    /// It does not know InlineBulkStatus.
+    pub plain_bulk_only: AtomicBool,
+    /// It does not know StoreACL by its new number.
+    pub old_store_acl: AtomicBool,
+    unique: AtomicU32,
+    addresses: Mutex<Vec<Arc<Address>>>,
+}
+
+impl Server {
+    fn new(uuid: Option<Uuid>) -> Self {
+        Server {
+            uuid,
+            reset: ServerReset::default(),
+            small_files_only: AtomicBool::new(false),
+            plain_bulk_only: AtomicBool::new(false),
+            old_store_acl: AtomicBool::new(false),
+            unique: AtomicU32::new(0),
+            addresses: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Its addresses, nearest first.
+    pub fn addresses(&self) -> Vec<Arc<Address>> {
+        let mut addresses = lock(&self.addresses).clone();
+        addresses.sort_by_key(|address| address.round_trip());
+        addresses
+    }
+
+    /// The shortest round trip to any of its addresses that answer.
+    pub fn distance(&self, now: Instant) -> Duration {
+        let up = self.addresses().into_iter().filter(|address| !address.is_down(now));
+        up.map(|address| address.round_trip()).min().unwrap_or(Duration::MAX)
+    }
+}
+
+/// All file servers met so far. As many as the cells have: nothing is dropped.
+#[derive(Default)]
+pub(crate) struct ServerTable(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    by_uuid: BTreeMap<Uuid, Arc<Server>>,
+    by_address: BTreeMap<SocketAddr, Arc<Server>>,
+}
+
+impl ServerTable {
+    /// The server of a UUID if the addresses we have are of this version of its list.
+    pub fn current(&self, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
+        let known = lock(&self.0);
+        known.by_uuid.get(&uuid).filter(|server| server.unique.load(Ordering::SeqCst) == unique).cloned()
+    }
+
+    /// The server of a UUID, whatever its addresses.
+    pub fn by_uuid(&self, uuid: Uuid) -> Option<Arc<Server>> {
+        lock(&self.0).by_uuid.get(&uuid).cloned()
+    }
+
+    /// The server at an address.
+    pub fn by_address(&self, peer: SocketAddr) -> Option<Arc<Server>> {
+        lock(&self.0).by_address.get(&peer).cloned()
+    }
+
+    /// A server and its addresses, as the location service says. Addresses that stay keep what is known of them.
+    pub fn learn(
+        &self,
+        uuid: Option<Uuid>,
+        unique: u32,
+        peers: &[SocketAddr],
+        make: impl Fn(SocketAddr) -> Address,
+    ) -> Option<Arc<Server>> {
+        let first = *peers.first()?;
+        let mut known = lock(&self.0);
+        let server = match uuid {
+            Some(uuid) => {
+                known.by_uuid.entry(uuid).or_insert_with(|| Arc::new(Server::new(Some(uuid)))).clone()
+            }
+            None => known.by_address.entry(first).or_insert_with(|| Arc::new(Server::new(None))).clone(),
+        };
+        let mut addresses = lock(&server.addresses);
+        let old = std::mem::take(&mut *addresses);
+        for peer in peers {
+            let kept = old.iter().find(|address| address.peer == *peer).cloned();
+            addresses.push(kept.unwrap_or_else(|| Arc::new(make(*peer))));
+            known.by_address.insert(*peer, server.clone());
+        }
+        drop(addresses);
+        server.unique.store(unique, Ordering::SeqCst);
+        Some(server)
+    }
+
+    /// All servers, in a fixed order.
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        let known = lock(&self.0);
+        let mut all: Vec<Arc<Server>> = known.by_uuid.values().cloned().collect();
+        all.extend(known.by_address.values().filter(|server| server.uuid.is_none()).cloned());
+        all
+    }
+}

@@ -1,0 +1,200 @@
+//! Volumes in use.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::Instant;
+use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
+
+use crate::api::NodeId;
+use crate::key::CellIndex;
+use crate::location::{Group, Server};
+use crate::lock;
+use crate::vnode::Promise;
+
+/// By which mount point a volume was entered last: where `..` of its root leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entered {
+    /// The directory of the mount point.
+    pub parent: NodeId,
+    /// The mount point's text.
+    pub text: String,
+}
+
+/// One volume.
+pub(crate) struct Volume {
+    pub cell: CellIndex,
+    pub id: VolumeId,
+    pub kind: VolumeKind,
+    /// The number of the last break of the volume as a whole.
+    pub broken: AtomicU64,
+    /// The number of the last break of an object of it that we did not know. An object that is just being created is
+    /// unknown until the reply comes; its promise does not count if there was such a break in between.
+    pub stray: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    group: Arc<Group>,
+    sites: Vec<Arc<Server>>,
+    located_at: Instant,
+    creation: Option<UnixSeconds>,
+    /// Of a volume that cannot be written: the one promise for all of it.
+    promise: Option<Promise>,
+    entered: Option<Entered>,
+}
+
+impl Volume {
+    fn new(
+        cell: CellIndex,
+        id: VolumeId,
+        kind: VolumeKind,
+        group: Arc<Group>,
+        sites: Vec<Arc<Server>>,
+        now: Instant,
+    ) -> Self {
+        let state = State { group, sites, located_at: now, creation: None, promise: None, entered: None };
+        Volume {
+            cell,
+            id,
+            kind,
+            broken: AtomicU64::new(0),
+            stray: AtomicU64::new(0),
+            state: Mutex::new(state),
+        }
+    }
+
+    pub fn is_writable(&self) -> bool {
+        self.kind == VolumeKind::ReadWrite
+    }
+
+    pub fn group(&self) -> Arc<Group> {
+        lock(&self.state).group.clone()
+    }
+
+    /// Its sites, best first: by measured distance if there are several.
+    pub fn sites(&self, now: Instant) -> Vec<Arc<Server>> {
+        let mut sites = lock(&self.state).sites.clone();
+        if sites.len() > 1 {
+            sites.sort_by_key(|server| server.distance(now));
+        }
+        sites
+    }
+
+    pub fn located_at(&self) -> Instant {
+        lock(&self.state).located_at
+    }
+
+    /// A new answer of the location service. Says whether the sites are others than before.
+    pub fn relocate(&self, group: Arc<Group>, sites: Vec<Arc<Server>>, now: Instant) -> bool {
+        let mut state = lock(&self.state);
+        let same = state.sites.len() == sites.len()
+            && state.sites.iter().zip(&sites).all(|(old, new)| Arc::ptr_eq(old, new));
+        state.group = group;
+        state.sites = sites;
+        state.located_at = now;
+        !same
+    }
+
+    /// A reply showed the volume's creation time. Says whether it is another volume than before: a new release, or
+    /// restored from a dump (docs/protocol/fileserver.md "2. Structures", AFSVolSync).
+    pub fn saw_creation(&self, creation: UnixSeconds) -> bool {
+        let mut state = lock(&self.state);
+        let changed = state.creation.is_some_and(|old| old != creation);
+        state.creation = Some(creation);
+        changed
+    }
+
+    pub fn creation(&self) -> Option<UnixSeconds> {
+        lock(&self.state).creation
+    }
+
+    pub fn set_promise(&self, promise: Option<Promise>) {
+        lock(&self.state).promise = promise;
+    }
+
+    /// Whether the promise for all of a read-only volume holds.
+    pub fn is_promised(&self, now: Instant) -> bool {
+        let broken = self.broken.load(Ordering::SeqCst);
+        lock(&self.state).promise.as_ref().is_some_and(|promise| promise.holds(now, broken))
+    }
+
+    /// When that promise ends; `None` if there is none.
+    pub fn promised_until(&self) -> Option<Instant> {
+        lock(&self.state).promise.as_ref().map(|promise| promise.until)
+    }
+
+    pub fn enter(&self, entered: Entered) {
+        lock(&self.state).entered = Some(entered);
+    }
+
+    pub fn entered(&self) -> Option<Entered> {
+        lock(&self.state).entered.clone()
+    }
+}
+
+/// Volumes by number, and groups by name. Bounded: beyond the bound those not used longest are asked for again.
+#[derive(Default)]
+pub(crate) struct VolumeTable(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    volumes: BTreeMap<(CellIndex, VolumeId), Arc<Volume>>,
+    groups: BTreeMap<(CellIndex, String), (Arc<Group>, Instant)>,
+}
+
+/// Names remembered. Volumes are kept: their marks of breaks must not be lost.
+const GROUPS_MAX: usize = 4096;
+
+impl VolumeTable {
+    pub fn get(&self, cell: CellIndex, id: VolumeId) -> Option<Arc<Volume>> {
+        lock(&self.0).volumes.get(&(cell, id)).cloned()
+    }
+
+    /// All volumes of this number: a break does not say of which cell it is.
+    pub fn with_id(&self, id: VolumeId) -> Vec<Arc<Volume>> {
+        lock(&self.0).volumes.values().filter(|volume| volume.id == id).cloned().collect()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Volume>> {
+        lock(&self.0).volumes.values().cloned().collect()
+    }
+
+    /// The volume, made if it is new.
+    pub fn learn(
+        &self,
+        cell: CellIndex,
+        id: VolumeId,
+        kind: VolumeKind,
+        group: Arc<Group>,
+        sites: Vec<Arc<Server>>,
+        now: Instant,
+    ) -> Arc<Volume> {
+        let mut inner = lock(&self.0);
+        let make = || Arc::new(Volume::new(cell, id, kind, group, sites, now));
+        inner.volumes.entry((cell, id)).or_insert_with(make).clone()
+    }
+
+    /// What the location service said of a name, if that was after `since`.
+    pub fn group(&self, cell: CellIndex, name: &str, since: Instant) -> Option<Arc<Group>> {
+        let inner = lock(&self.0);
+        let (group, asked) = inner.groups.get(&(cell, name.to_owned()))?;
+        (*asked >= since).then(|| group.clone())
+    }
+
+    pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant) {
+        let mut inner = lock(&self.0);
+        if inner.groups.len() >= GROUPS_MAX
+            && let Some(oldest) =
+                inner.groups.iter().min_by_key(|(_, (_, asked))| *asked).map(|(name, _)| name.clone())
+        {
+            inner.groups.remove(&oldest);
+        }
+        inner.groups.insert((cell, name.to_owned()), (group, now));
+    }
+
+    pub fn forget_groups(&self) {
+        lock(&self.0).groups.clear();
+    }
+}

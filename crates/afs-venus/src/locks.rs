@@ -1,0 +1,124 @@
+//! Who on this machine holds advisory locks on an object.
+
+use crate::api::{LockHolder, LockKind, LockRange};
+
+/// Locks of one object, in the order they were taken.
+#[derive(Default)]
+pub(crate) struct LockTable {
+    held: Vec<Held>,
+    /// What we hold at the server for those who locked the whole file.
+    pub at_server: Option<LockKind>,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    owner: u64,
+    pid: u32,
+    range: LockRange,
+    kind: LockKind,
+}
+
+/// Locks of one object on one machine. A process that wants more gets ENOLCK.
+const HELD_MAX: usize = 10_000;
+
+impl LockTable {
+    /// A lock of somebody else that stands in the way.
+    pub fn conflict(&self, owner: u64, range: LockRange, kind: LockKind) -> Option<LockHolder> {
+        let in_way = |held: &&Held| {
+            held.owner != owner
+                && held.range.overlaps(&range)
+                && (held.kind == LockKind::Write || kind == LockKind::Write)
+        };
+        self.held.iter().find(in_way).map(|held| LockHolder {
+            kind: held.kind,
+            range: held.range,
+            pid: held.pid,
+        })
+    }
+
+    /// Takes a lock, in place of what the owner had there. `false` if there are too many.
+    pub fn take(&mut self, owner: u64, pid: u32, range: LockRange, kind: LockKind) -> bool {
+        self.release(owner, range);
+        if self.held.len() >= HELD_MAX {
+            return false;
+        }
+        self.held.push(Held { owner, pid, range, kind });
+        true
+    }
+
+    /// Releases what an owner holds in a range. What sticks out on either side stays.
+    pub fn release(&mut self, owner: u64, range: LockRange) {
+        let mut rest = Vec::new();
+        self.held.retain(|held| {
+            if held.owner != owner || !held.range.overlaps(&range) {
+                return true;
+            }
+            if held.range.first < range.first {
+                rest.push(Held {
+                    range: LockRange { first: held.range.first, last: range.first - 1 },
+                    ..held.clone()
+                });
+            }
+            if held.range.last > range.last {
+                rest.push(Held {
+                    range: LockRange { first: range.last + 1, last: held.range.last },
+                    ..held.clone()
+                });
+            }
+            false
+        });
+        self.held.append(&mut rest);
+    }
+
+    /// What must be held at the server for the locks there are: that of the strongest lock on the whole file.
+    pub fn wanted_at_server(&self) -> Option<LockKind> {
+        let whole = self.held.iter().filter(|held| held.range.is_whole());
+        whole.map(|held| held.kind).max_by_key(|kind| *kind == LockKind::Write)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.at_server.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(first: u64, last: u64) -> LockRange {
+        LockRange { first, last }
+    }
+
+    #[test]
+    fn readers_share_and_writers_do_not() {
+        let mut table = LockTable::default();
+        assert!(table.take(1, 100, LockRange::WHOLE, LockKind::Read));
+        assert_eq!(table.conflict(2, range(5, 9), LockKind::Read), None);
+        let holder = table.conflict(2, range(5, 9), LockKind::Write).unwrap();
+        assert_eq!((holder.pid, holder.kind), (100, LockKind::Read));
+        assert_eq!(table.conflict(1, range(5, 9), LockKind::Write), None);
+    }
+
+    #[test]
+    fn a_release_in_the_middle_leaves_both_ends() {
+        let mut table = LockTable::default();
+        table.take(1, 1, range(0, 99), LockKind::Write);
+        table.release(1, range(40, 59));
+        assert!(table.conflict(2, range(0, 39), LockKind::Read).is_some());
+        assert!(table.conflict(2, range(40, 59), LockKind::Read).is_none());
+        assert!(table.conflict(2, range(60, 60), LockKind::Read).is_some());
+    }
+
+    #[test]
+    fn the_server_holds_the_strongest_lock_on_the_whole_file() {
+        let mut table = LockTable::default();
+        table.take(1, 1, range(0, 9), LockKind::Write);
+        assert_eq!(table.wanted_at_server(), None);
+        table.take(1, 1, LockRange::WHOLE, LockKind::Read);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
+        table.take(1, 1, LockRange::WHOLE, LockKind::Write);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Write));
+        table.release(1, LockRange::WHOLE);
+        assert!(table.is_empty());
+    }
+}

@@ -1,0 +1,213 @@
+//! The nodes that those above us hold, and under which names.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use crate::api::NodeId;
+use crate::key::{Map, Place};
+use crate::lock;
+
+/// Every node with look-ups outstanding, and the root. As many as the kernel holds inodes: it bounds them, and says
+/// when it lets go.
+pub(crate) struct NodeTable(Mutex<Inner>);
+
+struct Inner {
+    by_id: Map<NodeId, Known>,
+    /// Places whose id is not the one they would have by themselves.
+    displaced: Map<Place, NodeId>,
+}
+
+struct Known {
+    place: Place,
+    lookups: u64,
+    /// Under which names it was handed out.
+    names: Vec<(NodeId, Box<[u8]>)>,
+    /// Of a directory: the names handed out in it.
+    children: BTreeMap<Box<[u8]>, NodeId>,
+}
+
+impl Known {
+    fn new(place: Place) -> Self {
+        Known { place, lookups: 0, names: Vec::new(), children: BTreeMap::new() }
+    }
+}
+
+impl NodeTable {
+    /// Only the root is known.
+    pub fn new(root: Place) -> Self {
+        let mut by_id = Map::default();
+        by_id.insert(NodeId::ROOT, Known { lookups: 1, ..Known::new(root) });
+        let mut displaced = Map::default();
+        displaced.insert(root, NodeId::ROOT);
+        NodeTable(Mutex::new(Inner { by_id, displaced }))
+    }
+
+    /// The root stands for another place from now on.
+    pub fn set_root(&self, root: Place) {
+        let mut inner = lock(&self.0);
+        inner.by_id.insert(NodeId::ROOT, Known { lookups: 1, ..Known::new(root) });
+        inner.displaced.insert(root, NodeId::ROOT);
+    }
+
+    /// What a node stands for; `None` if nobody should hold it.
+    pub fn place(&self, node: NodeId) -> Option<Place> {
+        lock(&self.0).by_id.get(&node).map(|known| known.place)
+    }
+
+    /// The node of a place, whether anybody holds it or not.
+    pub fn id(&self, place: Place) -> NodeId {
+        lock(&self.0).id(place)
+    }
+
+    /// The node of a place if somebody holds it.
+    pub fn held(&self, place: Place) -> Option<NodeId> {
+        let inner = lock(&self.0);
+        let id = inner.id(place);
+        inner.by_id.get(&id).is_some_and(|known| known.place == place).then_some(id)
+    }
+
+    /// Counts one look-up of a place by a name in a directory (none for a walk that leaves no name behind).
+    pub fn remember(&self, place: Place, name: Option<(NodeId, &[u8])>) -> NodeId {
+        let mut inner = lock(&self.0);
+        let id = inner.claim(place);
+        let Some(known) = inner.by_id.get_mut(&id) else { return id };
+        known.lookups += 1;
+        if let Some((parent, name)) = name {
+            if !known.names.iter().any(|(p, n)| *p == parent && **n == *name) {
+                known.names.push((parent, name.into()));
+            }
+            if let Some(parent) = inner.by_id.get_mut(&parent) {
+                parent.children.insert(name.into(), id);
+            }
+        }
+        id
+    }
+
+    /// Takes look-ups back. Says what the node stood for if nobody holds it any more.
+    pub fn forget(&self, node: NodeId, lookups: u64) -> Option<Place> {
+        let mut inner = lock(&self.0);
+        let known = inner.by_id.get_mut(&node)?;
+        known.lookups = known.lookups.saturating_sub(lookups);
+        if known.lookups > 0 || node == NodeId::ROOT {
+            return None;
+        }
+        let known = inner.by_id.remove(&node)?;
+        inner.displaced.remove(&known.place);
+        for (parent, name) in &known.names {
+            inner.drop_name(*parent, name, node);
+        }
+        Some(known.place)
+    }
+
+    /// The names that were handed out in a directory.
+    pub fn names_in(&self, dir: NodeId) -> Vec<Box<[u8]>> {
+        lock(&self.0)
+            .by_id
+            .get(&dir)
+            .map(|known| known.children.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// A name is gone from a directory, or leads elsewhere.
+    pub fn drop_name(&self, dir: NodeId, name: &[u8]) {
+        if let Some(known) = lock(&self.0).by_id.get_mut(&dir) {
+            known.children.remove(name);
+        }
+    }
+
+    /// A name that was handed out leads to the same node from another place.
+    pub fn rename(&self, from: (NodeId, &[u8]), to: (NodeId, &[u8]), node: NodeId) {
+        let mut inner = lock(&self.0);
+        inner.drop_name(from.0, from.1, node);
+        let Some(known) = inner.by_id.get_mut(&node) else { return };
+        known.names.retain(|(dir, name)| (*dir, &**name) != (from.0, from.1));
+        known.names.push((to.0, to.1.into()));
+        if let Some(dir) = inner.by_id.get_mut(&to.0) {
+            dir.children.insert(to.1.into(), node);
+        }
+    }
+
+    /// How many are held.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        lock(&self.0).by_id.len()
+    }
+}
+
+impl Inner {
+    fn id(&self, place: Place) -> NodeId {
+        match self.displaced.get(&place) {
+            Some(&id) => id,
+            None => place.node_id(),
+        }
+    }
+
+    /// The id of a place, which is known afterwards; the next free id if another place has it.
+    fn claim(&mut self, place: Place) -> NodeId {
+        let own = self.id(place);
+        let mut id = own;
+        while self.by_id.get(&id).is_some_and(|known| known.place != place) {
+            id = NodeId(((id.0 + 1) & (u64::MAX >> 1)).max(2));
+        }
+        if id != own {
+            self.displaced.insert(place, id);
+        }
+        self.by_id.entry(id).or_insert_with(|| Known::new(place));
+        id
+    }
+
+    fn drop_name(&mut self, parent: NodeId, name: &[u8], child: NodeId) {
+        if let Some(parent) = self.by_id.get_mut(&parent)
+            && parent.children.get(name) == Some(&child)
+        {
+            parent.children.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+
+    use super::*;
+    use crate::key::{CellIndex, Key};
+
+    fn place(vnode: u32) -> Place {
+        Place::Object(Key::new(CellIndex(0), Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1))))
+    }
+
+    #[test]
+    fn a_node_is_held_until_all_lookups_are_given_back() {
+        let nodes = NodeTable::new(place(1));
+        let id = nodes.remember(place(2), Some((NodeId::ROOT, b"a")));
+        assert_eq!(nodes.remember(place(2), Some((NodeId::ROOT, b"a"))), id);
+        assert_eq!(nodes.place(id), Some(place(2)));
+        assert_eq!(nodes.names_in(NodeId::ROOT), [Box::from(*b"a")]);
+        assert_eq!(nodes.forget(id, 1), None);
+        assert_eq!(nodes.held(place(2)), Some(id));
+        assert_eq!(nodes.forget(id, 1), Some(place(2)));
+        assert_eq!(nodes.place(id), None);
+        assert!(nodes.names_in(NodeId::ROOT).is_empty());
+        assert_eq!(nodes.count(), 1);
+    }
+
+    #[test]
+    fn the_root_stays() {
+        let nodes = NodeTable::new(place(1));
+        assert_eq!(nodes.forget(NodeId::ROOT, 99), None);
+        assert_eq!(nodes.place(NodeId::ROOT), Some(place(1)));
+        assert_eq!(nodes.id(place(1)), NodeId::ROOT);
+    }
+
+    #[test]
+    fn two_places_never_share_an_id() {
+        let nodes = NodeTable::new(place(1));
+        let id = nodes.remember(place(2), None);
+        // The next place is made to want the same id.
+        lock(&nodes.0).displaced.insert(place(4), id);
+        let other = nodes.remember(place(4), None);
+        assert_ne!(other, id);
+        assert_eq!(nodes.place(other), Some(place(4)));
+        assert_eq!(nodes.id(place(4)), other);
+    }
+}

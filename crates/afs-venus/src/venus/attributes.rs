@@ -1,0 +1,205 @@
+//! Attributes: read, changed, and judged.
+
+use std::sync::Arc;
+
+use afs_wire::fs::{self, FileKind, SetStatus, Status};
+use afs_wire::ids::{Fid, Mode, Rights, ViceId};
+
+use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{Key, Place};
+use crate::venus::Venus;
+use crate::vnode::{Vnode, kind_of};
+
+impl Venus {
+    /// Attributes.
+    pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
+        let Place::Object(key) = self.place(node)? else { return Ok(self.cells_attr()) };
+        let vnode = self.vnode(key);
+        self.absorb(&vnode).await?;
+        let status = self.status_or_unsaved(&vnode).await?;
+        self.warn_if_unpromised(Place::Object(key));
+        Ok(self.attr(key, node, &status))
+    }
+
+    /// Changes attributes. `handle` is the open file through which it was asked, if any.
+    ///
+    /// A length set through a handle that may write, and a time set on a file with unsaved data, travel with the next
+    /// store; everything else is at the server when this returns.
+    pub async fn setattr(&self, node: NodeId, handle: Option<HandleId>, change: SetAttr) -> Result<Attr> {
+        let vnode = self.vnode(self.key(node, "setattr")?);
+        if let Some(size) = change.size {
+            self.set_length(&vnode, handle, size).await?;
+        }
+        let mut wanted = self.wanted_status(&change);
+        self.absorb(&vnode).await?;
+        if let Some(time) = wanted.mod_time
+            && self.is_dirty(&vnode)
+        {
+            self.set_pending_time(&vnode, time);
+            wanted.mod_time = None;
+        }
+        if !wanted.is_empty() && !vnode.state().orphan {
+            let volume = self.volume_of(vnode.key).await?;
+            let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
+            let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
+            self.refresh(&volume, &vnode, &answered.value.status, &answered.value.sync);
+        }
+        self.getattr(node).await
+    }
+
+    fn wanted_status(&self, change: &SetAttr) -> SetStatus {
+        SetStatus {
+            mod_time: change.mtime.map(|time| match time {
+                NewTime::Now => self.wall(),
+                NewTime::At(seconds) => seconds,
+            }),
+            owner: change.owner,
+            group: change.group,
+            mode: change.mode.map(|mode| Mode(mode.0 & Mode::ALL)),
+            fsync: false,
+        }
+    }
+
+    fn is_dirty(&self, vnode: &Vnode) -> bool {
+        let data = vnode.state().data.clone();
+        data.is_some_and(|data| data.content().is_dirty())
+    }
+
+    fn set_pending_time(&self, vnode: &Vnode, time: afs_wire::ids::UnixSeconds) {
+        if let Some(data) = vnode.state().data.clone() {
+            data.content().changed_at = Some(time);
+        }
+    }
+
+    /// The status; of a file with something unsaved also without a promise, since what we have is newer anyway.
+    pub(super) async fn status_or_unsaved(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+        let unsaved = self.is_dirty(vnode).then(|| vnode.state().status).flatten();
+        match self.status(vnode).await {
+            Err(error) if error.kind == ErrorKind::ServerAway => unsaved.ok_or(error),
+            other => other,
+        }
+    }
+
+    /// Attributes as a status and what is unsaved here tell them.
+    pub(super) fn attr(&self, key: Key, node: NodeId, status: &Status) -> Attr {
+        let mut attr = Attr {
+            node,
+            fid: key.fid,
+            kind: kind_of(status),
+            size: status.length,
+            mode: status.mode,
+            nlink: status.link_count,
+            owner: status.owner,
+            group: status.group,
+            mtime: status.client_mod_time,
+            ctime: status.server_mod_time,
+            data_version: status.data_version,
+        };
+        let Some(vnode) = self.vnodes.peek(key) else { return attr };
+        let (data, orphan) = {
+            let state = vnode.state();
+            (state.data.clone(), state.orphan)
+        };
+        if let Some(data) = data {
+            let content = data.content();
+            if content.is_dirty() {
+                data.shown.store(true, std::sync::atomic::Ordering::SeqCst);
+                attr.size = content.length;
+                attr.mtime = content.changed_at.unwrap_or(attr.mtime);
+                attr.ctime = attr.ctime.max(attr.mtime);
+            }
+        }
+        if orphan {
+            attr.nlink = 0;
+        }
+        attr
+    }
+
+    /// Attributes of the synthetic root.
+    pub(super) fn cells_attr(&self) -> Attr {
+        Attr {
+            node: NodeId::ROOT,
+            fid: Fid::default(),
+            kind: Kind::Directory,
+            size: 2048,
+            mode: Mode(0o755),
+            nlink: 2 + self.cells.len() as u32,
+            owner: ViceId(0),
+            group: 0,
+            mtime: afs_wire::ids::UnixSeconds(0),
+            ctime: afs_wire::ids::UnixSeconds(0),
+            data_version: afs_wire::ids::DataVersion(1),
+        }
+    }
+
+    /// Whether the mount's identity may do this: the directory's access list and, for files, the owner's mode bits.
+    pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
+        let Place::Object(key) = self.place(node)? else {
+            let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
+            return refused.map_or(Ok(()), Err);
+        };
+        let vnode = self.vnode(key);
+        let volume = self.volume_of(key).await?;
+        let status = self.status(&vnode).await?;
+        if wanted.write && !volume.is_writable() {
+            return Err(VenusError::new(ErrorKind::ReadOnly, "access").of(key.fid));
+        }
+        if may(&status, wanted) {
+            return Ok(());
+        }
+        Err(VenusError::new(ErrorKind::AccessDenied, "access").of(key.fid))
+    }
+}
+
+/// What the rights in a status allow (docs/protocol/fileserver.md "14. Cache-manager side rules"). `caller_access` has
+/// the administer right on a file exactly if the caller owns it.
+pub(super) fn may(status: &Status, wanted: Access) -> bool {
+    let rights = status.caller_access;
+    if status.kind != FileKind::File {
+        let change = Rights(Rights::INSERT.0 | Rights::DELETE.0 | Rights::WRITE.0);
+        let lists =
+            !(wanted.read || wanted.execute) || rights.intersects(Rights(Rights::LOOKUP.0 | Rights::READ.0));
+        return lists && (!wanted.write || rights.intersects(change));
+    }
+    let owns = rights.contains(Rights::ADMINISTER);
+    let depositor = owns && rights.contains(Rights::INSERT);
+    let mode = |bits: u32| owns || status.mode.0 & bits != 0;
+    let reads = (rights.contains(Rights::READ) || depositor) && mode(0o500);
+    let writes = depositor || (rights.contains(Rights::WRITE) && mode(0o200));
+    (!wanted.read || reads)
+        && (!wanted.write || writes)
+        && (!wanted.execute || (rights.contains(Rights::READ) && status.mode.0 & 0o100 != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_and_the_owners_mode_bits_decide_together() {
+        let file = |rights: Rights, mode| Status {
+            kind: FileKind::File,
+            caller_access: rights,
+            mode: Mode(mode),
+            ..Status::default()
+        };
+        let can = |status: &Status| {
+            [(true, false, false), (false, true, false), (false, false, true)]
+                .map(|(read, write, execute)| may(status, Access { read, write, execute }))
+        };
+        let reader = Rights(Rights::READ.0 | Rights::LOOKUP.0);
+        assert_eq!(can(&file(reader, 0o644)), [true, false, false]);
+        assert_eq!(can(&file(reader, 0o755)), [true, false, true]);
+        assert_eq!(can(&file(reader, 0o044)), [false, false, false]);
+        let writer = Rights(reader.0 | Rights::WRITE.0);
+        assert_eq!(can(&file(writer, 0o644)), [true, true, false]);
+        assert_eq!(can(&file(writer, 0o444)), [true, false, false]);
+        let depositor = Rights(Rights::INSERT.0 | Rights::ADMINISTER.0);
+        assert_eq!(can(&file(depositor, 0o444)), [true, true, false]);
+        let directory =
+            |rights| Status { kind: FileKind::Directory, caller_access: rights, ..Status::default() };
+        assert_eq!(can(&directory(Rights::LOOKUP)), [true, false, true]);
+        assert_eq!(can(&directory(Rights::INSERT)), [false, true, false]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The service that file servers call: who we are, and which promises are broken.
+//!
+//! Source: docs/protocol/callback.md. Everything here is answered from memory, whatever calls of our own are under way,
+//! except that the answer to a break waits for the sink, within bounds.
+
+use std::sync::{Arc, Weak};
+
+use afs_rpc::{Caller, EnvExt, Table};
+use afs_wire::cb::{self, InterfaceAddr};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::capability;
+use afs_wire::rpc::{Opcode, Request, ServiceId};
+use afs_wire::xdr::BoundedVec;
+
+use crate::venus::Venus;
+
+type Answer<T> = std::result::Result<T, AbortCode>;
+
+/// What debugging calls get past the end of a list.
+const PAST_THE_END: AbortCode = AbortCode(1);
+
+/// The callback service of a Venus, which it does not keep alive.
+pub(super) fn service(venus: Weak<Venus>) -> Arc<Table<Weak<Venus>>> {
+    let table = Table::new(ServiceId::CALLBACK, Arc::new(venus))
+        .call(|venus, _, request: cb::CallBack| async move {
+            call_back(&*up(&venus, cb::CallBack::NAME)?, request).await
+        })
+        .call(|venus, caller, _: cb::InitCallBackState| async move {
+            reset(&*up(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
+        })
+        .call(|venus, caller, request: cb::InitCallBackState3| async move {
+            reset(&*up(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
+        })
+        .call(|venus, _, _: cb::Probe| async move { up(&venus, cb::Probe::NAME).map(drop) })
+        .call(|venus, _, request: cb::ProbeUuid| async move {
+            let ours = up(&venus, cb::ProbeUuid::NAME)?.uuid == request.client;
+            if ours { Ok(()) } else { Err(AbortCode(1)) }
+        })
+        .call(|venus, _, _: cb::WhoAreYou| async move {
+            let venus = up(&venus, cb::WhoAreYou::NAME)?;
+            Answer::Ok(cb::InterfaceAddrReply { addresses: identity(&venus) })
+        })
+        .call(|venus, _, _: cb::TellMeAboutYourself| async move {
+            let venus = up(&venus, cb::TellMeAboutYourself::NAME)?;
+            Answer::Ok(cb::TellMeAboutYourselfReply {
+                addresses: identity(&venus),
+                capabilities: BoundedVec::first_of([capability::ERROR_TRANSLATION]),
+            })
+        });
+    Arc::new(debugging(table))
+}
+
+/// The calls of `cmdebug` and `xstat_cm_test`, as far as there is something to say.
+fn debugging(table: Table<Weak<Venus>>) -> Table<Weak<Venus>> {
+    table
+        .refuse(Opcode(cb::GetLock::OPCODE), PAST_THE_END)
+        .call(|_, _, _: cb::XStatsVersion| async move { Answer::Ok(cb::XStatsVersionReply { version: 2 }) })
+        .call(|venus, _, _: cb::GetLocalCell| async move {
+            let venus = up(&venus, cb::GetLocalCell::NAME)?;
+            let name = venus.cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
+            Answer::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
+        })
+        .call(|venus, _, request: cb::GetCe64| async move {
+            entry(&*up(&venus, cb::GetCe64::NAME)?, request.index).map(|entry| cb::GetCe64Reply { entry })
+        })
+        .call(|venus, _, request: cb::GetCe| async move {
+            let entry = entry(&*up(&venus, cb::GetCe::NAME)?, request.index)?;
+            Answer::Ok(cb::GetCeReply { entry: narrow(&entry) })
+        })
+        .call(|_, _, _: cb::GetServerPrefs| async move {
+            Answer::Ok(cb::GetServerPrefsReply { address: u32::MAX, rank: u32::MAX })
+        })
+}
+
+fn up(venus: &Weak<Venus>, call: &'static str) -> Answer<Arc<Venus>> {
+    let venus = venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?;
+    venus.counters.callback(call);
+    Ok(venus)
+}
+
+async fn call_back(venus: &Venus, request: cb::CallBack) -> Answer<()> {
+    for fid in request.fids.iter().filter(|fid| fid.volume.0 != 0) {
+        venus.broken(*fid);
+    }
+    settle(venus).await;
+    Ok(())
+}
+
+/// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
+async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> Answer<()> {
+    let by_uuid = named.and_then(|request| venus.servers.by_uuid(request.server));
+    match by_uuid.or_else(|| venus.servers.by_address(caller.peer)) {
+        Some(server) => venus.server_reset(&server),
+        None => tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises"),
+    }
+    settle(venus).await;
+    Ok(())
+}
+
+/// Waits until the kernel has forgotten too. Not for ever: it may be waiting for an operation of ours that the very
+/// server which calls us is holding up.
+pub(super) async fn settle(venus: &Venus) {
+    if venus.env.timeout(venus.limits.settle_max, venus.sink.settled()).await.is_err() {
+        tracing::debug!("the kernel has not yet forgotten what a callback broke");
+    }
+}
+
+fn identity(venus: &Venus) -> InterfaceAddr {
+    // Servers call back to where our calls come from; other addresses would only be guesses.
+    InterfaceAddr { uuid: venus.uuid, interfaces: BoundedVec::new() }
+}
+
+fn entry(venus: &Venus, index: i32) -> Answer<cb::CacheEntry64> {
+    let index = usize::try_from(index).map_err(|_| PAST_THE_END)?;
+    let vnode = venus.vnodes.nth(index).ok_or(PAST_THE_END)?;
+    let state = vnode.state();
+    let status = state.status.unwrap_or_default();
+    Ok(cb::CacheEntry64 {
+        cell: i32::from(vnode.key.cell.0) + 1,
+        fid: vnode.key.fid,
+        length: status.length as i64,
+        data_version: status.data_version.0 as i32,
+        callback: i32::from(state.promise.is_some()),
+        references: 1,
+        opens: state.opens.min(i16::MAX as u32) as i16,
+        mount_state: if vnode.key.is_volume_root() { 2 } else { 0 },
+        ..cb::CacheEntry64::default()
+    })
+}
+
+fn narrow(entry: &cb::CacheEntry64) -> cb::CacheEntry {
+    cb::CacheEntry {
+        address: entry.address,
+        cell: entry.cell,
+        fid: entry.fid,
+        length: entry.length.min(i64::from(i32::MAX)) as i32,
+        data_version: entry.data_version,
+        lock: entry.lock,
+        callback: entry.callback,
+        callback_expires: entry.callback_expires,
+        references: entry.references,
+        opens: entry.opens,
+        writers: entry.writers,
+        mount_state: entry.mount_state,
+        states: entry.states,
+    }
+}

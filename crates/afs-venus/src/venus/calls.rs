@@ -1,0 +1,271 @@
+//! Calls to the sites of a volume, down the retry ladder.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_rpc::{CallError, EnvExt, Instant};
+use afs_wire::error::AbortCode;
+use afs_wire::fs;
+use afs_wire::rpc::Request;
+
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::{Address, Server, Volume};
+use crate::retry::{Ladder, Outcome, Patience, Step, marks_down};
+use crate::venus::Venus;
+
+/// Where one attempt goes.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub server: Arc<Server>,
+    pub address: Arc<Address>,
+}
+
+/// What came of it, and what is needed to judge the promise in it.
+pub(crate) struct Answered<T> {
+    pub value: T,
+    pub server: Arc<Server>,
+    /// The number of the last break before the call began.
+    pub serial: u64,
+    /// When it began.
+    pub started: Instant,
+}
+
+/// The outcome, and whether an earlier attempt may have been carried out although no answer came.
+pub(crate) struct Tried<T> {
+    pub result: Result<Answered<T>>,
+    pub unsure: bool,
+}
+
+impl Venus {
+    /// Makes a plain call to a volume's sites.
+    pub(super) async fn call<R: Request + Clone>(
+        &self,
+        volume: &Arc<Volume>,
+        request: R,
+    ) -> Result<Answered<R::Reply>>
+    where
+        R::Reply: Send,
+    {
+        self.call_tried(volume, request).await.result
+    }
+
+    /// The same, for calls that must not be carried out twice without noticing.
+    pub(super) async fn call_tried<R: Request + Clone>(
+        &self,
+        volume: &Arc<Volume>,
+        request: R,
+    ) -> Tried<R::Reply>
+    where
+        R::Reply: Send,
+    {
+        self.on_sites(volume, R::NAME, |target| {
+            let request = request.clone();
+            async move { target.address.connection.call(&request).await }
+        })
+        .await
+    }
+
+    /// Makes attempts at a volume's sites until the ladder says that one was the last.
+    pub(super) async fn on_sites<T, F, Fut>(
+        &self,
+        volume: &Arc<Volume>,
+        operation: &'static str,
+        mut attempt: F,
+    ) -> Tried<T>
+    where
+        F: FnMut(Target) -> Fut + Send,
+        Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+    {
+        let began = self.now();
+        let patience = Patience { total: self.limits.operation_max, pause: self.limits.busy_pause };
+        let mut sites = volume.sites(began);
+        let mut ladder = Ladder::new(patience, &self.view(&sites));
+        let mut step = ladder.first();
+        let mut failure = Failure::new(operation, volume, &sites);
+        let mut unsure = false;
+        loop {
+            step = match step {
+                Step::Try { site, address } => {
+                    let Some(target) = target_at(&sites, site, address) else {
+                        return Tried { result: Err(failure.of(ErrorKind::ServerAway)), unsure };
+                    };
+                    match self.attempt(&target, operation, &mut attempt).await {
+                        Ok(answered) => return Tried { result: Ok(answered), unsure },
+                        Err((error, outcome)) => {
+                            unsure |= error.is_silence();
+                            failure.note(&target, &error);
+                            ladder.next(outcome, self.now().saturating_since(began))
+                        }
+                    }
+                }
+                Step::Pause(pause) => {
+                    tracing::debug!(volume = %volume.id, operation, "waiting for a busy volume");
+                    self.env.sleep(pause).await;
+                    sites = volume.sites(self.now());
+                    ladder.resumed(&self.view(&sites), self.now().saturating_since(began))
+                }
+                Step::Relocate => {
+                    let changed = self.relocate(volume).await.unwrap_or(false);
+                    sites = volume.sites(self.now());
+                    ladder.relocated(&self.view(&sites), changed, self.now().saturating_since(began))
+                }
+                Step::Answer(code) => {
+                    return Tried { result: Err(failure.answer(code)), unsure };
+                }
+                Step::Fail(kind) => return Tried { result: Err(failure.of(kind)), unsure },
+            };
+        }
+    }
+
+    /// For each site, which of its addresses to pass by.
+    fn view(&self, sites: &[Arc<Server>]) -> Vec<Vec<bool>> {
+        let now = self.now();
+        let site =
+            |server: &Arc<Server>| server.addresses().iter().map(|address| address.is_down(now)).collect();
+        sites.iter().map(site).collect()
+    }
+
+    async fn attempt<T, F, Fut>(
+        &self,
+        target: &Target,
+        operation: &'static str,
+        attempt: &mut F,
+    ) -> std::result::Result<Answered<T>, (CallError, Outcome)>
+    where
+        F: FnMut(Target) -> Fut + Send,
+        Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+    {
+        let begun = self.now();
+        let done = match self.greet(target).await {
+            Ok(()) => {
+                self.counters.call(operation);
+                let (serial, started) = (self.breaks.now(), self.now());
+                let done = attempt(target.clone()).await;
+                done.map(|value| Answered { value, server: target.server.clone(), serial, started })
+            }
+            Err(error) => Err(error),
+        };
+        let done = done.map_err(|error| {
+            let outcome = Self::outcome(target, &error, begun);
+            (error, outcome)
+        });
+        self.judge(target, done.as_ref().err());
+        done
+    }
+
+    /// The ladder's view of an error of a call begun at `begun`. Silence is only that of this call when the server has
+    /// answered others since: one that was restarted knows nothing of calls from before. If it has gone away after all,
+    /// the next attempt, which nothing was heard after, says so.
+    fn outcome(target: &Target, error: &CallError, begun: Instant) -> Outcome {
+        match outcome_of(error) {
+            Outcome::Silent if target.address.heard_since(begun) => Outcome::Lost,
+            outcome => outcome,
+        }
+    }
+
+    /// Notes what an attempt says about the address.
+    fn judge(&self, target: &Target, failed: Option<&(CallError, Outcome)>) {
+        let now = self.now();
+        let peer = target.address.peer;
+        match failed {
+            Some((_, outcome)) if marks_down(*outcome) => {
+                if target.address.fell_silent(now) {
+                    tracing::warn!(server = %peer, "lost contact with file server");
+                }
+            }
+            Some((CallError::Abort(_), _)) | None => {
+                if target.address.answered(now) {
+                    tracing::info!(server = %peer, "file server is back up");
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The first call to a server at an address. It makes the server ask who we are and tell us to forget whatever it
+    /// had promised before, so that the call that brings the first promise does not run into that
+    /// (docs/protocol/callback.md "5.1 First contact"). It also measures the way.
+    pub(super) async fn greet(&self, target: &Target) -> std::result::Result<(), CallError> {
+        if target.address.greeted.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let _turn = target.address.greeting.lock().await;
+        if target.address.greeted.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.probe(target).await?;
+        target.address.greeted.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Asks for a sign of life. Any answer is one.
+    pub(super) async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
+        let started = self.now();
+        self.counters.call(fs::GetCapabilities::NAME);
+        match target.address.connection.call(&fs::GetCapabilities {}).await {
+            Err(error) if marks_down(outcome_of(&error)) || !matches!(error, CallError::Abort(_)) => {
+                Err(error)
+            }
+            _ => {
+                target.address.measured(self.now().saturating_since(started));
+                Ok(())
+            }
+        }
+    }
+
+    /// A probe whose outcome is noted.
+    pub(super) async fn probe_and_judge(&self, target: &Target) {
+        let begun = self.now();
+        let done = self.probe(target).await;
+        let failed = done.err().map(|error| {
+            let outcome = Self::outcome(target, &error, begun);
+            (error, outcome)
+        });
+        self.judge(target, failed.as_ref());
+    }
+}
+
+fn target_at(sites: &[Arc<Server>], site: usize, address: usize) -> Option<Target> {
+    let server = sites.get(site)?;
+    let address = server.addresses().get(address)?.clone();
+    Some(Target { server: server.clone(), address })
+}
+
+/// The ladder's view of an error.
+pub(super) fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Abort(code) => Outcome::Abort(*code),
+        CallError::Unreachable { .. } => Outcome::Silent,
+        CallError::Timeout => Outcome::Slow,
+        CallError::Closed => Outcome::Closed,
+        CallError::GivenUp(code) => Outcome::Abort(*code),
+        _ => Outcome::Nonsense,
+    }
+}
+
+/// What is known of a failure so far.
+struct Failure(VenusError);
+
+impl Failure {
+    fn new(operation: &'static str, volume: &Volume, sites: &[Arc<Server>]) -> Self {
+        let mut error = VenusError::new(ErrorKind::ServerAway, operation);
+        error.fid = Some(afs_wire::ids::Fid::whole_volume(volume.id));
+        // Named even if it is not called, because it is known to be away.
+        error.server =
+            sites.first().and_then(|server| server.addresses().first().map(|address| address.peer));
+        Failure(error)
+    }
+
+    fn note(&mut self, target: &Target, error: &CallError) {
+        self.0.server = Some(target.address.peer);
+        self.0.code = error.abort_code();
+    }
+
+    fn of(&self, kind: ErrorKind) -> VenusError {
+        VenusError { kind, ..self.0.clone() }
+    }
+
+    fn answer(&self, code: AbortCode) -> VenusError {
+        VenusError { kind: ErrorKind::of_abort(code), code: Some(code), ..self.0.clone() }
+    }
+}

@@ -1,0 +1,323 @@
+//! Fetching bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_rpc::{CallError, ClientCall};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, FetchDataReply};
+use afs_wire::ids::Fid;
+use afs_wire::rpc::{Request, Streamed};
+use bytes::Bytes;
+
+use crate::counters::{add, count};
+use crate::data::FileData;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::venus::calls::{Answered, Target};
+use crate::venus::handles::Handle;
+use crate::vnode::Vnode;
+
+/// Bytes taken from the wire before they are written to the cache.
+const PIECE: usize = 256 << 10;
+/// How often a handle may have to start again because the file changed at the server while it was fetched.
+const VERSIONS_MAX: u32 = 16;
+
+impl Venus {
+    /// Fetches something that fits in memory: a directory, or the text of a link.
+    pub(super) async fn fetch_small(
+        &self,
+        volume: &Arc<Volume>,
+        fid: Fid,
+        max: u64,
+    ) -> Result<Answered<(Vec<u8>, FetchDataReply)>> {
+        let name = fs::FetchData64::NAME;
+        let tried = self
+            .on_sites(volume, name, |target| async move {
+                let (mut call, length) = open_fetch(&target, fid, 0, max).await?;
+                let mut bytes = Vec::with_capacity(length as usize);
+                while (bytes.len() as u64) < length {
+                    let left = length as usize - bytes.len();
+                    let piece = call.read_some(left).await?.ok_or(CallError::Ended)?;
+                    bytes.extend_from_slice(&piece);
+                }
+                Ok((bytes, call.finish::<fs::FetchData64>().await?))
+            })
+            .await;
+        let answered = tried.result?;
+        add(&self.counters.bytes_fetched, answered.value.0.len() as u64);
+        Ok(answered)
+    }
+
+    /// Makes sure that a range of what a handle reads is here. If the file has another version by now, the handle goes on
+    /// with that one.
+    pub(super) async fn fetch_range(&self, handle: &Arc<Handle>, range: Range<u64>) -> Result<()> {
+        let mut versions = 0;
+        while versions < VERSIONS_MAX {
+            let data = handle.data();
+            let _pin = data.pin(range.clone());
+            let changed = data.changed.notified();
+            let (missing, under_way) = {
+                let content = data.content();
+                let end = range.end.min(content.length);
+                let gaps = content.present.gaps(range.start.min(end)..end);
+                let free = gaps.iter().flat_map(|gap| content.fetching.gaps(gap.clone())).next();
+                (free, !gaps.is_empty())
+            };
+            match missing {
+                Some(gap) => {
+                    count(&self.counters.data_misses);
+                    self.fetch_chunk(handle, &data, gap.start).await?;
+                }
+                None if under_way => changed.await,
+                None => return Ok(()),
+            }
+            versions += u32::from(!Arc::ptr_eq(&data, &handle.data()));
+        }
+        Err(VenusError::new(ErrorKind::Stale, "FetchData").of(handle.vnode.key.fid))
+    }
+
+    /// Fetches what is missing of the chunk in which a position lies.
+    async fn fetch_chunk(&self, handle: &Arc<Handle>, data: &Arc<FileData>, pos: u64) -> Result<()> {
+        let chunk = self.limits.chunk_bytes.max(4096);
+        let wanted = {
+            let mut content = data.content();
+            let base = pos - pos % chunk;
+            // Beyond what the server has there is nothing to fetch.
+            let end = (base + chunk).min(content.cut.min(content.base_length));
+            let gaps = content.present.gaps(base..end.max(base));
+            let free =
+                gaps.into_iter().flat_map(|gap| content.fetching.gaps(gap)).find(|gap| gap.contains(&pos));
+            if let Some(range) = &free {
+                content.fetching.insert(range.clone());
+            }
+            free
+        };
+        let Some(wanted) = wanted else { return Ok(()) };
+        let claim = Claim { data: data.clone(), range: wanted.clone() };
+        self.make_room(data, wanted.end - wanted.start, &wanted).await;
+        let fetched = self.fetch_into(&handle.vnode, data, wanted.clone()).await;
+        let outcome = match fetched {
+            Ok(answered) => self.arrived(handle, data, wanted, answered).await,
+            Err(error) => Err(self.noticed(&handle.vnode, error)),
+        };
+        drop(claim);
+        outcome
+    }
+
+    /// Moves bytes from a server to the cache file.
+    async fn fetch_into(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        range: Range<u64>,
+    ) -> Result<Answered<(u64, FetchDataReply)>> {
+        let volume = self.volume_of(vnode.key).await?;
+        let fid = vnode.key.fid;
+        let tried = self
+            .on_sites(&volume, fs::FetchData64::NAME, |target| {
+                let range = range.clone();
+                async move {
+                    let (mut call, length) =
+                        open_fetch(&target, fid, range.start, range.end - range.start).await?;
+                    let mut done = 0;
+                    while done < length {
+                        let piece = read_piece(&mut call, (length - done).min(PIECE as u64) as usize).await?;
+                        let at = range.start + done;
+                        done += piece.iter().map(|part| part.len() as u64).sum::<u64>();
+                        if self.write_parts(data, at, piece).await.is_err() {
+                            call.abort(AbortCode::RX_USER_ABORT);
+                            return Err(CallError::GivenUp(AbortCode::VIO));
+                        }
+                    }
+                    Ok((length, call.finish::<fs::FetchData64>().await?))
+                }
+            })
+            .await;
+        let answered = tried.result?;
+        add(&self.counters.bytes_fetched, answered.value.0);
+        Ok(answered)
+    }
+
+    async fn write_parts(&self, data: &Arc<FileData>, at: u64, parts: Vec<Bytes>) -> Result<()> {
+        let data = data.clone();
+        data.forget_mark();
+        self.disk(move || {
+            let mut at = at;
+            for part in parts {
+                data.file.write_at(at, &part)?;
+                at += part.len() as u64;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Bytes have arrived. They count only if they are of the version they were fetched for.
+    async fn arrived(
+        &self,
+        handle: &Arc<Handle>,
+        data: &Arc<FileData>,
+        range: Range<u64>,
+        answered: Answered<(u64, FetchDataReply)>,
+    ) -> Result<()> {
+        let (length, reply) = &answered.value;
+        let vnode = &handle.vnode;
+        let volume = self.volume_of(vnode.key).await?;
+        self.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        let complete = range.start + length == range.end;
+        let mine = {
+            let mut content = data.content();
+            let mine = content.version == reply.status.data_version && complete;
+            if mine {
+                content.fetched(range);
+            }
+            mine
+        };
+        if mine {
+            return Ok(());
+        }
+        self.other_version(handle, data, &reply.status).await
+    }
+
+    /// The server has another version of the file than the one a handle reads. With unsaved changes those are kept on top
+    /// of the new version; otherwise the handle goes on with it as if it had been opened now.
+    async fn other_version(
+        &self,
+        handle: &Arc<Handle>,
+        data: &Arc<FileData>,
+        status: &fs::Status,
+    ) -> Result<()> {
+        let ours = {
+            let mut content = data.content();
+            let ours = content.writers > 0 || content.is_dirty();
+            if ours {
+                content.rebase(status.data_version, status.length);
+            }
+            ours
+        };
+        if ours {
+            return Ok(());
+        }
+        let newer = self.current_data(&handle.vnode, status).await?;
+        if Arc::ptr_eq(&newer, data) {
+            return Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid));
+        }
+        handle.switch(newer);
+        self.told.fetch_add(1, Ordering::SeqCst);
+        if let Some(node) = self.nodes.held(crate::key::Place::Object(handle.vnode.key)) {
+            self.sink.data(node);
+        }
+        Ok(())
+    }
+
+    /// Starts fetching the chunks that a sequential reader will want next. Nobody waits for them here.
+    pub(super) fn read_ahead(&self, handle: &Arc<Handle>, from: u64) {
+        let Ok(me) = self.me() else { return };
+        let chunk = self.limits.chunk_bytes.max(4096);
+        let data = handle.data();
+        // Ahead no further than a quarter of the cache, or what was fetched first is dropped before it is read.
+        let ahead = u64::from(self.limits.read_ahead_chunks).min(self.cache.bytes_max() / 4 / chunk);
+        let first = from - from % chunk;
+        for n in 1..=ahead {
+            let pos = first + n * chunk;
+            let wanted = {
+                let content = data.content();
+                pos < content.length.min(content.base_length)
+                    && !content.present.gaps(pos..pos + 1).is_empty()
+                    && !content.fetching.contains(&(pos..pos + 1))
+            };
+            if !wanted {
+                continue;
+            }
+            let (me, handle, data) = (me.clone(), handle.clone(), data.clone());
+            self.env.spawn(Box::pin(async move {
+                if let Err(error) = me.fetch_chunk(&handle, &data, pos).await {
+                    tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
+                }
+            }));
+        }
+    }
+
+    /// Makes room in the cache: by dropping what nobody uses, else parts of this very file outside of what is wanted.
+    pub(super) async fn make_room(&self, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
+        let cache = self.cache.clone();
+        let fits = self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false);
+        if fits {
+            return;
+        }
+        let shed = {
+            let mut content = data.content();
+            match content.direct {
+                0 => content.shed(bytes, wanted),
+                // The kernel reads and writes the whole file by itself.
+                _ => Vec::new(),
+            }
+        };
+        let file = data.file.clone();
+        let dropped = self
+            .disk(move || {
+                shed.into_iter().try_for_each(|range| file.discard(range.start, range.end - range.start))
+            })
+            .await;
+        if dropped.is_err() {
+            tracing::debug!("room in the cache cannot be given back");
+        }
+    }
+}
+
+/// A range being fetched; free for others when dropped, whatever happened.
+struct Claim {
+    data: Arc<FileData>,
+    range: Range<u64>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.data.content().fetching.remove(self.range.clone());
+        self.data.changed.notify_all();
+    }
+}
+
+/// Asks for bytes; gives the call and how many come. Old servers know only the call with 32-bit lengths.
+async fn open_fetch(
+    target: &Target,
+    fid: Fid,
+    pos: u64,
+    len: u64,
+) -> std::result::Result<(ClientCall, u64), CallError> {
+    let bad = || CallError::GivenUp(AbortCode(27));
+    let connection = &target.address.connection;
+    if !target.server.small_files_only.load(Ordering::Relaxed) {
+        let (position, length) =
+            (i64::try_from(pos).map_err(|_| bad())?, i64::try_from(len).map_err(|_| bad())?);
+        let mut call = connection.open(&fs::FetchData64 { fid, position, length }).await?;
+        call.finish_request()?;
+        match call.read_exact(fs::FetchData64::COUNT_LEN).await {
+            Ok(count) => return Ok((call, checked_count(&count, len)?)),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
+                target.server.small_files_only.store(true, Ordering::Relaxed);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let (position, length) = (i32::try_from(pos).map_err(|_| bad())?, i32::try_from(len).map_err(|_| bad())?);
+    let mut call = connection.open(&fs::FetchData { fid, position, length }).await?;
+    call.finish_request()?;
+    let count = call.read_exact(fs::FetchData::COUNT_LEN).await?;
+    Ok((call, checked_count(&count, len)?))
+}
+
+/// How many bytes follow: never more than were asked for.
+fn checked_count(count: &[u8], asked: u64) -> std::result::Result<u64, CallError> {
+    let count = count.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    if count > asked { Err(CallError::TooLong { limit: asked as usize }) } else { Ok(count) }
+}
+
+/// Up to `max` bytes in the parts in which they came.
+async fn read_piece(call: &mut ClientCall, max: usize) -> std::result::Result<Vec<Bytes>, CallError> {
+    let parts = call.read_pieces(max).await?;
+    if parts.is_empty() { Err(CallError::Ended) } else { Ok(parts) }
+}

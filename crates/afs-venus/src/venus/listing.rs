@@ -1,0 +1,140 @@
+//! Listing directories.
+
+use std::sync::Arc;
+
+use afs_wire::fs;
+use afs_wire::ids::Rights;
+
+use crate::api::{DirEntry, DirEntryPlus, Kind, NodeId, OpenedDir};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{Key, Place};
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::vnode::{Vnode, is_mount_point, kind_of};
+
+impl Venus {
+    /// Opens a directory for listing: checks the right and says whether the kernel's listing is still true.
+    pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
+        let Place::Object(key) = self.place(node)? else { return Ok(OpenedDir { keep_cache: true }) };
+        let vnode = self.vnode(key);
+        self.with_directory(&vnode, |_| ()).await?;
+        let mut state = vnode.state();
+        let Some(status) = state.status else { return Ok(OpenedDir { keep_cache: false }) };
+        if !status.caller_access.intersects(Rights(Rights::LOOKUP.0 | Rights::READ.0)) {
+            return Err(VenusError::new(ErrorKind::AccessDenied, "opendir").of(key.fid));
+        }
+        let keep_cache = state.kernel_version == Some(status.data_version);
+        state.kernel_version = Some(status.data_version);
+        Ok(OpenedDir { keep_cache })
+    }
+
+    /// Lists names from `offset` (0 at first, then [`DirEntry::next_offset`]), at most `max` of them. Empty at the end.
+    pub async fn readdir(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntry>> {
+        let Place::Object(key) = self.place(node)? else { return Ok(self.list_cells(offset, max)) };
+        let listed = self.list(node, key, offset, max).await?;
+        Ok(listed.into_iter().map(|(entry, _)| entry).collect())
+    }
+
+    /// As [`Venus::readdir`], with what is known of each object, asked for in bulk. Each `found` counts as one look-up:
+    /// those the caller does not pass on it must forget.
+    pub async fn readdirplus(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntryPlus>> {
+        let Place::Object(key) = self.place(node)? else {
+            let plain = self.list_cells(offset, max);
+            return Ok(plain.into_iter().map(|entry| DirEntryPlus { entry, found: None }).collect());
+        };
+        let listed = self.list(node, key, offset, max).await?;
+        let volume = self.volume_of(key).await?;
+        let missing = listed.iter().filter(|(entry, _)| !is_dot(&entry.name)).map(|(_, key)| *key);
+        let missing: Vec<Key> = missing.filter(|key| !self.is_fresh(*key, &volume)).collect();
+        for keys in missing.chunks(fs::FIDS_MAX) {
+            // What cannot be had is listed without attributes.
+            if self.bulk_status(&volume, keys).await.is_err() {
+                break;
+            }
+        }
+        Ok(listed.into_iter().map(|(entry, key)| self.with_found(node, entry, key, &volume)).collect())
+    }
+
+    fn with_found(&self, dir: NodeId, mut entry: DirEntry, key: Key, volume: &Arc<Volume>) -> DirEntryPlus {
+        let vnode = self.vnodes.peek(key);
+        let status = vnode.and_then(|vnode| vnode.fresh_status(volume, self.now()));
+        let Some(status) = status.filter(|_| !is_dot(&entry.name)) else {
+            return DirEntryPlus { entry, found: None };
+        };
+        entry.kind = Some(kind_of(&status));
+        let found = (!is_mount_point(&status))
+            .then(|| self.entry(Place::Object(key), status, Some((dir, &entry.name))));
+        DirEntryPlus { entry, found }
+    }
+
+    /// Names and objects from an offset on.
+    async fn list(&self, node: NodeId, key: Key, offset: u64, max: usize) -> Result<Vec<(DirEntry, Key)>> {
+        let vnode = self.vnode(key);
+        let Ok(offset) = u32::try_from(offset) else { return Ok(Vec::new()) };
+        let raw: Vec<(u64, Vec<u8>, Key)> = self
+            .with_directory(&vnode, |blob| {
+                let entries = blob.entries(offset).take(max);
+                entries
+                    .map(|entry| {
+                        (u64::from(entry.next), entry.name.to_vec(), key.sibling(entry.vnode, entry.unique))
+                    })
+                    .collect()
+            })
+            .await?;
+        let above = self.above(node, &vnode).await;
+        Ok(raw
+            .into_iter()
+            .map(|(next, name, child)| (self.listed(node, above, next, name, child), child))
+            .collect())
+    }
+
+    /// The node that `..` stands for, without asking a server.
+    async fn above(&self, node: NodeId, vnode: &Arc<Vnode>) -> NodeId {
+        if node == NodeId::ROOT {
+            return NodeId::ROOT;
+        }
+        if vnode.key.is_volume_root() {
+            let entered = self.volume_of(vnode.key).await.ok().and_then(|volume| volume.entered());
+            return entered.map_or(NodeId::ROOT, |entered| entered.parent);
+        }
+        match self.find(vnode, b"..").await {
+            Ok(Some(parent)) => self.nodes.id(Place::Object(parent)),
+            _ => node,
+        }
+    }
+
+    fn listed(&self, node: NodeId, above: NodeId, next_offset: u64, name: Vec<u8>, child: Key) -> DirEntry {
+        let (ino, kind) = match name.as_slice() {
+            b"." => (node, Some(Kind::Directory)),
+            b".." => (above, Some(Kind::Directory)),
+            _ => (self.nodes.id(Place::Object(child)), self.known_kind(child)),
+        };
+        DirEntry { next_offset, name, ino, kind }
+    }
+
+    /// What an object is, as far as its number and what is here tell. It never becomes another kind.
+    fn known_kind(&self, key: Key) -> Option<Kind> {
+        if key.fid.is_directory() {
+            return Some(Kind::Directory);
+        }
+        let status = self.vnodes.peek(key)?.state().status?;
+        Some(kind_of(&status))
+    }
+
+    fn list_cells(&self, offset: u64, max: usize) -> Vec<DirEntry> {
+        let cells = self.cells.iter().flat_map(|cell| [cell.name.to_string(), format!(".{}", cell.name)]);
+        let names = [".".to_owned(), "..".to_owned()].into_iter().chain(cells);
+        let entry = |(n, name): (usize, String)| DirEntry {
+            next_offset: n as u64 + 1,
+            ino: if is_dot(name.as_bytes()) { NodeId::ROOT } else { NodeId(u64::MAX >> 1 ^ n as u64) },
+            name: name.into_bytes(),
+            kind: Some(Kind::Directory),
+        };
+        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+        names.enumerate().map(entry).skip(skip).take(max).collect()
+    }
+}
+
+fn is_dot(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
+}

@@ -1,0 +1,328 @@
+//! Names to nodes: within a directory, across mount points, along paths.
+
+use std::sync::Arc;
+
+use afs_wire::fs::{self, FileKind, Status};
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::mountpoint::{Choice, MountPoint, MountTarget};
+use afs_wire::volname;
+use bytes::Bytes;
+
+use crate::api::{Entry, Kind, NodeId};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{CellIndex, Key, Place};
+use crate::location::{Entered, Volume};
+use crate::venus::Venus;
+use crate::vnode::{Vnode, is_mount_point, kind_of};
+
+/// Longest name (the kernel's bound; the format would hold one byte more).
+pub(super) const NAME_MAX: usize = 255;
+/// Links followed in one walk.
+const LINKS_MAX: u32 = 40;
+/// Longest text of a link that is read.
+const LINK_MAX: u64 = 4096;
+/// Values of `@sys` tried.
+const SYSNAMES_MAX: usize = 32;
+/// After how many statuses that were not here, of objects in one directory, their neighbours are fetched along.
+const MISSES_BEFORE_BULK: u32 = 2;
+
+impl Venus {
+    /// Finds a name. Mount points are crossed, `.` and `..` followed (also out of a volume), `@sys` replaced.
+    /// The entry counts as one look-up of the node, see [`Venus::forget`].
+    pub async fn lookup(&self, parent: NodeId, name: &[u8]) -> Result<Entry> {
+        if name.len() > NAME_MAX {
+            return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
+        }
+        let (place, status) = self.step(parent, name).await?;
+        let named = !matches!(name, b"." | b"..");
+        Ok(self.entry(place, status, named.then_some((parent, name))))
+    }
+
+    /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`),
+    /// `..`. A leading `/` means the root of the mount. Counts as one look-up.
+    pub async fn walk(&self, path: &[u8], follow: bool) -> Result<Entry> {
+        let mut at = self.lookup(NodeId::ROOT, b".").await?;
+        let mut rest: Vec<Vec<u8>> = components(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop() {
+            let next = self.lookup(at.node, &name).await;
+            let from = at.node;
+            let next = match next {
+                Ok(next) => next,
+                Err(error) => {
+                    self.forget(from, 1);
+                    return Err(error);
+                }
+            };
+            if next.attr.kind == Kind::Symlink && (follow || !rest.is_empty()) {
+                links += 1;
+                let text = if links > LINKS_MAX { Err(too_many()) } else { self.readlink(next.node).await };
+                self.forget(next.node, 1);
+                let text = match text {
+                    Ok(text) => text,
+                    Err(error) => {
+                        self.forget(from, 1);
+                        return Err(error);
+                    }
+                };
+                if text.first() == Some(&b'/') {
+                    self.forget(from, 1);
+                    at = self.lookup(NodeId::ROOT, b".").await?;
+                }
+                rest.extend(components(&text));
+                continue;
+            }
+            self.forget(from, 1);
+            at = next;
+        }
+        Ok(at)
+    }
+
+    /// The text of a symbolic link.
+    pub async fn readlink(&self, node: NodeId) -> Result<Bytes> {
+        let vnode = self.vnode(self.key(node, "readlink")?);
+        let status = self.status(&vnode).await?;
+        if status.kind != FileKind::Symlink {
+            return Err(VenusError::new(ErrorKind::Invalid, "readlink").of(vnode.key.fid));
+        }
+        self.link_text(&vnode).await
+    }
+
+    /// An entry for one who will hold it: the look-up is counted.
+    pub(super) fn entry(&self, place: Place, status: Status, name: Option<(NodeId, &[u8])>) -> Entry {
+        let node = self.nodes.remember(place, name);
+        self.warn_if_unpromised(place);
+        if let Some(parent) = name.and_then(|(parent, _)| self.nodes.place(parent)) {
+            self.warn_if_unpromised(parent);
+        }
+        let (attr, generation) = match place {
+            Place::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
+            Place::Cells => (self.cells_attr(), 0),
+        };
+        Entry { node, attr, generation }
+    }
+
+    /// One step from a directory: where it leads, mount points crossed, and the status there.
+    pub(super) async fn step(&self, parent: NodeId, name: &[u8]) -> Result<(Place, Status)> {
+        match (self.place(parent)?, name) {
+            (Place::Cells, b"." | b"..") => Ok((Place::Cells, Status::default())),
+            (Place::Cells, _) => self.step_into_cell(name).await,
+            (Place::Object(key), b".") => {
+                let status = self.status(&self.vnode(key)).await?;
+                require_directory(key, &status)?;
+                Ok((Place::Object(key), status))
+            }
+            (Place::Object(key), b"..") => self.step_up(parent, key).await,
+            (Place::Object(key), _) => {
+                let vnode = self.vnode(key);
+                let (child, status) = self.child(&vnode, name).await?;
+                self.cross(parent, child, status).await
+            }
+        }
+    }
+
+    /// The parent of a directory. Above the root of a volume it is the directory of the mount point by which we came.
+    async fn step_up(&self, node: NodeId, key: Key) -> Result<(Place, Status)> {
+        if node == NodeId::ROOT {
+            return self.status_at(self.place(node)?).await;
+        }
+        if key.is_volume_root() {
+            let entered = self.volume_of(key).await?.entered();
+            let above =
+                entered.map(|entered| entered.parent).filter(|above| self.nodes.place(*above).is_some());
+            return self.status_at(self.place(above.unwrap_or(NodeId::ROOT))?).await;
+        }
+        let vnode = self.vnode(key);
+        let parent = self
+            .find(&vnode, b"..")
+            .await?
+            .ok_or(VenusError::new(ErrorKind::Protocol, "lookup").of(key.fid))?;
+        self.status_at(Place::Object(parent)).await
+    }
+
+    async fn status_at(&self, place: Place) -> Result<(Place, Status)> {
+        match place {
+            Place::Cells => Ok((place, Status::default())),
+            Place::Object(key) => Ok((place, self.status(&self.vnode(key)).await?)),
+        }
+    }
+
+    /// The object of a name in a directory, mount points not crossed.
+    pub(super) async fn child(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
+        let key = self.find_sys(dir, name).await?;
+        let key = key.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(dir.key.fid))?;
+        let child = self.vnode(key);
+        let volume = self.volume_of(key).await?;
+        let status = match child.fresh_status(&volume, self.now()) {
+            Some(status) => status,
+            None => {
+                self.fetch_neighbours(dir, &volume, name).await?;
+                self.status(&child).await?
+            }
+        };
+        Ok((child, status))
+    }
+
+    /// With `@sys` at the end of a name, every value of it is tried.
+    async fn find_sys(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<Option<Key>> {
+        let Some(stem) = name.strip_suffix(b"@sys") else { return self.find(dir, name).await };
+        for value in self.sysnames.iter().take(SYSNAMES_MAX) {
+            let found = self.find(dir, &[stem, value.as_bytes()].concat()).await?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        self.find(dir, name).await
+    }
+
+    /// Who asks for one object after the other in a directory will ask for the next ones too: from the third on, up to 50
+    /// statuses that are not here come in one call.
+    async fn fetch_neighbours(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8]) -> Result<()> {
+        let misses = {
+            let mut state = dir.state();
+            state.misses = state.misses.saturating_add(1);
+            state.misses
+        };
+        if misses <= MISSES_BEFORE_BULK {
+            return Ok(());
+        }
+        let key = dir.key;
+        let wanted: Vec<Key> = self
+            .with_directory(dir, |blob| {
+                let names = blob.entries(0).skip_while(|entry| entry.name != name);
+                let keys = names.filter(|entry| !matches!(entry.name, b"." | b".."));
+                let keys = keys.map(|entry| key.sibling(entry.vnode, entry.unique));
+                keys.filter(|key| !self.is_fresh(*key, volume)).take(fs::FIDS_MAX).collect()
+            })
+            .await?;
+        match self.bulk_status(volume, &wanted).await {
+            // One bad neighbour must not keep us from the one that was asked for.
+            Err(error) if error.kind != ErrorKind::ServerAway => Ok(()),
+            other => other,
+        }
+    }
+
+    pub(super) fn is_fresh(&self, key: Key, volume: &Volume) -> bool {
+        self.vnodes.peek(key).is_some_and(|vnode| vnode.fresh_status(volume, self.now()).is_some())
+    }
+
+    /// Through a mount point into the root of the volume, or nowhere else if it is none.
+    pub(super) async fn cross(
+        &self,
+        parent: NodeId,
+        child: Arc<Vnode>,
+        status: Status,
+    ) -> Result<(Place, Status)> {
+        if !is_mount_point(&status) {
+            return Ok((Place::Object(child.key), status));
+        }
+        let text = self.link_text(&child).await?;
+        let mount = MountPoint::parse(&text).map_err(|error| {
+            tracing::warn!(fid = %child.key.fid, %error, "a mount point cannot be read");
+            VenusError::new(ErrorKind::NoVolume, "mount point").of(child.key.fid)
+        })?;
+        let container = self.volume_of(child.key).await?;
+        let cell = match &mount.cell {
+            None => child.key.cell,
+            Some(name) => self.cell_named(name.as_str())?,
+        };
+        let choice = mount.choice(container.kind, cell == child.key.cell);
+        let volume = self.mounted_volume(cell, &mount.target, choice).await?;
+        volume.enter(Entered { parent, text: String::from_utf8_lossy(&text).into_owned() });
+        self.root_of(&volume, &mount.target).await
+    }
+
+    async fn root_of(&self, volume: &Volume, target: &MountTarget) -> Result<(Place, Status)> {
+        let mut fid = afs_wire::ids::Fid::root(volume.id);
+        if let MountTarget::Object(_, vnode, unique) = target {
+            fid = afs_wire::ids::Fid { vnode: *vnode, unique: *unique, ..fid };
+        }
+        self.status_at(Place::Object(Key::new(volume.cell, fid))).await
+    }
+
+    /// The volume that a mount point's text leads to.
+    async fn mounted_volume(
+        &self,
+        cell: CellIndex,
+        target: &MountTarget,
+        choice: Choice,
+    ) -> Result<Arc<Volume>> {
+        let (name, number) = match target {
+            MountTarget::Name(name) => (volname::split(name.as_str()).0.to_owned(), None),
+            MountTarget::Id(id) | MountTarget::Object(id, ..) => (id.0.to_string(), Some(*id)),
+        };
+        self.chosen_volume(cell, &name, choice, number).await
+    }
+
+    pub(super) async fn chosen_volume(
+        &self,
+        cell: CellIndex,
+        name: &str,
+        choice: Choice,
+        number: Option<VolumeId>,
+    ) -> Result<Arc<Volume>> {
+        let group = self.group(cell, name).await?;
+        let (id, kind) =
+            group.choose(choice, number).ok_or(VenusError::new(ErrorKind::NoVolume, "mount point"))?;
+        self.learn_volume(cell, &group, id, kind).await
+    }
+
+    pub(super) fn cell_named(&self, name: &str) -> Result<CellIndex> {
+        let found = self.cells.iter().position(|cell| cell.name.as_str().eq_ignore_ascii_case(name));
+        found.map(|index| CellIndex(index as u16)).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
+    }
+
+    /// In the synthetic root: a cell's name, or with a dot in front its read-write tree.
+    async fn step_into_cell(&self, name: &[u8]) -> Result<(Place, Status)> {
+        let text = std::str::from_utf8(name).unwrap_or_default();
+        let (plain, choice) = match text.strip_prefix('.') {
+            Some(rest) => (rest, Choice::Exactly(VolumeKind::ReadWrite)),
+            None => (text, Choice::ReadOnlyIfAny),
+        };
+        let missing = |_| VenusError::new(ErrorKind::NotFound, "lookup");
+        let cell = self.cell_named(plain).map_err(missing)?;
+        let volume = self.chosen_volume(cell, "root.cell", choice, None).await?;
+        let kind = if choice == Choice::ReadOnlyIfAny { '#' } else { '%' };
+        volume.enter(Entered { parent: NodeId::ROOT, text: format!("{kind}{plain}:root.cell.") });
+        self.status_at(Place::Object(Key::new(cell, afs_wire::ids::Fid::root(volume.id)))).await
+    }
+
+    /// The text of a link or mount point: it never changes while the object lives.
+    pub(super) async fn link_text(&self, vnode: &Arc<Vnode>) -> Result<Bytes> {
+        if let Some(text) = vnode.state().link.clone() {
+            return Ok(text);
+        }
+        let _turn = vnode.fetching.lock().await;
+        if let Some(text) = vnode.state().link.clone() {
+            return Ok(text);
+        }
+        let volume = self.volume_of(vnode.key).await?;
+        let fetched = self.fetch_small(&volume, vnode.key.fid, LINK_MAX).await;
+        let answered = fetched.map_err(|error| self.noticed(vnode, error))?;
+        let (text, reply) = &answered.value;
+        self.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        let text = Bytes::from(text.clone());
+        vnode.state().link = Some(text.clone());
+        Ok(text)
+    }
+}
+
+/// The kind of an object, for one that must be a directory.
+fn require_directory(key: Key, status: &Status) -> Result<()> {
+    match kind_of(status) {
+        Kind::Directory => Ok(()),
+        _ => Err(VenusError::new(ErrorKind::NotDirectory, "lookup").of(key.fid)),
+    }
+}
+
+/// Components of a path, last one first.
+fn components(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    let mut parts: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
+    parts.reverse();
+    parts
+}
+
+fn too_many() -> VenusError {
+    VenusError::new(ErrorKind::Loop, "walk")
+}

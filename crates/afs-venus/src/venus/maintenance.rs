@@ -1,0 +1,223 @@
+//! What is done now and then: promises that end, promises given back, servers probed, stores tried again, locks extended.
+
+use std::sync::Arc;
+
+use afs_rpc::future::{Either, select};
+use afs_rpc::{EnvExt, Instant};
+use afs_wire::fs::{self, Fids, Promises};
+
+use crate::error::ErrorKind;
+use crate::key::Key;
+use crate::location::Server;
+use crate::venus::Venus;
+use crate::venus::calls::Target;
+use crate::vnode::ServerReset;
+
+/// Promises that end are looked at in batches of this size.
+const EXPIRED_MAX: usize = 10_000;
+/// Promises waiting to be given back. Beyond that they are left to end by themselves.
+const GIVE_UP_MAX: usize = 10_000;
+/// Locks last five minutes at the server; they are extended each so many rounds.
+const LOCK_ROUNDS: u64 = 4;
+
+impl Venus {
+    /// Runs until Venus shuts down. Holds no reference while it sleeps.
+    pub(super) async fn maintain(me: std::sync::Weak<Venus>) {
+        let mut round = 0;
+        loop {
+            let Some(venus) = me.upgrade() else { return };
+            let wake = venus.wake.notified();
+            let sleep = venus.env.sleep(venus.limits.maintenance);
+            if venus.is_closing() {
+                return;
+            }
+            drop(venus);
+            if let Either::Left(()) = select(wake, sleep).await {
+                continue;
+            }
+            let Some(venus) = me.upgrade() else { return };
+            round += 1;
+            venus.look_after(round).await;
+        }
+    }
+
+    async fn look_after(&self, round: u64) {
+        self.end_promises().await;
+        self.give_up_promises().await;
+        self.probe_servers().await;
+        self.retry_stores().await;
+        if round.is_multiple_of(LOCK_ROUNDS) {
+            self.extend_locks().await;
+        }
+        self.refresh_locations().await;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    /// The kernel keeps what we told it without limit of time, so it must hear when a promise ends. The one promise of a
+    /// read-only volume is renewed by one call, before all of its objects would have to be.
+    async fn end_promises(&self) {
+        let soon = self.now() + self.limits.maintenance;
+        for key in self.vnodes.take_expired(soon, EXPIRED_MAX) {
+            if let Some(vnode) = self.vnodes.peek(key) {
+                vnode.state().promise = None;
+                self.tell(key);
+            }
+        }
+        for volume in self.volumes.all() {
+            if volume.is_writable()
+                || volume.promised_until().is_none_or(|until| until > soon + self.limits.maintenance)
+            {
+                continue;
+            }
+            volume.set_promise(None);
+            let root = self.vnode(Key::new(volume.cell, afs_wire::ids::Fid::root(volume.id)));
+            if self.status(&root).await.is_err() {
+                self.tell_volume(&volume);
+            }
+        }
+    }
+
+    /// A promise that we do not need any more is given back soon.
+    pub(super) fn give_up_later(&self, key: Key, server: &ServerReset) {
+        let found = self.servers.all().into_iter().enumerate().find(|(_, known)| known.reset.is_same(server));
+        let Some((index, server)) = found else { return };
+        let mut give_up = crate::lock(&self.give_up);
+        let (_, keys) = give_up.0.entry(index).or_insert_with(|| (server, Default::default()));
+        if keys.len() < GIVE_UP_MAX {
+            keys.insert(key);
+        }
+    }
+
+    async fn give_up_promises(&self) {
+        let queued = std::mem::take(&mut crate::lock(&self.give_up).0);
+        for (server, keys) in queued.into_values() {
+            // One that is in use again has a new promise, which must stay.
+            let unused: Vec<Key> = keys.into_iter().filter(|key| self.vnodes.peek(*key).is_none()).collect();
+            for keys in unused.chunks(fs::FIDS_MAX) {
+                let request = fs::GiveUpCallBacks {
+                    fids: Fids::first_of(keys.iter().map(|key| key.fid)),
+                    callbacks: Promises::new(),
+                };
+                let Some(target) = self.answering(&server) else { break };
+                self.counters.call("GiveUpCallBacks");
+                if let Err(error) = target.address.connection.call(&request).await {
+                    tracing::debug!(%error, "promises could not be given back; they end by themselves");
+                    break;
+                }
+            }
+        }
+    }
+
+    /// An address of a server that answered when last asked.
+    fn answering(&self, server: &Arc<Server>) -> Option<Target> {
+        let address = server.addresses().into_iter().find(|address| !address.is_silent())?;
+        Some(Target { server: server.clone(), address })
+    }
+
+    /// Servers that are away are asked whether they are back; those that we have not heard from for long, whether they are
+    /// still there.
+    async fn probe_servers(&self) {
+        let now = self.now();
+        for server in self.servers.all() {
+            for address in server.addresses() {
+                let quiet = address.quiet_for(now);
+                let due = match address.is_silent() {
+                    true => quiet.is_none_or(|quiet| quiet >= self.limits.probe_down),
+                    false => quiet.is_some_and(|quiet| quiet >= self.limits.probe_up),
+                };
+                if due && let Ok(me) = self.me() {
+                    let target = Target { server: server.clone(), address };
+                    self.env.spawn(Box::pin(async move { me.probe_and_judge(&target).await }));
+                }
+            }
+        }
+    }
+
+    /// Stores that failed are tried again, if it may help.
+    async fn retry_stores(&self) {
+        let unsaved: Vec<Key> = crate::lock(&self.unsaved).iter().copied().collect();
+        for key in unsaved {
+            let Some(vnode) = self.vnodes.peek(key) else {
+                crate::lock(&self.unsaved).remove(&key);
+                continue;
+            };
+            let Some(data) = vnode.state().data.clone() else {
+                crate::lock(&self.unsaved).remove(&key);
+                continue;
+            };
+            if data.content().failures >= self.limits.store_retries {
+                continue;
+            }
+            match self.store_again(&vnode, &data).await {
+                Ok(()) => {
+                    tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
+                    crate::lock(&self.unsaved).remove(&key);
+                    self.put_away(&vnode, &data).await;
+                }
+                Err(error) if is_final(error.kind) => {
+                    tracing::error!(%error, "unsaved data is given up");
+                    self.give_up_data(&vnode);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Data that no server will take is dropped, unless somebody still has it open.
+    pub(super) fn give_up_data(&self, vnode: &crate::vnode::Vnode) {
+        crate::lock(&self.unsaved).remove(&vnode.key);
+        let mut state = vnode.state();
+        if state.opens == 0 {
+            state.data = None;
+        }
+        drop(state);
+        self.distrust(vnode);
+        self.tell(vnode.key);
+    }
+
+    /// Locations that are old are asked for again, and those where nobody answers: the volume, or the server, may have
+    /// moved.
+    async fn refresh_locations(&self) {
+        let now = self.now();
+        for volume in self.volumes.all() {
+            let is_old = now.saturating_since(volume.located_at()) >= self.limits.location_max_age;
+            let is_silent =
+                |server: &Arc<Server>| server.addresses().iter().all(|address| address.is_silent());
+            if is_old || volume.sites(now).iter().all(is_silent) {
+                self.relocate(&volume).await.ok();
+            }
+        }
+    }
+
+    /// Gives all promises back, to servers that answer.
+    pub(super) async fn give_up_all(&self, until: Instant) {
+        for server in self.servers.all() {
+            let Some(target) =
+                self.answering(&server).filter(|target| target.address.quiet_for(self.now()).is_some())
+            else {
+                continue;
+            };
+            let left = until.saturating_since(self.now()).min(self.limits.server_dead);
+            self.counters.call("GiveUpAllCallBacks");
+            let call = target.address.connection.call(&fs::GiveUpAllCallBacks {});
+            if self.env.timeout(left, call).await.is_err() {
+                tracing::debug!(server = %target.address.peer, "promises could not be given back");
+            }
+        }
+    }
+}
+
+/// Whether trying again cannot help.
+pub(super) fn is_final(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Stale
+            | ErrorKind::AccessDenied
+            | ErrorKind::NotPermitted
+            | ErrorKind::ReadOnly
+            | ErrorKind::TooBig
+    )
+}

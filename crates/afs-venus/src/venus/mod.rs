@@ -1,0 +1,162 @@
+//! The cache manager as its users see it.
+
+mod attributes;
+mod breaks;
+mod callbacks;
+mod calls;
+mod directory;
+mod fetch;
+mod handles;
+mod listing;
+mod locate;
+mod locking;
+mod lookup;
+mod maintenance;
+mod namespace;
+mod open;
+mod reading;
+mod remove;
+mod space;
+mod start;
+mod status;
+mod store;
+mod writing;
+mod xattr;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use afs_rpc::sync::Notify;
+use afs_rpc::{EnvExt, EnvRef, Instant, Rx};
+use afs_wire::ids::{UnixSeconds, Uuid};
+
+use crate::api::NodeId;
+use crate::cache::CacheStore;
+use crate::config::{Limits, RootKind};
+use crate::counters::{CounterValues, Counters};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{Key, Place};
+use crate::location::{Cell, Server, ServerTable, VolumeTable};
+use crate::nodes::NodeTable;
+use crate::sink::InvalidationSink;
+use crate::vnode::{Breaks, Vnode, VnodeTable};
+use handles::HandleTable;
+
+/// The cache manager. All methods may be called from many tasks at once; dropping a returned future gives the
+/// operation up where it stands, which never harms the cache.
+pub struct Venus {
+    me: Weak<Venus>,
+    env: EnvRef,
+    rx: Rx,
+    limits: Limits,
+    uuid: Uuid,
+    sysnames: Vec<String>,
+    root: RootKind,
+    sink: Arc<dyn InvalidationSink>,
+    cache: Arc<dyn CacheStore>,
+    cells: Vec<Cell>,
+    servers: ServerTable,
+    volumes: VolumeTable,
+    vnodes: VnodeTable,
+    nodes: NodeTable,
+    handles: HandleTable,
+    breaks: Breaks,
+    /// How often something was told to the sink.
+    told: AtomicU64,
+    counters: Counters,
+    /// Bytes of directories in memory.
+    directory_bytes: AtomicU64,
+    /// Files with unsaved data whose store failed.
+    unsaved: Mutex<BTreeSet<Key>>,
+    /// Promises to be given back, by server.
+    give_up: Mutex<GiveUp>,
+    closing: AtomicBool,
+    wake: Notify,
+}
+
+/// Promises to be given back. A server is known by its place in the table of all servers.
+#[derive(Default)]
+struct GiveUp(BTreeMap<usize, (Arc<Server>, BTreeSet<Key>)>);
+
+impl Venus {
+    /// What was counted since the start.
+    pub fn counters(&self) -> CounterValues {
+        self.counters.values()
+    }
+
+    /// A number that grows whenever something is told to the sink.
+    ///
+    /// An answer of Venus may be overtaken by the news that it is stale. Whoever hands answers on to a cache that keeps
+    /// them without limit reads this number before the operation and again after handing on, and if it has grown,
+    /// treats what was just handed on as stale.
+    pub fn told(&self) -> u64 {
+        self.told.load(Ordering::SeqCst)
+    }
+
+    /// How many objects the status cache holds.
+    pub fn statuses(&self) -> usize {
+        self.vnodes.count()
+    }
+
+    /// Gives back `lookups` look-ups of a node. At zero the node id may be forgotten.
+    pub fn forget(&self, node: NodeId, lookups: u64) {
+        self.nodes.forget(node, lookups);
+    }
+
+    fn now(&self) -> Instant {
+        self.env.now()
+    }
+
+    fn wall(&self) -> UnixSeconds {
+        UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    fn place(&self, node: NodeId) -> Result<Place> {
+        self.nodes.place(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
+    }
+
+    /// The object of a node; the synthetic root is none.
+    fn key(&self, node: NodeId, operation: &'static str) -> Result<Key> {
+        match self.place(node)? {
+            Place::Object(key) => Ok(key),
+            Place::Cells => Err(VenusError::new(ErrorKind::ReadOnly, operation)),
+        }
+    }
+
+    /// The object, in the cache from now on.
+    fn vnode(&self, key: Key) -> Arc<Vnode> {
+        let (vnode, dropped) = self.vnodes.get_or_make(key);
+        dropped.iter().for_each(|vnode| self.dropped(vnode));
+        vnode
+    }
+
+    fn cell(&self, key: Key) -> Result<&Cell> {
+        self.cells.get(usize::from(key.cell.0)).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
+    }
+
+    /// Ourselves, for tasks that outlive the call that starts them.
+    fn me(&self) -> Result<Arc<Venus>> {
+        self.me.upgrade().ok_or(VenusError::new(ErrorKind::ShutDown, "task"))
+    }
+
+    /// Work on the cache's files, where blocking does no harm.
+    async fn disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = match self.cache.blocks() {
+            false => work(),
+            true => match self.env.run_blocking(work).await {
+                Ok(done) => done,
+                Err(_) => return Err(VenusError::new(ErrorKind::ShutDown, "cache")),
+            },
+        };
+        done.map_err(|error| {
+            let full =
+                matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+            tracing::warn!(%error, "the cache failed");
+            VenusError::new(if full { ErrorKind::CacheFull } else { ErrorKind::Cache }, "cache")
+        })
+    }
+}

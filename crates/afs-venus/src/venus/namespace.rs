@@ -1,0 +1,292 @@
+//! Changes to directories that add names: create, mkdir, symlink, link, rename.
+
+use std::sync::Arc;
+
+use afs_wire::dir;
+use afs_wire::fs::{self, Name, PathText, SetStatus, Status, VolSync};
+use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
+use afs_wire::mountpoint;
+
+use crate::api::{Entry, NodeId, OpenFlags, Opened};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{Key, Place};
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::venus::calls::Tried;
+use crate::venus::lookup::NAME_MAX;
+use crate::vnode::Vnode;
+
+/// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].
+const LINK_MODE: Mode = Mode(0o755);
+
+impl Venus {
+    /// Makes a new plain file and opens it.
+    pub async fn create(
+        &self,
+        parent: NodeId,
+        name: &[u8],
+        mode: u32,
+        flags: OpenFlags,
+    ) -> Result<(Entry, Opened)> {
+        let entry = self.mknod(parent, name, mode).await?;
+        match self.open_new(entry.node, flags).await {
+            Ok(opened) => Ok((entry, opened)),
+            Err(error) => {
+                self.forget(entry.node, 1);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a new plain file (mknod).
+    pub async fn mknod(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
+        let dir = self.vnode(self.key(parent, "CreateFile")?);
+        let name_text = checked(name)?;
+        let _turn = dir.changing.lock().await;
+        let volume = self.volume_of(dir.key).await?;
+        let request =
+            fs::CreateFile { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
+        let tried = self.call_tried(&volume, request).await;
+        self.created(parent, &dir, &volume, name, tried).await
+    }
+
+    /// Makes a directory.
+    pub async fn mkdir(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
+        let dir = self.vnode(self.key(parent, "MakeDir")?);
+        let name_text = checked(name)?;
+        let _turn = dir.changing.lock().await;
+        let volume = self.volume_of(dir.key).await?;
+        let request = fs::MakeDir { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
+        let tried = self.call_tried(&volume, request).await;
+        self.created(parent, &dir, &volume, name, tried).await
+    }
+
+    /// What follows CreateFile and MakeDir: the reply has everything that need not be asked for.
+    async fn created(
+        &self,
+        parent: NodeId,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        name: &[u8],
+        tried: Tried<fs::CreateReply>,
+    ) -> Result<Entry> {
+        let answered = match tried.result {
+            Ok(answered) => answered,
+            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+                return self.adopt(parent, dir, name, error).await;
+            }
+            Err(error) => return Err(self.noticed(dir, error)),
+        };
+        let reply = &answered.value;
+        let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
+        let stray = volume.stray.load(std::sync::atomic::Ordering::SeqCst);
+        if stray > answered.serial {
+            child.state().broken = stray;
+        }
+        self.take(volume, &child, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.added(dir, volume, name, reply.fid, &reply.dir_status, &reply.sync);
+        if reply.fid.is_directory() {
+            self.keep_new_directory(&child, dir.key.fid, &reply.status);
+        }
+        Ok(self.entry(Place::Object(child.key), reply.status, Some((parent, name))))
+    }
+
+    /// A change was made twice, because the first answer was lost: what is there is ours if the directory shows it as its
+    /// one change since we looked last (docs/protocol/fileserver.md "14. Cache-manager side rules").
+    async fn adopt(&self, parent: NodeId, dir: &Arc<Vnode>, name: &[u8], error: VenusError) -> Result<Entry> {
+        let before = dir.state().status.map(|status| status.data_version);
+        self.distrust(dir);
+        let (child, status) = self.child(dir, name).await?;
+        let after = dir.state().status.map(|status| status.data_version);
+        if before.is_none() || before.map(|version| version.next()) != after {
+            return Err(self.noticed(dir, error));
+        }
+        Ok(self.entry(Place::Object(child.key), status, Some((parent, name))))
+    }
+
+    /// The next look asks the server.
+    pub(super) fn distrust(&self, vnode: &Vnode) {
+        let mut state = vnode.state();
+        state.promise = None;
+        state.broken = self.breaks.next();
+    }
+
+    /// Makes a symbolic link; a text like `#volume.` makes a mount point.
+    pub async fn symlink(&self, parent: NodeId, name: &[u8], target: &[u8]) -> Result<Entry> {
+        let dir = self.vnode(self.key(parent, "Symlink")?);
+        let name_text = checked(name)?;
+        let contents =
+            PathText::new(target).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "Symlink"))?;
+        let mode = if mountpoint::is_meant(target) { mountpoint::MODE } else { LINK_MODE };
+        let _turn = dir.changing.lock().await;
+        let volume = self.volume_of(dir.key).await?;
+        let request =
+            fs::Symlink { dir: dir.key.fid, name: name_text, contents, status: self.new_status(mode) };
+        let tried = self.call_tried(&volume, request).await;
+        let answered = match tried.result {
+            Ok(answered) => answered,
+            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+                return self.adopt(parent, &dir, name, error).await;
+            }
+            Err(error) => return Err(self.noticed(&dir, error)),
+        };
+        let reply = &answered.value;
+        self.added(&dir, &volume, name, reply.fid, &reply.dir_status, &reply.sync);
+        let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
+        child.state().link = Some(target.to_vec().into());
+        // No promise comes with a new link, and what we hand out must be promised.
+        let status = self.status(&child).await?;
+        let (place, status) = self.cross(parent, child, status).await?;
+        Ok(self.entry(place, status, Some((parent, name))))
+    }
+
+    /// Gives a file another name in its own directory.
+    pub async fn link(&self, node: NodeId, parent: NodeId, name: &[u8]) -> Result<Entry> {
+        let file = self.vnode(self.key(node, "Link")?);
+        let dir = self.vnode(self.key(parent, "Link")?);
+        let name_text = checked(name)?;
+        if file.key.volume() != dir.key.volume() {
+            return Err(VenusError::new(ErrorKind::CrossDevice, "Link").of(file.key.fid));
+        }
+        let _turn = dir.changing.lock().await;
+        let volume = self.volume_of(dir.key).await?;
+        let request = fs::Link { dir: dir.key.fid, name: name_text, existing: file.key.fid };
+        let tried = self.call_tried(&volume, request).await;
+        let answered = match tried.result {
+            Ok(answered) => answered,
+            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+                return self.adopt(parent, &dir, name, error).await;
+            }
+            Err(error) => return Err(self.noticed(&dir, error)),
+        };
+        let reply = &answered.value;
+        self.added(&dir, &volume, name, file.key.fid, &reply.dir_status, &reply.sync);
+        self.refresh(&volume, &file, &reply.status, &reply.sync);
+        let status = self.status(&file).await?;
+        Ok(self.entry(Place::Object(file.key), status, Some((parent, name))))
+    }
+
+    /// Renames within a volume, replacing what is there.
+    pub async fn rename(&self, parent: NodeId, name: &[u8], to: NodeId, to_name: &[u8]) -> Result<()> {
+        let from = self.vnode(self.key(parent, "Rename")?);
+        let into = self.vnode(self.key(to, "Rename")?);
+        if from.key.volume() != into.key.volume() {
+            return Err(VenusError::new(ErrorKind::CrossDevice, "Rename").of(from.key.fid));
+        }
+        let (old_name, new_name) = (checked(name)?, checked(to_name)?);
+        let same = from.key == into.key;
+        let (first, second) = if from.key <= into.key { (&from, &into) } else { (&into, &from) };
+        let _first = first.changing.lock().await;
+        let _second = match same {
+            true => None,
+            false => Some(second.changing.lock().await),
+        };
+        let volume = self.volume_of(from.key).await?;
+        let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
+        let moved = self.find(&from, name).await?.ok_or_else(missing)?;
+        let replaced = self.find(&into, to_name).await?;
+        if replaced == Some(moved) {
+            // Two names of one object: POSIX wants nothing done, and the server would refuse.
+            return Ok(());
+        }
+        let hidden = match replaced {
+            Some(replaced) => self.set_aside(&into, &volume, to_name, replaced).await?,
+            None => false,
+        };
+        let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
+        let tried = self.call_tried(&volume, request).await;
+        let reply = match tried.result {
+            Ok(answered) => answered.value,
+            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
+                return self.moved_after_all(&from, &into, to_name, moved, error).await;
+            }
+            Err(error) => return Err(self.noticed(&from, error)),
+        };
+        self.renamed(&volume, (&from, name), (&into, to_name), moved, &reply);
+        self.nodes.rename((parent, name), (to, to_name), self.nodes.id(Place::Object(moved)));
+        if let Some(replaced) = replaced.filter(|_| !hidden) {
+            self.lost_name(replaced);
+        }
+        Ok(())
+    }
+
+    /// The same change to our copies of the directories.
+    fn renamed(
+        &self,
+        volume: &Arc<Volume>,
+        (from, name): (&Arc<Vnode>, &[u8]),
+        (into, to_name): (&Arc<Vnode>, &[u8]),
+        moved: Key,
+        reply: &fs::RenameReply,
+    ) {
+        let target = (moved.fid.vnode, moved.fid.unique);
+        let put = |blob: &mut dir::Blob| {
+            let _ = dir::remove(blob, to_name);
+            dir::insert(blob, to_name, target).is_ok()
+        };
+        if from.key == into.key {
+            self.patch(from, volume, &reply.new_dir_status, &reply.sync, |blob| {
+                name == to_name || (put(blob) && dir::remove(blob, name).is_ok())
+            });
+            return;
+        }
+        self.patch(from, volume, &reply.old_dir_status, &reply.sync, |blob| dir::remove(blob, name).is_ok());
+        self.patch(into, volume, &reply.new_dir_status, &reply.sync, put);
+        if let Some(moved) = self.vnodes.peek(moved)
+            && moved.key.fid.is_directory()
+        {
+            // Its `..` was rewritten.
+            self.distrust(&moved);
+        }
+    }
+
+    /// The first answer to a rename was lost, and the second says that the old name is gone.
+    async fn moved_after_all(
+        &self,
+        from: &Arc<Vnode>,
+        into: &Arc<Vnode>,
+        to_name: &[u8],
+        moved: Key,
+        error: VenusError,
+    ) -> Result<()> {
+        self.distrust(from);
+        self.distrust(into);
+        match self.find(into, to_name).await? {
+            Some(found) if found == moved => Ok(()),
+            _ => Err(self.noticed(from, error)),
+        }
+    }
+
+    /// A name was added to a directory by us.
+    fn added(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        name: &[u8],
+        fid: Fid,
+        status: &Status,
+        sync: &VolSync,
+    ) {
+        let target: (VnodeId, Uniquifier) = (fid.vnode, fid.unique);
+        self.patch(dir, volume, status, sync, |blob| dir::insert(blob, name, target).is_ok());
+    }
+
+    fn new_status(&self, mode: Mode) -> SetStatus {
+        SetStatus {
+            mod_time: Some(self.wall()),
+            mode: Some(Mode(mode.0 & Mode::ALL)),
+            ..SetStatus::default()
+        }
+    }
+}
+
+/// A name that can be given.
+pub(super) fn checked(name: &[u8]) -> Result<Name> {
+    let kind = match name {
+        b"" | b"." | b".." => ErrorKind::Invalid,
+        name if name.len() > NAME_MAX => ErrorKind::NameTooLong,
+        name if name.contains(&0) || name.contains(&b'/') => ErrorKind::Invalid,
+        name => return Name::new(name).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "name")),
+    };
+    Err(VenusError::new(kind, "name"))
+}

@@ -1,0 +1,51 @@
+//! Reading.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use crate::api::HandleId;
+use crate::counters::count;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::venus::Venus;
+use crate::venus::handles::Handle;
+
+impl Venus {
+    /// Reads up to `len` bytes; shorter only at the end of the file. All of them are of one version.
+    pub async fn read(&self, handle: HandleId, pos: u64, len: usize) -> Result<Bytes> {
+        let handle = self.handles.get(handle, "read")?;
+        if !handle.flags.read && !handle.flags.write {
+            return Err(VenusError::new(ErrorKind::BadHandle, "read"));
+        }
+        loop {
+            let data = handle.data();
+            let _pin = data.pin(pos..pos.saturating_add(len as u64));
+            let (end, here) = {
+                let content = data.content();
+                let end = content.length.min(pos.saturating_add(len as u64));
+                (end, content.present.contains(&(pos..end.max(pos))))
+            };
+            if pos >= end {
+                return Ok(Bytes::new());
+            }
+            self.note_position(&handle, pos, end);
+            if here {
+                count(&self.counters.data_hits);
+                let file = data.file.clone();
+                return self.disk(move || file.read_at(pos, (end - pos) as usize)).await;
+            }
+            self.fetch_range(&handle, pos..end).await?;
+        }
+    }
+
+    /// Notices sequential readers and fetches ahead of them.
+    fn note_position(&self, handle: &Arc<Handle>, pos: u64, end: u64) {
+        let data = handle.data();
+        let expected = data.next_read.swap(end, Ordering::Relaxed);
+        let large = data.content().length > self.limits.chunk_bytes;
+        if large && (pos == expected || pos == 0) {
+            self.read_ahead(handle, end.saturating_sub(1));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Room in volumes.
+
+use afs_wire::fs;
+
+use crate::api::{NodeId, Space};
+use crate::error::Result;
+use crate::key::Place;
+use crate::venus::Venus;
+use crate::venus::lookup::NAME_MAX;
+
+/// What a volume without quota on a partition that tells nothing shows: a number that no program overflows on.
+const BLOCKS_UNKNOWN: u64 = 1 << 40;
+
+impl Venus {
+    /// Room in the volume of this node: as much as its quota allows, but no more than the partition has.
+    pub async fn statfs(&self, node: NodeId) -> Result<Space> {
+        let space = |blocks, blocks_free| Space {
+            block_bytes: 1024,
+            blocks,
+            blocks_free,
+            name_bytes_max: NAME_MAX as u32,
+        };
+        let Place::Object(key) = self.place(node)? else { return Ok(space(0, 0)) };
+        let volume = self.volume_of(key).await?;
+        let reply = self.call(&volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
+        let status = reply.status;
+        let partition_free = u64::from(status.partition_blocks_free);
+        if !status.writable {
+            // A copy never grows.
+            return Ok(space(u64::from(status.blocks_used), 0));
+        }
+        if status.quota_max == 0 {
+            let blocks = u64::from(status.partition_blocks).max(u64::from(status.blocks_used));
+            let free = if blocks == 0 { BLOCKS_UNKNOWN } else { partition_free };
+            return Ok(space(blocks.max(free), free));
+        }
+        let quota = u64::from(status.quota_max);
+        let free = quota.saturating_sub(u64::from(status.blocks_used)).min(partition_free);
+        Ok(space(quota, free))
+    }
+}

@@ -1,0 +1,112 @@
+//! Start and end.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use afs_rpc::sync::Notify;
+use afs_wire::ids::{Fid, VolumeName};
+use afs_wire::mountpoint::Choice;
+use afs_wire::volname;
+
+use crate::config::{RootKind, VenusConfig};
+use crate::counters::Counters;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{CellIndex, Key, Place};
+use crate::location::{Cell, ServerTable, VolumeTable};
+use crate::nodes::NodeTable;
+use crate::venus::handles::HandleTable;
+use crate::venus::{GiveUp, Venus, callbacks};
+use crate::vnode::{Breaks, VnodeTable};
+
+impl Venus {
+    /// Starts the callback service and maintenance, finds the root, and gives the mount's cache manager.
+    ///
+    /// Fails when the root cannot be reached: no location server answers, or it does not know the volume. Also when
+    /// `config` has no cell, or the endpoint has a service of number 1 already.
+    pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
+        if config.cells.is_empty() || config.cells.iter().any(|cell| cell.location_servers.is_empty()) {
+            return Err(VenusError::new(ErrorKind::Invalid, "start"));
+        }
+        let venus = Arc::new_cyclic(|me| Venus::new(me, config));
+        let service = callbacks::service(Arc::downgrade(&venus));
+        venus.rx.listen(service).map_err(|error| {
+            tracing::error!(%error, "the callback service cannot be offered");
+            VenusError::new(ErrorKind::Invalid, "start")
+        })?;
+        if let RootKind::Volume(name) = &venus.root {
+            let key = venus.find_root(name).await?;
+            venus.nodes.set_root(Place::Object(key));
+            venus.status(&venus.vnode(key)).await?;
+        }
+        venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus))));
+        Ok(venus)
+    }
+
+    fn new(me: &Weak<Venus>, config: VenusConfig) -> Venus {
+        let VenusConfig { env, rx, cells, root, uuid, cache, sink, sysnames, limits } = config;
+        let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
+        Venus {
+            me: me.clone(),
+            vnodes: VnodeTable::new(limits.statuses_max),
+            env,
+            rx,
+            limits,
+            uuid,
+            sysnames,
+            root,
+            sink,
+            cache,
+            cells,
+            servers: ServerTable::default(),
+            volumes: VolumeTable::default(),
+            nodes: NodeTable::new(Place::Cells),
+            handles: HandleTable::default(),
+            breaks: Breaks::default(),
+            told: AtomicU64::new(0),
+            counters: Counters::default(),
+            directory_bytes: AtomicU64::new(0),
+            unsaved: Mutex::default(),
+            give_up: Mutex::new(GiveUp::default()),
+            closing: AtomicBool::new(false),
+            wake: Notify::new(),
+        }
+    }
+
+    async fn find_root(&self, name: &VolumeName) -> Result<Key> {
+        let (base, suffix) = volname::split(name.as_str());
+        let choice = suffix.map_or(Choice::ReadOnlyIfAny, Choice::Exactly);
+        let volume = self.chosen_volume(CellIndex(0), base, choice, None).await?;
+        Ok(Key::new(CellIndex(0), Fid::root(volume.id)))
+    }
+
+    /// Stores what is unsaved, gives all promises back, makes the cache outlive the process, ends the tasks.
+    /// Takes no longer than twice [`crate::Limits::operation_max`] even when servers are away. An error is that of the
+    /// first store that failed, or of the cache; the rest is done all the same.
+    pub async fn shut_down(&self) -> Result<()> {
+        let until = self.now() + self.limits.operation_max;
+        let mut outcome = Ok(());
+        for handle in self.handles.all() {
+            let done = self.release(handle.id).await;
+            outcome = outcome.and(done);
+        }
+        let unsaved: Vec<Key> = crate::lock(&self.unsaved).iter().copied().collect();
+        for key in unsaved {
+            let data = self
+                .vnodes
+                .peek(key)
+                .and_then(|vnode| vnode.state().data.clone().map(|data| (vnode.clone(), data)));
+            if let Some((vnode, data)) = data
+                && self.now() < until
+            {
+                let done = self.store_again(&vnode, &data).await;
+                self.put_away(&vnode, &data).await;
+                outcome = outcome.and(done);
+            }
+        }
+        self.closing.store(true, Ordering::SeqCst);
+        self.wake.notify_all();
+        self.give_up_all(until + self.limits.server_dead).await;
+        let cache = self.cache.clone();
+        outcome.and(self.disk(move || cache.shut_down()).await)
+    }
+}

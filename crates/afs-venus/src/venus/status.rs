@@ -1,0 +1,170 @@
+//! Status of objects: from the cache while it is promised, else from a server.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_rpc::Instant;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CallBack, Fids, Status, VolSync};
+
+use crate::counters::count;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::Key;
+use crate::location::{Server, Volume};
+use crate::venus::Venus;
+use crate::venus::calls::Answered;
+use crate::vnode::{Promise, Vnode};
+
+/// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
+/// a promise.
+const FETCHES_MAX: u32 = 3;
+
+/// Where and when a promise comes from.
+pub(super) struct Origin<'a> {
+    pub server: &'a Arc<Server>,
+    pub serial: u64,
+    pub started: Instant,
+}
+
+impl<T> Answered<T> {
+    pub(super) fn origin(&self) -> Origin<'_> {
+        Origin { server: &self.server, serial: self.serial, started: self.started }
+    }
+}
+
+impl Venus {
+    pub(super) async fn volume_of(&self, key: Key) -> Result<Arc<Volume>> {
+        self.volume(key.cell, key.fid.volume).await
+    }
+
+    /// The status of an object.
+    pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+        let volume = self.volume_of(vnode.key).await?;
+        if let Some(status) = vnode.fresh_status(&volume, self.now()) {
+            count(&self.counters.status_hits);
+            return Ok(status);
+        }
+        let _turn = vnode.fetching.lock().await;
+        self.status_fetched(vnode, &volume).await
+    }
+
+    /// The same, for one who has the turn to fetch.
+    pub(super) async fn status_fetched(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
+        let mut last = None;
+        for _ in 0..FETCHES_MAX {
+            if let Some(status) = vnode.fresh_status(volume, self.now()) {
+                return Ok(status);
+            }
+            count(&self.counters.status_misses);
+            let before = self.breaks.now();
+            last = Some(self.ask_status(vnode, volume).await?);
+            if self.breaks.now() == before {
+                // Nothing came in between: if it is not promised, the server has no promise to give.
+                break;
+            }
+        }
+        last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))
+    }
+
+    /// The status as the server has it now, whatever is cached.
+    pub(super) async fn ask_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
+        let answered = self.call(volume, fs::FetchStatus { fid: vnode.key.fid }).await;
+        let answered = answered.map_err(|error| self.noticed(vnode, error))?;
+        let reply = &answered.value;
+        self.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        Ok(reply.status)
+    }
+
+    /// Takes over a status that came with a promise.
+    pub(super) fn take(
+        &self,
+        volume: &Arc<Volume>,
+        vnode: &Arc<Vnode>,
+        status: &Status,
+        callback: &CallBack,
+        sync: &VolSync,
+        origin: &Origin<'_>,
+    ) {
+        self.saw_volume(volume, sync);
+        let reset = &origin.server.reset;
+        let promise = Promise::of(callback, reset, origin.serial, origin.started, self.limits.promise_margin);
+        let now = self.now();
+        let mut state = vnode.state();
+        let promised = state.is_promised(volume, now);
+        state.take_status(status, promised);
+        state.creation = sync.creation;
+        if !volume.is_writable() {
+            drop(state);
+            if promise.is_some() {
+                volume.set_promise(promise);
+            }
+            return;
+        }
+        let newer = state.promise.as_ref().is_none_or(|old| old.serial <= origin.serial || !promised);
+        if newer {
+            let until = promise.as_ref().map(|promise| promise.until);
+            state.promise = promise;
+            drop(state);
+            self.vnodes.set_expiry(vnode.key, until);
+        }
+    }
+
+    /// Takes over a status that came without a promise: one that holds goes on to hold.
+    pub(super) fn refresh(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, status: &Status, sync: &VolSync) {
+        self.saw_volume(volume, sync);
+        let now = self.now();
+        let mut state = vnode.state();
+        let promised = state.is_promised(volume, now);
+        state.take_status(status, promised);
+        state.creation = sync.creation;
+    }
+
+    /// A reply named the volume's creation time. If it is another volume now, nothing of the old one counts.
+    fn saw_volume(&self, volume: &Arc<Volume>, sync: &VolSync) {
+        if volume.saw_creation(sync.creation) {
+            tracing::info!(volume = %volume.id, "the volume was released or restored");
+            volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
+            self.tell_volume(volume);
+        }
+    }
+
+    /// Fetches the status of up to 50 objects of one volume. What cannot be had is left out.
+    pub(super) async fn bulk_status(&self, volume: &Arc<Volume>, keys: &[Key]) -> Result<()> {
+        let vnodes: Vec<Arc<Vnode>> = keys.iter().take(fs::FIDS_MAX).map(|key| self.vnode(*key)).collect();
+        let fids = Fids::first_of(vnodes.iter().map(|vnode| vnode.key.fid));
+        let answered = self.bulk_call(volume, fids).await?;
+        let reply = &answered.value;
+        if reply.statuses.len() != vnodes.len() || reply.callbacks.len() != vnodes.len() {
+            return Err(VenusError::new(ErrorKind::Protocol, "InlineBulkStatus"));
+        }
+        for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
+            if status.error == AbortCode::OK {
+                self.take(volume, vnode, status, callback, &reply.sync, &answered.origin());
+            }
+        }
+        Ok(())
+    }
+
+    async fn bulk_call(&self, volume: &Arc<Volume>, fids: Fids) -> Result<Answered<fs::BulkStatusReply>> {
+        let known_old =
+            volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
+        if !known_old {
+            match self.call(volume, fs::InlineBulkStatus { fids: fids.clone() }).await {
+                Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {
+                    let sites = volume.sites(self.now());
+                    sites.iter().for_each(|server| server.plain_bulk_only.store(true, Ordering::Relaxed));
+                }
+                other => return other,
+            }
+        }
+        self.call(volume, fs::BulkStatus { fids }).await
+    }
+
+    /// Looks at an error about an object: one that is gone from the server goes from the cache too.
+    pub(super) fn noticed(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
+        if error.kind == ErrorKind::Stale {
+            self.is_gone(vnode);
+        }
+        error.of(vnode.key.fid)
+    }
+}

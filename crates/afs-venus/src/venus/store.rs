@@ -1,0 +1,400 @@
+//! Storing: at close, at fsync, and when there is too much unsaved.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_rpc::CallError;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, SetStatus, StatusReply};
+use afs_wire::ids::Fid;
+use afs_wire::rpc::Request;
+use bytes::Bytes;
+
+use crate::api::HandleId;
+use crate::counters::add;
+use crate::data::{FileData, Piece};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::Place;
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::venus::calls::{Answered, Target};
+use crate::venus::handles::Handle;
+use crate::vnode::Vnode;
+
+/// Bytes read from the cache before they are written to the wire.
+const PIECE: u64 = 256 << 10;
+
+impl Venus {
+    /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
+    /// the locks of `lock_owner` on the file.
+    pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
+        let handle = self.handles.get(handle, "close")?;
+        let stored = match handle.flags.write || handle.flags.truncate {
+            true => self.store(&handle.vnode, &handle.data(), false).await,
+            false => Ok(()),
+        };
+        self.unlock_all(&handle.vnode, lock_owner).await;
+        stored
+    }
+
+    /// Stores unsaved data and asks the server to commit it to its disk.
+    pub async fn fsync(&self, handle: HandleId) -> Result<()> {
+        let handle = self.handles.get(handle, "fsync")?;
+        let data = handle.data();
+        if handle.direct.load(Ordering::SeqCst) {
+            // Writes through a mapping are noticed only if the pages were clean before.
+            self.absorb_data(&data).await?;
+            let synced = data.clone();
+            self.disk(move || synced.file.sync()).await?;
+        }
+        self.store(&handle.vnode, &data, true).await
+    }
+
+    /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
+    pub(super) async fn store_at_release(&self, handle: &Handle) -> Result<()> {
+        let data = handle.data();
+        if handle.direct.load(Ordering::SeqCst) {
+            self.absorb_data(&data).await?;
+            self.compare_with_stored(&data).await?;
+        }
+        if data.content().failures > 0 {
+            return self.store_again(&handle.vnode, &data).await;
+        }
+        self.store(&handle.vnode, &data, false).await
+    }
+
+    /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
+    /// was written, and is noted, by somebody else. While there are other writers it is left to the last of them.
+    async fn compare_with_stored(&self, data: &Arc<FileData>) -> Result<()> {
+        let _turn = data.absorbing.lock().await;
+        let known = *crate::lock(&data.stored_sum);
+        let is_quiet = || {
+            let content = data.content();
+            !content.is_dirty() && content.writers <= 1
+        };
+        let Some((length, sum)) = known.filter(|_| is_quiet()) else { return Ok(()) };
+        let found = self.length_and_sum(data, length).await?;
+        if found.0 == length && found.1 != sum && is_quiet() && *crate::lock(&data.stored_sum) == known {
+            let now = self.wall();
+            data.content().wrote_all(length, now);
+        }
+        Ok(())
+    }
+
+    /// Takes note of what the kernel wrote behind our back.
+    pub(super) async fn absorb(&self, vnode: &Vnode) -> Result<()> {
+        let data = vnode.state().data.clone();
+        match data {
+            Some(data) => self.absorb_data(&data).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn absorb_data(&self, data: &Arc<FileData>) -> Result<()> {
+        if data.content().direct == 0 {
+            return Ok(());
+        }
+        let _turn = data.absorbing.lock().await;
+        let file = data.file.clone();
+        let found = self
+            .disk(move || {
+                if !file.touched()? {
+                    return Ok(None);
+                }
+                file.mark()?;
+                let length = file.len()?;
+                // A small file is read in the same breath: it is about to be stored.
+                let whole = if length <= PIECE { Some(file.read_at(0, length as usize)?) } else { None };
+                Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
+            })
+            .await?;
+        if let Some((length, whole)) = found {
+            let now = self.wall();
+            data.content().wrote_all(length, now);
+            data.marked.store(true, Ordering::SeqCst);
+            *crate::lock(&data.ready) = whole;
+        }
+        Ok(())
+    }
+
+    /// Brings the server up to date. Nothing to do is success.
+    pub(super) async fn store(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>, fsync: bool) -> Result<()> {
+        let _turn = vnode.changing.lock().await;
+        self.absorb_data(data).await?;
+        if vnode.state().orphan || !data.content().is_dirty() {
+            return Ok(());
+        }
+        let volume = self.volume_of(vnode.key).await?;
+        self.store_in_turn(vnode, &volume, data, fsync).await
+    }
+
+    /// Tries a store again that has failed and that nobody waits for any more: its close has returned the error. What
+    /// somebody else has stored in the meantime was stored by a close that returned success, and stays.
+    pub(super) async fn store_again(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
+        let _turn = vnode.changing.lock().await;
+        self.absorb_data(data).await?;
+        if vnode.state().orphan || !data.content().is_dirty() {
+            return Ok(());
+        }
+        let volume = self.volume_of(vnode.key).await?;
+        // Asked even if we hold a promise: a server that could not reach us could not break it.
+        let status = match self.ask_status(vnode, &volume).await {
+            Ok(status) => status,
+            Err(error) => {
+                data.content().failures += 1;
+                return Err(error);
+            }
+        };
+        let is_base = data.content().version == status.data_version;
+        if is_base {
+            return self.store_in_turn(vnode, &volume, data, false).await;
+        }
+        let mut content = data.content();
+        if content.is_as_stored(&status) {
+            // It was carried out; only the answer was lost.
+            content.was_stored(status.data_version);
+            return Ok(());
+        }
+        tracing::error!(fid = %vnode.key.fid, "data whose store failed is older than what others have stored since");
+        Err(VenusError::new(ErrorKind::Stale, "StoreData").of(vnode.key.fid))
+    }
+
+    async fn store_in_turn(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+        fsync: bool,
+    ) -> Result<()> {
+        let whole = self.must_store_whole(vnode, volume, data).await?;
+        let stored = self.store_pieces(vnode, volume, data, whole, fsync).await;
+        match &stored {
+            Ok(()) => drop(crate::lock(&self.unsaved).remove(&vnode.key)),
+            Err(error) => self.store_failed(vnode, error),
+        }
+        stored
+    }
+
+    /// Whether the server's copy is another than ours was made from, so that parts of ours do not fit into it. If so,
+    /// what is here of the file is stored as a whole (the last close wins); if not all of it is here, the unsaved parts
+    /// go on top of the new version.
+    async fn must_store_whole(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+    ) -> Result<bool> {
+        let based_on = data.content().version;
+        let known = vnode.fresh_status(volume, self.now());
+        let status = match known {
+            Some(status) => status,
+            None => self.status(vnode).await?,
+        };
+        if status.data_version == based_on {
+            return Ok(false);
+        }
+        let mut content = data.content();
+        if content.is_complete() {
+            return Ok(true);
+        }
+        content.rebase(status.data_version, status.length);
+        Ok(false)
+    }
+
+    async fn store_pieces(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+        whole: bool,
+        fsync: bool,
+    ) -> Result<()> {
+        let (pieces, cut, time) = {
+            let mut content = data.content();
+            let cut = content.cut;
+            (content.begin_store(whole), cut, content.changed_at)
+        };
+        let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
+        let mut guard = Storing { data: data.clone(), cut, any: false, armed: true };
+        *crate::lock(&data.stored_sum) = None;
+        for piece in &pieces {
+            let expected = data.content().version.next();
+            let answered = self.store_piece(vnode.key.fid, volume, data, piece, status).await?;
+            let reply = &answered.value;
+            self.refresh(volume, vnode, &reply.status, &reply.sync);
+            guard.any = true;
+            data.content().stored(piece, reply.status.data_version, reply.status.length);
+            if reply.status.data_version != expected && !whole {
+                self.mixed(vnode, data);
+            }
+        }
+        guard.armed = false;
+        data.content().store_done();
+        *crate::lock(&data.ready) = None;
+        self.after_store(vnode, data);
+        Ok(())
+    }
+
+    /// Somebody else stored in between: what we did not send is not what the server has. It is fetched anew when wanted.
+    fn mixed(&self, vnode: &Vnode, data: &FileData) {
+        tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
+        let mut content = data.content();
+        let (version, length) = (content.version, content.base_length);
+        content.version = afs_wire::ids::DataVersion(u64::MAX);
+        content.rebase(version, length);
+    }
+
+    async fn store_piece(
+        &self,
+        fid: Fid,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+        piece: &Piece,
+        status: SetStatus,
+    ) -> Result<Answered<StatusReply>> {
+        let tried = self
+            .on_sites(volume, fs::StoreData64::NAME, |target| {
+                let (piece, data) = (piece.clone(), data.clone());
+                async move { self.send_piece(&target, fid, &data, &piece, status).await }
+            })
+            .await;
+        let answered = tried.result.map_err(|error| error.of(fid))?;
+        add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
+        Ok(answered)
+    }
+
+    async fn send_piece(
+        &self,
+        target: &Target,
+        fid: Fid,
+        data: &Arc<FileData>,
+        piece: &Piece,
+        status: SetStatus,
+    ) -> std::result::Result<StatusReply, CallError> {
+        let (position, length) = (piece.range.start, piece.range.end - piece.range.start);
+        if !target.server.small_files_only.load(Ordering::Relaxed) {
+            let request = fs::StoreData64 { fid, status, position, length, file_length: piece.file_length };
+            match self.send::<fs::StoreData64>(target, &request, data, piece).await {
+                Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
+                    target.server.small_files_only.store(true, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+        let narrow = |n: u64| u32::try_from(n).map_err(|_| CallError::GivenUp(AbortCode(27)));
+        let request = fs::StoreData {
+            fid,
+            status,
+            position: narrow(position)?,
+            length: narrow(length)?,
+            file_length: narrow(piece.file_length)?,
+        };
+        self.send::<fs::StoreData>(target, &request, data, piece).await
+    }
+
+    async fn send<R: Request<Reply = StatusReply>>(
+        &self,
+        target: &Target,
+        request: &R,
+        data: &Arc<FileData>,
+        piece: &Piece,
+    ) -> std::result::Result<StatusReply, CallError> {
+        let mut call = target.address.connection.open(request).await?;
+        let mut at = piece.range.start;
+        let mut sum = 0;
+        while at < piece.range.end {
+            let len = (piece.range.end - at).min(PIECE) as usize;
+            let Some(bytes) = self.read_to_store(data, piece, at, len).await else {
+                // The file was cut meanwhile, or the cache failed: the server must not take the rest for zeros.
+                call.abort(AbortCode::RX_USER_ABORT);
+                return Err(CallError::GivenUp(AbortCode::VIO));
+            };
+            at += len as u64;
+            sum = crc32c::crc32c_append(sum, &bytes);
+            call.write(bytes).await?;
+        }
+        call.finish_request()?;
+        let reply = call.finish::<R>().await?;
+        let is_whole = piece.range == (0..reply.status.length);
+        let direct = data.content().direct > 0;
+        *crate::lock(&data.stored_sum) = (is_whole && direct).then_some((piece.range.end, sum));
+        Ok(reply)
+    }
+
+    async fn read_to_store(&self, data: &Arc<FileData>, piece: &Piece, at: u64, len: usize) -> Option<Bytes> {
+        let ready = crate::lock(&data.ready).clone();
+        if let Some(bytes) = ready.filter(|bytes| piece.range == (0..bytes.len() as u64)) {
+            return bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
+        }
+        let file = data.file.clone();
+        let read = self.disk(move || file.read_at(at, len)).await;
+        read.ok().filter(|bytes| bytes.len() == len)
+    }
+
+    /// The length of the cache file, and the checksum of its first `length` bytes.
+    async fn length_and_sum(&self, data: &Arc<FileData>, length: u64) -> Result<(u64, u32)> {
+        let file = data.file.clone();
+        self.disk(move || {
+            let (mut sum, mut at) = (0, 0);
+            while at < length {
+                let bytes = file.read_at(at, (length - at).min(PIECE) as usize)?;
+                if bytes.is_empty() {
+                    break;
+                }
+                sum = crc32c::crc32c_append(sum, &bytes);
+                at += bytes.len() as u64;
+            }
+            Ok((file.len()?, sum))
+        })
+        .await
+    }
+
+    /// The status has changed with the store: version and times. The kernel's pages are those of the new version.
+    fn after_store(&self, vnode: &Arc<Vnode>, data: &FileData) {
+        let version = data.content().version;
+        {
+            let mut state = vnode.state();
+            let current = state.data.as_ref().is_some_and(|current| std::ptr::eq(&**current, data));
+            if current && state.kernel_version.is_some() {
+                state.kernel_version = Some(version);
+            }
+        }
+        if !data.shown.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        self.told.fetch_add(1, Ordering::SeqCst);
+        if let Some(node) = self.nodes.held(Place::Object(vnode.key)) {
+            self.sink.attributes(node);
+        }
+    }
+
+    fn store_failed(&self, vnode: &Arc<Vnode>, error: &VenusError) {
+        tracing::warn!(%error, "unsaved data could not be stored");
+        if error.kind == ErrorKind::Stale {
+            // There is no file any more to store it to.
+            let mut state = vnode.state();
+            state.orphan = state.opens > 0;
+            if !state.orphan {
+                state.data = None;
+            }
+            return;
+        }
+        crate::lock(&self.unsaved).insert(vnode.key);
+    }
+}
+
+/// A store under way. Given up or failed, what was not stored is unsaved again.
+struct Storing {
+    data: Arc<FileData>,
+    cut: u64,
+    any: bool,
+    armed: bool,
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        if self.armed {
+            self.data.content().store_failed(self.cut, self.any);
+        }
+    }
+}

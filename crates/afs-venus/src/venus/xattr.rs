@@ -1,0 +1,299 @@
+//! Extended attributes: how tools ask about what a file system cannot say otherwise.
+//!
+//! The names are those of kAFS where it has them (docs/protocol/client.md "6. How tools reach the cache manager").
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, AclText, PathText, SetVolumeStatus};
+use bytes::Bytes;
+
+use crate::api::NodeId;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{Key, Place};
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::venus::namespace::checked;
+use crate::vnode::is_mount_point;
+
+/// What can be read everywhere.
+const READABLE: [&str; 8] = [
+    "afs.acl",
+    "afs.cell",
+    "afs.fid",
+    "afs.quota",
+    "afs.status",
+    "afs.volstatus",
+    "afs.volume",
+    "afs.whereis",
+];
+/// Prefix of the attribute that tells where a mount point leads.
+const LSMOUNT: &str = "afs.lsmount.";
+
+impl Venus {
+    /// The names of the extended attributes that can be read here.
+    ///
+    /// | Name | Value |
+    /// | --- | --- |
+    /// | `afs.acl` (also set) | access list, text of OpenAFS: counts, then `name TAB rights` a line |
+    /// | `afs.cell` | cell |
+    /// | `afs.fid` | `volume.vnode.uniquifier` |
+    /// | `afs.volume` | name of the volume |
+    /// | `afs.mount` | text of the mount point by which this volume's root was entered |
+    /// | `afs.whereis` | addresses of the servers that have the volume, one a line |
+    /// | `afs.volstatus` | JSON: state, quota and use of the volume |
+    /// | `afs.quota` (also set) | quota in KiB; 0 is none |
+    /// | `afs.status` | JSON: what the cache holds of the object |
+    /// | `afs.counters` | JSON: what Venus did so far |
+    /// | `afs.settled` | nothing; read when the kernel has forgotten all that it was told to forget |
+    /// | `afs.lsmount.NAME` | text of the mount point NAME in this directory |
+    /// | `afs.rmmount` (only set) | name of a mount point in this directory to remove |
+    /// | `afs.flush` (only set) | forget what the cache holds: `file` (or nothing), `volume`, `all` |
+    pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
+        let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
+        if let Place::Object(key) = self.place(node)?
+            && key.is_volume_root()
+        {
+            names.push("afs.mount".into());
+        }
+        Ok(names)
+    }
+
+    /// An extended attribute, see [`crate::Venus::listxattr`].
+    pub async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
+        let name = std::str::from_utf8(name).map_err(|_| unknown())?;
+        if name == "afs.counters" {
+            return Ok(self.counters.values().to_json().into());
+        }
+        if name == "afs.settled" {
+            super::callbacks::settle(self).await;
+            return Ok(Bytes::new());
+        }
+        if !name.starts_with("afs.") {
+            return Err(unknown());
+        }
+        let Place::Object(key) = self.place(node)? else { return Err(unknown()) };
+        let volume = self.volume_of(key).await?;
+        let fid = key.fid;
+        let text = match name {
+            "afs.fid" => format!("{}.{}.{}", fid.volume, fid.vnode, fid.unique),
+            "afs.cell" => self.cell(key)?.name.to_string(),
+            "afs.volume" => format!("{}{}", volume.group().name, volume.kind.suffix()),
+            "afs.mount" => volume.entered().filter(|_| key.is_volume_root()).ok_or(unknown())?.text,
+            "afs.acl" => return self.acl(key, &volume).await,
+            "afs.whereis" => self.whereis(&volume),
+            "afs.volstatus" => self.volstatus(&volume).await?,
+            "afs.quota" => self
+                .call(&volume, fs::GetVolumeStatus { volume: volume.id })
+                .await?
+                .value
+                .status
+                .quota_max
+                .to_string(),
+            "afs.status" => self.cache_status(key, &volume),
+            _ => match name.strip_prefix(LSMOUNT) {
+                Some(entry) => return self.lsmount(key, entry.as_bytes()).await,
+                None => return Err(unknown()),
+            },
+        };
+        Ok(text.into())
+    }
+
+    /// Sets one.
+    pub async fn setxattr(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
+        match (name, self.place(node)?) {
+            (b"afs.flush", place) => self.flush_cached(place, value).await,
+            (b"afs.rmmount", _) => self.remove_mount_point(node, value).await,
+            (b"afs.acl", Place::Object(key)) => self.set_acl(key, value).await,
+            (b"afs.quota", Place::Object(key)) => self.set_quota(key, value).await,
+            (name, _) if READABLE.iter().any(|known| known.as_bytes() == name) => {
+                Err(VenusError::new(ErrorKind::NotPermitted, "setxattr"))
+            }
+            _ => Err(VenusError::new(ErrorKind::NotSupported, "setxattr")),
+        }
+    }
+
+    async fn acl(&self, key: Key, volume: &Arc<Volume>) -> Result<Bytes> {
+        let reply =
+            self.call(volume, fs::FetchAcl { fid: key.fid }).await.map_err(|error| error.of(key.fid))?.value;
+        let text = reply.acl.as_bytes();
+        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        Ok(Bytes::copy_from_slice(text.get(..end).unwrap_or(text)))
+    }
+
+    /// Servers want a NUL at the end. The rights of everything in the directory follow from its list.
+    async fn set_acl(&self, key: Key, value: &[u8]) -> Result<()> {
+        let mut text = value.to_vec();
+        if text.last() != Some(&0) {
+            text.push(0);
+        }
+        let acl = AclText::new(text).map_err(|_| VenusError::new(ErrorKind::Refused(7), "StoreACL"))?;
+        let vnode = self.vnode(key);
+        let volume = self.volume_of(key).await?;
+        let sites = volume.sites(self.now());
+        let old = sites.iter().any(|server| server.old_store_acl.load(Ordering::Relaxed));
+        let stored = match old {
+            true => Err(None),
+            false => self.call(&volume, fs::StoreAcl { fid: key.fid, acl: acl.clone() }).await.map_err(Some),
+        };
+        let answered = match stored {
+            Ok(answered) => answered,
+            Err(Some(error)) if error.code != Some(AbortCode::RXGEN_OPCODE) => return Err(error.of(key.fid)),
+            Err(_) => {
+                sites.iter().for_each(|server| server.old_store_acl.store(true, Ordering::Relaxed));
+                self.call(&volume, fs::OldStoreAcl { fid: key.fid, acl })
+                    .await
+                    .map_err(|error| error.of(key.fid))?
+            }
+        };
+        self.refresh(&volume, &vnode, &answered.value.status, &answered.value.sync);
+        self.distrust_volume_access(key);
+        Ok(())
+    }
+
+    /// Statuses carry the caller's rights: those of the directory's children are worthless now.
+    fn distrust_volume_access(&self, dir: Key) {
+        for vnode in self.vnodes.of_volume(dir.cell, dir.fid.volume) {
+            let is_child = vnode.key == dir
+                || vnode.state().status.is_some_and(|status| {
+                    !vnode.key.fid.is_directory()
+                        && (status.parent, status.parent_unique) == (dir.fid.vnode, dir.fid.unique)
+                });
+            if is_child {
+                self.distrust(&vnode);
+                self.tell(vnode.key);
+            }
+        }
+    }
+
+    async fn set_quota(&self, key: Key, value: &[u8]) -> Result<()> {
+        let invalid = || VenusError::new(ErrorKind::Invalid, "SetVolumeStatus");
+        let text = std::str::from_utf8(value).map_err(|_| invalid())?;
+        let quota: u32 = text.trim().trim_end_matches('\0').parse().map_err(|_| invalid())?;
+        if quota > i32::MAX as u32 {
+            return Err(invalid());
+        }
+        let volume = self.volume_of(key).await?;
+        let request = fs::StoreVolumeStatus {
+            volume: volume.id,
+            status: SetVolumeStatus { quota_min: None, quota_max: Some(quota) },
+            name: fs::Name::empty(),
+            offline_message: PathText::empty(),
+            motd: PathText::empty(),
+        };
+        self.call(&volume, request).await.map(drop)
+    }
+
+    fn whereis(&self, volume: &Volume) -> String {
+        let addresses = volume.sites(self.now()).into_iter().flat_map(|server| server.addresses());
+        let mut text = String::new();
+        for address in addresses {
+            text.push_str(&address.peer.ip().to_string());
+            text.push('\n');
+        }
+        text
+    }
+
+    async fn volstatus(&self, volume: &Arc<Volume>) -> Result<String> {
+        let reply = self.call(volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
+        let status = reply.status;
+        Ok(format!(
+            "{{\"id\":{},\"parent\":{},\"name\":{},\"kind\":\"{}\",\"online\":{},\"in_service\":{},\"blessed\":{},\
+             \"needs_salvage\":{},\"quota_kib\":{},\"used_kib\":{},\"partition_free_kib\":{},\"partition_kib\":{},\
+             \"offline_message\":{}}}",
+            volume.id,
+            status.parent,
+            json_text(&reply.name.to_text()),
+            volume.kind,
+            status.online,
+            status.in_service,
+            status.blessed,
+            status.needs_salvage,
+            status.quota_max,
+            status.blocks_used,
+            status.partition_blocks_free,
+            status.partition_blocks,
+            json_text(&reply.offline_message.to_text()),
+        ))
+    }
+
+    fn cache_status(&self, key: Key, volume: &Volume) -> String {
+        let vnode = self.vnode(key);
+        let promised = vnode.fresh_status(volume, self.now()).is_some();
+        let state = vnode.state();
+        let (here, unsaved, failures) = match &state.data {
+            Some(data) => {
+                let content = data.content();
+                (content.present.bytes(), content.dirty_bytes(), content.failures)
+            }
+            None => (0, 0, 0),
+        };
+        let version = state.status.map_or(0, |status| status.data_version.0);
+        let access = state.status.map(|status| status.caller_access.to_string()).unwrap_or_default();
+        format!(
+            "{{\"promised\":{promised},\"data_version\":{version},\"opens\":{},\"open_bytes_here\":{here},\
+             \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures},\"access\":\"{access}\"}}",
+            state.opens
+        )
+    }
+
+    async fn lsmount(&self, dir: Key, name: &[u8]) -> Result<Bytes> {
+        checked(name)?;
+        let (child, status) = self.child(&self.vnode(dir), name).await?;
+        if !is_mount_point(&status) {
+            return Err(VenusError::new(ErrorKind::Invalid, "lsmount").of(child.key.fid));
+        }
+        self.link_text(&child).await
+    }
+
+    /// Forgets what is cached, except what is unsaved.
+    async fn flush_cached(&self, place: Place, what: &[u8]) -> Result<()> {
+        let Place::Object(key) = place else { return Ok(()) };
+        let vnodes = match what.strip_suffix(b"\0").unwrap_or(what) {
+            b"" | b"file" | b"1" => vec![self.vnode(key)],
+            b"volume" => self.vnodes.of_volume(key.cell, key.fid.volume),
+            b"all" => self.vnodes.all(),
+            _ => return Err(VenusError::new(ErrorKind::Invalid, "flush")),
+        };
+        for vnode in vnodes {
+            self.distrust(&vnode);
+            {
+                let mut state = vnode.state();
+                self.uncount_directory(&mut state);
+                state.link = None;
+                state.kernel_version = None;
+            }
+            if vnode.state().data.is_none() {
+                let (cache, cell, fid) =
+                    (self.cache.clone(), self.cell(vnode.key)?.name.clone(), vnode.key.fid);
+                self.disk(move || {
+                    cache.forget(&cell, fid);
+                    Ok(())
+                })
+                .await?;
+            }
+            self.tell(vnode.key);
+        }
+        self.volumes.forget_groups();
+        Ok(())
+    }
+}
+
+/// A text as a JSON string.
+fn json_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn unknown() -> VenusError {
+    VenusError::new(ErrorKind::NoAttribute, "getxattr")
+}

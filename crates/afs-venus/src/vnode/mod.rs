@@ -1,0 +1,9 @@
+//! Objects as the cache knows them.
+
+mod promise;
+mod state;
+mod table;
+
+pub(crate) use promise::{Breaks, Promise, ServerReset};
+pub(crate) use state::{Directory, Vnode, VnodeState, is_mount_point, kind_of};
+pub(crate) use table::VnodeTable;

@@ -1,0 +1,133 @@
+//! One object in the cache.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use afs_rpc::{Instant, sync};
+use afs_wire::dir::Blob;
+use afs_wire::fs::{FileKind, Status};
+use afs_wire::ids::{DataVersion, UnixSeconds};
+use bytes::Bytes;
+
+use crate::api::Kind;
+use crate::data::FileData;
+use crate::key::Key;
+use crate::location::Volume;
+use crate::locks::LockTable;
+use crate::vnode::Promise;
+
+/// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
+pub(crate) struct Vnode {
+    pub key: Key,
+    /// One fetch of status or contents at a time: the others find it done.
+    pub fetching: sync::Mutex<()>,
+    /// One change at a time: of a directory's entries, or a store of a file.
+    pub changing: sync::Mutex<()>,
+    state: Mutex<VnodeState>,
+}
+
+/// What is known of an object.
+#[derive(Default)]
+pub(crate) struct VnodeState {
+    pub status: Option<Status>,
+    /// Creation time of the volume as of the status.
+    pub creation: UnixSeconds,
+    /// On a writable volume: the promise for this object.
+    pub promise: Option<Promise>,
+    /// The number of the last break of this object.
+    pub broken: u64,
+    /// Contents of a directory.
+    pub directory: Option<Directory>,
+    /// Text of a symbolic link or mount point.
+    pub link: Option<Bytes>,
+    /// Data of a file that is open, or has something unsaved.
+    pub data: Option<Arc<FileData>>,
+    /// The version of which the kernel may hold pages (or, of a directory, a listing).
+    pub kernel_version: Option<DataVersion>,
+    /// Handles.
+    pub opens: u32,
+    /// The last name is gone, and the handles go on without the server.
+    pub orphan: bool,
+    /// The name under which the server keeps it until the last handle is closed.
+    pub hidden_as: Option<(Key, Vec<u8>)>,
+    pub locks: LockTable,
+    /// Of a directory: how often in a row the status of something in it was not here.
+    pub misses: u32,
+}
+
+/// Contents of a directory at a version.
+pub(crate) struct Directory {
+    pub version: DataVersion,
+    pub blob: Blob,
+}
+
+impl Vnode {
+    pub fn new(key: Key) -> Self {
+        Vnode {
+            key,
+            fetching: sync::Mutex::new(()),
+            changing: sync::Mutex::new(()),
+            state: Mutex::new(VnodeState::default()),
+        }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, VnodeState> {
+        crate::lock(&self.state)
+    }
+
+    /// The status, if it can be relied on without asking.
+    pub fn fresh_status(&self, volume: &Volume, now: Instant) -> Option<Status> {
+        let state = self.state();
+        if state.orphan {
+            return state.status;
+        }
+        state.is_promised(volume, now).then_some(state.status).flatten()
+    }
+}
+
+impl VnodeState {
+    /// Whether the server would tell us of a change.
+    pub fn is_promised(&self, volume: &Volume, now: Instant) -> bool {
+        if volume.is_writable() {
+            let broken = self.broken.max(volume.broken.load(std::sync::atomic::Ordering::SeqCst));
+            return self.promise.as_ref().is_some_and(|promise| promise.holds(now, broken));
+        }
+        Some(self.creation) == volume.creation() && volume.is_promised(now)
+    }
+
+    /// Takes a status over from a reply, unless we know better by a promise that holds.
+    pub fn take_status(&mut self, status: &Status, promised: bool) {
+        let older = |old: &Status| {
+            status.data_version < old.data_version
+                || (status.data_version == old.data_version && status.server_mod_time < old.server_mod_time)
+        };
+        if promised && self.status.as_ref().is_some_and(older) {
+            return;
+        }
+        self.status = Some(*status);
+    }
+
+    /// Whether something here must not be dropped to save memory.
+    pub fn is_in_use(&self) -> bool {
+        self.opens > 0
+            || self.data.is_some()
+            || self.orphan
+            || self.hidden_as.is_some()
+            || !self.locks.is_empty()
+    }
+}
+
+/// What an object is, seen from above: a mount point is a directory.
+pub(crate) fn kind_of(status: &Status) -> Kind {
+    match status.kind {
+        FileKind::Directory => Kind::Directory,
+        FileKind::Symlink if is_mount_point(status) => Kind::Directory,
+        FileKind::Symlink => Kind::Symlink,
+        FileKind::File | FileKind::Invalid => Kind::File,
+    }
+}
+
+/// Whether it is a mount point: a link without any x bit (docs/protocol/directory.md "5. Symbolic links and mount
+/// points").
+pub(crate) fn is_mount_point(status: &Status) -> bool {
+    status.kind == FileKind::Symlink && status.mode.marks_mount_point()
+}

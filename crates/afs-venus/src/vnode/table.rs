@@ -1,0 +1,198 @@
+//! All objects in the cache, by age and by the end of their promises.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::Instant;
+use afs_wire::ids::VolumeId;
+
+use crate::key::{CellIndex, Key, Map};
+use crate::lock;
+use crate::vnode::Vnode;
+
+/// The status cache: bounded, least recently used first out.
+pub(crate) struct VnodeTable {
+    max: usize,
+    inner: Mutex<Inner>,
+    expiries: Mutex<Expiries>,
+}
+
+#[derive(Default)]
+struct Inner {
+    vnodes: Map<Key, (Arc<Vnode>, u64)>,
+    by_age: BTreeMap<u64, Key>,
+    next_age: u64,
+}
+
+#[derive(Default)]
+struct Expiries {
+    by_time: BTreeSet<(Instant, Key)>,
+    by_key: Map<Key, Instant>,
+}
+
+/// How many of the oldest are looked at for one that can go, when the table is over its bound.
+const CANDIDATES: usize = 64;
+
+impl VnodeTable {
+    pub fn new(max: usize) -> Self {
+        VnodeTable {
+            max: max.max(100),
+            inner: Mutex::new(Inner::default()),
+            expiries: Mutex::new(Expiries::default()),
+        }
+    }
+
+    /// The object, made if need be, and now the youngest; with it, objects that were dropped to make room.
+    pub fn get_or_make(&self, key: Key) -> (Arc<Vnode>, Vec<Arc<Vnode>>) {
+        let mut inner = lock(&self.inner);
+        if let Some(vnode) = inner.touch(key) {
+            return (vnode, Vec::new());
+        }
+        inner.next_age += 1;
+        let age = inner.next_age;
+        let vnode = Arc::new(Vnode::new(key));
+        inner.vnodes.insert(key, (vnode.clone(), age));
+        inner.by_age.insert(age, key);
+        let dropped = inner.shrink(self.max);
+        drop(inner);
+        dropped.iter().for_each(|vnode| self.set_expiry(vnode.key, None));
+        (vnode, dropped)
+    }
+
+    /// The object if it is here, its age unchanged.
+    pub fn peek(&self, key: Key) -> Option<Arc<Vnode>> {
+        lock(&self.inner).vnodes.get(&key).map(|(vnode, _)| vnode.clone())
+    }
+
+    pub fn remove(&self, key: Key) {
+        let mut inner = lock(&self.inner);
+        if let Some((_, age)) = inner.vnodes.remove(&key) {
+            inner.by_age.remove(&age);
+        }
+        drop(inner);
+        self.set_expiry(key, None);
+    }
+
+    /// Notes when an object's promise ends.
+    pub fn set_expiry(&self, key: Key, until: Option<Instant>) {
+        let mut expiries = lock(&self.expiries);
+        if let Some(old) = expiries.by_key.remove(&key) {
+            expiries.by_time.remove(&(old, key));
+        }
+        if let Some(until) = until {
+            expiries.by_key.insert(key, until);
+            expiries.by_time.insert((until, key));
+        }
+    }
+
+    /// Objects whose promise has ended, at most `max`; each is given once.
+    pub fn take_expired(&self, now: Instant, max: usize) -> Vec<Key> {
+        let mut expiries = lock(&self.expiries);
+        let over: Vec<_> =
+            expiries.by_time.iter().take_while(|(until, _)| *until <= now).take(max).copied().collect();
+        for entry in &over {
+            expiries.by_time.remove(entry);
+            expiries.by_key.remove(&entry.1);
+        }
+        over.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// All objects, oldest first.
+    pub fn all(&self) -> Vec<Arc<Vnode>> {
+        let inner = lock(&self.inner);
+        let get = |key: &Key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone());
+        inner.by_age.values().filter_map(get).collect()
+    }
+
+    /// The object at a place in the order of ages, which shifts as objects are used.
+    pub fn nth(&self, index: usize) -> Option<Arc<Vnode>> {
+        let inner = lock(&self.inner);
+        let key = inner.by_age.values().nth(index)?;
+        inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())
+    }
+
+    /// All objects of a volume, oldest first.
+    pub fn of_volume(&self, cell: CellIndex, volume: VolumeId) -> Vec<Arc<Vnode>> {
+        self.all().into_iter().filter(|vnode| vnode.key.volume() == (cell, volume)).collect()
+    }
+
+    pub fn count(&self) -> usize {
+        lock(&self.inner).vnodes.len()
+    }
+}
+
+impl Inner {
+    fn touch(&mut self, key: Key) -> Option<Arc<Vnode>> {
+        let (vnode, age) = self.vnodes.get_mut(&key)?;
+        self.by_age.remove(age);
+        self.next_age += 1;
+        *age = self.next_age;
+        self.by_age.insert(self.next_age, key);
+        Some(vnode.clone())
+    }
+
+    /// Drops old objects that nobody uses until the bound is kept, or all candidates are in use.
+    fn shrink(&mut self, max: usize) -> Vec<Arc<Vnode>> {
+        let excess = self.vnodes.len().saturating_sub(max);
+        if excess == 0 {
+            return Vec::new();
+        }
+        let candidates: Vec<(u64, Key)> =
+            self.by_age.iter().take(CANDIDATES).map(|(a, k)| (*a, *k)).collect();
+        let mut dropped = Vec::new();
+        for (age, key) in candidates {
+            let Some((vnode, _)) = self.vnodes.get(&key) else { continue };
+            // Two: the table's own and none other. Whoever works on it holds another.
+            if Arc::strong_count(vnode) > 1 || vnode.state().is_in_use() {
+                continue;
+            }
+            self.by_age.remove(&age);
+            dropped.extend(self.vnodes.remove(&key).map(|(vnode, _)| vnode));
+            if dropped.len() > excess {
+                break;
+            }
+        }
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use afs_wire::ids::{Fid, Uniquifier, VnodeId};
+
+    use super::*;
+
+    fn key(n: u32) -> Key {
+        Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first_and_never_what_is_in_use() {
+        let table = VnodeTable::new(100);
+        let held = table.get_or_make(key(0)).0;
+        for n in 1..100 {
+            table.get_or_make(key(n));
+        }
+        table.get_or_make(key(1));
+        let (_, dropped) = table.get_or_make(key(100));
+        let dropped: Vec<_> = dropped.iter().map(|vnode| vnode.key).collect();
+        assert!(dropped.contains(&key(2)) && !dropped.contains(&key(0)) && !dropped.contains(&key(1)));
+        assert!(table.count() <= 100);
+        assert_eq!(held.key, key(0));
+    }
+
+    #[test]
+    fn ends_of_promises_come_in_order_and_once() {
+        let table = VnodeTable::new(100);
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        table.set_expiry(key(1), Some(at(10)));
+        table.set_expiry(key(2), Some(at(5)));
+        table.set_expiry(key(2), Some(at(7)));
+        assert!(table.take_expired(at(6), 9).is_empty());
+        assert_eq!(table.take_expired(at(20), 1), [key(2)]);
+        assert_eq!(table.take_expired(at(20), 9), [key(1)]);
+        assert!(table.take_expired(at(99), 9).is_empty());
+    }
+}

@@ -1,0 +1,122 @@
+//! A client machine, and shorthands for what its users do.
+
+use std::sync::Arc;
+
+use afs_rpc::EnvRef;
+use afs_sim::World;
+use afs_venus::{Entry, HandleId, NodeId, OpenFlags, Result, Venus};
+use bytes::Bytes;
+
+use super::Told;
+
+#[derive(Clone)]
+pub struct Client {
+    pub venus: Arc<Venus>,
+    pub node: afs_sim::NodeId,
+    pub env: EnvRef,
+    pub told: Told,
+    pub world: World,
+}
+
+impl Client {
+    /// Splits a path into the node of its directory and its last name.
+    pub async fn place<'a>(&self, path: &'a str) -> Result<(NodeId, &'a [u8])> {
+        match path.rsplit_once('/') {
+            Some((dir, name)) => Ok((self.venus.walk(dir.as_bytes(), true).await?.node, name.as_bytes())),
+            None => Ok((NodeId::ROOT, path.as_bytes())),
+        }
+    }
+
+    pub async fn find(&self, path: &str) -> Result<Entry> {
+        let (dir, name) = self.place(path).await?;
+        self.venus.lookup(dir, name).await
+    }
+
+    /// Makes a file, or empties it, and writes and closes it.
+    pub async fn put(&self, path: &str, data: &[u8]) -> Result<()> {
+        let handle = self.open_new(path).await?;
+        let written = self.write_all(handle, data).await;
+        let closed = self.venus.flush(handle, 0).await;
+        self.venus.release(handle).await.ok();
+        written.and(closed)
+    }
+
+    pub async fn write_all(&self, handle: HandleId, data: &[u8]) -> Result<()> {
+        for (n, piece) in data.chunks(128 << 10).enumerate() {
+            self.venus.write(handle, (n * (128 << 10)) as u64, Bytes::copy_from_slice(piece)).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn open_new(&self, path: &str) -> Result<HandleId> {
+        let (dir, name) = self.place(path).await?;
+        let flags = OpenFlags { truncate: true, ..OpenFlags::READ_WRITE };
+        match self.venus.lookup(dir, name).await {
+            Ok(entry) => Ok(self.venus.open(entry.node, flags).await?.handle),
+            Err(_) => Ok(self.venus.create(dir, name, 0o644, flags).await?.1.handle),
+        }
+    }
+
+    pub async fn open(&self, path: &str, flags: OpenFlags) -> Result<HandleId> {
+        let entry = self.find(path).await?;
+        Ok(self.venus.open(entry.node, flags).await?.handle)
+    }
+
+    /// Opens, reads and closes a file.
+    pub async fn get(&self, path: &str) -> Result<Vec<u8>> {
+        let handle = self.open(path, OpenFlags::READ).await?;
+        let data = self.read_all(handle).await;
+        self.venus.flush(handle, 0).await?;
+        self.venus.release(handle).await?;
+        data
+    }
+
+    pub async fn read_all(&self, handle: HandleId) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        loop {
+            let piece = self.venus.read(handle, data.len() as u64, 128 << 10).await?;
+            if piece.is_empty() {
+                return Ok(data);
+            }
+            data.extend_from_slice(&piece);
+        }
+    }
+
+    pub async fn names(&self, path: &str) -> Result<Vec<String>> {
+        let dir = self.venus.walk(path.as_bytes(), true).await?.node;
+        let listed = self.venus.readdir(dir, 0, usize::MAX).await?;
+        Ok(listed.into_iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned()).collect())
+    }
+
+    pub async fn mkdir(&self, path: &str) -> Result<()> {
+        let (dir, name) = self.place(path).await?;
+        self.venus.mkdir(dir, name, 0o755).await.map(drop)
+    }
+
+    pub async fn mount(&self, path: &str, text: &str) -> Result<Entry> {
+        let (dir, name) = self.place(path).await?;
+        self.venus.symlink(dir, name, text.as_bytes()).await
+    }
+
+    /// How often a call has been made so far.
+    pub fn calls(&self, name: &str) -> u64 {
+        self.venus.counters().calls.get(name).copied().unwrap_or(0)
+    }
+
+    /// The calls made since some earlier count, as `NAME n`.
+    pub fn calls_since(&self, before: &afs_venus::CounterValues) -> Vec<String> {
+        let now = self.venus.counters().calls;
+        let new = now.iter().map(|(name, n)| (name, n - before.calls.get(name).unwrap_or(&0)));
+        new.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect()
+    }
+}
+
+/// Bytes that are different everywhere.
+pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}

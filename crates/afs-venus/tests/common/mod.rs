@@ -1,0 +1,250 @@
+//! A small cell in a simulated world: one server machine with three volumes, and as many clients as a test wants.
+// Each test uses a part of it, and a cell that cannot be made is a failed test.
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
+
+mod client;
+mod sink;
+
+pub use client::{Client, pattern};
+pub use sink::Told;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_db::{EmbeddedLocationDb, LocationDb, Proposal, ProposedSite, entry_flags, site_flags};
+use afs_drive::SegmentDrive;
+use afs_kv::Kv;
+use afs_rpc::EnvRef;
+use afs_server::subject::BuiltInNames;
+use afs_server::{FileServer, FileServerConfig, FileServerLimits, LocationServer, Partitions, VolumeStates};
+use afs_sim::disk::SimDisk;
+use afs_sim::{NodeId, Sim, World};
+use afs_venus::cache::CacheStore;
+use afs_venus::{CellConfig, Limits, MemoryCache, RootKind, Venus, VenusConfig, VenusError};
+use afs_volume::{VolumeSpec, VolumeStore};
+use afs_wire::acl::Acl;
+use afs_wire::ids::{CellName, Rights, UnixSeconds, Uuid, ViceId, VolumeId, VolumeName};
+
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const UUID: Uuid = Uuid([0x5e; 16]);
+/// Virtual time that anything may take.
+pub const LIMIT: Duration = Duration::from_secs(3600);
+/// The cell's root, where anybody may do anything.
+pub const ROOT: &str = "root.cell";
+/// Another volume, likewise.
+pub const PROJ: &str = "proj";
+/// A volume with a quota of [`SMALL_KIB`].
+pub const SMALL: &str = "small";
+pub const SMALL_KIB: u32 = 40;
+/// A volume in which anybody may look, and nobody may change anything.
+pub const GUARDED: &str = "guarded";
+
+pub struct Cell {
+    pub sim: Sim,
+    pub server: NodeId,
+    disk: SimDisk,
+    pub states: Arc<VolumeStates>,
+    limits: Mutex<Limits>,
+    /// Where clients made from now on look for the location service.
+    pub locations: Mutex<Vec<SocketAddr>>,
+    ids: Mutex<Vec<(String, VolumeId)>>,
+}
+
+impl Cell {
+    /// A cell that runs.
+    pub fn new(seed: u64) -> Cell {
+        let sim = Sim::new(seed);
+        let server = sim.node("server", SERVER.into());
+        let disk = sim.disk(server);
+        let cell = Cell {
+            sim,
+            server,
+            disk,
+            states: Arc::new(VolumeStates::default()),
+            limits: Mutex::new(Limits::default()),
+            locations: Mutex::new(vec![SocketAddr::new(SERVER.into(), 7003)]),
+            ids: Mutex::default(),
+        };
+        cell.start_server();
+        cell
+    }
+
+    pub fn start_server(&self) {
+        let (world, server, disk, states) =
+            (self.sim.world(), self.server, self.disk.clone(), self.states.clone());
+        let made = self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states).await });
+        let ids = made.unwrap();
+        if !ids.is_empty() {
+            *self.ids.lock().unwrap() = ids;
+        }
+    }
+
+    pub fn volume(&self, name: &str) -> VolumeId {
+        self.ids.lock().unwrap().iter().find(|(known, _)| known == name).unwrap().1
+    }
+
+    /// Power off and on again.
+    pub fn restart_server(&self) {
+        self.sim.crash(self.server);
+        self.sim.restart(self.server);
+        self.start_server();
+    }
+
+    /// Limits of clients made from now on.
+    pub fn set_limits(&self, change: impl FnOnce(&mut Limits)) {
+        change(&mut self.limits.lock().unwrap());
+    }
+
+    /// A client with an empty cache in memory.
+    pub fn client(&self, number: u8) -> Client {
+        self.client_with(number, Arc::new(MemoryCache::new(64 << 20)))
+    }
+
+    /// A client whose cache is given.
+    pub fn client_with(&self, number: u8, cache: Arc<dyn CacheStore>) -> Client {
+        self.client_at(number, cache, RootKind::Volume(VolumeName::new(ROOT).unwrap()))
+    }
+
+    pub fn client_at(&self, number: u8, cache: Arc<dyn CacheStore>, root: RootKind) -> Client {
+        self.try_client(number, cache, root).unwrap()
+    }
+
+    pub fn try_client(
+        &self,
+        number: u8,
+        cache: Arc<dyn CacheStore>,
+        root: RootKind,
+    ) -> Result<Client, VenusError> {
+        let address = IpAddr::from([10, 0, 0, 10 + number]);
+        let node = self.sim.node(&format!("client{number}"), address);
+        let env = self.sim.env(node);
+        let rx = self.sim.rx(
+            node,
+            env.clone(),
+            SocketAddr::new(address, 7001),
+            Default::default(),
+            Default::default(),
+        );
+        let told = Told::default();
+        let config = VenusConfig {
+            env: env.clone(),
+            rx,
+            cells: vec![CellConfig {
+                name: CellName::new("test.cell").unwrap(),
+                location_servers: self.locations.lock().unwrap().clone(),
+                file_port: 7000,
+            }],
+            root,
+            uuid: Uuid([number + 1; 16]),
+            cache,
+            sink: Arc::new(told.clone()),
+            sysnames: vec!["amd64_linux26".into(), "any".into()],
+            limits: self.limits.lock().unwrap().clone(),
+        };
+        let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
+        Ok(Client { venus, node, env, told, world: self.sim.world() })
+    }
+
+    /// Runs something on a client's machine.
+    pub fn on<T, F>(&self, client: &Client, work: F) -> T
+    where
+        T: Send + 'static,
+        F: std::future::Future<Output = T> + Send + 'static,
+    {
+        self.sim.block_on(client.node, LIMIT, work).unwrap_or_else(|hang| panic!("{hang}"))
+    }
+}
+
+async fn serve(
+    world: World,
+    server: NodeId,
+    disk: SimDisk,
+    states: Arc<VolumeStates>,
+) -> Vec<(String, VolumeId)> {
+    let env = world.env(server);
+    let db: Arc<dyn LocationDb> = Arc::new(EmbeddedLocationDb::new(kv(&env, &disk, "db", afs_db::TABLES)));
+    let blocking = env.clone();
+    let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
+    let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), runner, 8 << 20).unwrap());
+    let clock = env.clone();
+    let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
+    let store = VolumeStore::open(kv(&env, &disk, "index", afs_volume::TABLES), drive, config).await.unwrap();
+    env.spawn(Box::pin(store.clone().run_background()));
+    let mut ids = Vec::new();
+    if store.volumes().is_empty() {
+        db.register(UUID, vec![SERVER]).await.unwrap();
+        for (name, quota, rights) in [
+            (ROOT, 0, Rights::ALL),
+            (PROJ, 0, Rights::ALL),
+            (SMALL, SMALL_KIB, Rights::ALL),
+            (GUARDED, 0, Rights(0x09)),
+        ] {
+            ids.push((name.to_owned(), make_volume(&store, db.as_ref(), name, quota, rights).await));
+        }
+    }
+    let bind = |port| {
+        world.rx(
+            server,
+            env.clone(),
+            SocketAddr::new(SERVER.into(), port),
+            Default::default(),
+            Default::default(),
+        )
+    };
+    let rx = bind(7000);
+    let files = FileServer::new(FileServerConfig {
+        env: env.clone(),
+        rx: rx.clone(),
+        uuid: UUID,
+        partitions: Partitions::one(store),
+        names: Arc::new(BuiltInNames::default()),
+        states,
+        limits: FileServerLimits::default(),
+    });
+    rx.listen(files.service()).unwrap();
+    let locations = bind(7003);
+    locations.listen(LocationServer::service(env.clone(), db)).unwrap();
+    env.spawn(Box::pin(async move {
+        let _held = (rx, locations, files);
+        std::future::pending::<()>().await;
+    }));
+    ids
+}
+
+fn kv(env: &EnvRef, disk: &SimDisk, name: &str, tables: &[&str]) -> Kv {
+    let env = env.clone();
+    let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
+    Kv::open(Arc::new(disk.medium(name)), tables, runner, afs_kv::Config::default()).unwrap()
+}
+
+async fn make_volume(
+    store: &VolumeStore,
+    db: &dyn LocationDb,
+    name: &str,
+    quota: u32,
+    rights: Rights,
+) -> VolumeId {
+    let id = db.new_volume_ids(3).await.unwrap();
+    let spec = VolumeSpec {
+        id,
+        name: VolumeName::new(name).unwrap(),
+        owner: ViceId(1),
+        max_quota: quota,
+        root_acl: Acl::new(vec![(ViceId::ANYUSER, rights)], Vec::new()).unwrap(),
+    };
+    store.create_volume(spec).await.unwrap();
+    let site = ProposedSite { address: SERVER, partition: 0, flags: i32::from(site_flags::READ_WRITE) };
+    let proposal = Proposal {
+        name: name.to_owned(),
+        ids: [id, VolumeId(0), VolumeId(0)],
+        clone: VolumeId(0),
+        flags: entry_flags::RW_EXISTS,
+        sites: vec![site],
+    };
+    db.create(proposal).await.unwrap();
+    id
+}
+
+/// Something to do that needs to be named as a type.
+pub type Work = std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>>;

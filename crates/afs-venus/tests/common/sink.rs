@@ -1,0 +1,36 @@
+//! A sink that writes down what it is told.
+
+use std::sync::{Arc, Mutex};
+
+use afs_venus::{InvalidationSink, NodeId};
+
+#[derive(Clone, Default)]
+pub struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    /// What was told since the last time, sorted.
+    pub fn take(&self) -> Vec<String> {
+        let mut told = std::mem::take(&mut *self.0.lock().unwrap());
+        told.sort();
+        told.dedup();
+        told
+    }
+
+    fn say(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+impl InvalidationSink for Told {
+    fn attributes(&self, node: NodeId) {
+        self.say(format!("attributes {:x}", node.0));
+    }
+
+    fn data(&self, node: NodeId) {
+        self.say(format!("data {:x}", node.0));
+    }
+
+    fn entry(&self, parent: NodeId, name: &[u8]) {
+        self.say(format!("entry {:x} {}", parent.0, String::from_utf8_lossy(name)));
+    }
+}

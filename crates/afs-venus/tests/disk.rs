@@ -1,0 +1,265 @@
+//! The cache on a disk: what survives what, and a kernel that writes behind our back.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use afs_venus::cache::{CacheKey, CacheStore, Kept, Ranges};
+use afs_venus::{DiskCache, NodeId, OpenFlags, SetAttr};
+use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+use bytes::Bytes;
+use common::{Cell, pattern};
+
+const BOOT: &str = "this boot";
+const ROOM: u64 = 16 << 20;
+
+fn key(vnode: u32, version: u64) -> CacheKey {
+    CacheKey {
+        cell: CellName::new("test.cell").unwrap(),
+        fid: Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1)),
+        version: DataVersion(version),
+    }
+}
+
+fn keep(cache: &DiskCache, key: &CacheKey, data: &[u8]) {
+    let file = cache.create().unwrap();
+    file.write_at(0, data).unwrap();
+    let length = data.len() as u64;
+    cache.keep(key, &file, &Kept { length, present: Ranges::whole(length) }).unwrap();
+}
+
+fn found(cache: &DiskCache, key: &CacheKey) -> Option<Vec<u8>> {
+    let (file, kept) = cache.find(key)?;
+    Some(file.read_at(0, kept.length as usize).unwrap().to_vec())
+}
+
+fn files_under(dir: &Path) -> usize {
+    fs::read_dir(dir.join("data"))
+        .unwrap()
+        .map(|sub| fs::read_dir(sub.unwrap().path()).unwrap().count())
+        .sum()
+}
+
+#[test]
+fn what_is_kept_is_found_after_the_process_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+    keep(&cache, &key(2, 1), b"one");
+    keep(&cache, &key(4, 1), b"two");
+    keep(&cache, &key(4, 2), b"two again");
+    keep(&cache, &key(6, 1), b"three");
+    cache.forget(&key(6, 1).cell, key(6, 1).fid);
+    drop(cache.create().unwrap());
+    drop(cache);
+    let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+    assert_eq!(found(&cache, &key(2, 1)).unwrap(), b"one");
+    assert_eq!(found(&cache, &key(4, 1)), None);
+    assert_eq!(found(&cache, &key(4, 2)).unwrap(), b"two again");
+    assert_eq!(found(&cache, &key(6, 1)), None);
+    assert_eq!(files_under(dir.path()), 2);
+}
+
+#[test]
+fn after_the_machine_died_nothing_is_trusted_unless_it_was_shut_down_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+    keep(&cache, &key(2, 1), b"one");
+    cache.shut_down().unwrap();
+    drop(cache);
+    let cache = DiskCache::open(dir.path(), ROOM, "next boot").unwrap();
+    assert_eq!(found(&cache, &key(2, 1)).unwrap(), b"one");
+    drop(cache);
+    let cache = DiskCache::open(dir.path(), ROOM, "boot after that").unwrap();
+    assert_eq!(found(&cache, &key(2, 1)), None);
+    assert_eq!(files_under(dir.path()), 0);
+}
+
+#[test]
+fn a_damaged_index_loses_only_what_follows() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+    for n in 0..10 {
+        keep(&cache, &key(2 + 2 * n, 1), b"data");
+    }
+    drop(cache);
+    let index = dir.path().join("index");
+    let whole = fs::read(&index).unwrap();
+    for cut in [0, 1, 7, 8, 9, whole.len() / 2, whole.len() - 1] {
+        fs::write(&index, &whole[..cut]).unwrap();
+        let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+        let here = (0..10).filter(|n| found(&cache, &key(2 + 2 * n, 1)).is_some()).count();
+        assert!(here <= 10 * cut / whole.len(), "{here} after {cut} bytes");
+    }
+    let mut bytes = whole.clone();
+    for at in (0..bytes.len()).step_by(5) {
+        bytes[at] ^= 0x40;
+        fs::write(&index, &bytes).unwrap();
+        DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+        bytes[at] ^= 0x40;
+    }
+}
+
+#[test]
+fn the_oldest_goes_first_and_nothing_that_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), 10_000, BOOT).unwrap();
+    for n in 0..5 {
+        keep(&cache, &key(2 + 2 * n, 1), &[n as u8; 2000]);
+    }
+    let open = cache.find(&key(4, 1)).unwrap();
+    found(&cache, &key(2, 1)).unwrap();
+    assert!(cache.make_room(3000));
+    assert!(found(&cache, &key(6, 1)).is_none() && found(&cache, &key(8, 1)).is_none());
+    assert!(found(&cache, &key(2, 1)).is_some() && found(&cache, &key(4, 1)).is_some());
+    assert!(!cache.make_room(9_000));
+    assert_eq!(open.0.read_at(0, 3).unwrap(), [1, 1, 1].as_slice());
+}
+
+#[test]
+fn a_cache_has_one_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+    let refused = DiskCache::open(dir.path(), ROOM, BOOT).err().unwrap();
+    assert!(refused.to_string().contains("in use by another process"), "{refused}");
+    drop(cache);
+    DiskCache::open(dir.path(), ROOM, BOOT).unwrap();
+}
+
+#[test]
+fn a_restarted_client_reads_from_its_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(1);
+    let data = pattern(300_000, 1);
+    let open = || Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap());
+    let a = cell.client_with(1, open());
+    let (one, sent) = (a.clone(), data.clone());
+    cell.on(&a, async move {
+        one.put("file", &sent).await.unwrap();
+        one.put("other", b"x").await.unwrap();
+    });
+    // Not shut down: killed.
+    cell.sim.crash(a.node);
+    drop(a);
+    cell.sim.run_for(std::time::Duration::from_secs(1));
+    let again = cell.client_with(2, open());
+    let client = again.clone();
+    cell.on(&again, async move {
+        assert!(client.get("file").await.unwrap() == data);
+        assert_eq!(client.venus.counters().bytes_fetched, 2048, "only the directory was fetched");
+    });
+}
+
+const DIRECT: OpenFlags =
+    OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
+
+#[test]
+fn what_the_kernel_writes_by_itself_is_stored_at_close() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(2);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let b = cell.client(2);
+    let one = a.clone();
+    let opened = cell.on(&a, async move {
+        let before = one.venus.counters();
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let backing = opened.backing.clone().unwrap();
+        backing.file.write_all_at(b"written by the kernel", 0).unwrap();
+        assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 21);
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        assert_eq!(one.calls_since(&before), ["CreateFile 1", "StoreData64 1"]);
+        opened
+    });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"written by the kernel");
+    let (one, file) = (a.clone(), opened.backing.clone().unwrap().file);
+    let handle = opened.handle;
+    cell.on(&a, async move {
+        // The same length, at once, as a mapping would after the close.
+        file.write_all_at(b"WRITTEN", 0).unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"WRITTEN by the kernel");
+}
+
+/// A write through a mapping whose page was writable already does not change the file's time.
+#[test]
+fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(3);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = opened.backing.clone().unwrap().file;
+        file.write_all_at(b"first", 0).unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        let before = file.metadata().unwrap().modified().unwrap();
+        file.write_all_at(b"later", 0).unwrap();
+        file.set_modified(before).unwrap();
+        one.venus.release(opened.handle).await.unwrap();
+        assert_eq!(one.get("file").await.unwrap(), b"later");
+    });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+}
+
+#[test]
+fn a_large_file_is_not_rewritten_behind_our_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(4);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("large", &pattern(3 << 20, 1)).await.unwrap();
+        one.put("small", &pattern(3 << 10, 1)).await.unwrap();
+        let large = one.find("large").await.unwrap().node;
+        let small = one.find("small").await.unwrap().node;
+        let reading = OpenFlags { passthrough: true, ..OpenFlags::READ };
+        assert!(one.venus.open(large, DIRECT).await.unwrap().backing.is_none());
+        assert!(one.venus.open(large, reading).await.unwrap().backing.is_some());
+        let opened = one.venus.open(small, DIRECT).await.unwrap();
+        assert!(opened.backing.is_some());
+        let before = one.venus.counters();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        one.venus.release(opened.handle).await.unwrap();
+        assert!(one.calls_since(&before).is_empty(), "nothing was written");
+    });
+}
+
+/// A second handle, a cut and writes of both kinds between them: nothing hides what the kernel wrote.
+#[test]
+fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(5);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = first.backing.clone().unwrap().file;
+        file.write_all_at(b"0123456789", 0).unwrap();
+        let cut = SetAttr { size: Some(8), ..SetAttr::default() };
+        one.venus.setattr(entry.node, Some(first.handle), cut).await.unwrap();
+        file.write_all_at(b"abc", 0).unwrap();
+        let second = one.venus.open(entry.node, DIRECT).await.unwrap();
+        one.venus.passthrough_refused(second.handle);
+        one.venus.write(second.handle, 6, Bytes::from_static(b"XYZ")).await.unwrap();
+        one.venus.getattr(entry.node).await.unwrap();
+        file.write_all_at(b"-", 4).unwrap();
+        one.venus.flush(second.handle, 0).await.unwrap();
+        one.venus.flush(first.handle, 0).await.unwrap();
+        one.venus.release(first.handle).await.unwrap();
+        one.venus.release(second.handle).await.unwrap();
+    });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"abc3-5XYZ");
+}

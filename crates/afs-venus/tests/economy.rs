@@ -1,0 +1,216 @@
+//! How many calls things cost.
+
+mod common;
+
+use std::sync::Arc;
+
+use afs_venus::{MemoryCache, NodeId, OpenFlags, SetAttr};
+use bytes::Bytes;
+use common::{Cell, pattern};
+
+#[test]
+fn a_new_file_costs_one_create_and_one_store_and_a_directory_one_call() {
+    let cell = Cell::new(1);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.find("nothing").await.unwrap_err();
+        let before = client.venus.counters();
+        client.mkdir("dir").await.unwrap();
+        for n in 0..20 {
+            client.put(&format!("dir/file{n}"), &pattern(3000, n)).await.unwrap();
+        }
+        client.mkdir("dir/sub").await.unwrap();
+        client.put("dir/sub/empty", b"").await.unwrap();
+        for n in 0..20 {
+            assert_eq!(client.get(&format!("dir/file{n}")).await.unwrap(), pattern(3000, n));
+        }
+        assert_eq!(client.names("dir").await.unwrap().len(), 23);
+        assert_eq!(client.calls_since(&before), ["CreateFile 21", "MakeDir 2", "StoreData64 20"]);
+    });
+}
+
+#[test]
+fn a_time_set_before_close_travels_with_the_data() {
+    let cell = Cell::new(2);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        let handle = client.open_new("file").await.unwrap();
+        client.venus.write(handle, 0, Bytes::from_static(b"x")).await.unwrap();
+        let node = client.find("file").await.unwrap().node;
+        let before = client.venus.counters();
+        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1_000_000));
+        let change = SetAttr { mtime: Some(time), ..SetAttr::default() };
+        let attr = client.venus.setattr(node, Some(handle), change).await.unwrap();
+        assert_eq!(attr.mtime.0, 1_000_000);
+        client.venus.flush(handle, 0).await.unwrap();
+        assert_eq!(client.venus.getattr(node).await.unwrap().mtime.0, 1_000_000);
+        assert_eq!(client.calls_since(&before), ["StoreData64 1"]);
+    });
+}
+
+#[test]
+fn a_warm_cache_asks_nobody() {
+    let cell = Cell::new(3);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..10 {
+            one.put(&format!("file{n}"), &pattern(2000, n)).await.unwrap();
+        }
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let read = async |client: &common::Client| {
+            client.names("").await.unwrap();
+            for n in 0..10 {
+                assert_eq!(client.get(&format!("file{n}")).await.unwrap(), pattern(2000, n));
+            }
+        };
+        read(&two).await;
+        let before = two.venus.counters();
+        read(&two).await;
+        assert!(two.calls_since(&before).is_empty());
+    });
+}
+
+#[test]
+fn a_listing_with_attributes_asks_in_bulk() {
+    let cell = Cell::new(4);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..120 {
+            one.put(&format!("file{n}"), b"").await.unwrap();
+        }
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let before = two.venus.counters();
+        let mut offset = 0;
+        let mut found = 0;
+        loop {
+            let listed = two.venus.readdirplus(NodeId::ROOT, offset, 60).await.unwrap();
+            let Some(last) = listed.last() else { break };
+            offset = last.entry.next_offset;
+            found += listed.iter().filter(|entry| entry.found.is_some()).count();
+        }
+        assert_eq!(found, 120);
+        // Three pages of a listing, two of which take two calls each.
+        assert_eq!(two.calls_since(&before), ["FetchData64 1", "InlineBulkStatus 5"]);
+    });
+}
+
+#[test]
+fn one_name_after_the_other_brings_the_neighbours_along() {
+    let cell = Cell::new(5);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..50 {
+            one.put(&format!("file{n}"), b"").await.unwrap();
+        }
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let before = two.venus.counters();
+        for n in 0..50 {
+            two.find(&format!("file{n}")).await.unwrap();
+        }
+        assert_eq!(two.calls_since(&before), ["FetchData64 1", "FetchStatus 2", "InlineBulkStatus 1"]);
+    });
+}
+
+#[test]
+fn only_what_changed_is_stored() {
+    let cell = Cell::new(6);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        let mut data = pattern(4 << 20, 1);
+        client.put("file", &data).await.unwrap();
+        let before = client.venus.counters();
+        let handle = client.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        client.venus.write(handle, 1_000_000, Bytes::from_static(b"changed")).await.unwrap();
+        let append = client.open("file", OpenFlags { append: true, ..OpenFlags::WRITE }).await.unwrap();
+        client.venus.write(append, 0, Bytes::from_static(b"more")).await.unwrap();
+        client.venus.flush(handle, 0).await.unwrap();
+        client.venus.flush(append, 0).await.unwrap();
+        let stored = client.venus.counters().bytes_stored - before.bytes_stored;
+        assert_eq!(stored, 11);
+        data[1_000_000..1_000_007].copy_from_slice(b"changed");
+        data.extend_from_slice(b"more");
+        assert!(client.get("file").await.unwrap() == data);
+    });
+    let b = cell.client(2);
+    let other = b.clone();
+    let data = cell.on(&b, async move { other.get("file").await.unwrap() });
+    assert_eq!(data.len(), (4 << 20) + 4);
+    assert_eq!(&data[1_000_000..1_000_007], b"changed");
+    assert_eq!(&data[4 << 20..], b"more");
+}
+
+#[test]
+fn after_a_restart_the_cache_is_validated_and_not_fetched_again() {
+    let cell = Cell::new(7);
+    let cache = Arc::new(MemoryCache::new(64 << 20));
+    let a = cell.client_with(1, cache.clone());
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.put("file", &pattern(100_000, 1)).await.unwrap();
+        client.put("other", &pattern(100, 2)).await.unwrap();
+        client.venus.shut_down().await.unwrap();
+        assert_eq!(client.calls("GiveUpAllCallBacks"), 1);
+    });
+    drop(a);
+    let b = cell.client(3);
+    let other = b.clone();
+    cell.on(&b, async move { other.put("other", &pattern(100, 3)).await.unwrap() });
+    let again = cell.client_with(2, cache);
+    let client = again.clone();
+    cell.on(&again, async move {
+        assert_eq!(client.get("file").await.unwrap(), pattern(100_000, 1));
+        assert_eq!(client.venus.counters().bytes_fetched, 2048, "only the directory was fetched");
+        assert_eq!(client.get("other").await.unwrap(), pattern(100, 3));
+    });
+}
+
+#[test]
+fn after_the_server_restarts_statuses_are_asked_for_and_data_is_not() {
+    let cell = Cell::new(8);
+    let a = cell.client(1);
+    let client = a.clone();
+    let node = cell.on(&a, async move {
+        client.put("file", &pattern(50_000, 1)).await.unwrap();
+        client.find("file").await.unwrap().node
+    });
+    cell.restart_server();
+    let client = a.clone();
+    cell.on(&a, async move {
+        // Nothing has told the client yet, so its promises stand: the server owes nothing that it could have broken.
+        let before = client.venus.counters();
+        client.put("new", b"x").await.unwrap();
+        assert_eq!(client.get("file").await.unwrap(), pattern(50_000, 1));
+        assert_eq!(client.venus.counters().bytes_fetched - before.bytes_fetched, 0);
+        assert!(client.calls_since(&before).iter().any(|call| call.starts_with("FetchStatus")));
+    });
+    assert!(a.told.take().contains(&format!("attributes {:x}", node.0)));
+}
+
+#[test]
+fn promises_that_are_not_needed_go_back_in_batches() {
+    let cell = Cell::new(9);
+    cell.set_limits(|limits| limits.statuses_max = 100);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        for n in 0..300 {
+            client.put(&format!("file{n}"), b"").await.unwrap();
+        }
+        assert!(client.venus.statuses() <= 101, "{}", client.venus.statuses());
+    });
+    cell.sim.run_for(std::time::Duration::from_secs(60));
+    let given_up = a.calls("GiveUpCallBacks");
+    assert!((4..=8).contains(&given_up), "{given_up} calls for about 200 promises");
+}

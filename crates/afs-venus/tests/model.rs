@@ -1,0 +1,218 @@
+//! Random work of two machines against a plain model of what should be there. Caches and chunks are tiny, so that data is
+//! fetched in parts, dropped, and stored in parts.
+//!
+//! The second test does the same where the kernel reads and writes the cache files by itself whenever it may.
+//!
+//! `VENUS_SEEDS=N` runs so many histories, `VENUS_SEED=S` the one of that seed.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use afs_sim::SimRng;
+use afs_venus::{Backing, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Result, SetAttr};
+use bytes::Bytes;
+use common::{Cell, Client};
+
+/// Files by name, all in the top directory.
+type Model = BTreeMap<String, Vec<u8>>;
+
+#[test]
+fn any_work_of_two_machines_leaves_what_it_should() {
+    seeds().for_each(|seed| history(seed, |_| Arc::new(MemoryCache::new(96 << 10))));
+}
+
+#[test]
+fn any_work_of_two_kernels_leaves_what_it_should() {
+    for seed in seeds() {
+        let dir = tempfile::tempdir().unwrap();
+        let open =
+            |n: usize| DiskCache::open(&dir.path().join(n.to_string()), 96 << 10, "this boot").unwrap();
+        history(seed, |n| Arc::new(open(n)));
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    match number("VENUS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("VENUS_SEEDS").unwrap_or(6),
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn history(seed: u64, cache: impl Fn(usize) -> Arc<dyn CacheStore>) {
+    let cell = Cell::new(seed);
+    cell.set_limits(|limits| {
+        limits.chunk_bytes = 4096;
+        limits.read_ahead_chunks = 2;
+        limits.statuses_max = 100;
+    });
+    let mut rng = SimRng::new(seed);
+    let caches: Vec<_> = (0..2).map(cache).collect();
+    let mut clients: Vec<Client> = (0..2).map(|n| cell.client_with(n as u8, caches[n].clone())).collect();
+    let mut model = Model::new();
+    for step in 0..60u8 {
+        let who = rng.below(2) as usize;
+        match rng.below(25) {
+            0 => {
+                cell.restart_server();
+                // Whoever has not spoken with the server since learns of it by a probe.
+                cell.sim.run_for(std::time::Duration::from_secs(90));
+            }
+            1 => {
+                // The machine is switched off and another one takes its cache over.
+                cell.sim.crash(clients[who].node);
+                clients[who] = cell.client_with(10 + step, caches[who].clone());
+            }
+            _ => {
+                let (client, mut fork, mut files) = (clients[who].clone(), rng.fork(), model.clone());
+                let done = cell.on(&client.clone(), async move {
+                    let done = work(&client, &mut fork, &mut files, step).await;
+                    done.map(|()| files)
+                });
+                model = done.unwrap_or_else(|error| panic!("seed {seed} step {step}: {error}"));
+            }
+        }
+        let (client, want) = (clients[1 - who].clone(), model.clone());
+        cell.on(&client.clone(), async move { compare(&client, &want, seed, step).await });
+    }
+}
+
+async fn work(client: &Client, rng: &mut SimRng, files: &mut Model, step: u8) -> Result<()> {
+    let name = format!("file{}", rng.below(5));
+    let other = format!("file{}", rng.below(5));
+    let venus = &client.venus;
+    match (files.get(&name).cloned(), rng.below(10)) {
+        (None, _) => {
+            let data = vec![step; rng.below(40_000) as usize];
+            client.put(&name, &data).await?;
+            files.insert(name, data);
+        }
+        (Some(_), 0) => {
+            venus.unlink(NodeId::ROOT, name.as_bytes()).await?;
+            files.remove(&name);
+        }
+        (Some(data), 1) => {
+            venus.rename(NodeId::ROOT, name.as_bytes(), NodeId::ROOT, other.as_bytes()).await?;
+            files.remove(&name);
+            files.insert(other, data);
+        }
+        (Some(mut data), 2) => {
+            let length = rng.below(60_000);
+            let node = client.find(&name).await?.node;
+            venus.setattr(node, None, SetAttr { size: Some(length), ..SetAttr::default() }).await?;
+            data.resize(length as usize, 0);
+            files.insert(name, data);
+        }
+        (Some(_), 3) => {
+            let data = vec![step; rng.below(90_000) as usize];
+            client.put(&name, &data).await?;
+            files.insert(name, data);
+        }
+        (Some(mut data), _) => {
+            change(client, rng, &name, &mut data, step).await?;
+            files.insert(name, data);
+        }
+    }
+    Ok(())
+}
+
+/// Reads, writes, cuts and appends through one handle.
+async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8>, step: u8) -> Result<()> {
+    let entry = client.find(name).await?;
+    let flags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
+    let opened = client.venus.open(entry.node, flags).await?;
+    let (handle, backing) = (opened.handle, opened.backing);
+    for _ in 0..rng.between(1, 6) {
+        let pos = rng.below(data.len() as u64 + 5_000) as usize;
+        let len = rng.below(9_000) as usize;
+        match rng.below(8) {
+            0 => {
+                let size = Some(pos as u64);
+                client
+                    .venus
+                    .setattr(entry.node, Some(handle), SetAttr { size, ..SetAttr::default() })
+                    .await?;
+                data.resize(pos, 0);
+            }
+            1 => client.venus.fsync(handle).await?,
+            2..5 => {
+                let got = read(client, handle, backing.as_ref(), pos as u64, len).await?;
+                let (from, to) = (pos.min(data.len()), (pos + len).min(data.len()));
+                assert!(got == data[from..to.max(from)], "a read at {pos} of {len}");
+            }
+            _ => {
+                write(client, handle, backing.as_ref(), pos as u64, vec![step; len]).await?;
+                if len > 0 {
+                    data.resize(data.len().max(pos + len), 0);
+                    data[pos..pos + len].fill(step);
+                }
+            }
+        }
+    }
+    client.venus.flush(handle, 0).await?;
+    client.venus.release(handle).await
+}
+
+/// Through Venus, or as a kernel does that was given the file.
+async fn read(
+    client: &Client,
+    handle: HandleId,
+    backing: Option<&Backing>,
+    pos: u64,
+    len: usize,
+) -> Result<Bytes> {
+    let Some(backing) = backing else { return client.venus.read(handle, pos, len).await };
+    let mut data = vec![0; len];
+    let mut filled = 0;
+    while filled < len {
+        match backing.file.read_at(&mut data[filled..], pos + filled as u64).unwrap() {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    data.truncate(filled);
+    Ok(data.into())
+}
+
+async fn write(
+    client: &Client,
+    handle: HandleId,
+    backing: Option<&Backing>,
+    pos: u64,
+    data: Vec<u8>,
+) -> Result<()> {
+    match backing {
+        Some(backing) => backing.file.write_all_at(&data, pos).unwrap(),
+        None => drop(client.venus.write(handle, pos, Bytes::from(data)).await?),
+    }
+    Ok(())
+}
+
+async fn compare(client: &Client, want: &Model, seed: u64, step: u8) {
+    let mut names = client.names("").await.unwrap();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    assert!(names.iter().eq(want.keys()), "seed {seed} step {step}: {names:?}, not {:?}", want.keys());
+    for (name, data) in want {
+        let got =
+            client.get(name).await.unwrap_or_else(|error| panic!("seed {seed} step {step} {name}: {error}"));
+        let first = got.iter().zip(data).position(|(a, b)| a != b);
+        assert!(
+            got == *data,
+            "seed {seed} step {step} {name}: {} bytes, not {}; differs at {first:?}",
+            got.len(),
+            data.len()
+        );
+        let attr = client.find(name).await.unwrap().attr;
+        assert_eq!((attr.size, attr.nlink), (data.len() as u64, 1), "seed {seed} step {step} {name}");
+    }
+}

@@ -1,0 +1,219 @@
+//! What one machine does and another one sees.
+
+mod common;
+
+use afs_venus::{NodeId, OpenFlags, SetAttr};
+use bytes::Bytes;
+use common::{Cell, pattern};
+
+#[test]
+fn after_close_returns_a_new_open_anywhere_sees_the_data() {
+    let cell = Cell::new(1);
+    let (a, b) = (cell.client(1), cell.client(2));
+    for round in 0..5u64 {
+        let data = pattern(5000 + round as usize, round);
+        let (writer, reader, sent) = (a.clone(), b.clone(), data.clone());
+        cell.on(&a, async move { writer.put("file", &sent).await.unwrap() });
+        assert_eq!(cell.on(&b, async move { reader.get("file").await.unwrap() }), data, "round {round}");
+    }
+}
+
+#[test]
+fn writes_are_seen_on_the_same_machine_at_once() {
+    let cell = Cell::new(2);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        let writer = client.open_new("file").await.unwrap();
+        let reader = client.open("file", OpenFlags::READ).await.unwrap();
+        client.venus.write(writer, 0, Bytes::from_static(b"hello")).await.unwrap();
+        assert_eq!(client.venus.read(reader, 0, 100).await.unwrap(), "hello");
+        assert_eq!(client.find("file").await.unwrap().attr.size, 5);
+        client.venus.write(writer, 3, Bytes::from_static(b"p!")).await.unwrap();
+        assert_eq!(client.venus.read(reader, 0, 100).await.unwrap(), "help!");
+    });
+}
+
+#[test]
+fn before_close_other_machines_see_the_old_data() {
+    let cell = Cell::new(3);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        one.put("file", b"old").await.unwrap();
+        let handle = one.open_new("file").await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"new and longer")).await.unwrap();
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"old");
+}
+
+#[test]
+fn other_changes_are_seen_everywhere_when_the_call_returns() {
+    let cell = Cell::new(4);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let on = |client: &common::Client, work: fn(common::Client) -> common::Work| {
+        let mine = client.clone();
+        cell.on(client, async move { work(mine).await })
+    };
+    on(&b, |b| Box::pin(async move { assert_eq!(b.names("").await.unwrap(), [".", ".."]) }));
+    on(&a, |a| Box::pin(async move { a.mkdir("dir").await.unwrap() }));
+    on(&b, |b| Box::pin(async move { assert_eq!(b.names("").await.unwrap(), [".", "..", "dir"]) }));
+    on(&a, |a| {
+        Box::pin(async move {
+            a.venus.create(NodeId::ROOT, b"x", 0o600, OpenFlags::WRITE).await.unwrap();
+        })
+    });
+    on(&b, |b| Box::pin(async move { assert_eq!(b.find("x").await.unwrap().attr.mode.0, 0o600) }));
+    on(&a, |a| {
+        Box::pin(async move {
+            let node = a.find("x").await.unwrap().node;
+            let change = SetAttr { mode: Some(afs_wire::ids::Mode(0o640)), ..SetAttr::default() };
+            a.venus.setattr(node, None, change).await.unwrap();
+        })
+    });
+    on(&b, |b| Box::pin(async move { assert_eq!(b.find("x").await.unwrap().attr.mode.0, 0o640) }));
+    on(&a, |a| {
+        Box::pin(async move {
+            let dir = a.find("dir").await.unwrap().node;
+            a.venus.rename(NodeId::ROOT, b"x", dir, b"y").await.unwrap();
+        })
+    });
+    on(&b, |b| {
+        Box::pin(async move {
+            assert_eq!(b.find("x").await.unwrap_err().errno(), 2);
+            assert_eq!(b.find("dir/y").await.unwrap().attr.mode.0, 0o640);
+        })
+    });
+    on(&a, |a| {
+        Box::pin(async move {
+            let dir = a.find("dir").await.unwrap().node;
+            assert_eq!(a.venus.rmdir(NodeId::ROOT, b"dir").await.unwrap_err().errno(), 39);
+            a.venus.unlink(dir, b"y").await.unwrap();
+            a.venus.rmdir(NodeId::ROOT, b"dir").await.unwrap();
+        })
+    });
+    on(&b, |b| Box::pin(async move { assert_eq!(b.names("").await.unwrap(), [".", ".."]) }));
+}
+
+#[test]
+fn an_open_file_keeps_its_version() {
+    let cell = Cell::new(5);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let handle = cell.on(&a, async move {
+        one.put("file", b"first version").await.unwrap();
+        one.open("file", OpenFlags::READ).await.unwrap()
+    });
+    cell.on(&b, async move { two.put("file", b"second").await.unwrap() });
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(one.read_all(handle).await.unwrap(), b"first version");
+        assert_eq!(one.get("file").await.unwrap(), b"second");
+        let entry = one.find("file").await.unwrap();
+        let second = one.venus.open(entry.node, OpenFlags::READ).await.unwrap();
+        assert!(second.direct && !second.keep_cache, "two versions cannot share the kernel's pages");
+        assert_eq!(one.read_all(handle).await.unwrap(), b"first version");
+    });
+}
+
+#[test]
+fn of_two_writers_the_last_to_close_wins_as_a_whole() {
+    let cell = Cell::new(6);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let mine = cell.on(&a, async move {
+        one.put("file", b"................").await.unwrap();
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"aaaa")).await.unwrap();
+        handle
+    });
+    cell.on(&b, async move { two.put("file", b"bbbbbbbbbbbbbbbbbbbbbbbbbbbb").await.unwrap() });
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(mine, 0).await.unwrap() });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"aaaa............");
+}
+
+#[test]
+fn what_the_kernel_holds_is_named_when_it_becomes_stale() {
+    let cell = Cell::new(7);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let (file, dir) = cell.on(&a, async move {
+        one.mkdir("dir").await.unwrap();
+        one.put("dir/file", b"x").await.unwrap();
+        (one.find("dir/file").await.unwrap().node, one.find("dir").await.unwrap().node)
+    });
+    a.told.take();
+    cell.on(&b, async move { two.put("dir/file", b"changed").await.unwrap() });
+    assert_eq!(a.told.take(), [format!("attributes {:x}", file.0)]);
+    let two = b.clone();
+    cell.on(&b, async move { two.put("dir/more", b"").await.unwrap() });
+    assert_eq!(a.told.take(), [format!("attributes {:x}", dir.0), format!("entry {:x} file", dir.0)]);
+}
+
+#[test]
+fn a_lock_on_a_whole_file_holds_on_other_machines() {
+    use afs_venus::{LockKind, LockRange};
+    let cell = Cell::new(8);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let mine = cell.on(&a, async move {
+        one.put("file", b"x").await.unwrap();
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.lock(handle, 7, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        handle
+    });
+    let theirs = cell.on(&b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        let refused =
+            two.venus.lock(handle, 9, 2, LockRange::WHOLE, LockKind::Read, false).await.unwrap_err();
+        assert_eq!(refused.errno(), 11);
+        let holder = two.venus.test_lock(handle, 9, LockRange::WHOLE, LockKind::Read).await.unwrap().unwrap();
+        assert_eq!(holder.kind, LockKind::Write);
+        handle
+    });
+    // Longer than a lock lasts by itself at the server: the client extends it.
+    cell.sim.run_for(std::time::Duration::from_secs(900));
+    let two = b.clone();
+    cell.on(&b, async move {
+        let refused =
+            two.venus.lock(theirs, 9, 2, LockRange::WHOLE, LockKind::Write, false).await.unwrap_err();
+        assert_eq!(refused.errno(), 11);
+    });
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(mine, 7).await.unwrap() });
+    let two = b.clone();
+    cell.on(&b, async move {
+        two.venus.lock(theirs, 9, 2, LockRange::WHOLE, LockKind::Write, true).await.unwrap();
+        two.venus.unlock(theirs, 9, LockRange::WHOLE).await.unwrap();
+    });
+}
+
+#[test]
+fn a_large_file_that_is_replaced_while_it_is_read_goes_on_with_the_new_version() {
+    let cell = Cell::new(9);
+    cell.set_limits(|limits| {
+        limits.chunk_bytes = 64 << 10;
+        limits.read_ahead_chunks = 1;
+    });
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (old, new) = (vec![b'o'; 400_000], vec![b'n'; 400_000]);
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("file", &old).await.unwrap();
+        one.venus.setxattr(one.find("file").await.unwrap().node, b"afs.flush", b"").await.unwrap();
+        let handle = one.open("file", OpenFlags::READ).await.unwrap();
+        assert!(one.venus.read(handle, 0, 1000).await.unwrap().iter().all(|byte| *byte == b'o'));
+        handle
+    });
+    let two = b.clone();
+    cell.on(&b, async move { two.put("file", &new).await.unwrap() });
+    let one = a.clone();
+    cell.on(&a, async move {
+        for pos in [300_000, 0, 60_000, 390_000] {
+            let piece = one.venus.read(handle, pos, 20_000).await.unwrap();
+            assert!(piece.iter().all(|byte| *byte == b'n'), "at {pos}");
+        }
+    });
+}

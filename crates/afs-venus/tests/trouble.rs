@@ -1,0 +1,248 @@
+//! What applications see when something is wrong.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_server::VolumeState;
+use afs_venus::{ErrorKind, MemoryCache, NodeId, OpenFlags, RootKind};
+use afs_wire::ids::VolumeName;
+use bytes::Bytes;
+use common::{Cell, PROJ, SMALL_KIB, pattern};
+
+#[test]
+fn close_reports_that_the_quota_is_used_up_and_the_data_is_kept() {
+    let cell = Cell::new(1);
+    let a = cell.client(1);
+    let client = a.clone();
+    // The server lets a store that has begun overrun by a mebibyte.
+    let data = pattern((SMALL_KIB as usize + 1100) << 10, 1);
+    let sent = data.clone();
+    cell.on(&a, async move {
+        client.mount("small", "#small.").await.unwrap();
+        let handle = client.open_new("small/file").await.unwrap();
+        client.write_all(handle, &sent).await.unwrap();
+        let refused = client.venus.flush(handle, 0).await.unwrap_err();
+        assert_eq!((refused.kind, refused.errno()), (ErrorKind::OverQuota, 122), "{refused}");
+        assert!(refused.server.is_some());
+        assert_eq!(client.read_all(handle).await.unwrap(), sent);
+        assert_eq!(client.venus.release(handle).await.unwrap_err().errno(), 122);
+        assert_eq!(client.get("small/file").await.unwrap(), sent, "kept for this machine's users");
+    });
+}
+
+#[test]
+fn access_is_denied_when_a_file_is_made() {
+    let cell = Cell::new(2);
+    let a = cell.client(1);
+    let client = a.clone();
+    cell.on(&a, async move {
+        client.mount("guarded", "#guarded.").await.unwrap();
+        let dir = client.find("guarded").await.unwrap().node;
+        let refused = client.venus.create(dir, b"file", 0o644, OpenFlags::WRITE).await.unwrap_err();
+        assert_eq!(refused.errno(), 13, "{refused}");
+        assert_eq!(client.venus.mkdir(dir, b"dir", 0o755).await.unwrap_err().errno(), 13);
+        assert_eq!(client.names("guarded").await.unwrap(), [".", ".."]);
+    });
+}
+
+#[test]
+fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
+    let cell = Cell::new(3);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&b, async move { two.put("theirs", &pattern(3000, 2)).await.unwrap() });
+    cell.on(&a, async move {
+        one.put("mine", &pattern(3000, 1)).await.unwrap();
+        one.names("").await.unwrap();
+    });
+    cell.sim.world().cut(a.node, cell.server);
+    cell.sim.world().cut(cell.server, a.node);
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(one.get("mine").await.unwrap(), pattern(3000, 1));
+        let began = one.env.now();
+        let failed = one.get("theirs").await.unwrap_err();
+        let took = one.env.now().saturating_since(began);
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+        assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7000");
+        assert!(failed.to_string().contains("10.0.0.1:7000"), "{failed}");
+        assert!(took < Duration::from_secs(61), "{took:?}");
+        // Once it is known to be away, nobody waits.
+        let began = one.env.now();
+        one.get("theirs").await.unwrap_err();
+        assert!(one.env.now().saturating_since(began) < Duration::from_secs(1));
+        assert_eq!(one.get("mine").await.unwrap(), pattern(3000, 1));
+    });
+    cell.sim.world().mend(a.node, cell.server);
+    cell.sim.world().mend(cell.server, a.node);
+    cell.sim.run_for(Duration::from_secs(60));
+    let one = a.clone();
+    assert_eq!(cell.on(&a, async move { one.get("theirs").await.unwrap() }), pattern(3000, 2));
+}
+
+#[test]
+fn a_store_that_failed_for_want_of_the_server_is_made_good_later() {
+    let cell = Cell::new(4);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"precious")).await.unwrap();
+        handle
+    });
+    cell.sim.world().cut(a.node, cell.server);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let failed = one.venus.flush(handle, 0).await.unwrap_err();
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+        one.venus.release(handle).await.unwrap_err();
+        assert_eq!(one.get("file").await.unwrap(), b"precious");
+    });
+    cell.sim.world().mend(a.node, cell.server);
+    cell.sim.run_for(Duration::from_secs(120));
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"precious");
+}
+
+#[test]
+fn a_busy_volume_is_waited_for() {
+    let cell = Cell::new(5);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.mount("proj", "#proj.").await.unwrap();
+        one.put("proj/file", b"x").await.unwrap();
+    });
+    let (states, id) = (cell.states.clone(), cell.volume(PROJ));
+    states.set(id, Some(VolumeState::Busy));
+    let env = a.env.clone();
+    env.spawn(Box::pin({
+        let env = a.env.clone();
+        async move {
+            afs_rpc::EnvExt::sleep(&*env, Duration::from_secs(9)).await;
+            states.set(id, None);
+        }
+    }));
+    let one = a.clone();
+    cell.on(&a, async move { one.put("proj/file", b"later").await.unwrap() });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("proj/file").await.unwrap() }), b"later");
+}
+
+#[test]
+fn a_volume_that_stays_off_line_is_an_error_in_bounded_time() {
+    let cell = Cell::new(6);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move { one.mount("proj", "#proj.").await.map(drop).unwrap() });
+    cell.states.set(cell.volume(PROJ), Some(VolumeState::Offline));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let began = one.env.now();
+        let dir = one.find("proj").await.unwrap().node;
+        let failed = one.venus.create(dir, b"x", 0o644, OpenFlags::WRITE).await.unwrap_err();
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::VolumeOffline, 19), "{failed}");
+        assert!(one.env.now().saturating_since(began) < Duration::from_secs(61));
+    });
+}
+
+#[test]
+fn a_volume_that_is_not_known_is_no_missing_file() {
+    let cell = Cell::new(7);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let failed = one.mount("nowhere", "#no.such.volume.").await.unwrap_err();
+        assert_eq!(failed.errno(), 19, "{failed}");
+        assert_eq!(one.find("nowhere").await.unwrap_err().errno(), 19);
+        one.venus.setxattr(NodeId::ROOT, b"afs.rmmount", b"nowhere").await.unwrap();
+        assert_eq!(one.find("nowhere").await.unwrap_err().errno(), 2);
+    });
+    let root = RootKind::Volume(VolumeName::new("no.such.volume").unwrap());
+    let failed = cell.try_client(9, Arc::new(MemoryCache::new(1 << 20)), root).err().unwrap();
+    assert_eq!(failed.errno(), 19);
+}
+
+#[test]
+fn a_location_server_that_is_away_is_named_too() {
+    let cell = Cell::new(8);
+    cell.sim.crash(cell.server);
+    let root = RootKind::Volume(VolumeName::new("root.cell").unwrap());
+    let failed = cell.try_client(1, Arc::new(MemoryCache::new(1 << 20)), root).err().unwrap();
+    assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+    assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7003");
+}
+
+#[test]
+fn what_close_acknowledged_survives_the_servers_power_cut() {
+    let cell = Cell::new(9);
+    let a = cell.client(1);
+    for round in 0..4 {
+        let one = a.clone();
+        cell.on(&a, async move { one.put("file", &pattern(30_000, round)).await.unwrap() });
+        cell.restart_server();
+        let b = cell.client(2 + round as u8);
+        let two = b.clone();
+        assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), pattern(30_000, round));
+    }
+}
+
+/// Two clients' stores cross: the first one's close failed, so the second one's, which succeeded, must stay.
+#[test]
+fn a_store_tried_again_later_does_not_undo_what_others_stored_since() {
+    let cell = Cell::new(10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("file", b"first").await.unwrap();
+        let handle = one.open_new("file").await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"lost")).await.unwrap();
+        handle
+    });
+    cell.sim.world().cut(a.node, cell.server);
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(handle, 0).await.unwrap_err() });
+    let two = b.clone();
+    cell.on(&b, async move { two.put("file", b"acknowledged").await.unwrap() });
+    cell.sim.world().mend(a.node, cell.server);
+    cell.sim.run_for(Duration::from_secs(300));
+    let (one, two) = (a.clone(), b.clone());
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"acknowledged");
+    cell.on(&a, async move { one.venus.release(handle).await.unwrap_err() });
+    let (one, two) = (a.clone(), b.clone());
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"acknowledged");
+    assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"acknowledged");
+}
+
+/// The store was carried out, and only the answer was lost: trying again notices.
+#[test]
+fn a_store_whose_answer_was_lost_is_not_made_twice() {
+    let cell = Cell::new(11);
+    let a = cell.client(1);
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("file", b"first").await.unwrap();
+        let handle = one.open_new("file").await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"second")).await.unwrap();
+        handle
+    });
+    cell.sim.world().cut(cell.server, a.node);
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(handle, 0).await.unwrap_err() });
+    cell.sim.world().mend(cell.server, a.node);
+    cell.sim.run_for(Duration::from_secs(120));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let before = one.venus.counters();
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+        assert!(!one.calls_since(&before).iter().any(|call| call.starts_with("StoreData")));
+        assert_eq!(one.get("file").await.unwrap(), b"second");
+    });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"second");
+}
