@@ -1,0 +1,91 @@
+//! What can go wrong in an experiment.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why an experiment could not be run or did not count.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// A system call on `path` failed.
+    #[error("{operation} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb: "read", "create".
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The source tree holds something that is neither a directory, a file nor a symbolic link.
+    #[error("{} is neither a file, a directory nor a symbolic link; give a plain source tree", path.display())]
+    OddFile {
+        /// The odd one.
+        path: PathBuf,
+    },
+    /// The source tree has no file in it.
+    #[error("{} holds no file; give the source tree of a program", path.display())]
+    EmptyTree {
+        /// The tree's root.
+        path: PathBuf,
+    },
+    /// A copy read back differs in length from its source: the run does not count.
+    #[error("{} was read back with {got} bytes, its source has {want}", path.display())]
+    WrongLength {
+        /// The copy.
+        path: PathBuf,
+        /// Bytes read from the copy.
+        got: u64,
+        /// Bytes in the source.
+        want: u64,
+    },
+    /// The traversal of a copy found another number of files than the source has.
+    #[error("{} holds {got} files and links, its source has {want}", path.display())]
+    WrongCount {
+        /// The copy's root.
+        path: PathBuf,
+        /// Files found.
+        got: u64,
+        /// Files in the source.
+        want: u64,
+    },
+    /// The command of the Make phase ended with an error.
+    #[error("`{command}` in {} ended with {status}: {stderr}", path.display())]
+    Make {
+        /// The command, as a shell would take it.
+        command: String,
+        /// Where it ran.
+        path: PathBuf,
+        /// Exit status or signal.
+        status: String,
+        /// The last line it wrote to standard error.
+        stderr: String,
+    },
+    /// A count given by the caller is outside its bounds.
+    #[error("{what} is {got}; it must be between {min} and {max}")]
+    OutOfRange {
+        /// What the number counts.
+        what: &'static str,
+        /// The number given.
+        got: u32,
+        /// Smallest allowed.
+        min: u32,
+        /// Largest allowed.
+        max: u32,
+    },
+    /// A worker thread died.
+    #[error("a copy of the benchmark stopped without a result")]
+    Lost,
+}
+
+/// Adds the verb and the path to an I/O error.
+pub(crate) trait Context<T> {
+    /// Turns the error into [`LabError::Io`].
+    fn during(self, operation: &'static str, path: &Path) -> Result<T, LabError>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn during(self, operation: &'static str, path: &Path) -> Result<T, LabError> {
+        self.map_err(|source| LabError::Io { operation, path: path.to_owned(), source })
+    }
+}

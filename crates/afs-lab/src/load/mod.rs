@@ -1,0 +1,53 @@
+//! Loads on a file server, from calls of our own: how many statuses a second, how many durable creations, how many bytes.
+//!
+//! These measure the server (and the transport) without a cache manager in between: Howard et al. 1988 speak of
+//! "load units", which the [`andrew`](crate::andrew) benchmark has; here the unit is one call.
+//! The world comes from outside as an [`Env`](afs_rpc::Env), as everywhere else.
+
+mod bulk;
+mod caller;
+mod calls;
+mod error;
+
+pub use bulk::{Throughput, fetch, store};
+pub use caller::callbacks;
+pub use calls::{Rate, creations, statuses};
+pub use error::LoadError;
+
+use std::time::Duration;
+
+use afs_rpc::{Connection, EnvExt, EnvRef};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::Fid;
+use afs_wire::rpc::Request;
+use error::During;
+
+/// Where a load goes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Time and tasks.
+    pub env: EnvRef,
+    /// The file service of the server under load.
+    pub files: Connection,
+    /// A directory in which the caller may create and remove. Loads clean up after themselves.
+    pub directory: Fid,
+}
+
+/// How often a call is made again that the server is too busy for.
+const TRIES: u32 = 100;
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(5);
+
+impl Target {
+    /// Makes a call. OpenAFS's file server answers `VBUSY` while it makes the acquaintance of a client that comes with many
+    /// connections at once: as every client does, this one comes again.
+    async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, LoadError> {
+        for _ in 1..TRIES {
+            match self.files.call(request).await {
+                Err(error) if error.abort_code() == Some(AbortCode::VBUSY) => self.env.sleep(PAUSE).await,
+                outcome => return outcome.during(R::NAME),
+            }
+        }
+        self.files.call(request).await.during(R::NAME)
+    }
+}

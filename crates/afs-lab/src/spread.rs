@@ -1,0 +1,49 @@
+//! Median and range of a few repeated measurements.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Median, smallest and largest of a set of times, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The middle one; of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// The spread of `times`, or `None` of nothing.
+    #[must_use]
+    pub fn of(times: impl IntoIterator<Item = Duration>) -> Option<Self> {
+        let mut sorted: Vec<Duration> = times.into_iter().collect();
+        sorted.sort_unstable();
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let upper = *sorted.get(sorted.len() / 2)?;
+        let lower = *sorted.get((sorted.len() - 1) / 2)?;
+        Some(Self {
+            median: (upper + lower).as_secs_f64() / 2.0,
+            min: min.as_secs_f64(),
+            max: max.as_secs_f64(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(seconds: &[u64]) -> Option<(f64, f64, f64)> {
+        Spread::of(seconds.iter().map(|s| Duration::from_secs(*s))).map(|s| (s.median, s.min, s.max))
+    }
+
+    #[test]
+    fn of_odd_even_one_and_none() {
+        assert_eq!(spread(&[3, 1, 2]), Some((2.0, 1.0, 3.0)));
+        assert_eq!(spread(&[4, 1, 2, 3]), Some((2.5, 1.0, 4.0)));
+        assert_eq!(spread(&[7]), Some((7.0, 7.0, 7.0)));
+        assert_eq!(spread(&[]), None);
+    }
+}

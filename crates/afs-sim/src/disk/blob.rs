@@ -1,0 +1,176 @@
+//! One run of bytes: what is durable, and what is on its way.
+
+use std::io;
+
+use crate::disk::{Countdown, SimDisk};
+
+/// A change that has not been synced.
+#[derive(Clone, Debug)]
+pub(crate) enum Pending {
+    Write { offset: usize, data: Vec<u8> },
+    SetLen(usize),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct BlobState {
+    /// Tells a blob from a later one of the same name.
+    pub(crate) serial: u64,
+    /// What reads see.
+    pub(crate) now: Vec<u8>,
+    /// What is on the disk whatever happens.
+    pub(crate) durable: Vec<u8>,
+    /// What leads from `durable` to `now`, in order.
+    pub(crate) pending: Vec<Pending>,
+    /// That it exists is durable.
+    pub(crate) lasting: bool,
+}
+
+impl BlobState {
+    pub(crate) fn len(&self) -> u64 {
+        self.now.len() as u64
+    }
+
+    fn sync(&mut self) {
+        self.lasting = true;
+        for change in std::mem::take(&mut self.pending) {
+            apply(&mut self.durable, &change);
+        }
+    }
+}
+
+/// Does one change to a run of bytes.
+pub(crate) fn apply(bytes: &mut Vec<u8>, change: &Pending) {
+    match change {
+        Pending::SetLen(len) => bytes.resize(*len, 0),
+        Pending::Write { offset, data } => {
+            let end = offset + data.len();
+            if end > bytes.len() {
+                bytes.resize(end, 0);
+            }
+            bytes[*offset..end].copy_from_slice(data);
+        }
+    }
+}
+
+/// A handle on a blob, good for one power cycle.
+#[derive(Clone)]
+pub(crate) struct BlobHandle {
+    pub(crate) disk: SimDisk,
+    pub(crate) name: String,
+    pub(crate) serial: u64,
+    pub(crate) cycle: u64,
+}
+
+impl BlobHandle {
+    /// Opens a blob, creating it where it does not exist; that it exists is durable then.
+    pub(crate) fn open_lasting(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
+        Self::open(disk, name, cycle, true)
+    }
+
+    /// Opens a blob, creating it where it does not exist; a new one is durable when it is synced.
+    pub(crate) fn open_volatile(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
+        Self::open(disk, name, cycle, false)
+    }
+
+    fn open(disk: &SimDisk, name: String, cycle: u64, lasting: bool) -> io::Result<Self> {
+        let serial = disk.with(|d| {
+            d.check_power(cycle)?;
+            if let Some(blob) = d.blobs.get_mut(&name) {
+                blob.lasting |= lasting;
+                return Ok(blob.serial);
+            }
+            if matches!(d.count_change(cycle)?, Countdown::Now) {
+                return Err(d.die());
+            }
+            d.stats.writes += 1;
+            let serial = d.rng.u64();
+            d.blobs.insert(name.clone(), BlobState { serial, lasting, ..BlobState::default() });
+            Ok::<_, io::Error>(serial)
+        })?;
+        Ok(Self { disk: disk.clone(), name, serial, cycle })
+    }
+
+    /// A blob that exists.
+    pub(crate) fn find(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
+        let serial = disk.with(|d| {
+            d.check_power(cycle)?;
+            d.blobs.get(&name).map(|blob| blob.serial).ok_or_else(|| io::ErrorKind::NotFound.into())
+        });
+        serial.map(|serial| Self { disk: disk.clone(), name, serial, cycle })
+    }
+
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        self.disk.with(|d| {
+            d.check_power(self.cycle)?;
+            d.blob(self).map(|blob| blob.len())
+        })
+    }
+
+    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.with(|d| {
+            d.check_read(self.cycle)?;
+            let (start, end) = span(offset, out.len())?;
+            let bytes = d.blob(self)?.now.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
+            out.copy_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let (offset, _) = span(offset, data.len())?;
+        self.change(Pending::Write { offset, data: data.to_vec() })
+    }
+
+    pub(crate) fn resize(&self, len: u64) -> io::Result<()> {
+        let (len, _) = span(len, 0)?;
+        self.change(Pending::SetLen(len))
+    }
+
+    fn change(&self, change: Pending) -> io::Result<()> {
+        self.disk.with(|d| {
+            let countdown = d.count_change(self.cycle)?;
+            let from = d.blob(self)?.now.len();
+            let to = match &change {
+                Pending::SetLen(len) => *len,
+                Pending::Write { offset, data } => from.max(offset + data.len()),
+            };
+            d.charge(from as u64, to as u64)?;
+            d.stats.writes += 1;
+            let blob = d.blob(self)?;
+            apply(&mut blob.now, &change);
+            blob.pending.push(change);
+            match countdown {
+                Countdown::NotYet => Ok(()),
+                Countdown::Now => Err(d.die()),
+            }
+        })
+    }
+
+    /// A crash that falls on a sync comes before it or after it, by chance.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.disk.with(|d| {
+            let countdown = d.count_change(self.cycle)?;
+            d.stats.syncs += 1;
+            if matches!(countdown, Countdown::Now) {
+                if d.rng.chance(500_000) {
+                    d.blob(self)?.sync();
+                }
+                return Err(d.die());
+            }
+            d.blob(self)?.sync();
+            Ok(())
+        })
+    }
+}
+
+fn span(offset: u64, len: usize) -> io::Result<(usize, usize)> {
+    let start = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let end = start.checked_add(len).ok_or(io::ErrorKind::InvalidInput)?;
+    if end > BLOB_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok((start, end))
+}
+
+/// Blobs live in memory, twice.
+const BLOB_MAX: usize = 1 << 30;

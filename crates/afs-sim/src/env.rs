@@ -1,0 +1,99 @@
+//! The world as a node's software sees it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use afs_rpc::{BoxFuture, Env, Instant, UnixTime};
+
+use crate::node::Incarnation;
+use crate::timeline::{Due, Happening};
+use crate::world::World;
+
+/// One life of a node: after its crash nothing spawned here runs any more.
+pub(crate) struct NodeEnv {
+    pub(crate) world: World,
+    pub(crate) life: Incarnation,
+}
+
+impl Env for NodeEnv {
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    fn wall(&self) -> UnixTime {
+        self.world.wall(self.life.node)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(Sleep { world: self.world.clone(), deadline, waiting: None })
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.world.spawn_on(&self.life, task);
+    }
+
+    fn blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        self.world.schedule_work(&self.life, work);
+    }
+
+    fn random(&self, out: &mut [u8]) {
+        self.world.with(|state| state.rng.fill(out));
+    }
+}
+
+/// A timer's bell.
+#[derive(Clone)]
+pub(crate) struct Alarm(Arc<Mutex<Option<Waker>>>);
+
+impl Alarm {
+    pub(crate) fn ring(&self) {
+        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn set(&self, waker: &Waker) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+    }
+}
+
+struct Sleep {
+    world: World,
+    deadline: Instant,
+    waiting: Option<(Due, Alarm)>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.world.now() >= self.deadline {
+            return Poll::Ready(());
+        }
+        if let Some((_, alarm)) = &self.waiting {
+            alarm.set(cx.waker());
+            return Poll::Pending;
+        }
+        let alarm = Alarm(Arc::new(Mutex::new(Some(cx.waker().clone()))));
+        let deadline = self.deadline;
+        let due = self.world.with(|state| state.timeline.add(deadline, Happening::Alarm(alarm.clone())));
+        self.waiting = Some((due, alarm));
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some((due, _)) = self.waiting.take() {
+            let entry = self.world.with(|state| state.timeline.cancel(due));
+            drop(entry);
+        }
+    }
+}
+
+/// How long blocking work waits for a thread of the pool.
+pub(crate) const WORK_DELAY_MAX: Duration = Duration::from_micros(500);

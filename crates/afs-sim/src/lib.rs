@@ -1,0 +1,31 @@
+//! A world from one seed: clock, scheduler, network and disks for whole cells in one thread.
+//!
+//! [`Sim`] owns the world. A node ([`Sim::node`]) is a host that can be crashed and started again; its
+//! [`env`](World::env) is what the product's crates run in. Everything that happens is drawn from the seed: which of
+//! the ready tasks runs next, how long a datagram travels or whether it is lost, when blocking work runs, which
+//! unsynced bytes survive a crash. Time jumps from event to event, so hours pass in milliseconds.
+//!
+//! The same seed and the same program give the same run: [`World::fingerprint`] says whether two runs were equal, and
+//! [`World::log_tail`] what happened last.
+//!
+//! Nothing shipped depends on this crate.
+
+mod datagram;
+pub mod disk;
+mod env;
+mod journal;
+mod net;
+mod node;
+mod rng;
+mod run;
+mod rx;
+mod task;
+mod timeline;
+mod world;
+
+pub use datagram::{Port, PortHandler};
+pub use net::{LinkConfig, NetStats};
+pub use node::NodeId;
+pub use rng::SimRng;
+pub use run::Hang;
+pub use world::{Sim, World, WorldConfig};

@@ -1,0 +1,169 @@
+//! The network between nodes: what it delays, loses, doubles and cuts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use afs_rpc::Instant;
+use bytes::Bytes;
+
+use crate::datagram::{PortId, PortState};
+use crate::journal::{Fate, Head, Line};
+use crate::node::NodeId;
+use crate::timeline::Happening;
+use crate::world::State;
+
+/// How datagrams travel in one direction between two nodes. Datagrams overtake each other where the latency varies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkConfig {
+    /// Shortest time under way. Default 50 us.
+    pub latency_min: Duration,
+    /// Longest time under way. Default 500 us.
+    pub latency_max: Duration,
+    /// Datagrams lost, per million. Default 0.
+    pub loss_per_million: u32,
+    /// Datagrams delivered twice, per million. Default 0.
+    pub duplicate_per_million: u32,
+    /// Datagrams held up by another `latency_max * 20`, per million. Default 0.
+    pub straggle_per_million: u32,
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self {
+            latency_min: Duration::from_micros(50),
+            latency_max: Duration::from_micros(500),
+            loss_per_million: 0,
+            duplicate_per_million: 0,
+            straggle_per_million: 0,
+        }
+    }
+}
+
+/// Counts of datagrams since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NetStats {
+    /// Handed to the network by ports.
+    pub sent: u64,
+    /// Lost by chance.
+    pub lost: u64,
+    /// Delivered once more than sent.
+    pub doubled: u64,
+    /// Stopped by a cut between two nodes.
+    pub cut: u64,
+    /// Nobody listened at the address.
+    pub no_port: u64,
+    /// The receiver's queue was full.
+    pub overflow: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Network {
+    pub(crate) ports: BTreeMap<PortId, PortState>,
+    pub(crate) bound: BTreeMap<SocketAddr, PortId>,
+    pub(crate) owners: BTreeMap<IpAddr, NodeId>,
+    pub(crate) cuts: BTreeSet<(NodeId, NodeId)>,
+    pub(crate) link: LinkConfig,
+    pub(crate) links: BTreeMap<(NodeId, NodeId), LinkConfig>,
+    pub(crate) stats: NetStats,
+    pub(crate) next_port: u64,
+}
+
+impl State {
+    /// A datagram leaves a port.
+    pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) {
+        self.net.stats.sent += 1;
+        let fate = self.fate(from, to);
+        self.note_datagram(from, to, &data, fate);
+        if matches!(fate, Fate::Lost | Fate::Cut) {
+            return;
+        }
+        let copies = if fate == Fate::Doubled { 2 } else { 1 };
+        for _ in 0..copies {
+            let at = self.now + self.latency(from, to);
+            self.timeline.add(at, Happening::Arrival { from, to, data: data.clone() });
+        }
+    }
+
+    fn fate(&mut self, from: SocketAddr, to: SocketAddr) -> Fate {
+        let Some(pair) = self.net.pair(from, to) else { return Fate::Sent };
+        let link = self.net.link_of(pair);
+        let stats = &mut self.net.stats;
+        if self.net.cuts.contains(&pair) {
+            stats.cut += 1;
+            Fate::Cut
+        } else if self.rng.chance(link.loss_per_million) {
+            stats.lost += 1;
+            Fate::Lost
+        } else if self.rng.chance(link.duplicate_per_million) {
+            stats.doubled += 1;
+            Fate::Doubled
+        } else {
+            Fate::Sent
+        }
+    }
+
+    fn latency(&mut self, from: SocketAddr, to: SocketAddr) -> Duration {
+        let Some(pair) = self.net.pair(from, to) else { return LOOPBACK_LATENCY };
+        let link = self.net.link_of(pair);
+        let mut latency = self.rng.duration(link.latency_min, link.latency_max);
+        if self.rng.chance(link.straggle_per_million) {
+            latency += self.rng.duration(Duration::ZERO, link.latency_max * STRAGGLE);
+        }
+        latency
+    }
+
+    /// A datagram has reached the address it was sent to. Cuts made while it was under way stop it too.
+    pub(crate) fn arrive(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) {
+        if self.net.pair(from, to).is_some_and(|pair| self.net.cuts.contains(&pair)) {
+            self.net.stats.cut += 1;
+            return self.note_datagram(from, to, &data, Fate::Cut);
+        }
+        let Some(id) = self.net.bound.get(&to).copied() else {
+            self.net.stats.no_port += 1;
+            return self.note_datagram(from, to, &data, Fate::NoPort);
+        };
+        let Some(port) = self.net.ports.get_mut(&id) else { return };
+        if port.inbox.len() >= INBOX_MAX {
+            self.net.stats.overflow += 1;
+            return self.note_datagram(from, to, &data, Fate::Overflow);
+        }
+        port.inbox.push((from, data));
+        self.make_ready(id);
+    }
+
+    fn note_datagram(&mut self, from: SocketAddr, to: SocketAddr, data: &Bytes, fate: Fate) {
+        let mut head = Head::default();
+        let len = data.len().min(head.len());
+        head[..len].copy_from_slice(&data[..len]);
+        self.journal.add(self.now, Line::Datagram { from, to, len: data.len(), head, fate });
+    }
+
+    pub(crate) fn set_port_timeout(&mut self, id: PortId, at: Option<Instant>) -> Option<Happening> {
+        let port = self.net.ports.get_mut(&id)?;
+        if port.timeout.map(|due| due.at) == at {
+            return None;
+        }
+        let old = port.timeout.take();
+        port.timeout = at.map(|at| self.timeline.add(at, Happening::PortTimeout(id)));
+        self.timeline.cancel(old?)
+    }
+}
+
+impl Network {
+    /// The two nodes of a datagram; `None` inside one node, where nothing is lost.
+    fn pair(&self, from: SocketAddr, to: SocketAddr) -> Option<(NodeId, NodeId)> {
+        let from = self.owners.get(&from.ip())?;
+        let to = self.owners.get(&to.ip())?;
+        (from != to).then_some((*from, *to))
+    }
+
+    fn link_of(&self, pair: (NodeId, NodeId)) -> LinkConfig {
+        self.links.get(&pair).copied().unwrap_or(self.link)
+    }
+}
+
+const LOOPBACK_LATENCY: Duration = Duration::from_micros(5);
+/// Datagrams that wait at one port, about what a socket buffer of 4 MiB holds.
+const INBOX_MAX: usize = 4096;
+const STRAGGLE: u32 = 20;

@@ -1,0 +1,198 @@
+//! The run loop: one thing at a time, then the next instant.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use afs_rpc::Instant;
+
+use crate::datagram::{Port, PortId};
+use crate::node::NodeId;
+use crate::task::{Ready, TaskId, waker_of};
+use crate::timeline::Happening;
+use crate::world::World;
+
+/// What was waited for did not happen in the virtual time given to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hang {
+    /// When the wait ended.
+    pub at: Instant,
+    /// Why there was nothing more to wait for.
+    pub reason: &'static str,
+    /// The last events.
+    pub log: String,
+}
+
+impl fmt::Debug for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} {}\n{}", self.at, self.reason, self.log)
+    }
+}
+
+impl std::error::Error for Hang {}
+
+enum Step {
+    Ran,
+    Idle,
+}
+
+impl World {
+    /// Runs `work` on a node until it is done.
+    ///
+    /// # Errors
+    /// [`Hang`] when it is not done after `limit` of virtual time, when nothing is left that could happen, or when the
+    /// node dies.
+    pub fn block_on<T, F>(&self, node: NodeId, limit: Duration, work: F) -> Result<T, Hang>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = answer.clone();
+        let life = self.life(node);
+        let task = async move {
+            let value = work.await;
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        };
+        self.spawn_on(&life, Box::pin(task));
+        let take = || answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut value = None;
+        self.run_until(limit, || {
+            value = take();
+            value.is_some() || !life.is_alive()
+        })?;
+        value.or_else(take).ok_or_else(|| self.hang("the node died"))
+    }
+
+    /// Runs until `done`, asked after every event, says so.
+    ///
+    /// # Errors
+    /// [`Hang`] when it has not after `limit` of virtual time, or when nothing is left that could happen.
+    pub fn run_until(&self, limit: Duration, mut done: impl FnMut() -> bool) -> Result<(), Hang> {
+        let end = self.now() + limit;
+        let mut steps_here = 0u64;
+        let mut here = self.now();
+        while !done() {
+            match self.step(end) {
+                Step::Ran => {}
+                Step::Idle if self.now() >= end => return Err(self.hang("the time given is over")),
+                Step::Idle => return Err(self.hang("nothing is left that could happen")),
+            }
+            let now = self.now();
+            steps_here = if now == here { steps_here + 1 } else { 0 };
+            here = now;
+            if steps_here > STEPS_PER_INSTANT_MAX {
+                return Err(self.hang("tasks wake each other without end"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets so much virtual time pass.
+    pub fn run_for(&self, time: Duration) {
+        let end = self.now() + time;
+        let _ = self.run_until(time, || self.now() >= end);
+        self.with(|state| state.now = state.now.max(end));
+    }
+
+    /// Ready when the node's present life has ended.
+    pub fn died(&self, node: NodeId) -> impl Future<Output = ()> + Send + use<> {
+        let world = self.clone();
+        let life = self.life(node);
+        poll_fn(move |cx| {
+            if !life.is_alive() {
+                return Poll::Ready(());
+            }
+            world.with(|state| state.nodes[node.0 as usize].watchers.push(cx.waker().clone()));
+            Poll::Pending
+        })
+    }
+
+    fn hang(&self, reason: &'static str) -> Hang {
+        Hang { at: self.now(), reason, log: self.log_tail(HANG_LOG_LINES) }
+    }
+
+    /// Runs one ready thing, or moves on to the next instant up to `end`.
+    fn step(&self, end: Instant) -> Step {
+        let ready = self.with(|state| self.shared.ready.take(|count| state.rng.index(count)));
+        match ready {
+            Some(Ready::Task(id)) => self.run_task(id),
+            Some(Ready::Port(id)) => self.run_port(id),
+            None => match self.next_happening(end) {
+                Some(happening) => self.happen(happening),
+                None => return Step::Idle,
+            },
+        }
+        self.bury_dead();
+        Step::Ran
+    }
+
+    /// The next entry of the timeline, with the clock moved to it.
+    fn next_happening(&self, end: Instant) -> Option<Happening> {
+        self.with(|state| {
+            let at = state.timeline.next_at().filter(|at| *at <= end);
+            state.now = state.now.max(at.unwrap_or(end));
+            let now = state.now;
+            at.and_then(|_| state.timeline.pop_due(now))
+        })
+    }
+
+    fn happen(&self, happening: Happening) {
+        match happening {
+            Happening::Alarm(alarm) => alarm.ring(),
+            Happening::Arrival { from, to, data } => self.with(|state| state.arrive(from, to, data)),
+            Happening::PortTimeout(id) => self.with(|state| {
+                if let Some(port) = state.net.ports.get_mut(&id) {
+                    port.timeout = None;
+                    port.timed_out = true;
+                    state.make_ready(id);
+                }
+            }),
+            Happening::Work(life, work) => {
+                if life.is_alive() {
+                    work();
+                }
+            }
+        }
+    }
+
+    fn run_task(&self, id: TaskId) {
+        let Some((mut future, waker)) = self.with(|state| state.tasks.start(id)) else { return };
+        waker.clear();
+        let std_waker = waker_of(&waker);
+        match future.as_mut().poll(&mut Context::from_waker(&std_waker)) {
+            Poll::Ready(()) => self.with(|state| state.tasks.finish(id)),
+            Poll::Pending => {
+                let orphan = self.with(|state| state.tasks.park(id, future));
+                drop(orphan);
+            }
+        }
+    }
+
+    fn run_port(&self, id: PortId) {
+        let work = self.with(|state| {
+            let now = state.now;
+            let port = state.net.ports.get_mut(&id)?;
+            port.queued = false;
+            let arrived = std::mem::take(&mut port.inbox);
+            let timed_out = std::mem::take(&mut port.timed_out);
+            let handle = Port { world: self.clone(), id, address: port.address, life: port.life.clone() };
+            Some((port.handler.clone(), handle, now, arrived, timed_out))
+        });
+        if let Some((handler, port, now, arrived, timed_out)) = work {
+            handler.service(&port, now, arrived, timed_out);
+        }
+    }
+}
+
+/// More wake-ups than that at one instant are a loop, not work.
+const STEPS_PER_INSTANT_MAX: u64 = 2_000_000;
+const HANG_LOG_LINES: usize = 120;

@@ -1,0 +1,60 @@
+//! Rx on a simulated port: the driver that `afs-net` is in the product.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use afs_rpc::{EnvRef, Instant, Kick, Limits, Rx, WeakRx};
+use afs_rx::{Config, Endpoint, Transmit};
+use bytes::Bytes;
+
+use crate::datagram::{Port, PortHandler};
+use crate::node::NodeId;
+use crate::world::World;
+
+impl World {
+    /// An Rx endpoint bound to an address of a node, working in `env`, which is of the node's present life.
+    #[must_use]
+    pub fn rx(&self, node: NodeId, env: EnvRef, address: SocketAddr, config: Config, limits: Limits) -> Rx {
+        let mut seed = [0; 32];
+        self.with(|state| state.rng.fill(&mut seed));
+        let driver = Arc::new(Driver::default());
+        let port = self.bind(node, address, driver.clone());
+        let kick = Arc::new(PortKick(port));
+        let rx = Rx::with_limits(env, Endpoint::new(config, seed), kick, limits);
+        // The handler is new, so its cell is empty.
+        let _ = driver.0.set(rx.downgrade());
+        rx
+    }
+}
+
+struct PortKick(Port);
+
+impl Kick for PortKick {
+    fn kick(&self) {
+        self.0.kick();
+    }
+}
+
+/// Holds its Rx weakly: an Rx that nobody uses falls silent.
+#[derive(Default)]
+struct Driver(OnceLock<WeakRx>);
+
+impl PortHandler for Driver {
+    fn service(&self, port: &Port, now: Instant, arrived: Vec<(SocketAddr, Bytes)>, timed_out: bool) {
+        let Some(rx) = self.0.get().and_then(WeakRx::upgrade) else { return };
+        rx.handle_datagrams(now, arrived);
+        if timed_out {
+            rx.handle_timeout(now);
+        }
+        rx.drain_transmits(|transmit, bytes| send(port, transmit, bytes));
+        port.set_timeout(rx.poll_timeout());
+    }
+}
+
+/// The network sees the datagrams of a train one by one.
+fn send(port: &Port, transmit: &Transmit, bytes: &[u8]) {
+    let size = transmit.segment_size.unwrap_or(bytes.len()).max(1);
+    for datagram in bytes.chunks(size) {
+        port.send(transmit.to, Bytes::copy_from_slice(datagram));
+    }
+}

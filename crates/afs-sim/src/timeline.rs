@@ -1,0 +1,63 @@
+//! What is going to happen, in the order of its time.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use afs_rpc::Instant;
+use bytes::Bytes;
+
+use crate::datagram::PortId;
+use crate::env::Alarm;
+use crate::node::Incarnation;
+
+/// Names an entry: two entries of one instant keep the order in which they were made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Due {
+    pub(crate) at: Instant,
+    serial: u64,
+}
+
+pub(crate) enum Happening {
+    /// A timer of a task.
+    Alarm(Alarm),
+    /// A datagram reaches a port's address.
+    Arrival { from: SocketAddr, to: SocketAddr, data: Bytes },
+    /// A port asked to be called at this time.
+    PortTimeout(PortId),
+    /// Work that may block.
+    Work(Incarnation, Box<dyn FnOnce() + Send>),
+}
+
+#[derive(Default)]
+pub(crate) struct Timeline {
+    entries: BTreeMap<Due, Happening>,
+    serial: u64,
+}
+
+impl Timeline {
+    pub(crate) fn add(&mut self, at: Instant, what: Happening) -> Due {
+        self.serial += 1;
+        let due = Due { at, serial: self.serial };
+        self.entries.insert(due, what);
+        due
+    }
+
+    pub(crate) fn cancel(&mut self, due: Due) -> Option<Happening> {
+        self.entries.remove(&due)
+    }
+
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        self.entries.first_key_value().map(|(due, _)| due.at)
+    }
+
+    /// The first entry that is due at `now`.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Happening> {
+        let first = self.entries.first_entry()?;
+        (first.key().at <= now).then(|| first.remove())
+    }
+
+    /// Takes everything out, to be dropped where no lock is held.
+    pub(crate) fn take_all(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.entries).into_values().collect()
+    }
+}

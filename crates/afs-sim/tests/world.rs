@@ -1,0 +1,214 @@
+//! Clock, scheduler, network and node lives.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, Instant};
+use afs_sim::{LinkConfig, NodeId, Port, PortHandler, Sim};
+use bytes::Bytes;
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
+}
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::new(ip(last), 7000)
+}
+
+#[test]
+fn time_passes_only_by_jumps() {
+    let sim = Sim::new(1);
+    let node = sim.node("a", ip(1));
+    let env = sim.env(node);
+    let slept = sim.block_on(node, Duration::from_secs(7200), async move {
+        let before = env.now();
+        env.sleep(Duration::from_secs(3600)).await;
+        env.now() - before
+    });
+    assert_eq!(slept, Ok(Duration::from_secs(3600)));
+}
+
+#[test]
+fn what_never_happens_is_a_hang_and_not_a_wait() {
+    let sim = Sim::new(1);
+    let node = sim.node("a", ip(1));
+    let hang = sim.block_on(node, Duration::from_secs(60), std::future::pending::<()>()).unwrap_err();
+    assert_eq!(hang.at, Instant::from_nanos(1) + Duration::from_secs(60));
+}
+
+#[test]
+fn tasks_that_wake_each_other_for_ever_are_found() {
+    let sim = Sim::new(1);
+    let node = sim.node("a", ip(1));
+    let spin = async {
+        loop {
+            afs_rpc::future::yield_now().await;
+        }
+    };
+    let hang = sim.block_on(node, Duration::from_secs(1), async {
+        spin.await;
+    });
+    assert!(hang.unwrap_err().reason.contains("without end"));
+}
+
+#[test]
+fn a_dropped_timer_leaves_nothing_behind() {
+    let sim = Sim::new(1);
+    let node = sim.node("a", ip(1));
+    let env = sim.env(node);
+    let inner = env.clone();
+    let timed = sim.block_on(node, Duration::from_secs(5), async move {
+        inner.timeout(Duration::from_secs(100), async {}).await
+    });
+    assert_eq!(timed, Ok(Ok(())));
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(sim.task_count(), 0);
+}
+
+/// Sends on everything it gets, changed a little, and keeps it.
+#[derive(Default)]
+struct Echo {
+    got: Mutex<Vec<(Instant, Bytes)>>,
+    answer: bool,
+}
+
+impl PortHandler for Echo {
+    fn service(&self, port: &Port, now: Instant, arrived: Vec<(SocketAddr, Bytes)>, _: bool) {
+        for (from, data) in arrived {
+            if self.answer {
+                port.send(from, data.clone());
+            }
+            self.got.lock().unwrap().push((now, data));
+        }
+    }
+}
+
+struct Pair {
+    sim: Sim,
+    nodes: [NodeId; 2],
+    ports: [Port; 2],
+    handlers: [Arc<Echo>; 2],
+}
+
+fn pair(seed: u64) -> Pair {
+    let sim = Sim::new(seed);
+    let nodes = [sim.node("a", ip(1)), sim.node("b", ip(2))];
+    let handlers = [Arc::new(Echo::default()), Arc::new(Echo { answer: true, ..Echo::default() })];
+    let ports = [
+        sim.bind(nodes[0], address(1), handlers[0].clone()),
+        sim.bind(nodes[1], address(2), handlers[1].clone()),
+    ];
+    Pair { sim, nodes, ports, handlers }
+}
+
+fn blast(pair: &Pair, count: u32) {
+    for number in 0..count {
+        pair.ports[0].send(address(2), Bytes::copy_from_slice(&number.to_be_bytes()));
+    }
+    pair.sim.run_for(Duration::from_secs(10));
+}
+
+#[test]
+fn a_perfect_link_carries_everything() {
+    let pair = pair(3);
+    blast(&pair, 100);
+    assert_eq!(pair.handlers[1].got.lock().unwrap().len(), 100);
+    assert_eq!(pair.handlers[0].got.lock().unwrap().len(), 100);
+}
+
+#[test]
+fn a_bad_link_loses_doubles_and_reorders() {
+    let pair = pair(3);
+    pair.sim.set_link(LinkConfig {
+        loss_per_million: 200_000,
+        duplicate_per_million: 100_000,
+        ..LinkConfig::default()
+    });
+    blast(&pair, 1000);
+    let got: Vec<_> = pair.handlers[1].got.lock().unwrap().iter().map(|(_, data)| data.clone()).collect();
+    let stats = pair.sim.net_stats();
+    assert!(stats.lost > 200 && stats.doubled > 50, "{stats:?}");
+    assert!(!got.is_sorted());
+}
+
+#[test]
+fn one_seed_is_one_run() {
+    let run = |seed| {
+        let pair = pair(seed);
+        pair.sim.set_link(LinkConfig { loss_per_million: 100_000, ..LinkConfig::default() });
+        blast(&pair, 200);
+        pair.sim.fingerprint()
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}
+
+#[test]
+fn a_cut_stops_one_direction_only() {
+    let pair = pair(4);
+    pair.sim.cut(pair.nodes[1], pair.nodes[0]);
+    blast(&pair, 10);
+    assert_eq!(pair.handlers[1].got.lock().unwrap().len(), 10);
+    assert_eq!(pair.handlers[0].got.lock().unwrap().len(), 0);
+    pair.sim.mend(pair.nodes[1], pair.nodes[0]);
+    blast(&pair, 10);
+    assert_eq!(pair.handlers[0].got.lock().unwrap().len(), 10);
+}
+
+#[test]
+fn a_crashed_node_is_silent_and_its_tasks_are_gone() {
+    let pair = pair(5);
+    let env = pair.sim.env(pair.nodes[1]);
+    let alive = Arc::new(());
+    let (held, clock) = (alive.clone(), env.clone());
+    env.spawn(Box::pin(async move {
+        let _held = held;
+        clock.sleep(Duration::from_secs(1000)).await;
+    }));
+    pair.sim.run_for(Duration::from_secs(1));
+    assert_eq!(Arc::strong_count(&alive), 2);
+    pair.sim.crash(pair.nodes[1]);
+    assert_eq!(Arc::strong_count(&alive), 1);
+    blast(&pair, 10);
+    assert_eq!(pair.sim.net_stats().no_port, 10);
+
+    // The next life answers; the env of the old one does nothing.
+    pair.sim.restart(pair.nodes[1]);
+    env.spawn(Box::pin(async { unreachable!("a task of a dead node") }));
+    let _port = pair.sim.bind(pair.nodes[1], address(2), pair.handlers[1].clone());
+    blast(&pair, 10);
+    assert_eq!(pair.handlers[1].got.lock().unwrap().len(), 10);
+}
+
+#[test]
+fn the_wall_clock_jumps_and_the_other_does_not() {
+    let sim = Sim::new(1);
+    let node = sim.node("a", ip(1));
+    let env = sim.env(node);
+    let (wall, now) = (env.wall(), env.now());
+    sim.jump_wall(node, Duration::from_secs(86400), false);
+    assert_eq!(env.wall().secs, wall.secs - 86400);
+    assert_eq!(env.now(), now);
+}
+
+#[test]
+fn blocking_work_runs_in_an_order_of_the_seed() {
+    let order = |seed| {
+        let sim = Sim::new(seed);
+        let node = sim.node("a", ip(1));
+        let env = sim.env(node);
+        let done = Arc::new(Mutex::new(Vec::new()));
+        for number in 0..20 {
+            let done = done.clone();
+            env.blocking(Box::new(move || done.lock().unwrap().push(number)));
+        }
+        sim.run_for(Duration::from_secs(1));
+        std::mem::take(&mut *done.lock().unwrap())
+    };
+    assert_eq!(order(1), order(1));
+    assert_ne!(order(1), order(2));
+    assert_eq!(order(1).len(), 20);
+}
