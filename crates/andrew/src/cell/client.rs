@@ -1,0 +1,205 @@
+//! A mount in this process: socket, cache, cache manager, kernel.
+
+use crate::cell::identity::write_durably;
+use crate::cell::ports::Ports;
+use crate::error::{CommandError, CommandResult};
+use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner};
+use afs_net::{System, Udp};
+use afs_rpc::EnvExt;
+use afs_server::ROOT_CELL;
+use afs_venus::{CellConfig, DiskCache, Limits, RootKind, Venus, VenusConfig};
+use afs_wire::ids::{CellName, Uuid, VolumeName};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is to be mounted, where, and with which cache.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The cell.
+    pub cell: CellName,
+    /// Its location servers.
+    pub servers: Vec<Ipv4Addr>,
+    /// Its ports.
+    pub ports: Ports,
+    /// Address of our own socket. Loopback for a cell in the same process, which then trusts it.
+    pub bind: Ipv4Addr,
+    /// Directory of the cache; made if it is not there. One client at a time.
+    pub cache: PathBuf,
+    /// Most bytes of data kept; `None`: half of what is free on the cache's disk, at most 8 GiB.
+    pub cache_bytes: Option<u64>,
+    /// Where to mount; an empty directory.
+    pub directory: PathBuf,
+    /// Other users may use the mount.
+    pub allow_other: bool,
+    /// Whose files are shown as those of the one who mounts.
+    pub owner: Option<Owner>,
+}
+
+/// A cache manager with its socket, not mounted yet.
+pub struct Client {
+    system: Arc<System>,
+    udp: Udp,
+    /// Present until stopped.
+    running: Option<(Arc<Venus>, KernelSink)>,
+    mounted: Option<Mounted>,
+    /// Held as long as the cache is in use.
+    _cache_lock: File,
+}
+
+/// Default bound of the cache where the disk has room for it.
+const CACHE_BYTES_MAX: u64 = 8 << 30;
+/// Smallest cache that makes sense.
+pub const CACHE_BYTES_MIN: u64 = 16 << 20;
+
+impl Client {
+    /// Opens socket and cache. Nothing is asked of any server yet, so that the servers can be told of
+    /// [`Client::address`] first.
+    ///
+    /// # Errors
+    /// No socket, or a cache that is in use or cannot be opened.
+    pub fn open(system: &Arc<System>, options: &ClientOptions) -> CommandResult<Self> {
+        let cannot = |e: std::io::Error| {
+            let shown = options.cache.display();
+            CommandError::usage(format!(
+                "cannot use the cache {shown}: {e}; give another directory with --cache"
+            ))
+        };
+        fs::create_dir_all(&options.cache).map_err(cannot)?;
+        let lock = options.cache.join("lock");
+        let lock = File::options().write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
+        lock.try_lock().map_err(|_| {
+            let shown = options.cache.display();
+            CommandError::usage(format!(
+                "the cache {shown} is in use by another mount; give another with --cache"
+            ))
+        })?;
+        let bind = SocketAddr::from((options.bind, 0));
+        let udp = Udp::bind(system, bind, afs_rx::Config::default())
+            .map_err(|e| CommandError::failed(format!("cannot open a socket: {e}")))?;
+        Ok(Self { system: system.clone(), udp, running: None, mounted: None, _cache_lock: lock })
+    }
+
+    /// The address servers see.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.udp.local_addr()
+    }
+
+    /// Starts the cache manager and mounts.
+    ///
+    /// # Errors
+    /// No server answers, the cell has no root volume, or the directory cannot be mounted on.
+    pub fn mount(&mut self, options: &ClientOptions, ended: impl FnOnce() + Send + 'static) -> CommandResult {
+        let sink = KernelSink::new();
+        let config = self.config(options, sink.clone())?;
+        let venus = self
+            .system
+            .block_on(Venus::start(config))
+            .map_err(|e| CommandError::failed(format!("cannot reach the cell {}: {e}", options.cell)))?;
+        self.running = Some((venus.clone(), sink.clone()));
+        let (env, clock) = (self.system.env(), self.system.env());
+        let pool = afs_fuse::Pool {
+            spawn: Arc::new(move |task| env.spawn(task)),
+            pause: Arc::new(move |duration| clock.sleep(duration)),
+        };
+        let mut mount = MountOptions::new(options.cell.to_string());
+        mount.allow_other = options.allow_other;
+        mount.owner = options.owner;
+        mount.cache_is_stacked = is_stacked(&options.cache);
+        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, pool, ended);
+        self.mounted = Some(mounted.map_err(mount_error)?);
+        Ok(())
+    }
+
+    fn config(&self, options: &ClientOptions, sink: KernelSink) -> CommandResult<VenusConfig> {
+        let cannot = |e: std::io::Error| {
+            CommandError::failed(format!("cannot open the cache {}: {e}", options.cache.display()))
+        };
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
+        let cache = DiskCache::open(&options.cache.join("files"), bytes, boot.trim()).map_err(cannot)?;
+        let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
+        let root = VolumeName::new(ROOT_CELL).map_err(CommandError::failed)?;
+        Ok(VenusConfig {
+            env: self.system.env(),
+            rx: self.udp.rx().clone(),
+            cells: vec![CellConfig {
+                name: options.cell.clone(),
+                location_servers: servers.collect(),
+                file_port: options.ports.file(),
+            }],
+            root: RootKind::Volume(root),
+            uuid: client_uuid(&self.system, &options.cache).map_err(cannot)?,
+            cache: Arc::new(cache),
+            sink: Arc::new(sink),
+            sysnames: sysnames(),
+            limits: Limits::default(),
+        })
+    }
+
+    /// Unmounts, stores what is unsaved, and lets go of everything.
+    ///
+    /// # Errors
+    /// Data that could not be stored.
+    pub fn stop(mut self) -> CommandResult {
+        let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
+        let stored = match self.running.take() {
+            Some((venus, _)) => self.system.block_on(venus.shut_down()),
+            None => Ok(()),
+        };
+        self.udp.shutdown();
+        if matches!(unmounted, Ok(false)) {
+            tracing::warn!(
+                "the mount was still in use when it was stopped: files open in it, or another mount namespace holds it"
+            );
+        }
+        stored.map_err(|e| CommandError::failed(format!("not everything could be stored: {e}")))?;
+        unmounted.map(drop).map_err(|e| CommandError::failed(format!("cannot unmount: {e}")))
+    }
+}
+
+/// What is wrong with the mount point is bad input; what is wrong with the machine is not.
+pub(crate) fn mount_error(error: MountError) -> CommandError {
+    match error {
+        MountError::Missing(_)
+        | MountError::NotDirectory(_)
+        | MountError::NotEmpty(_)
+        | MountError::Mounted(_) => CommandError::usage(error),
+        _ => CommandError::failed(error),
+    }
+}
+
+/// The client's permanent name among servers, which lives and dies with its cache.
+fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
+    if let Ok(text) = fs::read_to_string(cache.join("uuid"))
+        && let Ok(uuid) = text.trim().parse()
+    {
+        return Ok(uuid);
+    }
+    let uuid = Uuid(system.random_bytes());
+    write_durably(cache, "uuid", uuid.to_string().as_bytes())?;
+    Ok(uuid)
+}
+
+/// What `@sys` stands for on this kind of machine (docs/protocol/client.md "2. Name space: /afs").
+fn sysnames() -> Vec<String> {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    vec![format!("{machine}_linux26")]
+}
+
+fn default_cache_bytes(cache: &Path) -> u64 {
+    let free = rustix::fs::statvfs(cache).map_or(CACHE_BYTES_MAX, |s| s.f_bavail.saturating_mul(s.f_frsize));
+    (free / 2).clamp(CACHE_BYTES_MIN, CACHE_BYTES_MAX)
+}
+
+/// Whether a directory is on overlayfs, as in most containers.
+fn is_stacked(directory: &Path) -> bool {
+    // The type of `f_type` differs from machine to machine.
+    rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630)
+}

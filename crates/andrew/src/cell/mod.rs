@@ -1,0 +1,12 @@
+//! Wiring: stores and sockets opened and handed to services and clients. Nothing here decides anything
+//! about files or volumes.
+
+pub mod client;
+mod identity;
+mod ports;
+pub mod server;
+
+pub use client::{Client, ClientOptions};
+pub use identity::CellIdentity;
+pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+pub use server::{ServerOptions, Servers};

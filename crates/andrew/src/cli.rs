@@ -1,0 +1,165 @@
+//! The command line as a whole: parsing, one-line errors, dispatch.
+
+use crate::commands::{bench, completions, down, fs, man, mount, serve, status, umount, up, vos, words};
+use crate::error::{CommandError, CommandResult};
+use clap::builder::styling::Styles;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The Andrew File System: one name space over many servers, at the speed of a local disk.
+#[derive(Parser, Debug)]
+#[command(
+    name = "andrew",
+    version,
+    styles = Styles::plain(),
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = EXAMPLES
+)]
+pub struct Cli {
+    /// Answer with JSON instead of text
+    #[arg(long, global = true, display_order = 900)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  andrew up                     a cell of your own, mounted at ~/afs, until ctrl-C
+  andrew up --detach            the same in the background; `andrew down` stops it
+  andrew fs listacl ~/afs       who may do what in a directory
+  andrew vos create localhost a projects
+                                a new volume; mount it with `andrew fs mkmount`
+  andrew mount --cell example.org --servers 192.0.2.1 ~/example
+                                somebody else's cell
+
+Exit status: 0 done, 1 failed, 2 the input was wrong.";
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Start a cell on this machine and mount it
+    Up(up::Args),
+    /// Stop the cell that `andrew up` or `andrew serve` started
+    Down(down::Args),
+    /// Say what runs here and where it is mounted
+    Status(status::Args),
+    /// Run the servers of a cell without mounting it
+    Serve(serve::Args),
+    /// Mount a cell served by other machines
+    Mount(mount::Args),
+    /// Unmount a directory that `andrew up` or `andrew mount` mounted
+    Umount(umount::Args),
+    /// Look at and change files, directories and mount points (the words of OpenAFS's fs)
+    Fs(fs::Args),
+    /// Look at and change volumes (the words of OpenAFS's vos)
+    Vos(vos::Args),
+    /// Measure a file system, ours or any other
+    Bench(bench::Args),
+    /// Write the manual pages
+    Man(man::Args),
+    /// Write completions for a shell
+    Completions(completions::Args),
+}
+
+impl Command {
+    fn run(self, json: bool) -> CommandResult {
+        match self {
+            Self::Up(args) => args.run(json),
+            Self::Down(args) => args.run(json),
+            Self::Status(args) => args.run(json),
+            Self::Serve(args) => args.run(json),
+            Self::Mount(args) => args.run(json),
+            Self::Umount(args) => args.run(json),
+            Self::Fs(args) => args.run(json),
+            Self::Vos(args) => args.run(json),
+            Self::Bench(args) => args.run(json),
+            Self::Man(args) => args.run(),
+            Self::Completions(args) => args.run(),
+        }
+    }
+}
+
+/// Parses `args` (the program's name first), does what they say, and answers the exit status.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = words::long_options(args.into_iter().collect());
+    let outcome = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli.command.run(cli.json),
+        Err(error) if !error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return ExitCode::from(CommandError::USAGE);
+        }
+        Err(error) => Err(CommandError::usage(one_line(&error, &args))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("andrew: {error}");
+            ExitCode::from(error.status)
+        }
+    }
+}
+
+/// The parser's error in one line: what was wrong, what would be right.
+fn one_line(error: &clap::Error, args: &[OsString]) -> String {
+    let text = error.render().to_string();
+    let what = text.lines().take_while(|l| !l.trim().is_empty());
+    let what = what.map(str::trim).collect::<Vec<_>>().join(" ");
+    let what = what.strip_prefix("error: ").unwrap_or(&what).to_owned();
+    format!("{what}; {}", advice(error, args))
+}
+
+fn advice(error: &clap::Error, args: &[OsString]) -> String {
+    for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
+        match error.get(kind) {
+            Some(ContextValue::String(word)) => return format!("did you mean '{word}'?"),
+            Some(ContextValue::Strings(words)) if !words.is_empty() => {
+                return format!("did you mean '{}'?", words.join("' or '"));
+            }
+            _ => {}
+        }
+    }
+    format!("see `{} --help`", words::command_path(args))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(line: &str) -> String {
+        let args = words::long_options(line.split(' ').map(OsString::from).collect());
+        one_line(&Cli::try_parse_from(&args).unwrap_err(), &args)
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn errors_are_one_line_that_says_what_would_be_right() {
+        assert_eq!(error("andrew upp"), "unrecognized subcommand 'upp'; did you mean 'up'?");
+        assert_eq!(
+            error("andrew up --mont x"),
+            "unexpected argument '--mont' found; did you mean '--mount'?"
+        );
+        assert_eq!(
+            error("andrew mount /x"),
+            "the following required arguments were not provided: --cell <NAME> --servers <IP>; see `andrew mount --help`"
+        );
+        assert_eq!(
+            error("andrew up --base-port 70000"),
+            "invalid value '70000' for '--base-port <PORT>': 70000 is not in 1024..=65528; see `andrew up --help`"
+        );
+    }
+}

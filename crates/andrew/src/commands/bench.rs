@@ -1,0 +1,281 @@
+//! `andrew bench`: measurements on any directory.
+
+use crate::commands::bench_load;
+use crate::control::{ControlClient, Statistics};
+use crate::error::{CommandError, CommandResult};
+use crate::state::StateDir;
+use crate::{mounts, output};
+use afs_lab::andrew::{
+    Benchmark, Counters, LOADS_MAX, LoadReport, MakeCommand, Phase, Probe, Progress, RUNS_MAX, Report,
+    SourceTree,
+};
+use afs_lab::{LabError, Spread};
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// `andrew bench`.
+#[derive(clap::Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the five-phase Andrew benchmark
+    Andrew(AndrewArgs),
+    /// Make calls at a file server: statuses, durable creations, one large file
+    Load(bench_load::Args),
+}
+
+/// Options of `andrew bench andrew`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The benchmark is that of Howard et al. 1988: MakeDir, Copy, ScanDir, ReadAll, Make, on a copy of a
+source tree. Times of phases are the mean over the copies of a load; the total runs from the first
+copy's start to the last one's end. Where the directory is a mount of ours, the calls of the last
+run are shown too, and where the cell runs on this machine, packets and processor time of its
+process. With --against the runs alternate between the two directories, and the medians are
+compared.
+
+Examples:
+  andrew bench andrew --src ~/src/lua --dir ~/afs --runs 5
+  andrew bench andrew --src ~/src/lua --dir ~/afs --against /tmp
+  andrew bench andrew --src ~/src/lua --dir /tmp --loads 1,2,4 --make 'make -s -j2 all'")]
+pub struct AndrewArgs {
+    /// Source tree to copy and build
+    #[arg(long, value_name = "DIR")]
+    src: PathBuf,
+    /// Directory to run in; what is written there is removed again
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Another directory to compare with: runs alternate between the two
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+    /// Copies at once, one measurement each
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(LOADS_MAX)))]
+    loads: Vec<u32>,
+    /// Repetitions of each load
+    #[arg(long, value_name = "N", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_MAX)))]
+    runs: u32,
+    /// Command for the Make phase [default: make, or cc and ar where the tree has no Makefile]
+    #[arg(long, value_name = "COMMAND")]
+    make: Option<String>,
+    /// State directory of the cell, for the server's processor time
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+impl Args {
+    /// Runs the measurement that was asked for.
+    ///
+    /// # Errors
+    /// What was wrong, status 2; or what went wrong while it ran, status 1.
+    pub fn run(self, json: bool) -> CommandResult {
+        match self.command {
+            Command::Andrew(args) => args.run(json),
+            Command::Load(args) => args.run(json),
+        }
+    }
+}
+
+impl AndrewArgs {
+    fn run(self, json: bool) -> CommandResult {
+        let targets = [Some(&self.dir), self.against.as_ref()].into_iter().flatten();
+        let targets: Vec<Target> =
+            targets.map(|dir| Target::of(dir, self.state.as_deref())).collect::<CommandResult<_>>()?;
+        let source = SourceTree::list(&self.src).map_err(bad_source)?;
+        let bar = bar();
+        let mut reports: Vec<Option<Report>> = targets.iter().map(|_| None).collect();
+        // Alternating, so that whatever else the machine does hits all of them alike.
+        for run in 0..self.runs {
+            for (target, report) in targets.iter().zip(&mut reports) {
+                let told = |progress: Progress| tell(&bar, run, progress);
+                let benchmark = self.benchmark(&source, target, &told);
+                bar.set_length(benchmark.steps() * u64::from(self.runs) * targets.len() as u64);
+                let more = benchmark.run().map_err(CommandError::failed)?;
+                match report {
+                    Some(report) => report.add(more),
+                    None => *report = Some(more),
+                }
+            }
+        }
+        bar.finish_and_clear();
+        let mut reports = reports.into_iter().flatten();
+        if let Some(report) = reports.next() {
+            output::show(json, &Answer { report, against: reports.next() });
+        }
+        Ok(())
+    }
+
+    /// One run on one directory.
+    fn benchmark<'a>(
+        &self,
+        source: &'a SourceTree,
+        target: &'a Target,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> Benchmark<'a> {
+        Benchmark {
+            source,
+            target: target.directory.clone(),
+            loads: self.loads.clone(),
+            runs: 1,
+            make: self.make.clone().map_or_else(|| MakeCommand::for_tree(source), MakeCommand::Shell),
+            probe: target.probe.as_ref().map(|p| p as &dyn Probe),
+            progress,
+        }
+    }
+}
+
+/// A directory to run in.
+struct Target {
+    directory: PathBuf,
+    probe: Option<MountProbe>,
+}
+
+impl Target {
+    fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Self> {
+        if !directory.is_dir() {
+            let shown = directory.display();
+            return Err(CommandError::usage(format!(
+                "{shown} is not a directory; give an existing one with --dir"
+            )));
+        }
+        Ok(Self { directory: directory.to_owned(), probe: MountProbe::of(directory, state)? })
+    }
+}
+
+/// An unusable source tree is bad input.
+fn bad_source(error: LabError) -> CommandError {
+    let hint = if matches!(error, LabError::Io { .. }) { "; give the source tree of a program" } else { "" };
+    CommandError::usage(format!("--src: {error}{hint}"))
+}
+
+/// A bar on standard error, when that is a terminal.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg:<28} {wide_bar} {percent:>3}% {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn tell(bar: &ProgressBar, run: u32, progress: Progress) {
+    bar.inc(progress.steps);
+    if progress.steps == 0 && progress.copy == 0 {
+        bar.set_message(format!("load {} run {} {}", progress.load, run + 1, progress.phase));
+    }
+}
+
+/// Counters of one of our mounts: calls and packets from the mount, processor time from the cell.
+struct MountProbe {
+    directory: PathBuf,
+    state: StateDir,
+}
+
+/// What the attribute `afs.counters` says, as far as it matters here.
+#[derive(Deserialize)]
+struct MountCounters {
+    /// Calls made, by name.
+    #[serde(default)]
+    calls: BTreeMap<String, u64>,
+}
+
+impl MountProbe {
+    /// A probe for a directory in a mount of ours; `None` anywhere else.
+    fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
+        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        if mounts::containing(&real)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self { directory: real, state: StateDir::resolve(state)? }))
+    }
+
+    /// Of the cell that runs here; nothing where it runs elsewhere.
+    fn server(&self) -> Statistics {
+        let statistics = ControlClient::of(&self.state).ok().and_then(|mut c| c.statistics().ok());
+        statistics.unwrap_or_default()
+    }
+}
+
+impl Probe for MountProbe {
+    fn read(&self) -> Option<Counters> {
+        let mut text = vec![0; 64 * 1024];
+        let length = rustix::fs::getxattr(&self.directory, "afs.counters", &mut text).ok()?;
+        let mount: MountCounters = serde_json::from_slice(text.get(..length)?).ok()?;
+        let server = self.server();
+        Some(Counters {
+            calls: mount.calls.values().sum(),
+            // What the servers receive, their clients sent.
+            packets_sent: server.packets_received,
+            packets_received: server.packets_sent,
+            server_cpu_us: server.cpu_us,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    report: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Report>,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = &self.report.source;
+        writeln!(
+            f,
+            "source: {} directories, {} files, {} links, {} bytes; make: {}",
+            source.directories, source.files, source.links, source.bytes, self.report.make
+        )?;
+        let columns =
+            if self.against.is_some() { "; the same of --against; ratio of the medians" } else { "" };
+        writeln!(f, "seconds: median (smallest-largest){columns}")?;
+        let others = self.against.iter().flat_map(|against| &against.loads).map(Some);
+        for (load, other) in self.report.loads.iter().zip(others.chain(std::iter::repeat(None))) {
+            show_load(f, load, other)?;
+        }
+        Ok(())
+    }
+}
+
+fn show_load(f: &mut fmt::Formatter<'_>, load: &LoadReport, other: Option<&LoadReport>) -> fmt::Result {
+    writeln!(f, "\nload {}, runs {}", load.load, load.runs.len())?;
+    for phase in Phase::ALL.into_iter().map(Some).chain([None]) {
+        let spread = |load: &LoadReport| phase.map_or_else(|| load.total(), |p| load.phase(p));
+        let name = phase.map_or("Total".to_owned(), |p| p.to_string());
+        let Some(mine) = spread(load) else { continue };
+        write!(f, "  {name:<8} {}", show_spread(mine))?;
+        if let Some(theirs) = other.and_then(spread) {
+            write!(
+                f,
+                " {} {:>7.2}",
+                show_spread(theirs),
+                mine.median / theirs.median.max(f64::MIN_POSITIVE)
+            )?;
+        }
+        writeln!(f)?;
+    }
+    let Some(c) = load.counters() else { return Ok(()) };
+    let (calls, sent, received) = (c.calls, c.packets_sent, c.packets_received);
+    writeln!(f, "  last run: {calls} calls, {sent} packets sent, {received} received")?;
+    if c.server_cpu_us > 0 {
+        let seconds = c.server_cpu_us as f64 / 1e6;
+        writeln!(f, "  last run: {seconds:.4} s of processor time in the server's process")?;
+    }
+    Ok(())
+}
+
+fn show_spread(spread: Spread) -> String {
+    let range = format!("({:.4}-{:.4})", spread.min, spread.max);
+    format!("{:>9.4} {range:<18}", spread.median)
+}

@@ -1,0 +1,30 @@
+//! `andrew completions`: shell completions, from the same definitions as the parser.
+
+use crate::cli::Cli;
+use crate::error::CommandResult;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io::{self, Write};
+
+/// Options of `andrew completions`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  andrew completions bash > ~/.local/share/bash-completion/completions/andrew\n  andrew completions zsh > ~/.zfunc/_andrew"
+)]
+pub struct Args {
+    /// For which shell
+    shell: Shell,
+}
+
+impl Args {
+    /// Writes the completions to standard output.
+    ///
+    /// # Errors
+    /// None: a reader that goes away is no error.
+    pub fn run(self) -> CommandResult {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "andrew", &mut script);
+        let _ = io::stdout().write_all(&script);
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! `andrew down`.
+
+use crate::error::{CommandError, CommandResult};
+use crate::mounts;
+use crate::output;
+use crate::state::{Running, StateDir};
+use crate::sys::process::Process;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of `andrew down`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew down\n  andrew down --state /srv/cell")]
+pub struct Args {
+    /// State directory of the cell [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Seconds to wait for it to store what is unsaved and end
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    wait: u64,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    cell: String,
+    pid: u32,
+}
+
+impl Args {
+    /// Asks the cell's process to end and waits until it has.
+    ///
+    /// # Errors
+    /// None runs, or it did not end in time.
+    pub fn run(self, json: bool) -> CommandResult {
+        let state = StateDir::resolve(self.state.as_deref())?;
+        let shown = state.path().display();
+        let running = state.running()?;
+        let Some(running) = running else {
+            // A process that was killed leaves its mount behind.
+            let cleared = clear_mount(state.last().as_ref())?;
+            let also = if cleared { "; the mount it left behind is gone now" } else { "" };
+            return Err(CommandError::usage(format!(
+                "no cell is running on {shown}; `andrew status` shows what runs{also}"
+            )));
+        };
+        let failed =
+            |e: std::io::Error| CommandError::failed(format!("cannot stop process {}: {e}", running.pid));
+        if let Some(process) = Process::open(running.pid).map_err(failed)? {
+            process.terminate().map_err(failed)?;
+            if !process.ended_within(Duration::from_secs(self.wait)).map_err(failed)? {
+                return Err(CommandError::failed(format!(
+                    "process {} has not ended after {} s; see {}",
+                    running.pid,
+                    self.wait,
+                    state.log().display()
+                )));
+            }
+        }
+        clear_mount(Some(&running))?;
+        output::show(json, &Answer { cell: running.cell, pid: running.pid });
+        Ok(())
+    }
+}
+
+/// Unmounts what a process that is gone has left mounted; true when there was something.
+fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
+    let Some(mount) = left.and_then(|r| r.mount.as_ref()) else { return Ok(false) };
+    if !mounts::list()?.iter().any(|m| &m.directory == mount) {
+        return Ok(false);
+    }
+    afs_fuse::unmount(mount, true)
+        .map_err(|e| CommandError::failed(format!("cannot unmount {}: {e}", mount.display())))?;
+    Ok(true)
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cell {} is down", self.cell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_stop_is_bad_input() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Args { state: Some(dir.path().into()), wait: 1 }.run(false).unwrap_err();
+        assert_eq!(error.status, CommandError::USAGE);
+        let wanted =
+            format!("no cell is running on {}; `andrew status` shows what runs", dir.path().display());
+        assert_eq!(error.message, wanted);
+    }
+}

@@ -1,0 +1,78 @@
+//! Extended attributes of a mount, and what their errors mean to a person.
+
+use crate::error::{CommandError, CommandResult};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+use std::path::Path;
+
+/// Longest value read: an access list of 20 entries, volume status and the like are far shorter.
+const VALUE_LEN_MAX: usize = 64 * 1024;
+
+/// The value of an attribute of `path`, following symbolic links.
+pub(super) fn get(path: &Path, name: &str) -> CommandResult<Vec<u8>> {
+    let mut value = vec![0; VALUE_LEN_MAX];
+    let length = rustix::fs::getxattr(path, name, &mut value).map_err(|e| explain(path, e))?;
+    value.truncate(length);
+    Ok(value)
+}
+
+/// The value of an attribute as text, without a NUL or newline at its end.
+pub(super) fn get_text(path: &Path, name: &str) -> CommandResult<String> {
+    let value = get(path, name)?;
+    let text = String::from_utf8_lossy(&value);
+    Ok(text.trim_end_matches(['\0', '\n']).to_owned())
+}
+
+/// Sets an attribute of `path`.
+pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> CommandResult {
+    rustix::fs::setxattr(path, name, value, XattrFlags::empty()).map_err(|e| explain(path, e))
+}
+
+/// The words of OpenAFS's `fs` for an error on a path.
+pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
+    let shown = path.display();
+    match error {
+        Errno::ACCESS | Errno::PERM => {
+            CommandError::failed(format!("fs: You don't have the required access rights on '{shown}'"))
+        }
+        Errno::NOENT => {
+            CommandError::usage(format!("fs: File '{shown}' doesn't exist; give a path that does"))
+        }
+        Errno::NOTSUP | Errno::NODATA => CommandError::usage(format!(
+            "fs: Invalid argument; it is possible that {shown} is not in AFS; give a path in a mount (see `andrew status`)"
+        )),
+        Errno::INVAL => CommandError::usage(format!("fs: Invalid argument for '{shown}'")),
+        Errno::NODEV => {
+            CommandError::failed(format!("fs: No such device: the volume of '{shown}' is not on line"))
+        }
+        Errno::TIMEDOUT => {
+            CommandError::failed(format!("fs: Connection timed out: no server of '{shown}' answers"))
+        }
+        Errno::ROFS => {
+            CommandError::failed(format!("fs: You can not change '{shown}': its volume is read-only"))
+        }
+        other => CommandError::failed(format!("fs:'{shown}': {}", std::io::Error::from(other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_outside_afs_is_bad_input() {
+        let error = get(Path::new("/proc/self/status"), "afs.acl").unwrap_err();
+        assert_eq!(error.status, CommandError::USAGE);
+        assert_eq!(
+            error.message,
+            "fs: Invalid argument; it is possible that /proc/self/status is not in AFS; give a path in a mount (see `andrew status`)"
+        );
+    }
+
+    #[test]
+    fn a_missing_path_is_bad_input() {
+        let error = get_text(Path::new("/no/such"), "afs.acl").unwrap_err();
+        assert_eq!(error.message, "fs: File '/no/such' doesn't exist; give a path that does");
+        assert_eq!(error.status, CommandError::USAGE);
+    }
+}

@@ -1,0 +1,65 @@
+//! `andrew fs cleanacl`.
+
+use super::access_list::{AccessList, Entry};
+use super::attribute;
+use super::paths::Paths;
+use crate::error::CommandResult;
+use crate::output;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew fs cleanacl`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew fs cleanacl ~/afs/projects")]
+pub struct Args {
+    #[command(flatten)]
+    paths: Paths,
+}
+
+#[derive(Serialize)]
+struct Cleaned {
+    path: PathBuf,
+    dropped: usize,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<Cleaned>);
+
+impl Args {
+    /// Drops entries that are shown as bare numbers: ids without a name.
+    ///
+    /// # Errors
+    /// The first directory that may not be looked at or changed.
+    pub fn run(self, json: bool) -> CommandResult {
+        let cleaned = self.paths.all().into_iter().map(clean).collect::<CommandResult<_>>()?;
+        output::show(json, &Answer(cleaned));
+        Ok(())
+    }
+}
+
+fn clean(path: PathBuf) -> CommandResult<Cleaned> {
+    let mut list = AccessList::parse(&attribute::get_text(&path, "afs.acl")?)?;
+    let before = list.normal.len() + list.negative.len();
+    let named = |entry: &Entry| entry.name.parse::<i64>().is_err();
+    list.normal.retain(named);
+    list.negative.retain(named);
+    let dropped = before - list.normal.len() - list.negative.len();
+    if dropped > 0 {
+        attribute::set(&path, "afs.acl", list.to_string().as_bytes())?;
+    }
+    Ok(Cleaned { path, dropped })
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Cleaned { path, dropped } in &self.0 {
+            match dropped {
+                0 => writeln!(f, "Access list for {} is fine.", path.display())?,
+                n => writeln!(f, "Access list for {} lost {n} entries without a name.", path.display())?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! `andrew fs lsmount`.
+
+use super::attribute::{self, explain};
+use super::paths::parent_and_name;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use rustix::io::Errno;
+use serde::Serialize;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Options of `andrew fs lsmount`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew fs lsmount ~/afs/projects")]
+pub struct Args {
+    /// Mount points
+    #[arg(value_name = "DIR", required_unless_present = "named")]
+    bare: Vec<PathBuf>,
+    /// The same, as OpenAFS's fs takes them
+    #[arg(long = "dir", value_name = "DIR", num_args = 1.., hide_short_help = true)]
+    named: Vec<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct MountPoint {
+    path: PathBuf,
+    volume: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<MountPoint>);
+
+impl Args {
+    /// Prints what the mount points name.
+    ///
+    /// # Errors
+    /// The first path that is no mount point.
+    pub fn run(self, json: bool) -> CommandResult {
+        let one = |path: PathBuf| Ok(MountPoint { volume: text_of(&path)?, path });
+        let all = self.bare.into_iter().chain(self.named);
+        let found = all.map(one).collect::<CommandResult<_>>()?;
+        output::show(json, &Answer(found));
+        Ok(())
+    }
+}
+
+/// The text of the mount point at `path`, without the dot at its end.
+pub(super) fn text_of(path: &Path) -> CommandResult<String> {
+    let (parent, name) = parent_and_name(path)?;
+    let mut attribute = OsString::from("afs.lsmount.");
+    attribute.push(&name);
+    let mut value = vec![0; 2048];
+    match rustix::fs::getxattr(&parent, &*attribute, &mut value) {
+        Ok(length) => {
+            let text = String::from_utf8_lossy(value.get(..length).unwrap_or_default()).into_owned();
+            let text = text.trim_end_matches(['\0', '\n']);
+            Ok(text.strip_suffix('.').unwrap_or(text).to_owned())
+        }
+        Err(Errno::INVAL | Errno::NODATA) if in_afs(&parent) => Err(CommandError::usage(format!(
+            "fs: '{}' is not a mount point; `andrew fs mkmount` makes one",
+            path.display()
+        ))),
+        // A name longer than an attribute's may be cannot be asked for this way.
+        Err(Errno::RANGE) => {
+            Err(CommandError::usage(format!("fs: the name of '{}' is too long", path.display())))
+        }
+        Err(Errno::NOENT) => Err(explain(path, Errno::NOENT)),
+        Err(error) => Err(explain(&parent, error)),
+    }
+}
+
+fn in_afs(path: &Path) -> bool {
+    attribute::get(if path == OsStr::new("") { Path::new(".") } else { path }, "afs.cell").is_ok()
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for MountPoint { path, volume } in &self.0 {
+            writeln!(f, "'{}' is a mount point for volume '{volume}'", path.display())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! `andrew fs mkmount`.
+
+use super::attribute::{self, explain};
+use super::paths::parent_and_name;
+use crate::error::{CommandError, CommandResult};
+use rustix::io::Errno;
+use std::path::PathBuf;
+
+/// Options of `andrew fs mkmount`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "andrew fs mkmount [OPTIONS] DIR VOLUME",
+    after_help = "Examples:\n  andrew fs mkmount ~/afs/projects projects\n  andrew fs mkm -dir d -vol v -rw"
+)]
+pub struct Args {
+    /// The mount point to make, then the volume's name or number
+    #[arg(value_name = "DIR VOLUME", num_args = 0..=2)]
+    bare: Vec<String>,
+    /// The mount point to make, as OpenAFS's fs takes it
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The volume, as OpenAFS's fs takes it
+    #[arg(long, value_name = "VOLUME")]
+    vol: Option<String>,
+    /// The volume's cell, when it is another than the directory's
+    #[arg(long, value_name = "CELL")]
+    cell: Option<String>,
+    /// Always lead to the read-write volume, never to a read-only copy
+    #[arg(long)]
+    rw: bool,
+    /// Accepted and without effect: whether the volume exists is never checked
+    #[arg(long, hide_short_help = true)]
+    fast: bool,
+}
+
+impl Args {
+    /// Makes the mount point: a symbolic link of a special form
+    /// (docs/protocol/volumes.md "5. Mount points and volume choice").
+    ///
+    /// # Errors
+    /// A name that cannot be a volume's, a path that exists or is not in AFS.
+    pub fn run(self) -> CommandResult {
+        let mut bare = self.bare.into_iter();
+        let directory = self.dir.or_else(|| bare.next().map(PathBuf::from));
+        let volume = self.vol.or_else(|| bare.next());
+        let (Some(directory), Some(volume), None) = (directory, volume, bare.next()) else {
+            return Err(CommandError::usage(
+                "fs: mkmount needs a directory and a volume; see `andrew fs mkmount --help`",
+            ));
+        };
+        let text = text(&volume, self.cell.as_deref(), self.rw)?;
+        let (parent, _) = parent_and_name(&directory)?;
+        // Outside AFS this would silently make an ordinary dangling link.
+        attribute::get(&parent, "afs.cell")?;
+        rustix::fs::symlink(&*text, &directory).map_err(|error| match error {
+            Errno::EXIST => CommandError::usage(format!(
+                "fs: '{}' exists; give a path that does not",
+                directory.display()
+            )),
+            error => explain(&directory, error),
+        })
+    }
+}
+
+/// The link's text: the kind, the cell if one is named, the volume, a dot.
+fn text(volume: &str, cell: Option<&str>, read_write: bool) -> CommandResult<String> {
+    let good = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
+    if volume.is_empty() || volume.len() > 64 || !volume.bytes().all(good) {
+        return Err(CommandError::usage(format!(
+            "fs: '{volume}' is not the name of a volume; use letters, digits, '.', '-' and '_'"
+        )));
+    }
+    if let Some(cell) = cell.filter(|c| c.is_empty() || !c.bytes().all(good)) {
+        return Err(CommandError::usage(format!(
+            "fs: '{cell}' is not the name of a cell; use letters, digits, '.' and '-'"
+        )));
+    }
+    let kind = if read_write { '%' } else { '#' };
+    Ok(cell.map_or(format!("{kind}{volume}."), |cell| format!("{kind}{cell}:{volume}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_those_of_the_field() {
+        assert_eq!(text("root.cell", None, false).unwrap(), "#root.cell.");
+        assert_eq!(text("536870912", Some("example.org"), true).unwrap(), "%example.org:536870912.");
+    }
+
+    #[test]
+    fn wrong_names_say_what_would_be_right() {
+        assert_eq!(
+            text("a b", None, false).unwrap_err().message,
+            "fs: 'a b' is not the name of a volume; use letters, digits, '.', '-' and '_'"
+        );
+        assert_eq!(
+            text("a", Some("x:y"), false).unwrap_err().message,
+            "fs: 'x:y' is not the name of a cell; use letters, digits, '.' and '-'"
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! `andrew fs`: files, directories and mount points, in the words of OpenAFS's `fs`.
+//!
+//! Everything goes through extended attributes of the mount (`afs.acl`, `afs.quota`, ...), so these
+//! commands work on every mount of ours, whoever mounted it, with the rights of the one who asks.
+
+mod access_list;
+mod attribute;
+mod cleanacl;
+mod copyacl;
+mod examine;
+mod flush;
+mod getfid;
+mod listacl;
+mod listquota;
+mod lsmount;
+mod mkmount;
+mod paths;
+mod rmmount;
+mod setacl;
+mod setquota;
+mod volume_status;
+mod whereis;
+mod whichcell;
+mod wscell;
+
+use crate::error::CommandResult;
+use clap::Subcommand;
+
+/// `andrew fs`.
+#[derive(clap::Args, Debug)]
+#[command(
+    infer_subcommands = true,
+    infer_long_args = true,
+    arg_required_else_help = true,
+    after_help = "\
+Every command may be shortened as long as it stays clear (`fs lista`), and takes OpenAFS's
+single-dash options (`fs sa -dir D -acl user rl`). A path that is left out is the current directory.
+
+Examples:
+  andrew fs listacl ~/afs
+  andrew fs setacl ~/afs/shared system:anyuser read
+  andrew fs mkmount ~/afs/projects projects
+  andrew fs listquota ~/afs"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show the access lists of directories
+    #[command(visible_alias = "la")]
+    Listacl(listacl::Args),
+    /// Change entries of the access lists of directories
+    #[command(visible_alias = "sa")]
+    Setacl(setacl::Args),
+    /// Copy the access list of a directory to others
+    #[command(visible_alias = "ca")]
+    Copyacl(copyacl::Args),
+    /// Drop access list entries of users and groups that are no more
+    Cleanacl(cleanacl::Args),
+    /// Show quota and use of volumes
+    #[command(visible_alias = "lq")]
+    Listquota(listquota::ListArgs),
+    /// Show how full volumes are, in percent of their quota
+    Quota(listquota::QuotaArgs),
+    /// Set the quota of a volume
+    #[command(visible_alias = "sq")]
+    Setquota(setquota::Args),
+    /// Show the volume that holds a file
+    #[command(visible_aliases = ["exa", "listvol", "lv"])]
+    Examine(examine::Args),
+    /// Show room on the server partition that holds a file
+    #[command(visible_alias = "df")]
+    Diskfree(examine::DiskfreeArgs),
+    /// Show the servers that hold files
+    #[command(visible_alias = "whe")]
+    Whereis(whereis::Args),
+    /// Show the cells that files live in
+    Whichcell(whichcell::Args),
+    /// Show the fids of files
+    Getfid(getfid::Args),
+    /// Show the volumes that mount points lead to
+    #[command(visible_alias = "ls")]
+    Lsmount(lsmount::Args),
+    /// Make a mount point for a volume
+    #[command(visible_alias = "mkm")]
+    Mkmount(mkmount::Args),
+    /// Remove mount points; the volumes stay
+    #[command(visible_alias = "rmm")]
+    Rmmount(rmmount::Args),
+    /// Forget what is cached of files
+    Flush(flush::Args),
+    /// Forget what is cached of the volumes that hold files
+    #[command(visible_alias = "flushv")]
+    Flushvolume(flush::VolumeArgs),
+    /// Show the cell of a mount on this machine
+    Wscell(wscell::Args),
+}
+
+impl Args {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    /// One line; status 2 when a path or value was wrong.
+    pub fn run(self, json: bool) -> CommandResult {
+        match self.command {
+            Command::Listacl(args) => args.run(json),
+            Command::Setacl(args) => args.run(),
+            Command::Copyacl(args) => args.run(),
+            Command::Cleanacl(args) => args.run(json),
+            Command::Listquota(args) => args.run(json),
+            Command::Quota(args) => args.run(json),
+            Command::Setquota(args) => args.run(),
+            Command::Examine(args) => args.run(json),
+            Command::Diskfree(args) => args.run(json),
+            Command::Whereis(args) => args.run(json),
+            Command::Whichcell(args) => args.run(json),
+            Command::Getfid(args) => args.run(json),
+            Command::Lsmount(args) => args.run(json),
+            Command::Mkmount(args) => args.run(),
+            Command::Rmmount(args) => args.run(),
+            Command::Flush(args) => args.run(),
+            Command::Flushvolume(args) => args.run(),
+            Command::Wscell(args) => args.run(json),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `andrew fs setacl`.
+
+use super::access_list::{AccessList, Change};
+use super::attribute;
+use crate::error::{CommandError, CommandResult};
+use std::path::{Path, PathBuf};
+
+/// Options of `andrew fs setacl`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "andrew fs setacl [OPTIONS] DIR NAME RIGHTS [NAME RIGHTS]...\n       andrew fs setacl [OPTIONS] --dir DIR... --acl NAME RIGHTS...",
+    after_help = "\
+RIGHTS are letters of rlidwka (read, lookup, insert, delete, write, lock, administer), or one of
+read (rl), write (rlidwk), all, none. `+w` adds to what an entry has, `-w` takes away, `none` drops it.
+
+Examples:
+  andrew fs setacl ~/afs/public system:anyuser read
+  andrew fs sa -dir a b -acl alice write bob none"
+)]
+pub struct Args {
+    /// The directory, then names and rights in turn
+    #[arg(value_name = "DIR NAME RIGHTS", allow_hyphen_values = true)]
+    bare: Vec<String>,
+    /// Directories, as OpenAFS's fs takes them
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    dir: Vec<PathBuf>,
+    /// Names and rights in turn, as OpenAFS's fs takes them
+    #[arg(long, value_name = "NAME RIGHTS", num_args = 2.., allow_hyphen_values = true)]
+    acl: Vec<String>,
+    /// Drop all entries first
+    #[arg(long)]
+    clear: bool,
+    /// Change who is denied rights, not who has them
+    #[arg(long)]
+    negative: bool,
+}
+
+impl Args {
+    /// Changes the access lists. All values are checked before the first is changed.
+    ///
+    /// # Errors
+    /// Rights or names that make no sense, or a directory that may not be changed.
+    pub fn run(self) -> CommandResult {
+        let (directories, words) = self.directories_and_words();
+        let changes = pairs(&words)?;
+        if directories.is_empty() || (changes.is_empty() && !self.clear) {
+            return Err(CommandError::usage(
+                "fs: setacl needs a directory, a name and rights; see `andrew fs setacl --help`",
+            ));
+        }
+        directories.iter().try_for_each(|d| change(d, &changes, self.clear, self.negative))
+    }
+
+    fn directories_and_words(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let mut bare = self.bare.iter().cloned();
+        let mut directories = self.dir.clone();
+        if directories.is_empty() {
+            directories.extend(bare.next().map(PathBuf::from));
+        }
+        let words = bare.chain(self.acl.iter().cloned()).collect();
+        (directories, words)
+    }
+}
+
+fn pairs(words: &[String]) -> CommandResult<Vec<(String, Change)>> {
+    words.chunks(2).map(pair).collect()
+}
+
+fn pair(words: &[String]) -> CommandResult<(String, Change)> {
+    match words {
+        [name, rights] => Ok((name.clone(), Change::parse(rights)?)),
+        _ => Err(CommandError::usage(format!(
+            "fs: Missing rights after '{}'; give names and rights in turn",
+            words.concat()
+        ))),
+    }
+}
+
+fn change(directory: &Path, changes: &[(String, Change)], clear: bool, negative: bool) -> CommandResult {
+    let mut list = if clear {
+        AccessList::default()
+    } else {
+        AccessList::parse(&attribute::get_text(directory, "afs.acl")?)?
+    };
+    for (name, rights) in changes {
+        list.change(name, *rights, negative)?;
+    }
+    attribute::set(directory, "afs.acl", list.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(words: &[&str]) -> String {
+        let bare = words.iter().map(|w| (*w).to_owned()).collect();
+        let args = Args { bare, dir: vec![], acl: vec![], clear: false, negative: false };
+        args.run().unwrap_err().message
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        assert_eq!(
+            message(&["/tmp"]),
+            "fs: setacl needs a directory, a name and rights; see `andrew fs setacl --help`"
+        );
+        assert_eq!(
+            message(&["/tmp", "bob"]),
+            "fs: Missing rights after 'bob'; give names and rights in turn"
+        );
+        assert_eq!(
+            message(&["/tmp", "bob", "xyz"]),
+            "fs: Illegal rights 'xyz'; give letters of rlidwka, or read, write, all or none"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! `andrew fs whereis`.
+
+use super::attribute;
+use super::paths::Paths;
+use crate::error::CommandResult;
+use crate::output;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew fs whereis`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew fs whereis ~/afs")]
+pub struct Args {
+    #[command(flatten)]
+    paths: Paths,
+}
+
+#[derive(Serialize)]
+struct Place {
+    path: PathBuf,
+    hosts: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<Place>);
+
+impl Args {
+    /// Prints all sites of the volumes that hold the paths.
+    ///
+    /// # Errors
+    /// The first path that is not in AFS.
+    pub fn run(self, json: bool) -> CommandResult {
+        let one = |path: PathBuf| {
+            let hosts = attribute::get_text(&path, "afs.whereis")?;
+            Ok(Place { path, hosts: hosts.split_whitespace().map(str::to_owned).collect() })
+        };
+        let places = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
+        output::show(json, &Answer(places));
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Place { path, hosts } in &self.0 {
+            let noun = if hosts.len() == 1 { "host" } else { "hosts" };
+            writeln!(f, "File {} is on {noun} {}", path.display(), hosts.join(" "))?;
+        }
+        Ok(())
+    }
+}

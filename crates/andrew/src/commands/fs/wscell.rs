@@ -1,0 +1,36 @@
+//! `andrew fs wscell`.
+
+use crate::error::{CommandError, CommandResult};
+use crate::{mounts, output};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew fs wscell`.
+#[derive(clap::Args, Debug)]
+pub struct Args {}
+
+#[derive(Serialize)]
+struct Answer {
+    cell: String,
+}
+
+impl Args {
+    /// Prints the cell of the first mount of ours on this machine.
+    ///
+    /// # Errors
+    /// Nothing is mounted.
+    pub fn run(self, json: bool) -> CommandResult {
+        let first = mounts::list()?.into_iter().next();
+        let mount = first.ok_or_else(|| {
+            CommandError::failed("fs: no cell is mounted here; `andrew up` or `andrew mount` mounts one")
+        })?;
+        output::show(json, &Answer { cell: mount.source });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "This workstation belongs to cell '{}'", self.cell)
+    }
+}

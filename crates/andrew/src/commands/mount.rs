@@ -1,0 +1,154 @@
+//! `andrew mount`.
+
+use crate::cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
+use crate::commands::serve::new_system;
+use crate::commands::serve_options::cell_name;
+use crate::commands::up::{MountPoint, cache_size};
+use crate::error::{CommandError, CommandResult};
+use crate::life::{self, LifeOptions, Work};
+use crate::state::default_cache;
+use afs_wire::ids::CellName;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// Options of `andrew mount`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The mount shows the cell's top directory with the rights of nobody in particular (system:anyuser).
+
+Examples:
+  andrew mount --cell example.org --servers 192.0.2.1,192.0.2.2 ~/example --detach
+  andrew umount ~/example")]
+pub struct Args {
+    /// Name of the cell
+    #[arg(long, value_name = "NAME", value_parser = cell_name)]
+    cell: CellName,
+    /// Addresses of its location servers
+    #[arg(long, value_name = "IP", value_delimiter = ',', required = true)]
+    servers: Vec<Ipv4Addr>,
+    /// Port of its file servers; the location servers are three further
+    #[arg(long, value_name = "PORT", default_value_t = 7000,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(BASE_PORT_MAX)))]
+    base_port: u16,
+    /// Directory for cached files [default: ~/.cache/andrew/NAME]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Most data kept in it [default: half of what is free, at most 8G]
+    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    cache_size: Option<u64>,
+    /// Let other users of this machine in
+    #[arg(long)]
+    allow_other: bool,
+    /// Where to mount: an empty directory, made if it is not there
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    #[command(flatten)]
+    life: LifeOptions,
+}
+
+/// A mount of somebody else's cell.
+struct MountedCell {
+    client: Client,
+    mount: MountPoint,
+    cell: String,
+    cache: PathBuf,
+    detached: bool,
+}
+
+/// What there is to say.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    cell: String,
+    mount: PathBuf,
+    cache: PathBuf,
+    detached: bool,
+}
+
+impl Args {
+    /// Mounts, and stays until unmounted or told to stop.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn run(self, json: bool) -> CommandResult {
+        let cache = self.cache.clone().or_else(|| default_cache(self.cell.as_str()));
+        let cache =
+            cache.ok_or_else(|| CommandError::usage("there is no home directory; give --cache DIR"))?;
+        let cache = crate::mounts::absolute(&cache)?;
+        fs::create_dir_all(&cache).map_err(|e| {
+            let shown = cache.display();
+            CommandError::usage(format!(
+                "cannot make the cache {shown}: {e}; give another directory with --cache"
+            ))
+        })?;
+        let log = cache.join("log");
+        life::live(self.life, json, &log, || self.start(cache))
+    }
+
+    fn start(&self, cache: PathBuf) -> CommandResult<MountedCell> {
+        let mount = MountPoint::prepare(&self.directory)?;
+        let options = ClientOptions {
+            cell: self.cell.clone(),
+            servers: self.servers.clone(),
+            ports: Ports::from(self.base_port),
+            bind: Ipv4Addr::UNSPECIFIED,
+            cache: cache.clone(),
+            cache_bytes: self.cache_size,
+            directory: mount.directory().to_owned(),
+            allow_other: self.allow_other,
+            owner: None,
+        };
+        match self.mounted(&options) {
+            Ok(client) => {
+                let (cell, detached) = (self.cell.to_string(), self.life.detach);
+                Ok(MountedCell { client, mount, cell, cache, detached })
+            }
+            Err(error) => {
+                mount.unmake();
+                Err(error)
+            }
+        }
+    }
+
+    fn mounted(&self, options: &ClientOptions) -> CommandResult<Client> {
+        let mut client = Client::open(&new_system()?, options)?;
+        match client.mount(options, life::stop_this_process) {
+            Ok(()) => Ok(client),
+            Err(error) => {
+                let _ = client.stop();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Work for MountedCell {
+    type Answer = Answer;
+
+    fn answer(&self) -> Answer {
+        Answer {
+            cell: self.cell.clone(),
+            mount: self.mount.directory().to_owned(),
+            cache: self.cache.clone(),
+            detached: self.detached,
+        }
+    }
+
+    fn stop(self) -> CommandResult {
+        let stopped = self.client.stop();
+        self.mount.unmake();
+        stopped
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.mount.display();
+        writeln!(f, "cell {} is mounted at {shown}", self.cell)?;
+        writeln!(f, "its cache is in {}", self.cache.display())?;
+        let stop = if self.detached { format!("andrew umount {shown}") } else { "ctrl-C".into() };
+        writeln!(f, "stop: {stop}")
+    }
+}

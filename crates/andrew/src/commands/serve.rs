@@ -1,0 +1,138 @@
+//! `andrew serve`.
+
+use crate::cell::Servers;
+use crate::commands::serve_options::ServeOptions;
+use crate::control::ControlServer;
+use crate::error::{CommandError, CommandResult};
+use crate::life::{self, LifeOptions, Work};
+use crate::state::{Running, StateLock};
+use afs_net::System;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// Options of `andrew serve`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The first start makes the cell: a state directory, the volumes root.cell and root.afs.
+
+Examples:
+  andrew serve --listen 192.0.2.1 --cell example.org --detach
+  andrew mount --cell example.org --servers 192.0.2.1 /mnt      (on any host)")]
+pub struct Args {
+    #[command(flatten)]
+    serve: ServeOptions,
+    #[command(flatten)]
+    life: LifeOptions,
+}
+
+/// The servers of a cell with what its owner reaches them by.
+pub(super) struct Serving {
+    pub(super) servers: Servers,
+    control: ControlServer,
+    pub(super) running: Running,
+    lock: StateLock,
+    state: PathBuf,
+}
+
+/// What there is to say of servers that run.
+#[derive(Serialize, Deserialize)]
+pub struct Served {
+    cell: String,
+    listen: IpAddr,
+    base_port: u16,
+    state: PathBuf,
+}
+
+impl Served {
+    /// The cell.
+    pub(super) fn cell(&self) -> &str {
+        &self.cell
+    }
+
+    /// Its state directory.
+    pub(super) fn state(&self) -> &Path {
+        &self.state
+    }
+}
+
+impl Args {
+    /// Serves until told to stop.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn run(self, json: bool) -> CommandResult {
+        let state = self.serve.state()?;
+        state.make()?;
+        life::live(self.life, json, &state.log(), || Serving::start(&self.serve, &new_system()?))
+    }
+}
+
+/// The world that servers and clients run in.
+pub(super) fn new_system() -> CommandResult<std::sync::Arc<System>> {
+    System::new().map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))
+}
+
+impl Serving {
+    /// Takes the state directory, starts the servers and opens the control socket.
+    pub(super) fn start(options: &ServeOptions, system: &std::sync::Arc<System>) -> CommandResult<Self> {
+        let state = options.state()?;
+        let mut lock = state.lock()?;
+        let servers = Servers::start(system, &options.servers(&state)?)?;
+        let control = ControlServer::start(&state.control(), servers.handler())
+            .map_err(|e| CommandError::failed(format!("cannot open the control socket: {e}")))?;
+        let running = Running {
+            pid: std::process::id(),
+            cell: servers.cell().to_string(),
+            listen: options.listen.into(),
+            base_port: options.base_port,
+            mount: None,
+        };
+        lock.record(&running)?;
+        Ok(Self { servers, control, running, lock, state: state.path().to_owned() })
+    }
+
+    /// Writes down that the cell is mounted here.
+    pub(super) fn mounted_at(&mut self, directory: PathBuf) -> CommandResult {
+        self.running.mount = Some(directory);
+        self.lock.record(&self.running)
+    }
+
+    pub(super) fn served(&self) -> Served {
+        Served {
+            cell: self.running.cell.clone(),
+            listen: self.running.listen,
+            base_port: self.running.base_port,
+            state: self.state.clone(),
+        }
+    }
+}
+
+impl Work for Serving {
+    type Answer = Served;
+
+    fn answer(&self) -> Served {
+        self.served()
+    }
+
+    fn stop(self) -> CommandResult {
+        drop(self.control);
+        self.servers.stop();
+        drop(self.lock);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cell, listen, base_port, state } = self;
+        writeln!(f, "cell {cell} is served at {listen}, ports from {base_port}")?;
+        writeln!(f, "its state is in {}", state.display())?;
+        if listen.is_loopback() {
+            return writeln!(f, "only this host reaches it; --listen IP lets others in");
+        }
+        let port = if *base_port == 7000 { String::new() } else { format!(" --base-port {base_port}") };
+        writeln!(f, "mount it with: andrew mount --cell {cell} --servers {listen}{port} DIR")
+    }
+}

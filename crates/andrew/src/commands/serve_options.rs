@@ -1,0 +1,116 @@
+//! Options that `andrew up` and `andrew serve` have in common.
+
+use crate::cell::{BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, Ports, ServerOptions};
+use crate::error::{CommandError, CommandResult};
+use crate::state::StateDir;
+use afs_wire::ids::{CellName, Rights};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// How a cell is served.
+#[derive(clap::Args, Debug)]
+pub struct ServeOptions {
+    /// Directory that keeps the cell [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Name of the cell, fixed when it is first started [default: andrew.local]
+    #[arg(long, value_name = "NAME", value_parser = cell_name)]
+    pub cell: Option<CellName>,
+    /// Address of this host at which others reach the servers
+    #[arg(long, value_name = "IP", default_value_t = Ipv4Addr::LOCALHOST)]
+    pub listen: Ipv4Addr,
+    /// Port of the file server; location (+3) and volume server (+5) follow from it
+    #[arg(long, value_name = "PORT", default_value_t = 7000,
+          value_parser = clap::value_parser!(u16).range(i64::from(BASE_PORT_MIN)..=i64::from(BASE_PORT_MAX)))]
+    pub base_port: u16,
+    /// What everybody may do in the top directory of a new cell: letters of rlidwka, or read, write, none
+    #[arg(long, value_name = "RIGHTS", default_value = "rl", value_parser = rights)]
+    pub anyuser: Rights,
+}
+
+/// Name of a cell that was not given one.
+const CELL: &str = "andrew.local";
+
+impl ServeOptions {
+    /// Where the state is.
+    ///
+    /// # Errors
+    /// There is no home directory for the default.
+    pub fn state(&self) -> CommandResult<StateDir> {
+        StateDir::resolve(self.state.as_deref())
+    }
+
+    /// The options of the servers. The name of a cell that exists need not be repeated.
+    ///
+    /// # Errors
+    /// An address that clients could not use, or a state directory that cannot be read.
+    pub fn servers(&self, state: &StateDir) -> CommandResult<ServerOptions> {
+        if self.listen.is_unspecified() || self.listen.is_multicast() || self.listen.is_broadcast() {
+            return Err(CommandError::usage(format!(
+                "clients cannot reach {}; give one address of this host with --listen (`ip -4 addr` shows them)",
+                self.listen
+            )));
+        }
+        let kept = || CellIdentity::read(state.path()).map(|i| i.map(|i| i.cell));
+        let cell = match &self.cell {
+            Some(cell) => Some(cell.clone()),
+            None => kept()?,
+        };
+        Ok(ServerOptions {
+            directory: state.path().to_owned(),
+            cell: cell.map_or_else(|| CellName::new(CELL), Ok).map_err(CommandError::failed)?,
+            listen: self.listen,
+            ports: Ports::from(self.base_port),
+            anyuser: self.anyuser,
+        })
+    }
+}
+
+/// A cell's name, as an option.
+pub(super) fn cell_name(text: &str) -> Result<CellName, String> {
+    CellName::new(text).map_err(|e| e.to_string())
+}
+
+/// Rights, as an option: letters or words.
+fn rights(text: &str) -> Result<Rights, String> {
+    match text {
+        "none" => Ok(Rights::default()),
+        "read" => Ok(Rights(0x09)),
+        "write" => Ok(Rights(0x3f)),
+        "all" => Ok(Rights(0x7f)),
+        letters => letters
+            .parse()
+            .map_err(|_| "rights are letters of rlidwka, or read, write, all or none".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(listen: Ipv4Addr) -> ServeOptions {
+        ServeOptions { state: None, cell: None, listen, base_port: 7000, anyuser: Rights::default() }
+    }
+
+    #[test]
+    fn an_address_that_names_no_host_is_refused() {
+        let state = StateDir::resolve(Some("/nonexistent".as_ref())).unwrap();
+        let error = options(Ipv4Addr::UNSPECIFIED).servers(&state).unwrap_err();
+        assert_eq!(
+            error.message,
+            "clients cannot reach 0.0.0.0; give one address of this host with --listen (`ip -4 addr` shows them)"
+        );
+        assert_eq!(options(Ipv4Addr::LOCALHOST).servers(&state).unwrap().cell.as_str(), CELL);
+    }
+
+    #[test]
+    fn rights_are_letters_or_words() {
+        assert_eq!(rights("rl"), Ok(Rights(9)));
+        assert_eq!(rights("write"), Ok(Rights(63)));
+        assert_eq!(rights("none"), Ok(Rights(0)));
+        assert_eq!(
+            rights("xyz"),
+            Err("rights are letters of rlidwka, or read, write, all or none".to_owned())
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! `andrew up`.
+
+use crate::cell::client::CACHE_BYTES_MIN;
+use crate::cell::{Client, ClientOptions, Ports};
+use crate::commands::serve::{Served, Serving, new_system};
+use crate::commands::serve_options::ServeOptions;
+use crate::error::{CommandError, CommandResult};
+use crate::life::{self, LifeOptions, Work};
+use crate::mounts;
+use crate::state::{StateDir, home};
+use afs_fuse::Owner;
+use afs_server::subject::ADMIN;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Options of `andrew up`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The first start makes the cell. The mount is the cell's top directory, and whoever starts it may
+do everything in it. What is written there is on disk in the state directory when the program that
+wrote it has closed the file, and there again after the next start.
+
+Examples:
+  andrew up                                    at ~/afs, until ctrl-C
+  andrew up --detach                           in the background, until `andrew down`
+  andrew up --state /srv/cell --mount /srv/afs --listen 192.0.2.1 --cell example.org
+                                               for other hosts too")]
+pub struct Args {
+    #[command(flatten)]
+    serve: ServeOptions,
+    /// Where to mount: an empty directory, made if it is not there [default: ~/afs]
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// Serve only
+    #[arg(long, conflicts_with = "mount")]
+    no_mount: bool,
+    /// Let other users of this machine into the mount, with the rights of the one who starts it
+    #[arg(long, conflicts_with = "no_mount")]
+    allow_other: bool,
+    /// Most data the mount keeps on disk [default: half of what is free, at most 8G]
+    #[arg(long, value_name = "SIZE", value_parser = cache_size)]
+    cache_size: Option<u64>,
+    #[command(flatten)]
+    life: LifeOptions,
+}
+
+/// A cell with its mount.
+struct Up {
+    serving: Serving,
+    client: Option<Client>,
+    mount: Option<MountPoint>,
+    /// Set when the end of the mount is our own doing.
+    stopping: Arc<AtomicBool>,
+}
+
+/// A directory to mount on, and whether it was made for that.
+pub(super) struct MountPoint {
+    directory: PathBuf,
+    made: bool,
+}
+
+/// What there is to say.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    #[serde(flatten)]
+    served: Served,
+    mount: Option<PathBuf>,
+    detached: bool,
+    /// What other commands need to be told to find this cell: nothing, or an option.
+    #[serde(default)]
+    option: String,
+}
+
+impl Args {
+    /// Runs the cell until told to stop.
+    ///
+    /// # Errors
+    /// What stands in the way; nothing is left running then.
+    pub fn run(self, json: bool) -> CommandResult {
+        let state = self.serve.state()?;
+        // Before anything is made: is it running already?
+        if state.path().exists() {
+            drop(state.lock()?);
+        }
+        state.make()?;
+        let detached = self.life.detach;
+        life::live(self.life, json, &state.log(), || Ok(Detachable { up: self.start(&state)?, detached }))
+    }
+
+    fn start(&self, state: &StateDir) -> CommandResult<Up> {
+        // What is wrong with the mount point is found out before anything is started.
+        let mount = if self.no_mount { None } else { Some(self.mount_point()?) };
+        let stopping = Arc::default();
+        let started = self.start_at(state, mount.as_ref(), &stopping);
+        match started {
+            Ok((serving, client)) => Ok(Up { serving, client, mount, stopping }),
+            Err(error) => {
+                mount.iter().for_each(MountPoint::unmake);
+                Err(error)
+            }
+        }
+    }
+
+    fn start_at(
+        &self,
+        state: &StateDir,
+        mount: Option<&MountPoint>,
+        stopping: &Arc<AtomicBool>,
+    ) -> CommandResult<(Serving, Option<Client>)> {
+        let system = new_system()?;
+        let mut serving = Serving::start(&self.serve, &system)?;
+        let Some(mount) = mount else { return Ok((serving, None)) };
+        let options = self.client(state, &serving, mount)?;
+        let mut client = Client::open(&system, &options)?;
+        serving.servers.trust(client.address())?;
+        let shown = mount.directory.display().to_string();
+        let told = stopping.clone();
+        let ended = move || {
+            if !told.load(Ordering::Acquire) {
+                tracing::warn!("{shown} is not mounted any more; the servers go on");
+            }
+        };
+        if let Err(error) = client.mount(&options, ended) {
+            stopping.store(true, Ordering::Release);
+            let _ = client.stop();
+            let _ = serving.stop();
+            return Err(error);
+        }
+        serving.mounted_at(mount.directory.clone())?;
+        Ok((serving, Some(client)))
+    }
+
+    fn client(
+        &self,
+        state: &StateDir,
+        serving: &Serving,
+        mount: &MountPoint,
+    ) -> CommandResult<ClientOptions> {
+        Ok(ClientOptions {
+            cell: serving.servers.cell().clone(),
+            servers: vec![self.serve.listen],
+            ports: Ports::from(self.serve.base_port),
+            // Servers believe who calls from loopback, whatever address they listen at.
+            bind: Ipv4Addr::LOCALHOST,
+            cache: state.cache(),
+            cache_bytes: self.cache_size,
+            directory: mount.directory.clone(),
+            allow_other: self.allow_other,
+            owner: Some(Owner {
+                vice: ADMIN,
+                uid: rustix::process::getuid().as_raw(),
+                gid: rustix::process::getgid().as_raw(),
+            }),
+        })
+    }
+
+    fn mount_point(&self) -> CommandResult<MountPoint> {
+        let given = self.mount.clone().or_else(|| home().map(|h| h.join("afs")));
+        let directory = given.ok_or_else(|| {
+            CommandError::usage("there is no home directory; give --mount DIR, or --no-mount")
+        })?;
+        MountPoint::prepare(&directory)
+    }
+}
+
+impl MountPoint {
+    /// Makes the directory if it is not there, and clears away what a killed process left mounted.
+    pub(super) fn prepare(directory: &Path) -> CommandResult<Self> {
+        let directory = mounts::absolute(directory)?;
+        let shown = directory.display();
+        let ours = mounts::list()?.iter().any(|m| m.directory == directory);
+        let status = fs::metadata(&directory);
+        if ours && status.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::ENOTCONN)) {
+            afs_fuse::unmount(&directory, true).map_err(|e| {
+                CommandError::failed(format!("{shown} is a dead mount that cannot be unmounted: {e}"))
+            })?;
+        } else if ours {
+            return Err(CommandError::usage(format!(
+                "{shown} is mounted already; unmount it with `andrew umount {shown}`, or give another directory"
+            )));
+        }
+        match fs::create_dir(&directory) {
+            Ok(()) => Ok(Self { directory, made: true }),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let empty = crate::state::is_empty_directory(&directory);
+                let why = match empty {
+                    Ok(true) => return Ok(Self { directory, made: false }),
+                    Ok(false) => "is not empty; give an empty directory".to_owned(),
+                    Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+                        "is not a directory; give a directory".to_owned()
+                    }
+                    Err(e) => format!("cannot be used: {e}"),
+                };
+                Err(CommandError::usage(format!("{shown} {why}")))
+            }
+            Err(e) => Err(CommandError::usage(format!("cannot make {shown}: {e}; give another directory"))),
+        }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Removes the directory if it was made for the mount.
+    pub(super) fn unmake(&self) {
+        if self.made {
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+/// A size of cache, as an option.
+pub(super) fn cache_size(text: &str) -> Result<u64, String> {
+    let bytes = crate::size::parse(text)?;
+    if bytes < CACHE_BYTES_MIN { Err("a cache has at least 16M".to_owned()) } else { Ok(bytes) }
+}
+
+/// Whether the answer should say how to stop it.
+struct Detachable {
+    up: Up,
+    detached: bool,
+}
+
+impl Work for Detachable {
+    type Answer = Answer;
+
+    fn answer(&self) -> Answer {
+        let mount = self.up.mount.as_ref().map(|m| m.directory.clone());
+        let served = self.up.serving.served();
+        let usual = StateDir::resolve(None).is_ok_and(|usual| usual.path() == served.state());
+        let option = if usual { String::new() } else { format!(" --state {}", served.state().display()) };
+        Answer { served, mount, detached: self.detached, option }
+    }
+
+    fn stop(self) -> CommandResult {
+        self.up.stopping.store(true, Ordering::Release);
+        let stored = self.up.client.map_or(Ok(()), Client::stop);
+        self.up.mount.iter().for_each(MountPoint::unmake);
+        self.up.serving.stop()?;
+        stored
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(mount) = &self.mount else { return self.served.fmt(f) };
+        let shown = mount.display();
+        writeln!(f, "cell {} is up and mounted at {shown}", self.served.cell())?;
+        writeln!(f, "its state is in {}", self.served.state().display())?;
+        writeln!(f)?;
+        writeln!(f, "try:  echo hello > {shown}/hello")?;
+        writeln!(f, "      andrew fs listacl {shown}")?;
+        let option = &self.option;
+        writeln!(
+            f,
+            "      andrew vos{option} create projects && andrew fs mkmount {shown}/projects projects"
+        )?;
+        if self.detached { writeln!(f, "stop: andrew down{option}") } else { writeln!(f, "stop: ctrl-C") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_that_cannot_be_say_what_can() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |path: &Path| MountPoint::prepare(path).err().unwrap().message;
+        fs::write(dir.path().join("file"), "").unwrap();
+        let path = dir.path().display();
+        assert_eq!(said(dir.path()), format!("{path} is not empty; give an empty directory"));
+        let file = dir.path().join("file");
+        assert_eq!(said(&file), format!("{path}/file is not a directory; give a directory"));
+        let deep = dir.path().join("no/such");
+        assert_eq!(
+            said(&deep),
+            format!(
+                "cannot make {path}/no/such: No such file or directory (os error 2); give another directory"
+            )
+        );
+    }
+
+    #[test]
+    fn a_directory_made_for_a_mount_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = MountPoint::prepare(&dir.path().join("afs")).unwrap();
+        assert!(made.directory().is_dir());
+        made.unmake();
+        assert!(!made.directory().exists());
+        let found = MountPoint::prepare(dir.path()).unwrap();
+        found.unmake();
+        assert!(dir.path().exists());
+    }
+
+    #[test]
+    fn cache_sizes_have_a_least() {
+        assert_eq!(cache_size("64M"), Ok(64 << 20));
+        assert_eq!(cache_size("1M"), Err("a cache has at least 16M".to_owned()));
+    }
+}

@@ -1,0 +1,13 @@
+//! The way in for the owner of a running cell: a Unix-domain socket in its state directory.
+//!
+//! Whoever may open the socket (mode 0600) and has the user id of the cell's process, or is root, is
+//! the cell's owner. A request carries one call to one of the cell's services, as bytes; the cell makes
+//! it as its administrator and sends the bytes of the answer back. Nothing of this reaches the network.
+
+mod client;
+mod frame;
+mod server;
+
+pub use client::ControlClient;
+pub use frame::{Answer, Question, Statistics};
+pub use server::{ControlServer, Handler};

@@ -1,0 +1,119 @@
+//! Going into the background: the program starts itself again and waits until that one is ready.
+//!
+//! The child's standard output is a pipe to the parent. The child writes one line of JSON on it when it is
+//! ready, or when it fails, and then lets go of it. Its standard error is the log.
+
+use crate::error::{CommandError, CommandResult};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The option that makes a program the child; not for people.
+pub const CHILD_OPTION: &str = "detached-child";
+
+/// Longest line of news.
+const NEWS_LEN_MAX: u64 = 64 * 1024;
+
+/// What the child tells the parent.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+enum News {
+    /// It runs; the value is the command's answer.
+    Ready(serde_json::Value),
+    /// It failed, with this status and line.
+    Failed(u8, String),
+}
+
+/// Starts this program again in the background with the same arguments and waits for its news: the answer
+/// it gives when it is ready.
+///
+/// # Errors
+/// The child's own error, or that it ended without a word; the log says why.
+pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
+    let failed = |e: std::io::Error| CommandError::failed(format!("cannot go into the background: {e}"));
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    arguments.push(format!("--{CHILD_OPTION}").into());
+    let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log).map_err(failed)?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .map_err(failed)?;
+    let mut line = String::new();
+    if let Some(news) = child.stdout.take() {
+        BufReader::new(news.take(NEWS_LEN_MAX)).read_line(&mut line).map_err(failed)?;
+    }
+    match serde_json::from_str(&line) {
+        Ok(News::Ready(answer)) => Ok(answer),
+        Ok(News::Failed(status, message)) => Err(CommandError { status, message }),
+        Err(_) => Err(CommandError::failed(format!(
+            "the process in the background ended early; see {}",
+            log.display()
+        ))),
+    }
+}
+
+/// The child's side.
+pub struct Child(());
+
+impl Child {
+    /// Leaves the terminal's session, so that closing the terminal does not end this process.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn begin() -> CommandResult<Self> {
+        rustix::process::setsid().map_err(|e| {
+            CommandError::failed(format!("cannot leave the terminal: {}", std::io::Error::from(e)))
+        })?;
+        Ok(Self(()))
+    }
+
+    /// Tells the parent that the work has begun.
+    ///
+    /// # Errors
+    /// Standard output cannot be let go of.
+    pub fn ready(self, answer: &impl Serialize) -> CommandResult {
+        let value = serde_json::to_value(answer).map_err(CommandError::failed)?;
+        // The directory it was started in may be one that others want to unmount. Until here, paths given
+        // on the command line are relative to it.
+        let _ = std::env::set_current_dir("/");
+        tell(&News::Ready(value));
+        let failed = |e: std::io::Error| CommandError::failed(format!("/dev/null: {e}"));
+        let null = File::options().write(true).open("/dev/null").map_err(failed)?;
+        rustix::stdio::dup2_stdout(&null).map_err(|e| failed(e.into()))
+    }
+
+    /// Tells the parent that it came to nothing.
+    pub fn failed(self, error: &CommandError) {
+        tell(&News::Failed(error.status, error.message.clone()));
+    }
+}
+
+/// A parent that went away is no reason to stop.
+fn tell(news: &News) {
+    if let Ok(mut line) = serde_json::to_vec(news) {
+        line.push(b'\n');
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(&line).and_then(|()| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_one_line() {
+        for news in [News::Ready(serde_json::json!({"a": "b\nc"})), News::Failed(2, "no\nway".into())] {
+            let line = serde_json::to_string(&news).unwrap();
+            assert!(!line.contains('\n'));
+            assert_eq!(serde_json::from_str::<News>(&line).unwrap(), news);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The `andrew` program as a library: the command line, and the wiring of servers and clients that
+//! the whole-cell tests use as well.
+//!
+//! One file a command in [`commands`]; what opens stores and sockets is in [`cell`]; the way a
+//! command reaches a running cell as its owner is in [`control`].
+
+pub mod cell;
+pub mod cli;
+pub mod commands;
+pub mod control;
+mod detach;
+pub mod error;
+pub mod life;
+pub mod mounts;
+pub mod output;
+pub mod size;
+pub mod state;
+mod sys;
+
+pub use cli::main;

@@ -1,0 +1,103 @@
+//! The life of a command that runs until it is told to stop, in the foreground or the background.
+
+use crate::detach::{self, Child};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use crate::sys::signals::StopSignals;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Display;
+use std::io::IsTerminal;
+use std::path::Path;
+use tracing_subscriber::EnvFilter;
+
+/// Options of every such command.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct LifeOptions {
+    /// Go on in the background, once everything is ready
+    #[arg(long)]
+    pub detach: bool,
+    /// The background's side of --detach
+    #[arg(long = detach::CHILD_OPTION, hide = true, requires = "detach")]
+    child: bool,
+}
+
+/// Something that runs until it is stopped.
+pub trait Work {
+    /// What there is to say when it runs.
+    type Answer: Serialize + DeserializeOwned + Display;
+
+    /// Waits for nothing; says what there is to say.
+    fn answer(&self) -> Self::Answer;
+
+    /// Stops it in good order.
+    ///
+    /// # Errors
+    /// What could not be finished.
+    fn stop(self) -> CommandResult;
+}
+
+/// Starts the work, says so, and goes on until a signal; or has all that done in the background.
+///
+/// # Errors
+/// What `start` or the stop says.
+pub fn live<W: Work>(
+    options: LifeOptions,
+    json: bool,
+    log: &Path,
+    start: impl FnOnce() -> CommandResult<W>,
+) -> CommandResult {
+    if options.detach && !options.child {
+        let answer = detach::start(log)?;
+        let answer: W::Answer = serde_json::from_value(answer).map_err(CommandError::failed)?;
+        output::show(json, &answer);
+        return Ok(());
+    }
+    let child = if options.child { Some(Child::begin()?) } else { None };
+    // What the FUSE binding has to say comes as an error of the command, or is of no interest.
+    write_log(if options.child { "info,fuser=error" } else { "warn,fuser=off" });
+    allow_many_files();
+    let signals =
+        StopSignals::block().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
+    let work = match (start(), &child) {
+        (Ok(work), _) => work,
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(_)) => {
+            if let Some(child) = child {
+                child.failed(&error);
+            }
+            return Err(error);
+        }
+    };
+    match child {
+        Some(child) => child.ready(&work.answer())?,
+        None => output::show(json, &work.answer()),
+    }
+    let signal = signals.wait().map_err(|e| CommandError::failed(format!("cannot wait for signals: {e}")))?;
+    tracing::info!("signal {signal}: stopping");
+    work.stop()
+}
+
+/// As many open files as this process may have at all: every file open in a mount is a cache file open here,
+/// and the usual limit of 1024 is meant for programs that use select(2).
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Ends a [`live`] of this process as a signal would: for work that ended by itself.
+pub fn stop_this_process() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
+}
+
+/// Sends what the program has to tell to standard error. `ANDREW_LOG` chooses what, as in
+/// `ANDREW_LOG=afs_venus=debug`.
+fn write_log(default: &str) {
+    let filter = EnvFilter::try_from_env("ANDREW_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
+}

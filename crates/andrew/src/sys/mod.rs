@@ -1,0 +1,5 @@
+//! The few calls to the system that Rust's library does not offer.
+
+pub(crate) mod process;
+pub(crate) mod signals;
+pub(crate) mod socket;

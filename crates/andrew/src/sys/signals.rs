@@ -1,0 +1,40 @@
+//! The signals that ask a program to end, waited for by a thread instead of caught by a handler.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+
+/// SIGINT, SIGTERM and SIGHUP, blocked in every thread started after [`StopSignals::block`].
+pub(crate) struct StopSignals(libc::sigset_t);
+
+impl StopSignals {
+    /// Blocks the signals in this thread; threads it starts inherit that. Call before any other
+    /// thread is started, else a thread that does not block them dies from the signal.
+    pub(crate) fn block() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the whole set it is given; sigaddset only takes sets that
+        // are initialised and signals that exist.
+        let set = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            set.assume_init()
+        };
+        // SAFETY: `set` is initialised, and a null old set is allowed.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) } {
+            0 => Ok(Self(set)),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    /// Waits until one of them arrives; answers which.
+    pub(crate) fn wait(&self) -> io::Result<i32> {
+        let mut signal = 0;
+        // SAFETY: both pointers are to live, initialised values.
+        match unsafe { libc::sigwait(&self.0, &mut signal) } {
+            0 => Ok(signal),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The program as its users meet it: exit statuses, one-line errors, answers.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn andrew(home: &std::path::Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+    command.args(line.split(' ').filter(|w| !w.is_empty())).env("HOME", home).current_dir(home);
+    command.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME").output().unwrap()
+}
+
+/// Bad input: status 2 and exactly this line, nothing on standard output. `~` is the home directory.
+fn refused(line: &str, want: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let output = andrew(home.path(), line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let want = want.replace('~', &home.path().display().to_string());
+    assert_eq!(said, format!("andrew: {want}\n"), "andrew {line}");
+    assert_eq!(output.status.code(), Some(2), "andrew {line}");
+    assert!(output.stdout.is_empty(), "andrew {line}");
+}
+
+#[test]
+fn bad_input_is_one_line_and_status_2() {
+    for (line, want) in [
+        ("nonsense", "unrecognized subcommand 'nonsense'; see `andrew --help`"),
+        ("up --cell a/b", "invalid value 'a/b' for '--cell <NAME>': "),
+        (
+            "up --base-port 1",
+            "invalid value '1' for '--base-port <PORT>': 1 is not in 1024..=65528; see `andrew up --help`",
+        ),
+        (
+            "up --mount /a --no-mount",
+            "the argument '--mount <DIR>' cannot be used with '--no-mount'; see `andrew up --help`",
+        ),
+        (
+            "up --cache-size 3",
+            "invalid value '3' for '--cache-size <SIZE>': a cache has at least 16M; see `andrew up --help`",
+        ),
+        (
+            "up --anyuser x",
+            "invalid value 'x' for '--anyuser <RIGHTS>': rights are letters of rlidwka, or read, write, all or none; see `andrew up --help`",
+        ),
+        (
+            "serve --listen 0.0.0.0",
+            "clients cannot reach 0.0.0.0; give one address of this host with --listen (`ip -4 addr` shows them)",
+        ),
+        ("down", "no cell is running on ~/.local/state/andrew; `andrew status` shows what runs"),
+        ("umount /proc", "/proc is not a mount of andrew; `andrew status` shows those there are"),
+        (
+            "mount --cell x --servers 300.1.1.1 d",
+            "invalid value '300.1.1.1' for '--servers <IP>': invalid IPv4 address syntax; see `andrew mount --help`",
+        ),
+        ("fs listacl no/such", "fs: File 'no/such' doesn't exist; give a path that does"),
+        (
+            "fs la /proc",
+            "fs: Invalid argument; it is possible that /proc is not in AFS; give a path in a mount (see `andrew status`)",
+        ),
+        (
+            "fs sa -dir . -acl u",
+            "2 values required by '--acl <NAME RIGHTS> <NAME RIGHTS>...'; only 1 was provided; see `andrew fs setacl --help`",
+        ),
+        ("fs sa . u rwx", "fs: Illegal rights 'rwx'; give letters of rlidwka, or read, write, all or none"),
+        ("fs mkmount a", "fs: mkmount needs a directory and a volume; see `andrew fs mkmount --help`"),
+        ("fs sq . many", "fs: 'many' is not a size; a size is a number with k, M, G or T, like 500M"),
+        (
+            "vos listvol",
+            "no cell is running on ~/.local/state/andrew; start one with `andrew up`, or name servers with --servers",
+        ),
+        (
+            "vos examine",
+            "the following required arguments were not provided: <NAME>; see `andrew vos examine --help`",
+        ),
+        (
+            "vos --servers 127.0.0.1 create 1 2 3 4",
+            "unexpected value '4' for '[SERVER PARTITION NAME]...' found; no more were expected; see `andrew vos create --help`",
+        ),
+        (
+            "vos --servers 127.0.0.1 create nowhere a x",
+            "vos: 'nowhere' is not a server; give an IPv4 address or localhost",
+        ),
+        (
+            "vos --servers 127.0.0.1 create 127.0.0.1 q9 x",
+            "vos: could not interpret partition name 'q9'; give a letter, vicepa or /vicepa",
+        ),
+        (
+            "vos --servers 127.0.0.1 create 127.0.0.1 a 12",
+            "vos: '12' is not the name of a volume; use 1 to 22 letters, digits, '.', '-' and '_', not only digits",
+        ),
+        ("bench andrew --src . --dir nowhere", "nowhere is not a directory; give an existing one with --dir"),
+        (
+            "bench andrew --src . --dir . --loads 0",
+            "invalid value '0' for '--loads <N>': 0 is not in 1..=256; see `andrew bench andrew --help`",
+        ),
+        ("bench andrew --src . --dir .", "--src: . holds no file; give the source tree of a program"),
+        (
+            "completions tcsh",
+            "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; did you mean 'zsh'?",
+        ),
+    ] {
+        if want.ends_with(": ") {
+            let home = tempfile::tempdir().unwrap();
+            let output = andrew(home.path(), line);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.starts_with(&format!("andrew: {want}")) && said.lines().count() == 1, "{said}");
+            assert_eq!(output.status.code(), Some(2));
+        } else {
+            refused(line, want);
+        }
+    }
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let home = tempfile::tempdir().unwrap();
+    let commands = [
+        "",
+        "up",
+        "down",
+        "status",
+        "serve",
+        "mount",
+        "umount",
+        "fs",
+        "vos",
+        "bench",
+        "man",
+        "completions",
+        "fs listacl",
+        "fs sa",
+        "fs lq",
+        "fs exa",
+        "fs mkm",
+        "fs rmm",
+        "fs flush",
+        "fs whereis",
+        "vos create",
+        "vos remove",
+        "vos examine",
+        "vos listvol",
+        "vos listvldb",
+        "vos partinfo",
+        "vos status",
+        "bench andrew",
+    ];
+    for command in commands {
+        let output = andrew(home.path(), &format!("{command} --help"));
+        assert!(output.status.success(), "andrew {command} --help");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("Usage: andrew"), "andrew {command} --help:\n{text}");
+        assert!(text.contains("--json"), "andrew {command} --help:\n{text}");
+    }
+}
+
+#[test]
+fn status_answers_text_and_json() {
+    let home = tempfile::tempdir().unwrap();
+    let text = String::from_utf8(andrew(home.path(), "status").stdout).unwrap();
+    let state = home.path().join(".local/state/andrew");
+    assert!(
+        text.starts_with(&format!("no cell runs on {}; `andrew up` starts one\n", state.display())),
+        "{text}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_slice(&andrew(home.path(), "status --json").stdout).unwrap();
+    assert_eq!(json["cell"], serde_json::Value::Null);
+    assert_eq!(json["state"], state.to_str().unwrap());
+}
+
+#[test]
+fn man_pages_and_completions_come_from_the_definitions() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(andrew(home.path(), "man --out pages").status.success());
+    for page in
+        ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1", "andrew-bench-andrew.1"]
+    {
+        let text = std::fs::read_to_string(home.path().join("pages").join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = andrew(home.path(), &format!("completions {shell}")).stdout;
+        assert!(String::from_utf8(script).unwrap().contains("listvldb"), "{shell}");
+    }
+}
+
+/// Servers without a mount need no privilege: a cell is made, used as its owner and as a stranger, stopped,
+/// and is the same cell after the next start.
+#[test]
+fn a_cell_is_served_and_its_volumes_managed() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |line: &str| {
+        let output = andrew(home.path(), line);
+        let (said, wrong) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success(), "andrew {line}: {said}{wrong}");
+        said
+    };
+    let base = free_ports();
+    let serve = format!("serve --base-port {base} --detach");
+    assert!(run(&serve).starts_with("cell andrew.local is served at 127.0.0.1"));
+    let stop = Stop(home.path());
+    let again = andrew(home.path(), &serve);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8(again.stderr).unwrap().contains("a cell is already running on"));
+    assert!(
+        run("vos create -server localhost -partition a -name projects -maxquota 123").starts_with("Volume ")
+    );
+    assert!(run("vos listvol").contains("projects"));
+    let stranger = format!("--servers 127.0.0.1 --base-port {base}");
+    let seen: serde_json::Value =
+        serde_json::from_str(&run(&format!("vos {stranger} --json examine projects"))).unwrap();
+    assert_eq!(seen["volumes"][0]["quota_kib"], 123);
+    let denied = andrew(home.path(), &format!("vos {stranger} remove projects"));
+    assert_eq!(denied.status.code(), Some(1));
+    run("down");
+    run(&serve);
+    assert!(run("vos listvldb projects").contains("number of sites -> 1"));
+    run("vos remove projects");
+    assert!(run("vos status").starts_with("No active transactions on 127.0.0.1"));
+    drop(stop);
+}
+
+/// A first port whose followers are free too.
+fn free_ports() -> u16 {
+    let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
+    (20_000..50_000).step_by(8).find(|base| [*base, base + 3, base + 5].into_iter().all(free)).unwrap()
+}
+
+/// Stops the cell however the test ends.
+struct Stop<'a>(&'a std::path::Path);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        andrew(self.0, "down");
+    }
+}
