@@ -1,0 +1,42 @@
+//! How many calls a client has made, as it counts them itself.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// All calls to servers since the client whose mount this is was started.
+#[must_use]
+pub fn calls(mount: &Path) -> u64 {
+    counted(mount).values().sum()
+}
+
+/// The calls by name.
+#[must_use]
+pub fn counted(mount: &Path) -> std::collections::BTreeMap<String, u64> {
+    let counters: Value = serde_json::from_str(&attribute(mount, "afs.counters"))
+        .unwrap_or_else(|error| panic!("afs.counters of {}: {error}", mount.display()));
+    let calls = counters["calls"].as_object().cloned().unwrap_or_default();
+    calls.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect()
+}
+
+/// An extended attribute that is text.
+///
+/// # Panics
+/// If there is none of that name.
+#[must_use]
+pub fn attribute(path: &Path, name: &str) -> String {
+    let mut value = vec![0; 64 << 10];
+    let length = rustix::fs::getxattr(path, name, &mut value[..]);
+    let length = length.unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
+    value.truncate(length);
+    String::from_utf8_lossy(&value).into_owned()
+}
+
+/// Sets one.
+///
+/// # Panics
+/// If it is refused.
+pub fn set_attribute(path: &Path, name: &str, value: &str) {
+    let set = rustix::fs::setxattr(path, name, value.as_bytes(), rustix::fs::XattrFlags::empty());
+    set.unwrap_or_else(|error| panic!("{name} of {}: {error}", path.display()));
+}

@@ -1,0 +1,150 @@
+//! Users who write, rename and remove without pause, and note what they were told.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use afs_sim::SimRng;
+
+use super::journal::{Journal, Version};
+use crate::live::closing::write_and_close;
+use crate::live::process::seconds;
+use crate::live::wait::until;
+
+/// Users at work in one folder, each with names of its own.
+#[derive(Debug)]
+pub struct Scribes {
+    users: Vec<JoinHandle<Journal>>,
+    stop: Arc<AtomicBool>,
+    acknowledged: Arc<AtomicU64>,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scribes {
+    /// Sets `count` users to work. What each does follows from the seed, and from what it is told.
+    #[must_use]
+    pub fn start(folder: &Path, count: u64, seed: u64) -> Self {
+        let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let refusals = Arc::new(Mutex::new(Vec::new()));
+        let user = |number| Scribe {
+            folder: folder.to_owned(),
+            name: format!("{}-{number}", (b'a' + (seed % 26) as u8) as char),
+            rng: SimRng::new(seed << 8 | number),
+            versions: seed << 40 | number << 32,
+            journal: Journal::default(),
+            refusals: refusals.clone(),
+        };
+        let work = |number| {
+            let (scribe, stop, acknowledged) = (user(number), stop.clone(), acknowledged.clone());
+            std::thread::spawn(move || scribe.work(&stop, &acknowledged))
+        };
+        let users = (0..count).map(work).collect();
+        Self { users, stop, acknowledged, refusals }
+    }
+
+    /// What was refused so far. Nothing may be while nothing is the matter.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until so many more operations were acknowledged.
+    ///
+    /// # Panics
+    /// If that takes more than a minute and a half.
+    pub fn wait_for_more(&self, count: u64) {
+        let wanted = self.acknowledged.load(Ordering::SeqCst) + count;
+        until("more acknowledged operations", seconds(90), || {
+            (self.acknowledged.load(Ordering::SeqCst) >= wanted).then_some(())
+        });
+    }
+
+    /// Lets everybody end what they are at; answers what they were told.
+    ///
+    /// # Panics
+    /// If one of them did.
+    #[must_use]
+    pub fn finish(self) -> Journal {
+        self.stop.store(true, Ordering::SeqCst);
+        let mut all = Journal::default();
+        for user in self.users {
+            all.merge(user.join().unwrap_or_else(|_| panic!("a user panicked")));
+        }
+        all
+    }
+}
+
+struct Scribe {
+    folder: PathBuf,
+    name: String,
+    rng: SimRng,
+    versions: u64,
+    journal: Journal,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scribe {
+    fn work(mut self, stop: &AtomicBool, acknowledged: &AtomicU64) -> Journal {
+        while !stop.load(Ordering::SeqCst) {
+            match self.step() {
+                Ok(()) => {
+                    acknowledged.fetch_add(1, Ordering::SeqCst);
+                }
+                Err(error) => {
+                    self.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+                    // A dead client refuses everything at once.
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+            }
+        }
+        self.journal
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        let present = self.journal.present();
+        let (what, name, done) = match (self.rng.below(10), self.rng.pick(&present).cloned()) {
+            (0, Some(name)) => ("rename", name.clone(), self.rename(&name)),
+            (1 | 2, Some(name)) if present.len() > 10 => ("remove", name.clone(), self.remove(&name)),
+            (3..=6, Some(name)) => ("rewrite", name.clone(), self.write(&name)),
+            _ => {
+                let name = self.fresh();
+                ("write", name.clone(), self.write(&name))
+            }
+        };
+        done.map_err(|error| io::Error::new(error.kind(), format!("{what} {name}: {error}")))
+    }
+
+    /// A name never used before: one that is in doubt is not touched again.
+    fn fresh(&mut self) -> String {
+        self.versions += 1;
+        format!("{}-{}", self.name, self.versions & 0xffff_ffff)
+    }
+
+    fn write(&mut self, name: &str) -> io::Result<()> {
+        self.versions += 1;
+        let version = Version::of_any_length(self.versions);
+        self.journal.attempt_to_write(name, version);
+        write_and_close(&self.folder.join(name), &version.bytes())?;
+        self.journal.acknowledge(name);
+        Ok(())
+    }
+
+    fn rename(&mut self, old: &str) -> io::Result<()> {
+        let (new, version) = (self.fresh(), self.journal.known(old));
+        self.journal.attempt(&new, version);
+        self.journal.attempt(old, None);
+        std::fs::rename(self.folder.join(old), self.folder.join(&new))?;
+        self.journal.acknowledge(&new);
+        self.journal.acknowledge(old);
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.journal.attempt(name, None);
+        std::fs::remove_file(self.folder.join(name))?;
+        self.journal.acknowledge(name);
+        Ok(())
+    }
+}

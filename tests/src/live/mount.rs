@@ -1,0 +1,70 @@
+//! Mounts of a cell by our own client, as processes of the test.
+
+use std::path::{Path, PathBuf};
+
+use super::cell::andrew;
+use super::netns::Netns;
+use super::process::{Daemon, seconds};
+use super::scratch::unmount;
+use super::wait::until;
+
+/// `andrew mount`: a running client. Unmounted when this is dropped.
+#[derive(Debug)]
+pub struct Mount {
+    /// The client's process.
+    pub process: Daemon,
+    folder: PathBuf,
+}
+
+impl Mount {
+    /// Mounts the cell whose location servers are at `servers` on `folder`/`name`, with a cache beside it.
+    ///
+    /// # Panics
+    /// If it is not mounted in half a minute.
+    #[must_use]
+    pub fn new(netns: &Netns, cell: &str, servers: &str, folder: &Path, name: &str, more: &[&str]) -> Self {
+        let point = folder.join(name);
+        let mut command = netns.command(andrew());
+        command.args(["mount", "--cell", cell, "--servers", servers, "--cache"]);
+        command.arg(folder.join(format!("{name}.cache"))).args(more).arg(&point);
+        let log = (0..).map(|n| folder.join(format!("{name}{n}.log"))).find(|log| !log.exists());
+        let mut process = Daemon::start(command, &log.unwrap_or_else(|| folder.join("mount.log")));
+        wait_for_word(&mut process, "its cache is in");
+        Self { process, folder: point }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Kills the client where it stands, and clears the dead mount away.
+    pub fn kill(&mut self) {
+        self.process.kill();
+        unmount(&self.folder);
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        self.process.end(seconds(20));
+        unmount(&self.folder);
+    }
+}
+
+/// Waits for a word of a process that is starting.
+///
+/// # Panics
+/// If the process ends, or has not said it after half a minute.
+pub fn wait_for_word(process: &mut Daemon, word: &str) {
+    until(&format!("'{word}' from a process that starts"), seconds(30), || {
+        let said = process.said();
+        let is_over = process.is_over();
+        if said.contains(word) && !is_over {
+            return Some(());
+        }
+        assert!(!is_over, "it ended instead of saying '{word}':\n{said}");
+        None
+    });
+}

@@ -1,0 +1,92 @@
+//! What a test needs of the machine, and what happens when it is not there.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Something that not every machine has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// To be root, for namespaces and disks.
+    Root,
+    /// `/dev/fuse` and the programs to mount with.
+    Fuse,
+    /// OpenAFS, and the script that runs it.
+    OpenAfs,
+    /// An emulated machine with the kernel's own client.
+    Guest,
+    /// A C compiler and make.
+    Compiler,
+    /// Debian's source packages, and the programs that unpack them.
+    Sources,
+}
+
+/// Whether all of `needs` are there. Otherwise the test says what it leaves out, and passes; where `CI=true` it fails.
+#[must_use]
+pub fn all_there(needs: &[Need]) -> bool {
+    let missing: Vec<String> = needs.iter().filter_map(|need| need.missing()).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    let text = missing.join("; ");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "needed on CI: {text}");
+    // Past the test program's capture: a test that was left out should not look like one that passed.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {text}");
+    false
+}
+
+impl Need {
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Root if is_root() => None,
+            Self::Root => {
+                Some("this test makes namespaces or mounts disks, and must be run as root".to_owned())
+            }
+            Self::Fuse => device("/dev/fuse").or_else(|| program("fusermount3")),
+            Self::OpenAfs => {
+                script("openafs-cell").or_else(|| program("afsd.fuse")).or_else(|| program("rxdebug"))
+            }
+            Self::Guest => script("guest").or_else(|| program("qemu-system-x86_64")),
+            Self::Compiler => program("gcc").or_else(|| program("make")),
+            Self::Sources => program("apt-get").or_else(|| program("tar")).or_else(|| program("bzip2")),
+        }
+    }
+}
+
+/// The peers' scripts: `$ANDREW_PEERS`, else `../shared/peers` beside the project.
+#[must_use]
+pub fn peers() -> PathBuf {
+    std::env::var_os("ANDREW_PEERS").map_or_else(|| root().join("../shared/peers"), PathBuf::from)
+}
+
+/// The project's folder.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Where tests keep what may be used again: `target` of the project.
+#[must_use]
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn script(name: &str) -> Option<String> {
+    let path = peers().join(name);
+    (!path.exists()).then(|| format!("{} does not exist (set ANDREW_PEERS)", path.display()))
+}
+
+fn device(path: &str) -> Option<String> {
+    let opened = File::options().read(true).write(true).open(path);
+    opened.err().map(|error| format!("{path} cannot be used: {error}"))
+}
+
+fn program(name: &str) -> Option<String> {
+    let found = super::netns::PATH.split(':').any(|folder| Path::new(folder).join(name).exists());
+    (!found).then(|| format!("{name} is not installed (make deps)"))
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}

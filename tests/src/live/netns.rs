@@ -1,0 +1,67 @@
+//! Network namespaces: each cell has ports and addresses of its own.
+
+use std::process::Command;
+
+use super::process::{run, seconds};
+
+/// Where programs are looked for, whatever the caller's path is.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A network namespace. One that was made here goes away with it.
+#[derive(Debug)]
+pub struct Netns {
+    /// None: the one this test runs in.
+    name: Option<String>,
+    made_here: bool,
+}
+
+impl Netns {
+    /// A new namespace with nothing but its own loopback. One of that name left by an earlier run is replaced.
+    #[must_use]
+    pub fn fresh(name: &str) -> Self {
+        let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", name]).output();
+        run(ip(&["netns", "add", name]), seconds(10));
+        run(ip(&["-n", name, "link", "set", "lo", "up"]), seconds(10));
+        Self { name: Some(name.to_owned()), made_here: true }
+    }
+
+    /// A namespace that somebody else keeps.
+    #[must_use]
+    pub fn existing(name: &str) -> Self {
+        Self { name: Some(name.to_owned()), made_here: false }
+    }
+
+    /// The namespace this test runs in: nobody needs to be root for it, and its sockets reach the cell. Such a cell
+    /// listens at an address of its own ([`own_address`](super::loopback::own_address)).
+    #[must_use]
+    pub fn machine() -> Self {
+        Self { name: None, made_here: false }
+    }
+
+    /// `program` in this namespace, with the machine's own files.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let Some(name) = &self.name else {
+            let mut command = Command::new(program);
+            command.env("PATH", PATH);
+            return command;
+        };
+        let mut command = Command::new("nsenter");
+        command.env("PATH", PATH).arg(format!("--net=/run/netns/{name}")).arg(program);
+        command
+    }
+}
+
+impl Drop for Netns {
+    fn drop(&mut self) {
+        if let (Some(name), true) = (&self.name, self.made_here) {
+            let _ = ip(&["netns", "del", name]).output();
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) -> Command {
+    let mut command = Command::new("ip");
+    command.env("PATH", PATH).args(arguments);
+    command
+}

@@ -1,0 +1,123 @@
+//! OpenAFS: clients and servers that we did not write, each host a network namespace on a bridge.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use super::needs::peers;
+use super::netns::{Netns, PATH};
+use super::process::{run, run_any, seconds};
+
+/// Hosts on a bridge with addresses of their own, run by the `openafs-cell` script. Taken down when this is dropped.
+#[derive(Debug)]
+pub struct Hosts {
+    state: PathBuf,
+    prefix: String,
+    net: String,
+}
+
+impl Hosts {
+    /// `number` (0 to 99) gives the hosts their addresses, 10.100+number.0.x, and their namespaces' names.
+    fn named(state: &Path, number: u8) -> Self {
+        let hosts = Self {
+            state: state.join("hosts"),
+            prefix: format!("andrew{number}"),
+            net: format!("10.{}.0", 100 + u16::from(number)),
+        };
+        hosts.clear();
+        hosts
+    }
+
+    /// The client hosts cl1 (.21) and cl2 (.22), set up for a cell whose servers are on the host `vice` (.5), which is
+    /// there and empty.
+    #[must_use]
+    pub fn around_our_cell(state: &Path, number: u8, cell: &str) -> Self {
+        let hosts = Self::named(state, number);
+        let vice = hosts.address(5);
+        hosts.script(&["--cell", cell, "--strict", "client-only", "--servers", &vice], seconds(120));
+        hosts.script(&["host", "vice", "5"], seconds(60));
+        hosts.script(&["host", "venus", "6"], seconds(60));
+        hosts
+    }
+
+    /// A whole OpenAFS cell with its servers on srv1 (.11) and srv2 (.12), whose volume `scratch` anybody may write,
+    /// a client host cl1 (.21), and the host `venus` (.6) for a client of ours.
+    #[must_use]
+    pub fn with_servers(state: &Path, number: u8, cell: &str) -> Self {
+        let hosts = Self::named(state, number);
+        hosts.script(&["--cell", cell, "--strict", "--clients", "cl1:21", "up"], seconds(240));
+        hosts.script(&["host", "venus", "6"], seconds(60));
+        hosts
+    }
+
+    /// The address of the host with that number.
+    #[must_use]
+    pub fn address(&self, host: u8) -> String {
+        format!("{}.{host}", self.net)
+    }
+
+    /// The bridge between the hosts, in the machine's own namespace.
+    #[must_use]
+    pub fn bridge(&self) -> String {
+        format!("{}br0", self.prefix)
+    }
+
+    /// The namespace of a host.
+    #[must_use]
+    pub fn netns(&self, host: &str) -> Netns {
+        Netns::existing(&format!("{}-{host}", self.prefix))
+    }
+
+    /// Mounts the cell with OpenAFS's own client on a host.
+    pub fn mount(&self, host: &str, folder: &Path) {
+        let folder = folder.to_string_lossy();
+        self.script(&["--host", host, "--strict", "mount", &folder], seconds(120));
+    }
+
+    /// Takes such a mount down.
+    pub fn umount(&self, folder: &Path) {
+        self.script(&["umount", &folder.to_string_lossy()], seconds(60));
+    }
+
+    /// Runs one of OpenAFS's programs on a host; it must succeed.
+    pub fn tool(&self, host: &str, words: &[&str]) -> String {
+        self.script(&[&["run", host], words].concat(), seconds(60))
+    }
+
+    /// Runs one of OpenAFS's programs on a host, whatever comes of it.
+    pub fn try_tool(&self, host: &str, words: &[&str]) -> Output {
+        run_any(self.command(&[&["run", host], words].concat()), seconds(60))
+    }
+
+    fn script(&self, words: &[&str], limit: Duration) -> String {
+        run(self.command(words), limit)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("bash");
+        command.env("PATH", PATH).env("LC_ALL", "C").arg(peers().join("openafs-cell"));
+        command.args(["--prefix", &self.prefix, "--net", &self.net]);
+        command.arg("--state").arg(&self.state).args(words);
+        command
+    }
+
+    /// What an earlier run of this test may have left.
+    fn clear(&self) {
+        if self.state.join("conf").exists() {
+            let _ = run_any(self.command(&["down"]), seconds(120));
+        }
+        for host in ["vice", "venus", "srv1", "srv2", "cl1", "cl2"] {
+            let name = format!("{}-{host}", self.prefix);
+            if Path::new("/run/netns").join(&name).exists() {
+                let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", &name]).output();
+            }
+        }
+        let _ = Command::new("ip").env("PATH", PATH).args(["link", "del", &self.bridge()]).output();
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        let _ = run_any(self.command(&["down"]), seconds(120));
+    }
+}

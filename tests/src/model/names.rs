@@ -1,0 +1,118 @@
+//! A directory as a set of names, each of which appears once and disappears once.
+
+use std::collections::BTreeMap;
+
+use super::register::Time;
+
+/// From when and until when a name may, and must, be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Life {
+    made: Option<Span>,
+    gone: Option<Span>,
+}
+
+/// An operation that changes a name; `end` is `None` if it was not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Span {
+    begin: Time,
+    end: Option<Time>,
+}
+
+/// What was done to the names of one directory, and what was seen of them.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    lives: BTreeMap<String, Life>,
+    seen: Vec<(String, bool, Time, Time)>,
+}
+
+impl Names {
+    /// A name was made: created, linked, or renamed to.
+    pub fn made(&mut self, name: &str, begin: Time, end: Option<Time>) {
+        self.lives.entry(name.to_owned()).or_default().made = Some(Span { begin, end });
+    }
+
+    /// A name was taken away: removed, or renamed from.
+    pub fn gone(&mut self, name: &str, begin: Time, end: Option<Time>) {
+        self.lives.entry(name.to_owned()).or_default().gone = Some(Span { begin, end });
+    }
+
+    /// Somebody looked.
+    pub fn saw(&mut self, name: &str, there: bool, begin: Time, end: Time) {
+        self.seen.push((name.to_owned(), there, begin, end));
+    }
+
+    /// Whether the name was made and everything done to it was acknowledged.
+    #[must_use]
+    pub fn is_settled(&self, name: &str) -> bool {
+        let life = self.lives.get(name).copied().unwrap_or_default();
+        life.made.is_some_and(|made| made.end.is_some()) && life.gone.is_none()
+    }
+
+    /// All names that were ever made.
+    pub fn ever(&self) -> impl Iterator<Item = &str> {
+        self.lives.iter().filter(|(_, life)| life.made.is_some()).map(|(name, _)| name.as_str())
+    }
+
+    /// Whether everything seen can be explained.
+    ///
+    /// # Errors
+    /// Says what cannot.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, there, begin, end) in &self.seen {
+            let life = self.lives.get(name).copied().unwrap_or_default();
+            let verdict =
+                if *there { life.may_be_there(*begin, *end) } else { life.may_be_away(*begin, *end) };
+            if !verdict {
+                let word = if *there { "there" } else { "not there" };
+                return Err(format!("{name} was {word} when looked for from {begin} to {end}, but {life:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Life {
+    fn may_be_there(&self, begin: Time, end: Time) -> bool {
+        let is_made = self.made.is_some_and(|made| made.begin <= end);
+        let is_gone = self.gone.and_then(|gone| gone.end).is_some_and(|gone| gone < begin);
+        is_made && !is_gone
+    }
+
+    fn may_be_away(&self, begin: Time, end: Time) -> bool {
+        let is_made = self.made.and_then(|made| made.end).is_some_and(|made| made < begin);
+        let may_be_gone = self.gone.is_some_and(|gone| gone.begin <= end);
+        !is_made || may_be_gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_there_until_it_is_gone() {
+        let mut names = Names::default();
+        names.made("a", 1, Some(2));
+        names.gone("a", 5, Some(6));
+        names.saw("a", false, 0, 1);
+        names.saw("a", true, 3, 4);
+        names.saw("a", true, 5, 6);
+        names.saw("a", false, 5, 6);
+        names.saw("a", false, 7, 8);
+        assert_eq!(names.check(), Ok(()));
+        let mut late = names.clone();
+        late.saw("a", true, 7, 8);
+        assert!(late.check().is_err());
+        names.saw("a", false, 3, 4);
+        assert!(names.check().is_err());
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_may_be_either() {
+        let mut names = Names::default();
+        names.made("a", 1, None);
+        names.saw("a", true, 3, 4);
+        names.saw("a", false, 9, 10);
+        assert_eq!(names.check(), Ok(()));
+    }
+}

@@ -1,0 +1,140 @@
+//! What everybody did and saw in one world.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use afs_sim::World;
+
+use crate::model::names::Names;
+use crate::model::register::{self, Content, Kind, Op, Time};
+
+/// A record that all users of a world write to.
+#[derive(Clone)]
+pub struct History(Arc<Mutex<Inner>>, World);
+
+#[derive(Default)]
+struct Inner {
+    files: BTreeMap<String, Vec<Op>>,
+    names: Names,
+    last_content: Content,
+    torn: Vec<String>,
+    /// What is seen is not written down.
+    blind: bool,
+    failed: Vec<String>,
+}
+
+impl History {
+    /// An empty one, on the world's clock.
+    #[must_use]
+    pub fn new(world: World) -> Self {
+        Self(Arc::default(), world)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The time, for beginnings and ends.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.1.now().as_nanos()
+    }
+
+    /// A content that nobody has stored.
+    #[must_use]
+    pub fn new_content(&self) -> Content {
+        self.with(|inner| {
+            inner.last_content += 1;
+            inner.last_content
+        })
+    }
+
+    /// Whether what is seen from now on counts. Torn contents always do.
+    pub fn look_away(&self, away: bool) {
+        self.with(|inner| inner.blind = away);
+    }
+
+    /// A store that is about to begin. It counts as unacknowledged until [`History::stored`].
+    pub fn storing(&self, client: usize, file: &str, content: Content) {
+        let op = Op { client, kind: Kind::Store, content, begin: self.now(), end: None };
+        self.with(|inner| inner.files.entry(file.to_owned()).or_default().push(op));
+        self.1.note(format!("user {client} stores {content} in {file}"));
+    }
+
+    /// The store of that content was acknowledged.
+    pub fn stored(&self, file: &str, content: Content) {
+        let now = self.now();
+        self.with(|inner| {
+            let ops = inner.files.entry(file.to_owned()).or_default();
+            if let Some(op) = ops.iter_mut().find(|op| op.kind == Kind::Store && op.content == content) {
+                op.end = Some(now);
+            }
+        });
+        self.1.note(format!("content {content} is stored in {file}"));
+    }
+
+    /// Somebody opened the file and read this.
+    pub fn read(&self, client: usize, file: &str, found: Result<Content, String>, begin: Time) {
+        self.1.note(format!("user {client} finds {found:?} in {file}"));
+        let end = Some(self.now());
+        self.with(|inner| match found {
+            Ok(_) if inner.blind => {}
+            Ok(content) => {
+                let op = Op { client, kind: Kind::Read, content, begin, end };
+                inner.files.entry(file.to_owned()).or_default().push(op);
+            }
+            Err(what) => inner.torn.push(format!("user {client} found in {file}: {what}")),
+        });
+    }
+
+    /// An operation of a user ended with an error.
+    pub fn failed(&self, client: usize, error: &dyn Display) {
+        let what = format!("user {client} is told: {error}");
+        self.1.note(&what);
+        self.with(|inner| inner.failed.push(what));
+    }
+
+    /// The first error that a user was told.
+    #[must_use]
+    pub fn first_failure(&self) -> Option<String> {
+        self.with(|inner| inner.failed.first().cloned())
+    }
+
+    /// Somebody looked for a name.
+    pub fn saw(&self, name: &str, there: bool, begin: Time) {
+        let end = self.now();
+        self.with(|inner| {
+            if !inner.blind {
+                inner.names.saw(name, there, begin, end);
+            }
+        });
+    }
+
+    /// Works on the record of names.
+    pub fn names<T>(&self, work: impl FnOnce(&mut Names) -> T) -> T {
+        self.with(|inner| work(&mut inner.names))
+    }
+
+    /// Reads and acknowledged stores so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.with(|inner| inner.files.values().flatten().filter(|op| op.end.is_some()).count())
+    }
+
+    /// Whether all of it is as promised.
+    ///
+    /// # Errors
+    /// Says what is not.
+    pub fn check(&self) -> Result<(), String> {
+        self.with(|inner| {
+            if let Some(torn) = inner.torn.first() {
+                return Err(torn.clone());
+            }
+            for (file, ops) in &inner.files {
+                register::check(ops).map_err(|violation| format!("{file}: {violation}"))?;
+            }
+            inner.names.check()
+        })
+    }
+}

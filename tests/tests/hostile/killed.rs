@@ -1,0 +1,114 @@
+//! Processes that end where they stand.
+
+use std::fs;
+
+use andrew_tests::hostile::counters::counted;
+use andrew_tests::hostile::scribe::Scribes;
+use andrew_tests::live::closing::write_and_close;
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::stage::Stage;
+
+use crate::assert_calm;
+
+#[test]
+fn many_at_work_are_never_refused() {
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("at_work", 11, seconds(120));
+    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+    let user = stage.mount("user", &[]);
+    let folder = user.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let scribes = Scribes::start(&folder, 6, 4);
+    scribes.wait_for_more(600);
+    assert_eq!(scribes.refusals(), Vec::<String>::new());
+    let journal = scribes.finish();
+    let fresh = stage.mount("fresh", &[]);
+    journal.verify(&fresh.path().join("folder"));
+    journal.verify(&folder);
+    assert_calm(&mut cell);
+    drop((user, fresh));
+    cell.stop();
+}
+
+/// Times the server is killed.
+const ROUNDS: u64 = 3;
+/// Operations between two of its deaths.
+const OPERATIONS: u64 = 60;
+
+#[test]
+fn a_server_killed_at_work_has_what_it_acknowledged() {
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("killed_server", 9, seconds(400));
+    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+    let user = stage.mount("user", &[]);
+    let folder = user.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let scribes = Scribes::start(&folder, 6, 1);
+    for round in 0..ROUNDS {
+        scribes.wait_for_more(OPERATIONS);
+        assert!(round > 0 || scribes.refusals().is_empty(), "{:?}", scribes.refusals());
+        cell.kill();
+        cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+    }
+    scribes.wait_for_more(OPERATIONS);
+    let journal = scribes.finish();
+    let fresh = stage.mount("fresh", &[]);
+    journal.verify(&fresh.path().join("folder"));
+    journal.verify(&folder);
+    assert_calm(&mut cell);
+    drop((user, fresh));
+    cell.stop();
+}
+
+#[test]
+fn a_client_killed_at_work_comes_back_with_its_cache() {
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("killed_client", 10, seconds(300));
+    let mut cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+    let mut user = stage.mount("user", &[]);
+    let other = stage.mount("other", &[]);
+    let (folder, cached) = (user.path().join("folder"), user.path().join("cached"));
+    fs::create_dir(&folder).unwrap();
+    fs::create_dir(&cached).unwrap();
+    for number in 0..20 {
+        write_and_close(&other.path().join(format!("cached/{number}")), &[number; 100_000]).unwrap();
+        assert!(fs::read(cached.join(format!("{number}"))).unwrap() == [number; 100_000]);
+    }
+    let scribes = Scribes::start(&folder, 6, 2);
+    scribes.wait_for_more(100);
+    assert_eq!(scribes.refusals(), Vec::<String>::new());
+    user.process.kill();
+    let journal = scribes.finish();
+    // The dead client is not told of this.
+    write_and_close(&other.path().join("cached/3"), b"changed").unwrap();
+    fs::remove_file(other.path().join("cached/4")).unwrap();
+
+    // The same mount point, and the same cache.
+    let again = stage.mount("user", &[]);
+    for number in 0..20 {
+        let seen = fs::read(cached.join(format!("{number}"))).ok();
+        let expected = match number {
+            3 => Some(b"changed".to_vec()),
+            4 => None,
+            _ => Some(vec![number; 100_000]),
+        };
+        assert!(seen == expected, "cached/{number} has {:?} bytes", seen.map(|seen| seen.len()));
+    }
+    let fetched = counted(again.path()).get("FetchData64").copied().unwrap_or(0);
+    assert!(fetched <= 6, "{fetched} fetches for one file that changed: the cache was not used");
+    journal.verify(&folder);
+    journal.verify(&other.path().join("folder"));
+    let scribes = Scribes::start(&folder, 3, 3);
+    scribes.wait_for_more(30);
+    drop(scribes.finish());
+    assert_calm(&mut cell);
+    drop((again, user, other));
+    cell.stop();
+}

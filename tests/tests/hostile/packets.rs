@@ -1,0 +1,153 @@
+//! Bytes that mean nothing, or harm, at every port.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::path::Path;
+
+use afs_rpc::CallError;
+use afs_sim::SimRng;
+use afs_wire::error::AbortCode;
+use andrew_tests::hostile::caller::Caller;
+use andrew_tests::hostile::damage::{damage, noise_up_to};
+use andrew_tests::hostile::packets::{of_call, of_every_type};
+use andrew_tests::hostile::process::{resident_kib, udp_addresses};
+use andrew_tests::hostile::samples::{SERVERS, Server, calls_to};
+use andrew_tests::hostile::storm::Storm;
+use andrew_tests::live::closing::write_and_close;
+use andrew_tests::live::files::Pattern;
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::stage::Stage;
+
+use crate::{assert_calm, fid, folder_for_all, shown};
+
+/// Datagrams to each port.
+const DATAGRAMS: u64 = 12_000;
+/// Calls to each service.
+const CALLS: u64 = 1_500;
+/// What the storm may leave behind in memory. A connection is remembered for ten minutes, whoever made it.
+const GROWTH_KIB_MAX: u64 = 160 << 10;
+
+#[test]
+fn datagrams_that_mean_harm_do_none() {
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("datagrams", 1, seconds(240));
+    let mut cell = stage.up("rl", &[]);
+    let (harmed, kept) = grounds(&stage, cell.mount());
+    let ports = udp_addresses(cell.process.pid());
+    assert!(ports.len() >= 4, "three servers and a client have ports: {}", shown(&ports));
+
+    let before = resident_kib(cell.process.pid());
+    let mut storm = Storm::new(1);
+    let mut rng = SimRng::new(2);
+    for port in &ports {
+        storm.rage(*port, &genuine(&mut rng, *port, &harmed), DATAGRAMS);
+    }
+    let growth = resident_kib(cell.process.pid()).saturating_sub(before);
+    assert!(growth < GROWTH_KIB_MAX, "{growth} KiB more than before");
+    assert_calm(&mut cell);
+    assert_kept(cell.mount(), &kept);
+    cell.stop();
+
+    let cell = stage.up("rl", &[]);
+    assert_kept(cell.mount(), &kept);
+    cell.stop();
+}
+
+#[test]
+fn calls_with_damaged_arguments_are_answered() {
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("damaged_calls", 2, seconds(240));
+    let mut cell = stage.up("rl", &[]);
+    let (harmed, kept) = grounds(&stage, cell.mount());
+    let caller = Caller::new(stage.address().parse().unwrap(), [9; 16]);
+    let before = resident_kib(cell.process.pid());
+    for server in SERVERS {
+        for peer in peers(server, stage.address(), &udp_addresses(cell.process.pid())) {
+            assert_answered(&caller, peer, server, &harmed);
+        }
+    }
+    let growth = resident_kib(cell.process.pid()).saturating_sub(before);
+    assert!(growth < GROWTH_KIB_MAX, "{growth} KiB more than before");
+    assert_calm(&mut cell);
+    assert_kept(cell.mount(), &kept);
+    drop(caller);
+    cell.stop();
+}
+
+/// A folder in which everybody may do everything, and one in which nobody may do anything.
+fn grounds(stage: &Stage, top: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let harmed = folder_for_all(stage, top, "harmed", "all");
+    write_and_close(&harmed.join("file"), &[7; 20_000]).unwrap();
+    let kept = folder_for_all(stage, top, "kept", "none");
+    Pattern(3).write(&kept.join("large"), 40).unwrap();
+    write_and_close(&kept.join("small"), b"kept").unwrap();
+    (harmed, kept)
+}
+
+/// The cell works, and what was out of reach is as it was.
+fn assert_kept(top: &Path, kept: &Path) {
+    Pattern(3).check(&kept.join("large"), 40).unwrap().unwrap();
+    assert_eq!(fs::read(kept.join("small")).unwrap(), b"kept");
+    let fresh = top.join("after");
+    write_and_close(&fresh, b"still at work").unwrap();
+    assert_eq!(fs::read(&fresh).unwrap(), b"still at work");
+    fs::remove_file(&fresh).unwrap();
+}
+
+/// Real datagrams of calls to whoever is at a port, and some for the others.
+fn genuine(rng: &mut SimRng, port: SocketAddrV4, harmed: &Path) -> Vec<Vec<u8>> {
+    let (directory, file) = (fid(harmed), fid(&harmed.join("file")));
+    let mut out = Vec::new();
+    for server in SERVERS {
+        let is_theirs = server.port() == port.port()
+            || server == Server::Callback && ![7000, 7003, 7005].contains(&port.port());
+        let service = server.service().0;
+        let calls = calls_to(server, rng, directory, file);
+        let reply = noise_up_to(rng, 5_000);
+        for call in calls.iter().take(if is_theirs { usize::MAX } else { 3 }) {
+            out.extend(of_call(rng, service, call, &reply));
+        }
+        out.extend(of_every_type(rng, service));
+    }
+    out
+}
+
+fn peers(server: Server, address: &str, ports: &[SocketAddrV4]) -> Vec<SocketAddr> {
+    let server_ports = [7000, 7003, 7005];
+    match server {
+        Server::Callback => {
+            let clients = ports.iter().filter(|port| !server_ports.contains(&port.port()));
+            clients.map(|port| SocketAddr::V4(*port)).collect()
+        }
+        _ => vec![SocketAddr::new(address.parse().unwrap(), server.port())],
+    }
+}
+
+/// Whatever the arguments, the call ends with a reply or with a code, soon.
+fn assert_answered(caller: &Caller, peer: SocketAddr, server: Server, harmed: &Path) {
+    let mut rng = SimRng::new(u64::from(server.port()) + u64::from(server.service().0));
+    let samples = calls_to(server, &mut rng, fid(harmed), fid(&harmed.join("file")));
+    let mut answers = BTreeMap::new();
+    for _ in 0..CALLS {
+        let (one, other) = (rng.pick(&samples).unwrap(), rng.pick(&samples).unwrap());
+        // The opcode stays: with another one the arguments are not even looked at.
+        let mut body = one[..4].to_vec();
+        body.extend(damage(&mut rng, &one[4..], &other[4..]));
+        match caller.call_raw(peer, server, body.clone()) {
+            Ok(_) => *answers.entry(0).or_insert(0) += 1,
+            Err(CallError::Abort(code)) => *answers.entry(code.0).or_insert(0) += 1,
+            Err(error) => panic!("{server:?} at {peer}: {error} to {:.200?}", body),
+        }
+    }
+    // The owner's own socket is a client without callbacks: nothing of that kind is offered there.
+    let is_offered = !answers.contains_key(&AbortCode::RX_INVALID_OPERATION.0);
+    // What was damaged got past the door, and did not always fail at the same place.
+    assert!(answers.len() > 1 || !is_offered, "{server:?} answered {answers:?}");
+    assert!(answers.len() > 8 || server != Server::File, "{server:?} answered {answers:?}");
+}

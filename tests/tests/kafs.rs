@@ -1,0 +1,63 @@
+//! The AFS client of the Linux kernel, in an emulated machine, on a cell of ours.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use andrew_tests::live::cell::{CELL, Cell, CellOptions};
+use andrew_tests::live::guest::run_in_guest;
+use andrew_tests::live::mount::Mount;
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::watchdog::Watchdog;
+
+const SCRIPT: &str = r#"
+cd /afs
+test "$(cat greeting)" = hello
+getfattr --only-values -n afs.cell . ; echo
+mkdir d; echo one > d/a; echo two >> d/a; test "$(cat d/a)" = "$(printf 'one\ntwo')"
+mv d/a d/b; ln d/b d/c; ln -s b d/s; test "$(readlink d/s)" = b; test "$(cat d/s)" = "$(cat d/c)"
+chmod 600 d/b; test "$(stat -c %a d/b)" = 600
+truncate -s 3 d/b; test "$(cat d/c)" = one
+dd if=/dev/urandom of=/tmp/r bs=64k count=128 2>/dev/null
+cp /tmp/r d/r; sync; echo 3 > /proc/sys/vm/drop_caches; cmp /tmp/r d/r
+for i in $(seq 100); do echo $i > d/many$i; done; test "$(ls d | wc -l)" = 104
+df . | tail -1
+rm d/many*; rmdir d 2>/dev/null && exit 1
+sha256sum < d/r > sum
+echo done
+"#;
+
+#[test]
+fn the_kernels_client_works_in_our_cell() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs, Need::Guest]) {
+        return;
+    }
+    let scratch = Scratch::new("kafs");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("kafs", seconds(1500), move || unmount_below(&folder));
+    let hosts = Hosts::around_our_cell(scratch.path(), 14, CELL);
+    let vice = hosts.address(5);
+    let _cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &CellOptions::at(&vice, "rlidwka"));
+    let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
+    std::fs::write(ours.path().join("greeting"), "hello\n").unwrap();
+
+    let output = run_in_guest(&hosts, CELL, &vice, SCRIPT);
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && said.trim().ends_with("done"),
+        "{:?}\n{said}\n{complained}",
+        output.status
+    );
+    assert!(said.starts_with(CELL), "{said}");
+
+    // What it wrote is what we read.
+    let names = andrew_tests::live::files::names(&ours.path().join("d"));
+    assert_eq!(names, ["b", "c", "r", "s"]);
+    let bytes = std::fs::read(ours.path().join("d/r")).unwrap();
+    assert_eq!(bytes.len(), 8 << 20);
+    let sum = std::process::Command::new("sha256sum").arg(ours.path().join("d/r")).output().unwrap();
+    let written = std::fs::read_to_string(ours.path().join("sum")).unwrap();
+    assert_eq!(String::from_utf8_lossy(&sum.stdout)[..64], written[..64]);
+}

@@ -1,0 +1,68 @@
+//! A new user's first hour, as a script: by root, and by an ordinary user with `fusermount3`.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use andrew_tests::live::cell::andrew;
+use andrew_tests::live::needs::{Need, all_there, root};
+use andrew_tests::live::process::{run, seconds};
+
+/// Both in namespaces of their own: ports and mounts meet nobody else's. `$1` is the script, `$2` the program.
+const AS_ROOT: &str = "ip link set lo up && exec \"$1\" \"$2\"";
+
+/// `/dev/fuse` is everybody's on an ordinary machine, and root's alone on some: here it is everybody's.
+const AS_NOBODY: &str = "ip link set lo up && mknod \"$3/fuse\" c 10 229 && chmod 666 \"$3/fuse\" \
+    && mount --bind \"$3/fuse\" /dev/fuse && cd / \
+    && exec setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$1\" \"$2\"";
+
+#[test]
+fn root_has_a_cell_from_one_command() {
+    first_hour("new-user-root", AS_ROOT);
+}
+
+#[test]
+fn an_ordinary_user_has_a_cell_from_one_command() {
+    first_hour("new-user-nobody", AS_NOBODY);
+}
+
+fn first_hour(name: &str, how: &str) {
+    if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
+        return;
+    }
+    let folder = Open::new(name);
+    let script = folder.copy(&root().join("crates/andrew/scripts/smoke"));
+    let andrew = folder.copy(&andrew());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "--propagation", "private", "sh", "-c", how, "sh"]);
+    command.arg(script).arg(andrew).arg(&folder.0);
+    let said = run(command, seconds(300));
+    assert!(said.trim_end().ends_with("all good"), "{said}");
+}
+
+/// A folder that every user can look into, wherever the project itself may be.
+struct Open(PathBuf);
+
+impl Open {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("andrew-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    fn copy(&self, file: &Path) -> PathBuf {
+        let copy = self.0.join(file.file_name().unwrap());
+        fs::copy(file, &copy).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        copy
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,63 @@
+//! Our client on a cell of OpenAFS's servers.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+
+use andrew_tests::live::exercise::{Views, everything};
+use andrew_tests::live::mount::Mount;
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::wait::until_equal;
+use andrew_tests::live::watchdog::Watchdog;
+
+const CELL: &str = "open.test";
+
+#[test]
+fn our_client_works_in_an_openafs_cell() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("openafs-server");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("openafs_server", seconds(600), move || unmount_below(&folder));
+    let hosts = Hosts::with_servers(scratch.path(), 13, CELL);
+    let ours = Mount::new(&hosts.netns("venus"), CELL, &hosts.address(11), scratch.path(), "ours", &[]);
+    let theirs = scratch.folder("theirs");
+    hosts.mount("cl1", &theirs);
+
+    // The cell's top is read-only for everybody; its volume `scratch` is not.
+    let refused = fs::write(ours.path().join("no"), "no").unwrap_err();
+    assert!(matches!(refused.raw_os_error(), Some(13 | 30)), "{refused}");
+    let (our_top, their_top) = (ours.path().join("scratch"), theirs.join(CELL).join("scratch"));
+    for (name, here, there) in [
+        ("alone", &our_top, &our_top),
+        ("to-theirs", &our_top, &their_top),
+        ("from-theirs", &their_top, &our_top),
+    ] {
+        eprintln!("{name}");
+        fs::create_dir(here.join(name)).unwrap();
+        let seen = there.join(name);
+        until_equal("the folder", &true, || seen.is_dir());
+        everything(&Views::new(&here.join(name), &seen));
+        fs::remove_dir(here.join(name)).unwrap();
+    }
+    their_changes_reach_us(&hosts, &our_top);
+    hosts.umount(&theirs);
+}
+
+/// A change made by another client breaks our promise: what we have cached is not used again.
+fn their_changes_reach_us(hosts: &Hosts, our_top: &std::path::Path) {
+    let file = our_top.join("called-back");
+    fs::write(&file, "ours").unwrap();
+    for round in 0..5 {
+        let text = format!("theirs, round {round}");
+        let put = format!("printf '{text}' | afsx -noauth put scratch:/called-back");
+        hosts.tool("cl1", &["sh", "-c", &put]);
+        // afsx has stored the file when it ends, and the server does not answer it before it has told us.
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+    fs::remove_file(&file).unwrap();
+}

@@ -1,0 +1,167 @@
+//! The crate picture of `ARCHITECTURE.md`, held against what cargo knows and what the sources use.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Crates that run in the simulator: no socket, clock, thread or unseeded randomness may be named in them.
+const PURE: &[&str] = &[
+    "afs-wire",
+    "afs-task",
+    "afs-rx",
+    "afs-rpc",
+    "afs-kv",
+    "afs-drive",
+    "afs-volume",
+    "afs-db",
+    "afs-server",
+    "afs-venus",
+    "afs-sim",
+];
+
+/// What reaches for the world outside, as it would stand in a source.
+const OUTSIDE: &[&str] = &[
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "SystemTime::now",
+    "std::thread::spawn",
+    "std::thread::sleep",
+    "std::thread::Builder",
+    "std::net::UdpSocket",
+    "std::net::TcpStream",
+    "std::net::TcpListener",
+    "std::os::unix::net",
+    "thread_rng",
+    "from_os_rng",
+    "getrandom",
+    "RandomState",
+];
+
+#[test]
+fn cargo_agrees_with_the_table() {
+    let table = table();
+    let real = dependencies();
+    for (name, uses) in &real {
+        let allowed =
+            table.get(name).unwrap_or_else(|| panic!("{name} is missing from the table in ARCHITECTURE.md"));
+        for used in uses {
+            let fine = match allowed {
+                Allowed::These(these) => these.contains(used),
+                Allowed::AllBut(these) => !these.contains(used),
+            };
+            assert!(fine, "{name} uses {used}, which the table in ARCHITECTURE.md does not allow");
+        }
+    }
+    for name in table.keys() {
+        assert!(real.contains_key(name), "ARCHITECTURE.md names {name}, which is no crate of the workspace");
+    }
+}
+
+#[test]
+fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
+    for (library, owner) in
+        [("fuser", "afs-fuse"), ("redb", "afs-kv"), ("quinn-udp", "afs-net"), ("tokio", "afs-net")]
+    {
+        let named: Vec<String> = packages()
+            .iter()
+            .filter(|package| shipped(package).any(|dependency| dependency["name"] == library))
+            .map(|package| text(&package["name"]))
+            .collect();
+        assert_eq!(named, [owner], "{library} belongs to {owner} alone");
+    }
+}
+
+#[test]
+fn nothing_below_the_network_crate_reaches_outside() {
+    let mut found = Vec::new();
+    for name in PURE {
+        for file in sources(&root().join("crates").join(name).join("src")) {
+            let source = std::fs::read_to_string(&file).unwrap();
+            for (number, line) in source.lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                for word in OUTSIDE.iter().filter(|word| code.contains(**word)) {
+                    found.push(format!("{}:{}: {word}", file.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "these belong above afs-net:\n{}", found.join("\n"));
+}
+
+enum Allowed {
+    These(BTreeSet<String>),
+    AllBut(BTreeSet<String>),
+}
+
+/// The table of `ARCHITECTURE.md`: crate, what it may use.
+fn table() -> BTreeMap<String, Allowed> {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| a"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let names =
+            |text: &str| text.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let allowed = match cells[2] {
+            "all" => Allowed::AllBut(BTreeSet::new()),
+            list => match list.strip_prefix("all but ") {
+                Some(rest) => Allowed::AllBut(names(rest)),
+                None => Allowed::These(names(list)),
+            },
+        };
+        (cells[1].to_owned(), allowed)
+    })
+    .collect()
+}
+
+/// Each crate of the workspace with those of ours that it is built with (what only its tests use does not count).
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let packages = packages();
+    let ours: BTreeSet<String> = packages.iter().map(|package| text(&package["name"])).collect();
+    packages
+        .iter()
+        .map(|package| {
+            let uses = shipped(package)
+                .map(|dependency| text(&dependency["name"]))
+                .filter(|name| ours.contains(name));
+            (text(&package["name"]), uses.collect())
+        })
+        .collect()
+}
+
+fn shipped(package: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    package["dependencies"].as_array().into_iter().flatten().filter(|dependency| dependency["kind"].is_null())
+}
+
+fn packages() -> Vec<serde_json::Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
