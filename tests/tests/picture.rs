@@ -12,6 +12,8 @@ const PURE: &[&str] = &[
     "afs-task",
     "afs-rx",
     "afs-rpc",
+    "afs-auth",
+    "afs-login",
     "afs-kv",
     "afs-drive",
     "afs-volume",

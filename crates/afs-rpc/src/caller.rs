@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::credential::{Credential, Principal, Protection};
 
 /// An Rx connection as its server knows it (`docs/protocol/rx.md` "3. Connections, ids, epochs").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,7 +22,7 @@ impl fmt::Display for ConnKey {
 }
 
 /// On whose behalf a call is made, as far as its connection proves it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Identity {
     /// Nobody in particular.
@@ -28,6 +31,28 @@ pub enum Identity {
     /// The owner of this cell, calling from the same process or the same host through an address that
     /// [`Rx::trust`](crate::Rx::trust) named: an administrator.
     Local,
+    /// Whoever the connection's security class has proven it to be.
+    Proven(Arc<Credential>),
+}
+
+impl Identity {
+    /// Who was proven, if anybody.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        match self {
+            Identity::Proven(credential) => Some(&credential.principal),
+            Identity::Anonymous | Identity::Local => None,
+        }
+    }
+
+    /// How the connection is protected.
+    #[must_use]
+    pub fn protection(&self) -> Protection {
+        match self {
+            Identity::Proven(credential) => credential.protection,
+            Identity::Anonymous | Identity::Local => Protection::default(),
+        }
+    }
 }
 
 /// What a server knows about one incoming call before it reads a byte of it.

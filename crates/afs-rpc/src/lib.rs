@@ -15,6 +15,7 @@
 
 mod caller;
 mod client;
+mod credential;
 mod env;
 mod error;
 mod limits;
@@ -26,6 +27,7 @@ pub use afs_rx::Instant;
 pub use afs_task::{future, sync};
 pub use caller::{Caller, ConnKey, Identity};
 pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};
+pub use credential::{Class, Credential, Level, Principal, Protection};
 pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
 pub use error::CallError;
 pub use limits::Limits;

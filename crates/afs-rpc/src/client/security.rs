@@ -43,6 +43,15 @@ impl Security {
     }
 }
 
+/// Equal when they mean the same class and identity.
+impl PartialEq for Security {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Security {}
+
 impl fmt::Debug for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Waker;
 
-use afs_rx::{CallId, Endpoint, Event, Instant};
+use afs_rx::{CallId, ConnId, Endpoint, Event, Instant};
 use afs_wire::error::AbortCode;
 
 use super::admission::{Admission, Verdict};
 use super::pools::Pools;
 use crate::caller::{Caller, ConnKey, Identity};
+use crate::credential::Credential;
 use crate::limits::Limits;
 use crate::server::Service;
 
@@ -113,12 +114,12 @@ impl State {
         let service = info.and_then(|info| self.services.get(&info.service).cloned());
         match (info, service) {
             (Some(info), Some(service)) => {
-                let trusted = self.trusted.contains(&peer);
+                let identity = self.identity(info.connection, peer);
                 let caller = Caller {
                     peer,
                     connection: ConnKey { epoch: info.epoch.0, cid: info.cid.0 },
                     security_index: info.security_index,
-                    identity: if trusted { Identity::Local } else { Identity::Anonymous },
+                    identity,
                 };
                 effects.arrivals.push(Arrival { call, service, caller });
             }
@@ -126,6 +127,17 @@ impl State {
                 self.admission.depart(peer);
                 self.refuse(now, call, AbortCode::RX_INVALID_OPERATION);
             }
+        }
+    }
+
+    /// For whom a connection speaks: what its class has proven counts more than where it comes from.
+    fn identity(&self, connection: ConnId, peer: SocketAddr) -> Identity {
+        let proven = self.endpoint.connection(connection).and_then(|info| info.identity);
+        match proven.map(Arc::downcast::<Credential>) {
+            Some(Ok(credential)) => Identity::Proven(credential),
+            Some(Err(_)) => Identity::Anonymous,
+            None if self.trusted.contains(&peer) => Identity::Local,
+            None => Identity::Anonymous,
         }
     }
 

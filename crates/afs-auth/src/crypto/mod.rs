@@ -1,0 +1,1 @@
+//! Kerberos encryption types (RFC 3961): encrypt, checksum, key derivation, PRF.

@@ -1,0 +1,1 @@
+//! The cell's keys and the files they are kept in.

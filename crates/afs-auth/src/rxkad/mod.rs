@@ -1,0 +1,1 @@
+//! rxkad: security index 2 (`docs/protocol/rxkad.md`).

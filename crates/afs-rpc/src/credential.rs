@@ -1,0 +1,102 @@
+//! What a connection's security class has proven about its client.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::client::Security;
+use crate::env::UnixTime;
+
+/// Who a client has proven to be, and how well. Made by a security class when it accepts a client's response;
+/// `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Credential {
+    /// Who.
+    pub principal: Principal,
+    /// By which class, at which level.
+    pub protection: Protection,
+    /// When the proof ends; `None` is never. The class refuses packets after that by itself.
+    pub expires: Option<UnixTime>,
+    /// How to call the client back so that it knows who calls, if it told us.
+    pub callback: Option<Security>,
+}
+
+/// A name that was proven.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Principal {
+    /// Somebody who holds the cell's key: a server of the cell, or an administrator on a server's host
+    /// (`-localauth`). May do everything.
+    CellKey,
+    /// A person, a host or a service.
+    Named {
+        /// Lower-case `name` or `name.instance`, as the protection database has it. At most 127 bytes.
+        name: Arc<str>,
+        /// The foreign cell or realm, lower-case; `None` for this cell's own people.
+        cell: Option<Arc<str>>,
+    },
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Principal::CellKey => f.write_str("(cell key)"),
+            Principal::Named { name, cell: None } => f.write_str(name),
+            Principal::Named { name, cell: Some(cell) } => write!(f, "{name}@{cell}"),
+        }
+    }
+}
+
+/// A security class, whatever its index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Class {
+    /// No security: nobody is proven.
+    #[default]
+    Null,
+    /// `docs/protocol/rxkad.md`. Long broken; what it may be used for is for the server's configuration to say.
+    Rxkad,
+    /// `docs/protocol/rxgk.md`.
+    Rxgk,
+}
+
+/// What a class does to each packet. Ordered: more is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Level {
+    /// The client is authenticated; its packets are not protected.
+    #[default]
+    Clear,
+    /// Nobody can change a packet unnoticed (rxkad: its first eight bytes).
+    Auth,
+    /// Nobody can read a packet either.
+    Crypt,
+}
+
+impl Level {
+    /// The level's number on the wire, the same in rxkad and rxgk.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Level::Clear => 0,
+            Level::Auth => 1,
+            Level::Crypt => 2,
+        }
+    }
+
+    /// The level of a number.
+    #[must_use]
+    pub const fn from_number(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Level::Clear),
+            1 => Some(Level::Auth),
+            2 => Some(Level::Crypt),
+            _ => None,
+        }
+    }
+}
+
+/// How a connection is protected.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Protection {
+    /// The class.
+    pub class: Class,
+    /// Its level; [`Level::Clear`] for [`Class::Null`].
+    pub level: Level,
+}
