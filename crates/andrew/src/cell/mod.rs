@@ -4,9 +4,12 @@
 pub mod client;
 mod identity;
 mod ports;
+mod secret_file;
+mod security_file;
 pub mod server;
 
 pub use client::{Client, ClientOptions};
 pub use identity::CellIdentity;
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+pub use security_file::{Requirement, SecurityFile};
 pub use server::{ServerOptions, Servers};
