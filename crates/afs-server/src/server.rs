@@ -105,7 +105,8 @@ impl FileServer {
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<Visit, AbortCode> {
         self.statistics.count_call();
         let host = self.clients.admit(caller).await?;
-        Ok(Visit { host, subject: self.names.subject(&caller.identity) })
+        let subject = self.names.subject(&caller.identity, caller.peer.ip()).await?;
+        Ok(Visit { host, subject })
     }
 
     pub(crate) fn unix_now(&self) -> UnixSeconds {

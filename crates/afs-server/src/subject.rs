@@ -1,9 +1,12 @@
 //! Who asks: an id and the groups it is in.
 
+use std::future::ready;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use afs_rpc::Identity;
+use afs_rpc::{BoxFuture, Identity, Principal};
 use afs_wire::acl::Names;
+use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
 /// The caller of an operation, with its current protection subdomain (docs/protocol fileserver.md "5.1 Caller identity").
@@ -11,20 +14,30 @@ use afs_wire::ids::ViceId;
 pub struct Subject {
     id: ViceId,
     groups: Arc<[ViceId]>,
+    host_groups: Option<Arc<[ViceId]>>,
 }
 
 impl Subject {
     /// A caller with the groups it is in; its own id is added.
     pub fn new(id: ViceId, groups: impl IntoIterator<Item = ViceId>) -> Self {
-        let mut groups: Vec<ViceId> = groups.into_iter().chain([id]).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        Subject { id, groups: groups.into() }
+        Subject { id, groups: sorted(groups.into_iter().chain([id])), host_groups: None }
+    }
+
+    /// The same caller on a host that is in groups of its own: what these may, it may too.
+    #[must_use]
+    pub fn on_host_in(mut self, groups: impl IntoIterator<Item = ViceId>) -> Self {
+        self.host_groups = Some(sorted(groups)).filter(|groups| !groups.is_empty());
+        self
     }
 
     /// A caller who proves nothing.
     pub fn anonymous() -> Self {
         Subject::new(ViceId::ANONYMOUS, [ViceId::ANYUSER])
+    }
+
+    /// Who holds the cell's key, or sits where the cell is run from.
+    pub fn administrator() -> Self {
+        Subject::new(ADMIN, [ViceId::ADMINISTRATORS, ViceId::AUTHUSER, ViceId::ANYUSER])
     }
 
     /// Its own id.
@@ -37,9 +50,19 @@ impl Subject {
         &self.groups
     }
 
+    /// The groups of its host, sorted.
+    pub fn host_groups(&self) -> &[ViceId] {
+        self.host_groups.as_deref().unwrap_or_default()
+    }
+
     /// Whether it is that user or in that group.
     pub fn is(&self, id: ViceId) -> bool {
         self.groups.binary_search(&id).is_ok()
+    }
+
+    /// Whether its host is in that group.
+    pub fn host_is(&self, id: ViceId) -> bool {
+        self.host_groups().binary_search(&id).is_ok()
     }
 
     /// Whether it proves nothing.
@@ -47,17 +70,46 @@ impl Subject {
         self.id == ViceId::ANONYMOUS
     }
 
-    /// Whether it is in `system:administrators`.
+    /// Whether it is in `system:administrators`. Groups of its host do not count.
     pub fn is_administrator(&self) -> bool {
         self.is(ViceId::ADMINISTRATORS)
     }
 }
 
-/// Names and memberships: what the protection database of a cell knows.
-pub trait NameService: Names + Send + Sync + 'static {
-    /// The caller behind a connection.
-    fn subject(&self, identity: &Identity) -> Subject;
+fn sorted(ids: impl IntoIterator<Item = ViceId>) -> Arc<[ViceId]> {
+    let mut ids: Vec<ViceId> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into()
 }
+
+/// Names and memberships: what the protection database of a cell knows.
+///
+/// Answers are good for one call only: whoever asks keeps nothing of them, so that a membership that is revoked is
+/// missing at the next call. What an embedded database knows is ready at the first poll.
+pub trait NameService: Send + Sync + 'static {
+    /// The caller behind a connection, with its groups and those of its host. The cell's key and the cell's own
+    /// process are administrators; a name that nobody has is anonymous.
+    ///
+    /// # Errors
+    /// The code to end the call with when no database can be reached.
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject>;
+
+    /// The users and groups with these names, in their order.
+    ///
+    /// # Errors
+    /// As [`NameService::subject`].
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>>;
+
+    /// The names of these users and groups, in their order.
+    ///
+    /// # Errors
+    /// As [`NameService::subject`].
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>>;
+}
+
+/// What a [`NameService`] answers, when it does.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, AbortCode>>;
 
 /// The id of the cell's owner.
 pub const ADMIN: ViceId = ViceId(1);
@@ -72,17 +124,30 @@ pub struct BuiltInNames {
 
 impl Default for BuiltInNames {
     fn default() -> Self {
-        let groups = [ViceId::ADMINISTRATORS, ViceId::AUTHUSER, ViceId::ANYUSER];
-        BuiltInNames { owner: Subject::new(ADMIN, groups), anonymous: Subject::anonymous() }
+        BuiltInNames { owner: Subject::administrator(), anonymous: Subject::anonymous() }
+    }
+}
+
+impl BuiltInNames {
+    fn known(&self, identity: &Identity) -> Subject {
+        match (identity, identity.principal()) {
+            (Identity::Local, _) | (_, Some(Principal::CellKey)) => self.owner.clone(),
+            _ => self.anonymous.clone(),
+        }
     }
 }
 
 impl NameService for BuiltInNames {
-    fn subject(&self, identity: &Identity) -> Subject {
-        match identity {
-            Identity::Local => self.owner.clone(),
-            _ => self.anonymous.clone(),
-        }
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+        Box::pin(ready(Ok(self.known(identity))))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+        Box::pin(ready(Ok(names.iter().map(|name| self.id_of(name)).collect())))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+        Box::pin(ready(Ok(ids.iter().map(|id| self.name_of(*id)).collect())))
     }
 }
 
@@ -103,10 +168,10 @@ mod tests {
     #[test]
     fn anybody_may_be_anonymous_and_the_owner_is_an_administrator() {
         let names = BuiltInNames::default();
-        let anonymous = names.subject(&Identity::Anonymous);
+        let anonymous = names.known(&Identity::Anonymous);
         assert_eq!(anonymous.groups(), [ViceId::ANYUSER, ViceId::ANONYMOUS]);
         assert!(anonymous.is_anonymous() && !anonymous.is_administrator());
-        let owner = names.subject(&Identity::Local);
+        let owner = names.known(&Identity::Local);
         assert!(owner.is_administrator() && owner.is(ADMIN) && owner.is(ViceId::AUTHUSER));
     }
 

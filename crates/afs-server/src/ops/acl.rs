@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_rpc::Table;
-use afs_wire::acl::{NamedAcl, Names};
+use afs_wire::acl::{Acl, NamedAcl, Names};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::{Fid, ViceId};
@@ -15,7 +15,7 @@ use crate::subject::NameService;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::FetchAcl| async move {
-        server.fetch_acl(&visit, call.fid)
+        server.fetch_acl(&visit, call.fid).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreAcl| async move {
         server.store_acl(&visit, call.fid, &call.acl).await
@@ -27,10 +27,10 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 
 impl FileServer {
     /// On a file or link this is the list of its directory, with the status of the object itself.
-    fn fetch_acl(&self, visit: &Visit, fid: Fid) -> Result<fs::FetchAclReply, AbortCode> {
+    async fn fetch_acl(&self, visit: &Visit, fid: Fid) -> Result<fs::FetchAclReply, AbortCode> {
         let found = self.find(fid)?;
         found.check(&visit.subject, Wish::FetchAcl)?;
-        let named = found.acl.named(&Known(&*self.names));
+        let named = found.acl.named(&Known::of_ids(&*self.names, &found.acl).await?);
         let acl = named.to_opaque().map_err(|_| Errno::E2BIG.to_uae())?;
         let status = self.status(&visit.subject, &found.header, &found.record, &found.acl);
         Ok(fs::FetchAclReply { acl, status, sync: sync(&found.header) })
@@ -44,8 +44,9 @@ impl FileServer {
     ) -> Result<fs::StatusReply, AbortCode> {
         let found = self.find_to_change(fid)?;
         found.check(&visit.subject, Wish::StoreAcl)?;
-        let acl = NamedAcl::from_opaque(text).and_then(|named| named.resolve(&Known(&*self.names)));
-        let acl = acl.map_err(|_| Errno::EINVAL.to_uae())?;
+        let invalid = |_| Errno::EINVAL.to_uae();
+        let named = NamedAcl::from_opaque(text).map_err(invalid)?;
+        let acl = named.resolve(&Known::of_names(&*self.names, &named).await?).map_err(invalid)?;
         let subject = visit.subject.clone();
         let change = self.change(&found.volume, fid, move |tx| {
             let record = tx.vnode(fid)?;
@@ -61,15 +62,30 @@ impl FileServer {
     }
 }
 
-/// The name service where a plain type is needed.
-struct Known<'a>(&'a dyn NameService);
+/// The names of one access list, asked for at once.
+struct Known(Vec<(String, ViceId)>);
 
-impl Names for Known<'_> {
+impl Known {
+    async fn of_ids(names: &dyn NameService, acl: &Acl) -> Result<Self, AbortCode> {
+        let ids: Vec<ViceId> = acl.positive.iter().chain(&acl.negative).map(|entry| entry.0).collect();
+        let found = names.names_of(&ids).await?;
+        Ok(Known(found.into_iter().zip(ids).filter_map(|(name, id)| Some((name?, id))).collect()))
+    }
+
+    async fn of_names(names: &dyn NameService, acl: &NamedAcl) -> Result<Self, AbortCode> {
+        let entries = acl.positive.iter().chain(&acl.negative);
+        let wanted: Vec<String> = entries.map(|entry| entry.name.clone()).collect();
+        let found = names.ids_of(&wanted).await?;
+        Ok(Known(wanted.into_iter().zip(found).filter_map(|(name, id)| Some((name, id?))).collect()))
+    }
+}
+
+impl Names for Known {
     fn name_of(&self, id: ViceId) -> Option<String> {
-        self.0.name_of(id)
+        self.0.iter().find(|known| known.1 == id).map(|known| known.0.clone())
     }
 
     fn id_of(&self, name: &str) -> Option<ViceId> {
-        self.0.id_of(name)
+        self.0.iter().find(|known| known.0 == name).map(|known| known.1)
     }
 }
