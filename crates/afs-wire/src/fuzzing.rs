@@ -19,6 +19,8 @@ pub const TARGETS: &[Target] = &[
     ("callback_service", callback_service),
     ("location_service", location_service),
     ("volume_service", volume_service),
+    ("protection_service", protection_service),
+    ("login_service", login_service),
     ("directory", directory),
     ("acl", acl),
     ("mount_point", mount_point),
@@ -46,6 +48,16 @@ pub fn location_service(bytes: &[u8]) {
 /// Arguments and results of the volume service.
 pub fn volume_service(bytes: &[u8]) {
     service(bytes, crate::vol::DECODERS);
+}
+
+/// Arguments and results of the protection service.
+pub fn protection_service(bytes: &[u8]) {
+    service(bytes, crate::pt::DECODERS);
+}
+
+/// Arguments and results of the login service.
+pub fn login_service(bytes: &[u8]) {
+    service(bytes, crate::login::DECODERS);
 }
 
 fn service(bytes: &[u8], tables: &[&[Decoders]]) {

@@ -10,7 +10,8 @@
 //! | [`xdr`] | encoding and bounded decoding |
 //! | [`rpc`] | what a remote call is: service, opcode, arguments, reply |
 //! | [`error`] | abort codes, their names, and their meaning as Linux error numbers |
-//! | [`fs`], [`cb`], [`vl`], [`vol`] | every call of the file, callback, location and volume services |
+//! | [`fs`], [`cb`], [`vl`], [`vol`], [`pt`] | every call of the file, callback, location, volume and protection services |
+//! | [`login`] | every call of our own login service |
 //! | [`dir`] | directory pages |
 //! | [`acl`], [`mountpoint`], [`volname`] | the small texts inside the protocol |
 //!
@@ -27,7 +28,9 @@ pub mod fs;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod ids;
+pub mod login;
 pub mod mountpoint;
+pub mod pt;
 pub mod rpc;
 pub mod vl;
 pub mod vol;

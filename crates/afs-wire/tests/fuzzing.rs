@@ -110,6 +110,23 @@ fn volume_service() {
 }
 
 #[test]
+fn protection_service() {
+    // A name in a list is 64 words, far more than random bytes reach: each call sees a list, a name and a structure.
+    let name = [&[0; 3][..], b"a", &[0; 63 * 4]].concat();
+    let list = [&[0, 0, 0, 1], name.as_slice(), &[0; 8]].concat();
+    let text = [&b"\0\0\0\x05alice\0\0\0"[..], &[0; 320]].concat();
+    let samples = [list, text, vec![0xff; 600], vec![0; 400]];
+    let for_each_call =
+        |bytes: &Vec<u8>| (0..46u8).map(|n| [&[n / 2, n % 2], bytes.as_slice()].concat()).collect::<Vec<_>>();
+    run("protection_service", 9, 8_000, &samples.iter().flat_map(for_each_call).collect::<Vec<_>>());
+}
+
+#[test]
+fn login_service() {
+    run("login_service", 9, 8_000, &[]);
+}
+
+#[test]
 fn directory() {
     let mut blob = Blob::create((VnodeId(1), Uniquifier(1)), (VnodeId(1), Uniquifier(1)));
     for number in 0..150u32 {
@@ -142,8 +159,16 @@ fn names() {
 
 #[test]
 fn no_target_is_left_out() {
-    let tested =
-        ["file_service", "callback_service", "location_service", "volume_service", "directory", "acl"];
+    let tested = [
+        "file_service",
+        "callback_service",
+        "location_service",
+        "volume_service",
+        "protection_service",
+        "login_service",
+        "directory",
+        "acl",
+    ];
     let all: Vec<&str> = fuzzing::TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(all, [&tested[..], &["mount_point", "names"]].concat());
 }

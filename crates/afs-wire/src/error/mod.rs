@@ -10,7 +10,7 @@ id_without_display! {
     /// The code with which a call was aborted, or zero.
     ///
     /// Sources: `docs/protocol/fileserver.md` "9. Error codes", `docs/protocol/vldb.md` "5. Error codes",
-    /// `docs/protocol/volserver.md` "6. Error codes", `docs/protocol/rx.md` "8.2 Rx codes".
+    /// `docs/protocol/ptserver.md` "8. Error codes (base 267264)", `docs/protocol/volserver.md` "6. Error codes", `docs/protocol/rx.md` "8.2 Rx codes".
     pub struct AbortCode(i32);
 }
 
