@@ -1,0 +1,45 @@
+//! What sets the AES encryption types apart.
+
+/// The hash of an AES encryption type, from which the rest follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Profile {
+    /// RFC 3962: the checksum is of the plain text.
+    Sha1,
+    /// RFC 8009: the checksum is of the initial vector and the cipher text.
+    Sha256,
+    /// RFC 8009.
+    Sha384,
+}
+
+impl Profile {
+    /// Bytes of a checksum.
+    pub(super) const fn mac_len(self) -> usize {
+        match self {
+            Self::Sha1 => 12,
+            Self::Sha256 => 16,
+            Self::Sha384 => 24,
+        }
+    }
+
+    /// Bytes the hash takes at a time.
+    pub(super) const fn hash_block(self) -> usize {
+        match self {
+            Self::Sha1 | Self::Sha256 => 64,
+            Self::Sha384 => 128,
+        }
+    }
+
+    /// Bytes of the derived keys Kc and Ki. `key_len` is that of the key they are derived from.
+    pub(super) const fn mac_key_len(self, key_len: usize) -> usize {
+        match self {
+            Self::Sha1 => key_len,
+            Self::Sha256 => 16,
+            Self::Sha384 => 24,
+        }
+    }
+
+    /// True when the cipher text is authenticated, not the plain text.
+    pub(super) const fn macs_cipher_text(self) -> bool {
+        !matches!(self, Self::Sha1)
+    }
+}
