@@ -27,6 +27,8 @@ impl ServiceId {
     pub const LOCATION: Self = Self(52);
     /// Protection service, UDP port 7002.
     pub const PROTECTION: Self = Self(73);
+    /// Our login service, beside protection (7002); `docs/protocol/login.md`.
+    pub const LOGIN: Self = Self(61_002);
     /// Rx statistics, offered by OpenAFS beside every service.
     pub const RX_STATS: Self = Self(409);
 }

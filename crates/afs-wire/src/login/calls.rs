@@ -1,0 +1,102 @@
+//! The calls of the login service.
+
+use super::{
+    Attempt, Comment, Fixed, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways, Wish,
+};
+use crate::rpc::Nothing;
+
+calls! {
+    service SERVICE;
+
+    /// Begins a login with a passphrase: the client's first OPAQUE message.
+    1 "PassphraseStart" PassphraseStart {
+        /// [`VERSION`](super::VERSION).
+        version: u32, user: UserText, wish: Wish, message: Message,
+    } -> PassphraseStartReply {
+        /// To be sent back as it is.
+        attempt: Attempt,
+        /// The server's OPAQUE message.
+        message: Message,
+    };
+
+    /// Ends a login with a passphrase: the client's second OPAQUE message.
+    2 "PassphraseFinish" PassphraseFinish { version: u32, attempt: Attempt, message: Message } -> GrantReply {
+        /// The token, sealed with a key derived from the session key of the exchange.
+        grant: SealedGrant,
+    };
+
+    /// Begins a login with an SSH key.
+    3 "SshStart" SshStart {
+        version: u32, user: UserText, wish: Wish, key: KeyBlob,
+        /// The client's share of the key exchange (X25519), made for this login.
+        share: Fixed<32>,
+    } -> SshStartReply {
+        attempt: Attempt,
+        /// The server's share of the key exchange, made for this login.
+        share: Fixed<32>,
+        /// The cell's login host key (Ed25519).
+        host_key: Fixed<32>,
+        /// Its signature over everything so far.
+        signature: Fixed<64>,
+    };
+
+    /// Ends a login with an SSH key: its signature over everything so far.
+    4 "SshFinish" SshFinish { version: u32, attempt: Attempt, signature: SshSignature } -> GrantReply;
+
+    /// Asks for a new token in place of the one that this connection was made with.
+    5 "Renew" Renew {
+        version: u32, renewal: Renewal, wish: Wish,
+        /// The client's share of a key exchange (X25519), made for this call.
+        share: Fixed<32>,
+    } -> RenewReply {
+        /// The server's share.
+        share: Fixed<32>,
+        grant: SealedGrant,
+    };
+
+    /// Begins to set a passphrase: the client's first OPAQUE message.
+    6 "RegisterStart" RegisterStart { version: u32, user: UserText, message: Message } -> RegisterStartReply {
+        /// The server's OPAQUE message.
+        message: Message,
+    };
+
+    /// Sets a passphrase: the record that the server keeps.
+    7 "RegisterFinish" RegisterFinish { version: u32, user: UserText, message: Message } -> Nothing;
+
+    /// Takes the passphrase away.
+    8 "RemovePassphrase" RemovePassphrase { version: u32, user: UserText } -> Nothing;
+
+    /// Lets a user log in with an SSH key.
+    9 "AddSshKey" AddSshKey { version: u32, user: UserText, key: KeyBlob, comment: Comment } -> Nothing;
+
+    /// Takes an SSH key away.
+    10 "RemoveSshKey" RemoveSshKey { version: u32, user: UserText, key: KeyBlob } -> Nothing;
+
+    /// Lists how a user may log in.
+    11 "ListWays" ListWays { version: u32, user: UserText } -> ListWaysReply { ways: Ways };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xdr::{Decode, DecodeError, Encode};
+
+    #[test]
+    fn requests_have_their_documented_bytes() {
+        let start = PassphraseStart {
+            version: super::super::VERSION,
+            user: UserText::new("alice").unwrap(),
+            wish: Wish { lifetime: 3600, level: 2 },
+            message: Message::new([7; 6]).unwrap(),
+        };
+        let bytes = start.to_bytes();
+        assert_eq!(bytes, b"\0\0\0\x01\0\0\0\x05alice\0\0\0\0\0\x0e\x10\0\0\0\x02\0\0\0\x06\x07\x07\x07\x07\x07\x07\0\0");
+        assert_eq!(PassphraseStart::from_bytes(&bytes), Ok(start));
+    }
+
+    #[test]
+    fn a_name_over_its_bound_is_refused() {
+        let bytes = [&[0, 0, 0, 1, 0, 0, 0, 64][..], &[b'a'; 64]].concat();
+        assert_eq!(ListWays::from_bytes(&bytes), Err(DecodeError::TooLong { limit: 63, got: 64 }));
+    }
+}

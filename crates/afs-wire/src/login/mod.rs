@@ -1,0 +1,20 @@
+//! The cell's login service: our own, beside the protection service on UDP port 7002.
+//!
+//! Source: `docs/protocol/login.md`.
+
+mod calls;
+mod fields;
+
+pub use calls::*;
+pub use fields::*;
+
+use crate::rpc::ServiceId;
+
+const SERVICE: ServiceId = ServiceId::LOGIN;
+
+/// The version of the protocol that these types are.
+pub const VERSION: u32 = 1;
+
+/// Every decoder of the service, for fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[calls::DECODERS];
