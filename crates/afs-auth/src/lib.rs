@@ -4,6 +4,7 @@
 
 pub mod crypto;
 pub mod keys;
+pub mod names;
 pub mod rxgk;
 pub mod rxkad;
 mod secret;

@@ -1,0 +1,63 @@
+//! One key of the cell.
+
+use std::fmt;
+
+use crate::Secret;
+
+/// What a key is for. The number is the one in `KeyFileExt`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum KeyKind {
+    /// 0: rxkad with a DES key, as in `KeyFile`. Its encryption type here is 0.
+    RxkadDes,
+    /// 1: rxgk.
+    Rxgk,
+    /// 2: rxkad with tickets in any other encryption type.
+    RxkadKrb5,
+}
+
+impl KeyKind {
+    /// The number in `KeyFileExt`.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            KeyKind::RxkadDes => 0,
+            KeyKind::Rxgk => 1,
+            KeyKind::RxkadKrb5 => 2,
+        }
+    }
+
+    /// The kind with this number.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(KeyKind::RxkadDes),
+            1 => Some(KeyKind::Rxgk),
+            2 => Some(KeyKind::RxkadKrb5),
+            _ => None,
+        }
+    }
+}
+
+/// As `asetkey` writes it.
+impl fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KeyKind::RxkadDes => "rxkad",
+            KeyKind::Rxgk => "rxgk",
+            KeyKind::RxkadKrb5 => "rxkad_krb5",
+        })
+    }
+}
+
+/// A key that the servers of a cell share, perhaps with a KDC.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CellKey {
+    /// What it is for.
+    pub kind: KeyKind,
+    /// Its version number.
+    pub kvno: u32,
+    /// Encryption type of RFC 3961; 0 for [`KeyKind::RxkadDes`].
+    pub enctype: i32,
+    /// The key itself.
+    pub secret: Secret,
+}

@@ -1,0 +1,37 @@
+//! Keys that may be exchanged while servers run.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::KeyRing;
+
+/// A key ring that every security class of a server looks into, and that can be replaced at any time.
+///
+/// Connections that were proven with a key of the old ring stay proven.
+#[derive(Clone, Default)]
+pub struct SharedKeys(Arc<RwLock<Arc<KeyRing>>>);
+
+impl SharedKeys {
+    /// Begins with `keys`.
+    #[must_use]
+    pub fn new(keys: KeyRing) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(keys))))
+    }
+
+    /// The keys as they are.
+    #[must_use]
+    pub fn get(&self) -> Arc<KeyRing> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the keys.
+    pub fn set(&self, keys: KeyRing) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedKeys({} keys)", self.get().iter().count())
+    }
+}
