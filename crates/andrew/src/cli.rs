@@ -1,6 +1,6 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
-use crate::commands::{bench, completions, down, fs, man, mount, serve, status, umount, up, vos, words};
+use crate::commands::{bench, completions, down, fs, key, man, mount, serve, status, umount, up, vos, words};
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -59,6 +59,8 @@ pub enum Command {
     Fs(fs::Args),
     /// Look at and change volumes (the words of OpenAFS's vos)
     Vos(vos::Args),
+    /// Look at and change the keys that the cell's servers share
+    Key(key::Args),
     /// Measure a file system, ours or any other
     Bench(bench::Args),
     /// Write the manual pages
@@ -78,6 +80,7 @@ impl Command {
             Self::Umount(args) => args.run(json),
             Self::Fs(args) => args.run(json),
             Self::Vos(args) => args.run(json),
+            Self::Key(args) => args.run(json),
             Self::Bench(args) => args.run(json),
             Self::Man(args) => args.run(),
             Self::Completions(args) => args.run(),

@@ -3,8 +3,9 @@
 
 pub mod client;
 mod identity;
+pub(crate) mod key_store;
 mod ports;
-mod secret_file;
+pub(crate) mod secret_file;
 mod security_file;
 pub mod server;
 

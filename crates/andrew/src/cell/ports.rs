@@ -32,6 +32,12 @@ impl Ports {
         self.base + 1
     }
 
+    /// The protection service: 7002.
+    #[must_use]
+    pub fn protection(self) -> u16 {
+        self.base + 2
+    }
+
     /// The location service: 7003.
     #[must_use]
     pub fn location(self) -> u16 {
@@ -58,8 +64,8 @@ mod tests {
     fn the_ports_keep_their_distances() {
         let ports = Ports::from(7000);
         assert_eq!(
-            (ports.file(), ports.callback(), ports.location(), ports.volume()),
-            (7000, 7001, 7003, 7005)
+            (ports.file(), ports.callback(), ports.protection(), ports.location(), ports.volume()),
+            (7000, 7001, 7002, 7003, 7005)
         );
         assert_eq!(Ports::from(u16::MAX).volume(), u16::MAX - 2);
     }

@@ -132,6 +132,7 @@ impl Servers {
                 None => Answer::Refused(format!("the cell has no service {service}")),
             },
             Question::Statistics => statistics(&servers),
+            Question::Reload => Answer::Refused("not yet".into()),
         })
     }
 

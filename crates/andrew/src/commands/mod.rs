@@ -5,6 +5,7 @@ mod bench_load;
 pub mod completions;
 pub mod down;
 pub mod fs;
+pub mod key;
 pub mod man;
 pub mod mount;
 pub mod serve;

@@ -20,6 +20,8 @@ pub enum Question {
     },
     /// How much the cell has done so far.
     Statistics,
+    /// Read the cell's keys and `security.toml` again.
+    Reload,
 }
 
 /// What the cell answers.
@@ -52,6 +54,7 @@ impl Question {
                 write_frame(to, 1, &[&service, call], QUESTION_LEN_MAX)
             }
             Self::Statistics => write_frame(to, 2, &[], QUESTION_LEN_MAX),
+            Self::Reload => write_frame(to, 3, &[], QUESTION_LEN_MAX),
         }
     }
 
@@ -63,6 +66,7 @@ impl Question {
                 Ok(Some(Self::Call { service: u16::from_be_bytes(*service), call: call.to_vec() }))
             }
             (2, None) if body.is_empty() => Ok(Some(Self::Statistics)),
+            (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
             _ => Err(damaged("not a question")),
         }
     }
@@ -131,7 +135,8 @@ mod tests {
 
     #[test]
     fn questions_and_answers_go_through() {
-        for question in [Question::Call { service: 52, call: vec![1, 2, 3] }, Question::Statistics] {
+        for question in [Question::Call { service: 52, call: vec![1, 2, 3] }, Question::Statistics, Question::Reload]
+        {
             let mut wire = Vec::new();
             question.write(&mut wire).unwrap();
             assert_eq!(Question::read(&mut &*wire).unwrap(), Some(question));

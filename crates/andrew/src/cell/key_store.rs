@@ -1,0 +1,104 @@
+//! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
+//! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
+
+use crate::cell::secret_file;
+use crate::error::{CommandError, CommandResult};
+use afs_auth::Random;
+use afs_auth::keys::{KeyKind, KeyRing, generate};
+use std::path::{Path, PathBuf};
+
+/// Directory of the keys in the state directory.
+const DIRECTORY: &str = "keys";
+/// Name of the file.
+const FILE: &str = "KeyFileExt";
+/// What keys for rxgk are made for: AES-256 with SHA-384, and AES-256 with SHA-1 for older peers.
+const RXGK_ENCTYPES: [i32; 2] = [20, 18];
+/// What keys for rxkad are made for: AES-256, which OpenAFS prefers.
+const RXKAD_ENCTYPE: i32 = 18;
+
+/// Where a cell keeps its keys.
+#[derive(Clone, Debug)]
+pub struct KeyStore(PathBuf);
+
+impl KeyStore {
+    /// In a state directory.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self(state.join(DIRECTORY).join(FILE))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The keys; none in a new cell.
+    ///
+    /// # Errors
+    /// A file that is damaged, or that others may read.
+    pub fn load(&self) -> CommandResult<KeyRing> {
+        let Some(bytes) = secret_file::read(&self.0)? else { return Ok(KeyRing::default()) };
+        KeyRing::from_key_file_ext(&bytes)
+            .map_err(|e| CommandError::failed(format!("{}: {e}", self.0.display())))
+    }
+
+    /// Writes the keys, whole or not at all.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn save(&self, keys: &KeyRing) -> CommandResult {
+        secret_file::write(&self.0, keys.to_key_file_ext().expose())
+    }
+
+    /// The keys, after making those that every cell has.
+    ///
+    /// # Errors
+    /// As [`KeyStore::load`] and [`KeyStore::save`].
+    pub fn ensure(&self, random: &Random) -> CommandResult<KeyRing> {
+        let mut keys = self.load()?;
+        if keys.best(KeyKind::Rxgk).is_none() {
+            add_rxgk(&mut keys, random)?;
+            self.save(&keys)?;
+        }
+        Ok(keys)
+    }
+}
+
+/// Adds a key of every encryption type we make for rxgk, with the next number.
+pub fn add_rxgk(keys: &mut KeyRing, random: &Random) -> CommandResult<u32> {
+    add(keys, KeyKind::Rxgk, &RXGK_ENCTYPES, random)
+}
+
+/// Adds a key for rxkad, with the next number.
+pub fn add_rxkad(keys: &mut KeyRing, random: &Random) -> CommandResult<u32> {
+    add(keys, KeyKind::RxkadKrb5, &[RXKAD_ENCTYPE], random)
+}
+
+fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], random: &Random) -> CommandResult<u32> {
+    let kvno = keys.latest(kind).unwrap_or(0) + 1;
+    for enctype in enctypes {
+        let key = generate(kind, *enctype, kvno, random).map_err(CommandError::failed)?;
+        keys.add(key).map_err(CommandError::failed)?;
+    }
+    Ok(kvno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_new_cell_gets_keys_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = KeyStore::of(dir.path());
+        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
+        assert!(store.load().unwrap().is_empty());
+        let keys = store.ensure(&random).unwrap();
+        assert_eq!(keys.best(KeyKind::Rxgk).unwrap().enctype, 20);
+        assert!(keys.best(KeyKind::RxkadKrb5).is_none(), "rxkad is weak: its keys are made on demand only");
+        assert_eq!(store.ensure(&random).unwrap(), keys);
+        assert_eq!(store.load().unwrap(), keys);
+    }
+}

@@ -1,0 +1,227 @@
+//! `andrew key`: the keys that the servers of a cell share.
+
+use crate::cell::key_store::{KeyStore, add_rxgk, add_rxkad};
+use crate::cell::secret_file;
+use crate::commands::serve::new_system;
+use crate::control::{Answer, ControlClient, Question};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use crate::state::StateDir;
+use afs_auth::Random;
+use afs_auth::keys::{KeyKind, KeyRing};
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Options of `andrew key`.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Whoever has a key of the cell can say that he is anybody: the file is as secret as everything in the cell.
+It is OpenAFS's KeyFileExt, so that OpenAFS's tools work with -localauth where it is in their configuration.
+
+Examples:
+  andrew key list
+  andrew key add --rxkad                       for OpenAFS's tools and clients; rxkad is weak
+  andrew key add --keytab rxkad.keytab         the cell's key in a Kerberos realm
+  andrew key add --rxgk                        a new key for tokens; old ones stay good until it is removed"
+)]
+pub struct Args {
+    /// State directory of the cell [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR", global = true)]
+    state: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show which keys there are, not what they are
+    List,
+    /// Add a key, and have the running cell use it at once
+    Add(Source),
+    /// Remove a key: what was sealed with it is refused from then on
+    Remove(Which),
+}
+
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// Make a new key for rxgk, the security of our own clients
+    #[arg(long)]
+    rxgk: bool,
+    /// Make a new key for rxkad, the security of OpenAFS's clients and tools
+    #[arg(long)]
+    rxkad: bool,
+    /// Take the keys of afs and afs/CELL from a Kerberos keytab
+    #[arg(long, value_name = "FILE")]
+    keytab: Option<PathBuf>,
+    /// Take the keys from an OpenAFS server's KeyFileExt
+    #[arg(long, value_name = "FILE")]
+    key_file_ext: Option<PathBuf>,
+    /// Take the DES keys from an OpenAFS server's KeyFile
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+#[derive(clap::Args, Debug)]
+struct Which {
+    /// What the key is for
+    #[arg(long)]
+    kind: Kind,
+    /// Its number
+    #[arg(long, value_name = "N")]
+    kvno: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Rxgk,
+    Rxkad,
+    RxkadDes,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    file: PathBuf,
+    keys: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    kind: &'static str,
+    kvno: u32,
+    enctype: i32,
+}
+
+impl Args {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not safe, or a key that is not there.
+    pub fn run(self, json: bool) -> CommandResult {
+        let state = StateDir::resolve(self.state.as_deref())?;
+        let store = KeyStore::of(state.path());
+        let mut keys = store.load()?;
+        match self.command {
+            Command::List => {}
+            Command::Add(source) => source.add_to(&mut keys)?,
+            Command::Remove(which) => which.remove_from(&mut keys)?,
+        }
+        if keys != store.load()? {
+            store.save(&keys)?;
+            reload(&state)?;
+        }
+        output::show(json, &Listed::of(store.path(), &keys));
+        Ok(())
+    }
+}
+
+/// Has the cell that runs on a state directory, if one does, read its keys and settings again.
+pub(crate) fn reload(state: &StateDir) -> CommandResult {
+    if state.running()?.is_none() {
+        return Ok(());
+    }
+    let failed = |e: &dyn fmt::Display| {
+        CommandError::failed(format!("the running cell goes on with the old keys: {e}; restart it"))
+    };
+    match ControlClient::of(state)?.ask(&Question::Reload) {
+        Ok(Answer::Done(_)) => Ok(()),
+        Ok(Answer::Refused(line)) => Err(failed(&line)),
+        Ok(Answer::Aborted(code)) => Err(failed(&code)),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+impl Source {
+    fn add_to(&self, keys: &mut KeyRing) -> CommandResult {
+        if self.rxgk || self.rxkad {
+            let system = new_system()?;
+            let env = system.env();
+            let random: Random = Arc::new(move |out: &mut [u8]| env.random(out));
+            let made = if self.rxgk { add_rxgk(keys, &random) } else { add_rxkad(keys, &random) };
+            return made.map(drop);
+        }
+        let readers: [(&Option<PathBuf>, fn(&[u8]) -> Result<KeyRing, afs_auth::keys::KeyError>); 3] = [
+            (&self.keytab, KeyRing::from_keytab),
+            (&self.key_file_ext, KeyRing::from_key_file_ext),
+            (&self.key_file, KeyRing::from_key_file),
+        ];
+        let Some((path, read)) = readers.into_iter().find_map(|(p, read)| Some((p.as_deref()?, read))) else {
+            return Ok(());
+        };
+        keys.merge(&from_file(path, read)?).map_err(CommandError::failed)
+    }
+}
+
+fn from_file(
+    path: &Path,
+    read: fn(&[u8]) -> Result<KeyRing, afs_auth::keys::KeyError>,
+) -> CommandResult<KeyRing> {
+    let shown = path.display();
+    let bytes = secret_file::read(path)?
+        .ok_or_else(|| CommandError::usage(format!("{shown} is not there; name a file with keys")))?;
+    let keys = read(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))?;
+    if keys.is_empty() {
+        return Err(CommandError::usage(format!("{shown} has no key of afs or afs/CELL")));
+    }
+    Ok(keys)
+}
+
+impl Which {
+    fn remove_from(&self, keys: &mut KeyRing) -> CommandResult {
+        let kind = match self.kind {
+            Kind::Rxgk => KeyKind::Rxgk,
+            Kind::Rxkad => KeyKind::RxkadKrb5,
+            Kind::RxkadDes => KeyKind::RxkadDes,
+        };
+        let these: Vec<i32> =
+            keys.iter().filter(|k| k.kind == kind && k.kvno == self.kvno).map(|k| k.enctype).collect();
+        let last = !keys.iter().any(|k| k.kind == KeyKind::Rxgk && (k.kind, k.kvno) != (kind, self.kvno));
+        if these.is_empty() {
+            return Err(CommandError::usage(format!(
+                "there is no {kind} key with number {}; `andrew key list` shows them",
+                self.kvno
+            )));
+        }
+        if kind == KeyKind::Rxgk && last {
+            return Err(CommandError::usage(format!(
+                "key {} is the last one for rxgk; add another first, with `andrew key add --rxgk`",
+                self.kvno
+            )));
+        }
+        these.into_iter().for_each(|enctype| drop(keys.remove(kind, self.kvno, enctype)));
+        Ok(())
+    }
+}
+
+impl Listed {
+    fn of(path: &Path, keys: &KeyRing) -> Self {
+        let row = |key: &afs_auth::keys::CellKey| Row {
+            kind: match key.kind {
+                KeyKind::Rxgk => "rxgk",
+                KeyKind::RxkadKrb5 => "rxkad",
+                KeyKind::RxkadDes => "rxkad-des",
+            },
+            kvno: key.kvno,
+            enctype: key.enctype,
+        };
+        Self { file: path.to_owned(), keys: keys.iter().map(row).collect() }
+    }
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.keys.is_empty() {
+            return writeln!(f, "no keys yet: they are made when the cell is first started");
+        }
+        writeln!(f, "{}", self.file.display())?;
+        for Row { kind, kvno, enctype } in &self.keys {
+            writeln!(f, "  {kind:9} number {kvno:3}  encryption type {enctype}")?;
+        }
+        Ok(())
+    }
+}
