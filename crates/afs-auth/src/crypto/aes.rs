@@ -119,3 +119,49 @@ pub(super) const fn cbc_len(len: usize) -> usize {
         blocks => (blocks - 1) * BLOCK,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8; 64] = b"I would like the General Gau's Chicken, please, and wonton soup.";
+
+    fn check(len: usize, expected: &str) {
+        let key = b"chicken teriyaki";
+        let (cipher, opener) = (Encryptor::new(key).unwrap(), Decryptor::new(key).unwrap());
+        let mut message = TEXT[..len].to_vec();
+        let (body, last) = message.split_at_mut(cbc_len(len));
+        let mut before = [0; BLOCK];
+        cipher.cbc(&mut before, body);
+        cipher.steal(&before, body.last_chunk_mut::<BLOCK>().unwrap(), last);
+        let hex: String = message.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected);
+        let (body, last) = message.split_at_mut(cbc_len(len));
+        let (early, previous) = body.split_last_chunk_mut::<BLOCK>().unwrap();
+        let mut before = [0; BLOCK];
+        opener.cbc(&mut before, early);
+        opener.unsteal(&before, previous, last);
+        assert_eq!(message, &TEXT[..len]);
+    }
+
+    /// RFC 3962 appendix B.
+    #[test]
+    fn ciphertext_stealing() {
+        check(17, "c6353568f2bf8cb4d8a580362da7ff7f97");
+        check(31, "fc00783e0efdb2c1d445d4c8eff7ed2297687268d6ecccc0c07b25e25ecfe5");
+        check(32, "39312523a78662d5be7fcbcc98ebf5a897687268d6ecccc0c07b25e25ecfe584");
+        check(
+            47,
+            "97687268d6ecccc0c07b25e25ecfe584b3fffd940c16a18c1b5549d2f838029e39312523a78662d5be7fcbcc98ebf5",
+        );
+        check(
+            48,
+            "97687268d6ecccc0c07b25e25ecfe5849dad8bbb96c4cdc03bc103e1a194bbd839312523a78662d5be7fcbcc98ebf5a8",
+        );
+        check(
+            64,
+            "97687268d6ecccc0c07b25e25ecfe58439312523a78662d5be7fcbcc98ebf5a8\
+             4807efe836ee89a526730dbc2f7bc8409dad8bbb96c4cdc03bc103e1a194bbd8",
+        );
+    }
+}

@@ -46,10 +46,7 @@ mod tests {
         assert_eq!(n_fold(b"password"), [0x78, 0xa0, 0x7b, 0x6c, 0xaf, 0x85, 0xfa]);
         assert_eq!(n_fold(b"Rough Consensus, and Running Code"), 0xbb6e_d308_70b7_f0e0u64.to_be_bytes());
         assert_eq!(n_fold(b"kerberos"), *b"kerberos");
-        assert_eq!(
-            n_fold::<16>(b"kerberos"),
-            0x6b65_7262_6572_6f73_7b9b_5b2b_9313_2b93u128.to_be_bytes()
-        );
+        assert_eq!(n_fold::<16>(b"kerberos"), 0x6b65_7262_6572_6f73_7b9b_5b2b_9313_2b93u128.to_be_bytes());
         assert_eq!(
             n_fold::<21>(b"Q"),
             [
