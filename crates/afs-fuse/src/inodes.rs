@@ -92,6 +92,15 @@ impl Inodes {
         Some(node)
     }
 
+    /// Whether the kernel was given this number of a node, of which `lookups` are outstanding, and has not forgotten it.
+    pub(crate) fn is_handed_out(&self, ino: INodeNo, node: NodeId, lookups: u64) -> bool {
+        let table = self.table();
+        if ino.0 & RESERVED != 0 {
+            return table.aliases.get(&ino.0).is_some_and(|(_, held)| *held > 0);
+        }
+        lookups > table.aliases.values().filter(|(n, _)| *n == node).map(|(_, held)| held).sum()
+    }
+
     /// Every number the kernel may know a node by.
     pub(crate) fn numbers(&self, node: NodeId) -> Vec<INodeNo> {
         let mut numbers = vec![INodeNo(node.0)];
@@ -130,6 +139,8 @@ mod tests {
         assert_eq!(inodes.node(alias), Some(NodeId(7)));
         assert_eq!(inodes.hand_out(NodeId(7)), alias);
         assert_eq!(inodes.numbers(NodeId(7)), [INodeNo(7), alias]);
+        let handed_out = |ino, lookups| inodes.is_handed_out(ino, NodeId(7), lookups);
+        assert!(handed_out(alias, 2) && !handed_out(INodeNo(7), 2) && handed_out(INodeNo(7), 3));
         assert_eq!(inodes.forget(alias, 1), Some(NodeId(7)));
         assert_eq!(inodes.hand_out(NodeId(7)), alias);
         assert_eq!(inodes.forget(alias, 2), Some(NodeId(7)));

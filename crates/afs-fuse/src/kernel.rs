@@ -4,14 +4,17 @@ use crate::inodes::Inodes;
 use crate::names::Tell;
 use crate::negative::Negatives;
 use crate::passthrough::Passthrough;
+use afs_venus::{NodeId, Venus};
 use fuser::{INodeNo, Notifier};
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What is known of the kernel's side of a mount.
 pub(crate) struct Kernel {
+    pub(crate) venus: Weak<Venus>,
     pub(crate) notifier: Notifier,
     /// The same descriptor, for what the binding cannot say.
     pub(crate) device: OwnedFd,
@@ -20,15 +23,42 @@ pub(crate) struct Kernel {
     pub(crate) passthrough: Arc<Passthrough>,
 }
 
+/// Number of FUSE_NOTIFY_INVAL_INODE in the kernel's interface.
+const INVAL_INODE: i32 = 2;
 /// Number of FUSE_NOTIFY_INC_EPOCH in the kernel's interface (7.44, Linux 6.16).
 const INC_EPOCH: i32 = 8;
 
 impl Kernel {
-    /// Takes attributes back. A negative offset leaves the pages alone.
-    pub(crate) fn attributes(&self, ino: INodeNo) {
-        if let Err(error) = self.notifier.inval_inode(ino, -1, 0) {
-            tracing::debug!("the kernel did not take back attributes of {}: {error}", ino.0);
+    /// Takes attributes back. Says whether that was too early: the kernel knows no such inode although it was given one.
+    pub(crate) fn attributes(&self, ino: INodeNo, node: NodeId) -> bool {
+        match self.forget_attributes(ino) {
+            Ok(()) => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let lookups = self.venus.upgrade().map_or(0, |venus| venus.lookups(node));
+                self.inodes.is_handed_out(ino, node, lookups)
+            }
+            Err(error) => {
+                tracing::debug!("the kernel did not take back attributes of {}: {error}", ino.0);
+                false
+            }
         }
+    }
+
+    /// The binding's own message hides that an inode is not known. A negative offset leaves the pages alone.
+    fn forget_attributes(&self, ino: INodeNo) -> io::Result<()> {
+        let mut body = [0; 24];
+        body[..8].copy_from_slice(&ino.0.to_ne_bytes());
+        body[8..16].copy_from_slice(&(-1i64).to_ne_bytes());
+        self.notify(INVAL_INODE, &body)
+    }
+
+    /// A notification: its length, the code in the place of an error, no request number, the body.
+    fn notify(&self, code: i32, body: &[u8]) -> io::Result<()> {
+        let length = 16 + body.len() as u32;
+        let head = [length.to_ne_bytes(), code.to_ne_bytes(), [0; 4], [0; 4]];
+        let message = [head.as_flattened(), body].concat();
+        rustix::io::write(&self.device, &message)?;
+        Ok(())
     }
 
     /// Takes pages back. Waits for reads that are under way.
@@ -48,13 +78,11 @@ impl Tell for Kernel {
         }
     }
 
-    fn doubt_all(&self) {
-        // A notification without a body: its length, the code in the place of an error, no request number.
-        let mut message = [0; 16];
-        message[..4].copy_from_slice(&16u32.to_ne_bytes());
-        message[4..8].copy_from_slice(&INC_EPOCH.to_ne_bytes());
-        if let Err(error) = rustix::io::write(&self.device, &message) {
+    fn doubt_all(&self) -> bool {
+        let done = self.notify(INC_EPOCH, &[]);
+        if let Err(error) = &done {
             tracing::debug!("the kernel cannot doubt all names: {error}");
         }
+        done.is_ok()
     }
 }

@@ -21,6 +21,7 @@ mod error;
 mod filesystem;
 mod inodes;
 mod kernel;
+mod late;
 mod mount;
 mod names;
 mod negative;

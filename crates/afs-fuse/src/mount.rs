@@ -50,6 +50,7 @@ pub fn mount(
     ended: impl FnOnce() + Send + 'static,
 ) -> Result<Mounted, MountError> {
     check_mount_point(directory)?;
+    let behind = Arc::downgrade(&venus);
     let state = Arc::new(Mount {
         venus,
         sink: sink.clone(),
@@ -76,7 +77,8 @@ pub fn mount(
     let system = |source| MountError::System { path: directory.to_owned(), source };
     let device = session.as_fd().try_clone_to_owned().map_err(system)?;
     let notifier = session.notifier();
-    sink.attach(Kernel { notifier, device, inodes, negatives, passthrough }).map_err(system)?;
+    sink.attach(Kernel { venus: behind, notifier, device, inodes, negatives, passthrough })
+        .map_err(system)?;
     let session = ManuallyDrop::new(session.spawn().map_err(system)?);
     Ok(Mounted { directory: directory.to_owned(), _session: session, ended: told })
 }

@@ -16,9 +16,9 @@ pub(crate) trait Tell: Send + Sync {
     /// Forget one name. Waits for the directory's lock.
     fn forget(&self, directory: INodeNo, name: &[u8]);
 
-    /// Look every name up again before its next use. Never waits. Kernels before 6.16 cannot: there the
-    /// name is forgotten when the request in the way has been answered.
-    fn doubt_all(&self);
+    /// Look every name up again before its next use. Never waits. Says whether it can: kernels before 6.16 cannot, and
+    /// there the name is forgotten when the request in the way has been answered.
+    fn doubt_all(&self) -> bool;
 }
 
 /// The names of one mount that are waiting to be forgotten.
@@ -33,6 +33,8 @@ pub(crate) struct Names {
 struct State {
     work: VecDeque<(u64, INodeNo, Box<[u8]>)>,
     backlog: Backlog,
+    /// Names with numbers up to this one were dealt with by doubting all.
+    doubted: u64,
     /// Directories with requests under way, and how many.
     busy: HashMap<u64, u32>,
     /// The directory whose lock the thread may be waiting for.
@@ -78,24 +80,31 @@ impl Names {
         }
     }
 
-    /// All names queued so far are dealt with at one stroke.
-    fn doubt(&self, kernel: &dyn Tell, asked: u64) {
-        kernel.doubt_all();
-        let wakers = self.lock().backlog.done_up_to(asked);
+    /// All names queued so far are dealt with at one stroke, if the kernel can do that. Nobody waits for them any longer
+    /// in any case: they may be waiting for the very request that is in the way.
+    fn doubt(&self, kernel: &dyn Tell, asked: u64) -> bool {
+        let done = kernel.doubt_all();
+        let mut state = self.lock();
+        if done {
+            state.doubted = state.doubted.max(asked);
+        }
+        let wakers = state.backlog.done_up_to(asked);
+        drop(state);
         wakers.into_iter().for_each(std::task::Waker::wake);
+        done
     }
 
     /// The thread: forgets names until the mount is over.
     pub(crate) fn work(&self, kernel: &dyn Tell) {
         while let Some((number, directory, name, in_the_way)) = self.next() {
-            if in_the_way {
-                let asked = self.lock().backlog.asked();
-                self.doubt(kernel, asked);
-            } else {
-                kernel.forget(directory, &name);
-                self.lock().current = None;
-                self.done(number);
+            let asked = self.asked();
+            if in_the_way && self.doubt(kernel, asked) {
+                continue;
             }
+            self.lock().current = Some(directory.0);
+            kernel.forget(directory, &name);
+            self.lock().current = None;
+            self.done(number);
         }
     }
 
@@ -115,7 +124,7 @@ impl Names {
                 state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            if !state.backlog.is_done(number) {
+            if number > state.doubted {
                 let in_the_way = state.busy.contains_key(&directory.0);
                 state.current = (!in_the_way).then_some(directory.0);
                 return Some((number, directory, name, in_the_way));
@@ -152,6 +161,7 @@ mod tests {
     struct Kernel {
         told: Sender<&'static str>,
         go_on: Mutex<Receiver<()>>,
+        can_doubt: bool,
     }
 
     impl Tell for Kernel {
@@ -160,8 +170,9 @@ mod tests {
             self.go_on.lock().unwrap().recv().unwrap();
         }
 
-        fn doubt_all(&self) {
+        fn doubt_all(&self) -> bool {
             self.told.send("doubt").unwrap();
+            self.can_doubt
         }
     }
 
@@ -179,11 +190,11 @@ mod tests {
         thread: std::thread::JoinHandle<()>,
     }
 
-    fn start() -> Scene {
+    fn start(can_doubt: bool) -> Scene {
         let (told, heard) = channel();
         let (go, go_on) = channel();
         let names = Arc::new(Names::default());
-        let kernel = Arc::new(Kernel { told, go_on: Mutex::new(go_on) });
+        let kernel = Arc::new(Kernel { told, go_on: Mutex::new(go_on), can_doubt });
         let (theirs, theirs_kernel) = (names.clone(), kernel.clone());
         let thread = std::thread::spawn(move || theirs.work(&*theirs_kernel));
         Scene { names, kernel, heard, go, thread }
@@ -191,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_request_under_way_makes_all_names_doubtful_instead() {
-        let Scene { names, kernel, heard, go: _go, thread } = start();
+        let Scene { names, kernel, heard, go: _go, thread } = start(true);
         names.enter(INodeNo(7), Some(&*kernel));
         names.forget(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "doubt");
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_request_that_comes_while_the_kernel_waits_frees_those_who_wait_for_it() {
-        let Scene { names, kernel, heard, go, thread } = start();
+        let Scene { names, kernel, heard, go, thread } = start(true);
         names.forget(INodeNo(7), [b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "forget");
         assert!(!settled(&names));
@@ -211,6 +222,23 @@ mod tests {
         names.enter(INodeNo(7), Some(&*kernel));
         assert_eq!(heard.recv().unwrap(), "doubt");
         assert!(settled(&names));
+        go.send(()).unwrap();
+        names.close();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_doubt_forgets_each_name_after_the_request_in_the_way() {
+        let Scene { names, kernel, heard, go, thread } = start(false);
+        names.enter(INodeNo(7), Some(&*kernel));
+        names.forget(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "doubt");
+        assert_eq!(heard.recv().unwrap(), "forget");
+        // The request that is in the way may be waiting for those who wait for the names.
+        assert!(settled(&names));
+        names.leave(INodeNo(7));
+        go.send(()).unwrap();
+        assert_eq!(heard.recv().unwrap(), "forget");
         go.send(()).unwrap();
         names.close();
         thread.join().unwrap();

@@ -1,11 +1,12 @@
 //! Telling the kernel what has become stale.
 //!
-//! Attributes are taken back at once: the kernel needs no lock for that. Pages wait for reads under way
-//! and names for the directory's lock; so those go through queues to threads of their own, and whoever
-//! asked hears from [`InvalidationSink::settled`].
+//! Attributes are taken back at once: the kernel needs no lock for that (when it is too early for it, see
+//! [`crate::late`]). Pages wait for reads under way and names for the directory's lock; so those go through
+//! queues to threads of their own, and whoever asked hears from [`InvalidationSink::settled`].
 
 use crate::backlog::Backlog;
 use crate::kernel::Kernel;
+use crate::late::Late;
 use crate::names::{Names, Tell};
 use afs_venus::{InvalidationSink, NodeId};
 use fuser::INodeNo;
@@ -30,6 +31,7 @@ struct Shared {
     epoch: AtomicU64,
     names: Names,
     pages: Pages,
+    late: Late,
 }
 
 /// A moment in the history of what was said.
@@ -49,14 +51,9 @@ impl KernelSink {
         Self::default()
     }
 
-    /// The present moment; compare with [`KernelSink::unchanged_since`].
+    /// The present moment: another one as soon as anything was said.
     pub(crate) fn epoch(&self) -> Epoch {
         Epoch(self.0.epoch.load(Ordering::Acquire))
-    }
-
-    /// Whether nothing was said since.
-    pub(crate) fn unchanged_since(&self, epoch: Epoch) -> bool {
-        self.epoch() == epoch
     }
 
     /// Starts telling the kernel.
@@ -64,9 +61,10 @@ impl KernelSink {
         if self.0.kernel.set(kernel).is_err() {
             return Err(io::Error::other("a sink belongs to one mount"));
         }
-        let (names, pages) = (self.0.clone(), self.0.clone());
+        let (names, pages, late) = (self.0.clone(), self.0.clone(), self.0.clone());
         thread::Builder::new().name("fuse-names".into()).spawn(move || names.tell_names())?;
         thread::Builder::new().name("fuse-pages".into()).spawn(move || pages.tell_pages())?;
+        thread::Builder::new().name("fuse-late".into()).spawn(move || late.tell_late())?;
         Ok(())
     }
 
@@ -74,6 +72,7 @@ impl KernelSink {
     pub(crate) fn detach(&self) {
         self.0.names.close();
         self.0.pages.close();
+        self.0.late.close();
     }
 
     /// Has the kernel forget names it holds as missing.
@@ -101,7 +100,9 @@ impl InvalidationSink for KernelSink {
         self.0.said();
         let Some(kernel) = self.0.kernel.get() else { return };
         for ino in kernel.inodes.numbers(node) {
-            kernel.attributes(ino);
+            if kernel.attributes(ino, node) {
+                self.0.late.ask(ino, node);
+            }
             self.forget_names(ino, kernel.negatives.take(ino));
         }
     }
@@ -123,10 +124,11 @@ impl InvalidationSink for KernelSink {
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let shared = self.0.clone();
-        let (names, pages) = (shared.names.asked(), shared.pages.asked());
+        let (names, pages, late) = (shared.names.asked(), shared.pages.asked(), shared.late.asked());
         Box::pin(poll_fn(move |context| {
-            match (shared.names.poll(names, context), shared.pages.poll(pages, context)) {
-                (Poll::Ready(()), Poll::Ready(())) => Poll::Ready(()),
+            let told = (shared.names.poll(names, context), shared.pages.poll(pages, context));
+            match (told, shared.late.poll(late, context)) {
+                ((Poll::Ready(()), Poll::Ready(())), Poll::Ready(())) => Poll::Ready(()),
                 _ => Poll::Pending,
             }
         }))
@@ -141,6 +143,12 @@ impl Shared {
     fn tell_names(&self) {
         if let Some(kernel) = self.kernel.get() {
             self.names.work(kernel);
+        }
+    }
+
+    fn tell_late(&self) {
+        if let Some(kernel) = self.kernel.get() {
+            self.late.work(|ino, node| kernel.attributes(ino, node));
         }
     }
 
@@ -216,7 +224,7 @@ mod tests {
         let before = sink.epoch();
         sink.data(NodeId(5));
         sink.entry(NodeId(5), b"name");
-        assert!(!sink.unchanged_since(before));
+        assert!(sink.epoch() != before);
         let mut settled = sink.settled();
         assert!(settled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     }

@@ -99,6 +99,11 @@ impl NodeTable {
         Some(known.place)
     }
 
+    /// How many look-ups of a node are outstanding.
+    pub fn lookups(&self, node: NodeId) -> u64 {
+        lock(&self.0).by_id.get(&node).map_or(0, |known| known.lookups)
+    }
+
     /// The names that were handed out in a directory.
     pub fn names_in(&self, dir: NodeId) -> Vec<Box<[u8]>> {
         lock(&self.0)
@@ -181,12 +186,12 @@ mod tests {
         let nodes = NodeTable::new(place(1));
         let id = nodes.remember(place(2), Some((NodeId::ROOT, b"a")));
         assert_eq!(nodes.remember(place(2), Some((NodeId::ROOT, b"a"))), id);
-        assert_eq!(nodes.place(id), Some(place(2)));
+        assert_eq!((nodes.place(id), nodes.lookups(id)), (Some(place(2)), 2));
         assert_eq!(nodes.names_in(NodeId::ROOT), [Box::from(*b"a")]);
         assert_eq!(nodes.forget(id, 1), None);
         assert_eq!(nodes.held(place(2)), Some(id));
         assert_eq!(nodes.forget(id, 1), Some(place(2)));
-        assert_eq!(nodes.place(id), None);
+        assert_eq!((nodes.place(id), nodes.lookups(id)), (None, 0));
         assert!(nodes.names_in(NodeId::ROOT).is_empty());
         assert_eq!(nodes.count(), 1);
     }

@@ -152,6 +152,41 @@ fn what_the_kernel_holds_is_named_when_it_becomes_stale() {
     assert_eq!(a.told.take(), [format!("attributes {:x}", dir.0), format!("entry {:x} file", dir.0)]);
 }
 
+/// An answer about it may be under way to somebody who will hold it.
+#[test]
+fn what_becomes_stale_while_nobody_holds_it_is_counted_all_the_same() {
+    let cell = Cell::new(10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let node = cell.on(&a, async move {
+        one.put("file", b"x").await.unwrap();
+        one.find("file").await.unwrap().node
+    });
+    a.venus.forget(node, a.venus.lookups(node));
+    assert_eq!(a.venus.lookups(node), 0);
+    a.told.take();
+    let before = a.venus.told();
+    cell.on(&b, async move { two.put("file", b"changed").await.unwrap() });
+    assert!(a.told.take().is_empty());
+    assert!(a.venus.told() > before);
+}
+
+/// By the time it is handed on, another request may have got a promise, for something newer.
+#[test]
+fn what_is_answered_without_a_promise_is_stale_at_once() {
+    let cell = Cell::new(11);
+    cell.set_limits(|limits| limits.promise_margin = std::time::Duration::from_secs(1 << 30));
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"x").await.unwrap();
+        let node = one.find("file").await.unwrap().node;
+        let before = one.venus.told();
+        one.venus.access(node, afs_venus::Access { read: true, ..Default::default() }).await.unwrap();
+        assert!(one.venus.told() > before);
+    });
+}
+
 #[test]
 fn a_lock_on_a_whole_file_holds_on_other_machines() {
     use afs_venus::{LockKind, LockRange};

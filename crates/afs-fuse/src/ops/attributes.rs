@@ -3,19 +3,24 @@
 use crate::convert::{self, errno};
 use crate::ops::Mount;
 use crate::ops::names::done;
-use crate::sink::Epoch;
-use afs_venus::{Access, Attr, HandleId, SetAttr, VenusError};
+use afs_venus::{Access, HandleId, SetAttr};
 use fuser::{AccessFlags, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs};
+use std::time::Duration;
 
 impl Mount {
     pub(crate) async fn getattr(&self, ino: INodeNo, reply: ReplyAttr) {
-        let since = self.sink.epoch();
+        let since = self.moment();
         match self.node(ino) {
-            Ok(node) => self.attr(self.venus.getattr(node).await, ino, since, reply),
+            Ok(node) => match self.venus.getattr(node).await {
+                Ok(attr) => reply.attr(&self.validity(since), &self.attributes(&attr, ino)),
+                Err(error) => reply.error(errno(&error)),
+            },
             Err(error) => reply.error(error),
         }
     }
 
+    /// The kernel takes over what this answers even if it was told meanwhile that the attributes are stale. So it must not
+    /// keep it, and asks when somebody wants to know.
     pub(crate) async fn setattr(
         &self,
         ino: INodeNo,
@@ -24,7 +29,6 @@ impl Mount {
         reply: ReplyAttr,
     ) {
         let _entered = self.sink.enter(ino);
-        let since = self.sink.epoch();
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),
@@ -35,12 +39,8 @@ impl Mount {
             self.venus.setattr(node, handle, change).await
         };
         self.changed_elsewhere(node, ino);
-        self.attr(outcome, ino, since, reply);
-    }
-
-    fn attr(&self, outcome: Result<Attr, VenusError>, ino: INodeNo, since: Epoch, reply: ReplyAttr) {
         match outcome {
-            Ok(attr) => reply.attr(&self.validity(since), &self.attributes(&attr, ino)),
+            Ok(attr) => reply.attr(&Duration::ZERO, &self.attributes(&attr, ino)),
             Err(error) => reply.error(errno(&error)),
         }
     }

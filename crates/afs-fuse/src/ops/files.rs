@@ -1,8 +1,8 @@
 //! Open files.
 
 use crate::convert::{self, errno};
-use crate::ops::Mount;
 use crate::ops::names::done;
+use crate::ops::{Moment, Mount};
 use crate::passthrough::Admission;
 use afs_venus::{Entry, HandleId, Opened};
 use bytes::Bytes;
@@ -64,7 +64,7 @@ impl Mount {
 
     pub(crate) async fn create(&self, file: Create<'_>, reply: ReplyCreate) {
         let _entered = self.sink.enter(file.parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         let parent = match self.node(file.parent) {
             Ok(parent) => parent,
             Err(error) => return reply.error(error),
@@ -76,7 +76,7 @@ impl Mount {
         }
     }
 
-    async fn created(&self, entry: &Entry, opened: &Opened, since: crate::sink::Epoch, reply: ReplyCreate) {
+    async fn created(&self, entry: &Entry, opened: &Opened, since: Moment, reply: ReplyCreate) {
         let (attr, generation) = self.handed_out(entry);
         let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
         let (ttl, flags) = (self.validity(since), fopen_flags(opened, true));

@@ -4,7 +4,9 @@ use crate::convert::{self, errno};
 use crate::inodes::Inodes;
 use crate::ops::Mount;
 use afs_venus::{DirEntry, DirEntryPlus, Kind};
-use fuser::{FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen};
+use fuser::{
+    FileAttr, FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
+};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -51,19 +53,23 @@ impl Mount {
 
     pub(crate) async fn readdirplus(&self, ino: INodeNo, offset: u64, mut reply: ReplyDirectoryPlus) {
         let _entered = self.sink.enter(ino);
-        let since = self.sink.epoch();
+        let since = self.moment();
         let node = match self.node(ino) {
             Ok(node) => node,
             Err(error) => return reply.error(error),
         };
         match self.venus.readdirplus(node, offset, STATUSES_MAX).await {
             Ok(entries) => {
+                // Counted before the moment is looked at: what becomes stale after that finds them.
+                let give =
+                    |entry: DirEntryPlus| (entry.found.map(|found| self.handed_out(&found)), entry.entry);
+                let given: Vec<_> = entries.into_iter().map(give).collect();
                 let validity = self.validity(since);
                 let mut full = false;
-                for entry in &entries {
-                    full = full || self.add(entry, validity, &mut reply);
-                    if full && let Some(found) = &entry.found {
-                        self.venus.forget(found.node, 1);
+                for (found, entry) in &given {
+                    full = full || add(entry, found.as_ref(), validity, &mut reply);
+                    if full && let Some((attr, _)) = found {
+                        self.forget(attr.ino, 1);
                     }
                 }
                 reply.ok();
@@ -71,26 +77,24 @@ impl Mount {
             Err(error) => reply.error(errno(&error)),
         }
     }
+}
 
-    /// Adds one entry; true when there is no room for it, and then nothing is counted.
-    fn add(&self, plus: &DirEntryPlus, validity: Duration, reply: &mut ReplyDirectoryPlus) -> bool {
-        let name = OsStr::from_bytes(&plus.entry.name);
-        let offset = plus.entry.next_offset;
-        let Some(found) = &plus.found else {
-            // The kernel neither keeps nor counts `.` and `..`. Anything else gets a number that makes
-            // it look the name up when it is used.
-            let dot = matches!(&*plus.entry.name, b"." | b"..");
-            let ino = if dot { convert::ino(plus.entry.ino) } else { Inodes::placeholder(plus.entry.ino) };
-            let kind = if dot { Some(Kind::Directory) } else { plus.entry.kind };
-            let attr = convert::placeholder(kind, ino);
-            return reply.add(ino, offset, name, &Duration::ZERO, &attr, Generation(0));
-        };
-        let (attr, generation) = self.handed_out(found);
-        let full = reply.add(attr.ino, offset, name, &validity, &attr, generation);
-        if full {
-            // Venus' own count is given back by the caller.
-            self.inodes.forget(attr.ino, 1);
-        }
-        full
+/// Adds one entry; true when there is no room for it.
+fn add(
+    entry: &DirEntry,
+    found: Option<&(FileAttr, Generation)>,
+    validity: Duration,
+    reply: &mut ReplyDirectoryPlus,
+) -> bool {
+    let (name, offset) = (OsStr::from_bytes(&entry.name), entry.next_offset);
+    if let Some((attr, generation)) = found {
+        return reply.add(attr.ino, offset, name, &validity, attr, *generation);
     }
+    // The kernel neither keeps nor counts `.` and `..`. Anything else gets a number that makes it look the name up when
+    // it is used.
+    let dot = matches!(&*entry.name, b"." | b"..");
+    let ino = if dot { convert::ino(entry.ino) } else { Inodes::placeholder(entry.ino) };
+    let kind = if dot { Some(Kind::Directory) } else { entry.kind };
+    let attr = convert::placeholder(kind, ino);
+    reply.add(ino, offset, name, &Duration::ZERO, &attr, Generation(0))
 }

@@ -22,6 +22,13 @@ use std::time::Duration;
 pub(crate) use files::Create;
 pub(crate) use locks::LockRequest;
 
+/// A moment in the history of what has become stale.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    told: u64,
+    said: Epoch,
+}
+
 /// What every operation of one mount needs.
 pub(crate) struct Mount {
     pub(crate) venus: Arc<Venus>,
@@ -39,10 +46,21 @@ impl Mount {
         self.inodes.node(ino).ok_or(Errno::ESTALE)
     }
 
+    /// The present moment, for [`Mount::validity`]: taken before anything is asked.
+    fn moment(&self) -> Moment {
+        Moment { told: self.venus.told(), said: self.sink.epoch() }
+    }
+
+    /// Whether nothing has become stale since. What nobody held was not said to the sink, but may be in an answer that is
+    /// under way.
+    fn unchanged_since(&self, since: Moment) -> bool {
+        self.moment() == since
+    }
+
     /// How long the kernel may keep an answer that was begun at `since`: for ever, unless something
     /// became stale meanwhile, which may have been this.
-    fn validity(&self, since: Epoch) -> Duration {
-        if self.sink.unchanged_since(since) { convert::FOREVER } else { Duration::ZERO }
+    fn validity(&self, since: Moment) -> Duration {
+        if self.unchanged_since(since) { convert::FOREVER } else { Duration::ZERO }
     }
 
     fn attributes(&self, attr: &Attr, ino: INodeNo) -> FileAttr {

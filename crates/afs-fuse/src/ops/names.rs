@@ -2,8 +2,7 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::Mount;
-use crate::sink::Epoch;
+use crate::ops::{Moment, Mount};
 use afs_venus::{Entry, ErrorKind, Kind, VenusError};
 use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use std::time::Duration;
 impl Mount {
     pub(crate) async fn lookup(&self, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         let directory = match self.node(parent) {
             Ok(directory) => directory,
             Err(error) => return reply.error(error),
@@ -23,25 +22,25 @@ impl Mount {
         }
     }
 
-    fn entry(&self, entry: &Entry, since: Epoch, reply: ReplyEntry) {
+    fn entry(&self, entry: &Entry, since: Moment, reply: ReplyEntry) {
         let (attr, generation) = self.handed_out(entry);
         reply.entry(&self.validity(since), &attr, generation);
     }
 
     /// "No such name", for the kernel to keep: inode number 0.
-    fn missing(&self, parent: INodeNo, name: &[u8], since: Epoch, reply: ReplyEntry) {
+    fn missing(&self, parent: INodeNo, name: &[u8], since: Moment, reply: ReplyEntry) {
         // Written down first: what becomes stale after this finds it.
         if let Some((directory, names)) = self.negatives.note(parent, name) {
             self.sink.forget_names(directory, names);
         }
-        if !self.sink.unchanged_since(since) {
+        if !self.unchanged_since(since) {
             return reply.error(Errno::ENOENT);
         }
         let nobody = convert::placeholder(None, INodeNo(0));
         reply.entry_with_ttls(&Duration::ZERO, &convert::FOREVER, &nobody, Generation(0));
     }
 
-    fn made(&self, outcome: Result<Entry, VenusError>, since: Epoch, reply: ReplyEntry) {
+    fn made(&self, outcome: Result<Entry, VenusError>, since: Moment, reply: ReplyEntry) {
         match outcome {
             Ok(entry) => self.entry(&entry, since, reply),
             Err(error) => reply.error(errno(&error)),
@@ -50,7 +49,7 @@ impl Mount {
 
     pub(crate) async fn mkdir(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         match self.node(parent) {
             Ok(node) => self.made(self.venus.mkdir(node, name, mode & 0o7777).await, since, reply),
             Err(error) => reply.error(error),
@@ -60,7 +59,7 @@ impl Mount {
     /// Plain files only: AFS has no devices, sockets or pipes (docs/protocol/client.md "2. Name space: /afs").
     pub(crate) async fn mknod(&self, parent: INodeNo, name: &[u8], mode: u32, reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         if mode & libc::S_IFMT != libc::S_IFREG && mode & libc::S_IFMT != 0 {
             return reply.error(Errno::EPERM);
         }
@@ -72,7 +71,7 @@ impl Mount {
 
     pub(crate) async fn symlink(&self, parent: INodeNo, name: &[u8], target: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
                 Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
@@ -91,11 +90,19 @@ impl Mount {
         reply.entry(&Duration::ZERO, &attr, Generation(0));
     }
 
+    /// The attributes are those of an inode that the kernel knows, and it would take them over even if it was told
+    /// meanwhile that they are stale. So it may keep the name, but not them.
     pub(crate) async fn link(&self, ino: INodeNo, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
-        let since = self.sink.epoch();
+        let since = self.moment();
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
-            Ok((node, parent)) => self.made(self.venus.link(node, parent, name).await, since, reply),
+            Ok((node, parent)) => match self.venus.link(node, parent, name).await {
+                Ok(entry) => {
+                    let (attr, generation) = self.handed_out(&entry);
+                    reply.entry_with_ttls(&Duration::ZERO, &self.validity(since), &attr, generation);
+                }
+                Err(error) => reply.error(errno(&error)),
+            },
             Err(error) => reply.error(error),
         }
     }

@@ -37,8 +37,9 @@ impl Venus {
                     state.broken = serial;
                     state.promise = None;
                     state.misses = 0;
+                    // In the same breath: the end of a promise that comes right after this must not be forgotten.
+                    self.vnodes.set_expiry(key, None);
                 }
-                self.vnodes.set_expiry(key, None);
                 self.tell(key);
             }
             None => drop(volume.stray.fetch_max(serial, Ordering::SeqCst)),
@@ -79,17 +80,25 @@ impl Venus {
     /// becomes stale.
     pub(super) fn warn_if_unpromised(&self, place: Place) {
         let Place::Object(key) = place else { return };
-        let (Some(volume), Some(vnode)) = (self.volumes.get(key.cell, key.fid.volume), self.vnodes.peek(key))
-        else {
-            return;
-        };
-        let is_safe = {
-            let state = vnode.state();
-            state.orphan || state.is_promised(&volume, self.now())
-        };
-        if !is_safe {
+        if !self.is_safe(key) {
             self.tell(key);
         }
+    }
+
+    /// Whether a change would be told. Not of an object that has left the cache: a break would not find it.
+    fn is_safe(&self, key: Key) -> bool {
+        let (Some(volume), Some(vnode)) = (self.volumes.get(key.cell, key.fid.volume), self.vnodes.peek(key))
+        else {
+            return false;
+        };
+        let state = vnode.state();
+        state.orphan || state.is_promised(&volume, self.now())
+    }
+
+    /// Something is answered that no server promised. By the time it is handed on, somebody else may have got a promise,
+    /// which is one for something newer.
+    pub(super) fn answered_unpromised(&self) {
+        self.told.fetch_add(1, Ordering::SeqCst);
     }
 
     /// An object has left the status cache for want of room: the promise is given back, and the kernel must not rely on

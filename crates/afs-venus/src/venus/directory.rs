@@ -48,6 +48,9 @@ impl Venus {
                 self.fetch_directory(vnode, &volume).await?;
             }
             // Looked at now, even if the promise is broken already: it was true when the server answered.
+            if vnode.fresh_status(&volume, self.now()).is_none() {
+                self.answered_unpromised();
+            }
             if let Some(done) = self.look(vnode, &mut work) {
                 return done;
             }

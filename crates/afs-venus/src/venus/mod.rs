@@ -85,7 +85,8 @@ impl Venus {
         self.counters.values()
     }
 
-    /// A number that grows whenever something is told to the sink.
+    /// A number that grows whenever something has become stale, whether anybody held it (and the sink was told) or not,
+    /// and whenever something was answered that no server promised.
     ///
     /// An answer of Venus may be overtaken by the news that it is stale. Whoever hands answers on to a cache that keeps
     /// them without limit reads this number before the operation and again after handing on, and if it has grown,
@@ -102,6 +103,11 @@ impl Venus {
     /// Gives back `lookups` look-ups of a node. At zero the node id may be forgotten.
     pub fn forget(&self, node: NodeId, lookups: u64) {
         self.nodes.forget(node, lookups);
+    }
+
+    /// How many look-ups of a node have not been given back.
+    pub fn lookups(&self, node: NodeId) -> u64 {
+        self.nodes.lookups(node)
     }
 
     fn now(&self) -> Instant {

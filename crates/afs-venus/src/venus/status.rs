@@ -63,6 +63,9 @@ impl Venus {
                 break;
             }
         }
+        if vnode.fresh_status(volume, self.now()) != last {
+            self.answered_unpromised();
+        }
         last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))
     }
 
@@ -104,7 +107,6 @@ impl Venus {
         if newer {
             let until = promise.as_ref().map(|promise| promise.until);
             state.promise = promise;
-            drop(state);
             self.vnodes.set_expiry(vnode.key, until);
         }
     }
