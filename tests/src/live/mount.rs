@@ -20,7 +20,7 @@ impl Mount {
     /// Mounts the cell whose location servers are at `servers` on `folder`/`name`, with a cache beside it.
     ///
     /// # Panics
-    /// If it is not mounted in half a minute.
+    /// If it is not mounted in two minutes.
     #[must_use]
     pub fn new(netns: &Netns, cell: &str, servers: &str, folder: &Path, name: &str, more: &[&str]) -> Self {
         let point = folder.join(name);
@@ -56,9 +56,9 @@ impl Drop for Mount {
 /// Waits for a word of a process that is starting.
 ///
 /// # Panics
-/// If the process ends, or has not said it after half a minute.
+/// If the process ends, or has not said it after two minutes.
 pub fn wait_for_word(process: &mut Daemon, word: &str) {
-    until(&format!("'{word}' from a process that starts"), seconds(30), || {
+    until(&format!("'{word}' from a process that starts"), seconds(120), || {
         let said = process.said();
         let is_over = process.is_over();
         if said.contains(word) && !is_over {

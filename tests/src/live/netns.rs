@@ -20,8 +20,8 @@ impl Netns {
     #[must_use]
     pub fn fresh(name: &str) -> Self {
         let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", name]).output();
-        run(ip(&["netns", "add", name]), seconds(10));
-        run(ip(&["-n", name, "link", "set", "lo", "up"]), seconds(10));
+        run(ip(&["netns", "add", name]), seconds(60));
+        run(ip(&["-n", name, "link", "set", "lo", "up"]), seconds(60));
         Self { name: Some(name.to_owned()), made_here: true }
     }
 

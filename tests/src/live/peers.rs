@@ -35,8 +35,8 @@ impl Hosts {
         let hosts = Self::named(state, number);
         let vice = hosts.address(5);
         hosts.script(&["--cell", cell, "--strict", "client-only", "--servers", &vice], seconds(120));
-        hosts.script(&["host", "vice", "5"], seconds(60));
-        hosts.script(&["host", "venus", "6"], seconds(60));
+        hosts.script(&["host", "vice", "5"], seconds(120));
+        hosts.script(&["host", "venus", "6"], seconds(120));
         hosts
     }
 
@@ -46,7 +46,7 @@ impl Hosts {
     pub fn with_servers(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
         hosts.script(&["--cell", cell, "--strict", "--clients", "cl1:21", "up"], seconds(240));
-        hosts.script(&["host", "venus", "6"], seconds(60));
+        hosts.script(&["host", "venus", "6"], seconds(120));
         hosts
     }
 
@@ -76,17 +76,17 @@ impl Hosts {
 
     /// Takes such a mount down.
     pub fn umount(&self, folder: &Path) {
-        self.script(&["umount", &folder.to_string_lossy()], seconds(60));
+        self.script(&["umount", &folder.to_string_lossy()], seconds(120));
     }
 
     /// Runs one of OpenAFS's programs on a host; it must succeed.
     pub fn tool(&self, host: &str, words: &[&str]) -> String {
-        self.script(&[&["run", host], words].concat(), seconds(60))
+        self.script(&[&["run", host], words].concat(), seconds(120))
     }
 
     /// Runs one of OpenAFS's programs on a host, whatever comes of it.
     pub fn try_tool(&self, host: &str, words: &[&str]) -> Output {
-        run_any(self.command(&[&["run", host], words].concat()), seconds(60))
+        run_any(self.command(&[&["run", host], words].concat()), seconds(120))
     }
 
     fn script(&self, words: &[&str], limit: Duration) -> String {
