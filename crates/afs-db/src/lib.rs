@@ -1,8 +1,10 @@
-//! The location database: which servers hold which volumes, and where those servers are.
+//! The databases of a cell: which servers hold which volumes and where those servers are; who is in which group
+//! ([`protection`]); and what the login service remembers ([`login`]).
 //!
 //! One small trait, [`LocationDb`], stands between the location service and whatever keeps the entries.
 //! [`EmbeddedLocationDb`] keeps them in the transactional store of one process. The rules are written once,
 //! against ordered rows ([`Rows`]), so every store obeys the same ones (docs/protocol vldb.md "4. Semantics").
+//! The other databases are made alike, and may share the store.
 
 mod embedded;
 mod entries;
@@ -11,7 +13,9 @@ mod error;
 mod list;
 mod location;
 mod lock;
+pub mod login;
 mod pattern;
+pub mod protection;
 mod rows;
 mod server;
 mod servers;
@@ -20,6 +24,8 @@ mod volume_ids;
 
 #[cfg(test)]
 mod rules_tests;
+#[cfg(test)]
+mod test_answers;
 
 pub use embedded::EmbeddedLocationDb;
 pub use entry::{
@@ -30,7 +36,9 @@ pub use error::{LocationError, Refusal, VL_BASE};
 pub use list::{Filter, Listed, Page};
 pub use location::{Answer, EntryKey, LocationDb, Totals};
 pub use lock::Release;
+pub use login::{EmbeddedLoginDb, LoginDb};
 pub use pattern::Pattern;
+pub use protection::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 pub use rows::{MemoryRows, Row, Rows, RowsMut, TABLES};
 pub use server::{ADDRESSES_MAX, SERVERS_MAX, Server, ServerSlot};
 pub use update::{EntryUpdate, SiteChange, SiteUpdate};

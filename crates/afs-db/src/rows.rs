@@ -1,9 +1,11 @@
-//! The few things the location database asks of the store beneath it.
+//! The few things the databases ask of the store beneath them.
 //!
-//! The rules of the database are written against these traits, so that the embedded store, a remote one
+//! The rules of the databases are written against these traits, so that the embedded store, a remote one
 //! and a plain map in tests all run the same code.
 
 use crate::LocationError;
+use crate::login::rows as login;
+use crate::protection::rows as protection;
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -49,8 +51,25 @@ pub(crate) const SITE: &str = "vl-site";
 /// Counters.
 pub(crate) const META: &str = "vl-meta";
 
-/// Every table of the location database: what whoever opens the store must name.
-pub const TABLES: &[&str] = &[ENTRY, NAME, VOLUME, SERVER, ADDRESS, UUID, SITE, META];
+/// Every table of the databases: what whoever opens the store must name.
+pub const TABLES: &[&str] = &[
+    ENTRY,
+    NAME,
+    VOLUME,
+    SERVER,
+    ADDRESS,
+    UUID,
+    SITE,
+    META,
+    protection::ENTRY,
+    protection::NAME,
+    protection::MEMBER,
+    protection::GROUP,
+    protection::COUNT,
+    protection::OWNED,
+    protection::META,
+    login::LOGIN,
+];
 
 /// Reads a big-endian number that this crate wrote.
 pub(crate) fn number(value: &[u8]) -> Result<u32, LocationError> {

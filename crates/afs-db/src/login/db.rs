@@ -1,0 +1,46 @@
+//! What the login service asks of its database.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use super::LoginError;
+
+/// An answer that may have to wait for a disk or another machine.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoginError>> + Send + 'a>>;
+
+/// A record of one user.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    /// What it is, in the login service's words.
+    pub kind: String,
+    /// What is in it: as good as a passphrase, and never printed.
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Login records by user and kind. Every change is durable when its answer comes.
+///
+/// # Errors
+/// All: names and kinds that cannot be, and a store that fails.
+pub trait LoginDb: Send + Sync + 'static {
+    /// A user's record of a kind.
+    fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>>;
+
+    /// Sets a record. [`LoginError::TooLong`] and [`LoginError::TooMany`] beyond the bounds.
+    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()>;
+
+    /// Removes a record; answers whether there was one.
+    fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool>;
+
+    /// All records of a user, by kind.
+    fn list(&self, user: &str) -> Answer<'_, Vec<Record>>;
+
+    /// Removes all records of a user.
+    fn forget(&self, user: &str) -> Answer<'_, ()>;
+}

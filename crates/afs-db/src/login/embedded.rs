@@ -1,0 +1,136 @@
+//! Login records in the transactional store of one process.
+
+use std::future::ready;
+
+use afs_kv::{Kv, Snapshot, Txn, UpdateError};
+
+use super::rows::{self, LOGIN};
+use super::{Answer, LoginDb, LoginError, Record};
+use crate::{Rows, RowsMut};
+
+/// Login records as a table of an [`afs_kv::Kv`]. A handle: clones share the store, which may hold the other databases
+/// too.
+#[derive(Clone)]
+pub struct EmbeddedLoginDb {
+    kv: Kv,
+}
+
+impl EmbeddedLoginDb {
+    /// Takes a store that was opened with at least [`crate::TABLES`].
+    pub fn new(kv: Kv) -> Self {
+        EmbeddedLoginDb { kv }
+    }
+
+    fn read<'a, T: Send + 'a>(
+        &'a self,
+        question: impl FnOnce(&Snapshot) -> Result<T, LoginError>,
+    ) -> Answer<'a, T> {
+        Box::pin(ready(question(&self.kv.snapshot())))
+    }
+
+    fn write<'a, T: Send + 'static>(
+        &'a self,
+        change: impl FnOnce(&mut Txn<'_>) -> Result<T, LoginError> + Send + 'static,
+    ) -> Answer<'a, T> {
+        Box::pin(async move {
+            self.kv.update(change).await.map_err(|error| match error {
+                UpdateError::Refused(error) => error,
+                UpdateError::Kv(error) => LoginError::Store(error.to_string()),
+            })
+        })
+    }
+}
+
+impl LoginDb for EmbeddedLoginDb {
+    fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>> {
+        let key = rows::key(user, kind);
+        self.read(|rows| Ok(Rows::get(rows, LOGIN, &key?)?))
+    }
+
+    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()> {
+        let (key, prefix) = (rows::key(user, kind), rows::prefix(user));
+        self.write(move |rows| rows::put(rows, &key?, &prefix?, &bytes))
+    }
+
+    fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool> {
+        let key = rows::key(user, kind);
+        self.write(move |rows| {
+            let key = key?;
+            let existed = Rows::get(rows, LOGIN, &key)?.is_some();
+            RowsMut::delete(rows, LOGIN, &key)?;
+            Ok(existed)
+        })
+    }
+
+    fn list(&self, user: &str) -> Answer<'_, Vec<Record>> {
+        let prefix = rows::prefix(user);
+        self.read(|rows| rows::records(rows, &prefix?))
+    }
+
+    fn forget(&self, user: &str) -> Answer<'_, ()> {
+        let prefix = rows::prefix(user);
+        self.write(move |rows| {
+            let prefix = prefix?;
+            for record in rows::records(rows, &prefix)? {
+                RowsMut::delete(rows, LOGIN, &[&prefix[..], record.kind.as_bytes()].concat())?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use afs_kv::{Config, Inline, MemoryMedium};
+
+    use super::*;
+    use crate::login::{RECORD_MAX, RECORDS_MAX};
+    use crate::test_answers::wait;
+
+    fn open(medium: &MemoryMedium) -> EmbeddedLoginDb {
+        let medium = Arc::new(medium.clone());
+        EmbeddedLoginDb::new(Kv::open(medium, crate::TABLES, Arc::new(Inline), Config::default()).unwrap())
+    }
+
+    #[test]
+    fn records_outlive_the_process_and_do_not_mix() {
+        let medium = MemoryMedium::default();
+        {
+            let db = open(&medium);
+            wait(db.put("alice", "ssh/2", vec![2])).unwrap();
+            wait(db.put("alice", "ssh/1", vec![1])).unwrap();
+            wait(db.put("alice2", "ssh/1", vec![3])).unwrap();
+            wait(db.put("alic", "opaque", vec![4])).unwrap();
+        }
+        let db = open(&medium);
+        assert_eq!(wait(db.get("alice", "ssh/2")), Ok(Some(vec![2])));
+        let kinds = |user| wait(db.list(user)).unwrap().into_iter().map(|r| r.kind).collect::<Vec<_>>();
+        assert_eq!(kinds("alice"), ["ssh/1", "ssh/2"]);
+        assert_eq!(wait(db.delete("alice", "ssh/2")), Ok(true));
+        assert_eq!(wait(db.delete("alice", "ssh/2")), Ok(false));
+        wait(db.forget("alice")).unwrap();
+        assert_eq!((kinds("alice").len(), kinds("alice2").len(), kinds("alic").len()), (0, 1, 1));
+    }
+
+    #[test]
+    fn bounds_hold_and_secrets_are_not_printed() {
+        let db = open(&MemoryMedium::default());
+        for (user, kind, error) in [
+            ("", "k", LoginError::BadUser),
+            ("a\0b", "k", LoginError::BadUser),
+            ("a", "", LoginError::BadKind),
+        ] {
+            assert_eq!(wait(db.put(user, kind, vec![])), Err(error));
+        }
+        let long = vec![0; RECORD_MAX + 1];
+        assert_eq!(wait(db.put("a", "k", long)), Err(LoginError::TooLong(RECORD_MAX + 1)));
+        for n in 0..RECORDS_MAX {
+            wait(db.put("a", &format!("k{n}"), vec![77])).unwrap();
+        }
+        assert_eq!(wait(db.put("a", "one more", vec![])), Err(LoginError::TooMany));
+        wait(db.put("a", "k0", vec![78])).unwrap();
+        assert!(!format!("{:?}", wait(db.list("a")).unwrap()).contains("77"));
+    }
+}

@@ -1,0 +1,30 @@
+//! Why a login record cannot be kept.
+
+use crate::LocationError;
+
+/// Why an operation on the login records did not happen. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// A user's name that is empty, too long, or has a NUL.
+    #[error("not a user's name")]
+    BadUser,
+    /// A kind that is empty or too long.
+    #[error("not a kind of login record")]
+    BadKind,
+    /// The record is longer than [`RECORD_MAX`](super::RECORD_MAX).
+    #[error("a login record of {0} bytes is too long")]
+    TooLong(usize),
+    /// The user has [`RECORDS_MAX`](super::RECORDS_MAX) records.
+    #[error("the user has as many login records as one may have")]
+    TooMany,
+    /// The store beneath could not be read or written.
+    #[error("the login records' store failed: {0}")]
+    Store(String),
+}
+
+impl From<LocationError> for LoginError {
+    fn from(error: LocationError) -> Self {
+        LoginError::Store(error.to_string())
+    }
+}

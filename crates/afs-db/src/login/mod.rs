@@ -1,0 +1,19 @@
+//! What the login service remembers of users: records whose inside is its own affair.
+
+mod db;
+mod embedded;
+mod error;
+pub(crate) mod rows;
+
+pub use db::{Answer, LoginDb, Record};
+pub use embedded::EmbeddedLoginDb;
+pub use error::LoginError;
+
+/// Longest name of a user, in bytes.
+pub const USER_MAX: usize = 127;
+/// Longest kind of a record, in bytes.
+pub const KIND_MAX: usize = 127;
+/// Most bytes of one record.
+pub const RECORD_MAX: usize = 64 << 10;
+/// Most records of one user.
+pub const RECORDS_MAX: usize = 64;

@@ -1,0 +1,59 @@
+//! The current protection subdomain: everybody whom somebody counts as.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use afs_wire::ids::ViceId;
+
+use super::members::{self, NESTING_MAX};
+use super::{ProtectionError, Refusal, rows};
+use crate::Rows;
+
+/// Most groups of one subdomain, nested ones included.
+pub const CPS_MAX: usize = 20_000;
+
+/// All groups an id is in, directly and through groups in groups.
+pub(super) fn groups(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<BTreeSet<ViceId>, ProtectionError> {
+    let (mut found, mut fresh) = (BTreeSet::new(), vec![id]);
+    // Rules on adding keep paths within the bound, so the walk leaves nothing out.
+    for _ in 0..NESTING_MAX {
+        let mut next = Vec::new();
+        for id in fresh {
+            next.extend(members::groups_of(rows, id)?.into_iter().filter(|group| found.insert(*group)));
+        }
+        if found.len() > CPS_MAX {
+            return Err(Refusal::TooMany.into());
+        }
+        fresh = next;
+    }
+    Ok(found)
+}
+
+/// The subdomain of an id that must exist, sorted (docs/protocol ptserver.md "6. Translation and CPS").
+pub(super) fn subdomain(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<Vec<ViceId>, ProtectionError> {
+    let entry = rows::find(rows, id)?;
+    let mut all = groups(rows, id)?;
+    all.extend([id, ViceId::ANYUSER]);
+    if is_local(id, entry.is_foreign()) {
+        all.insert(ViceId::AUTHUSER);
+    }
+    Ok(all.into_iter().collect())
+}
+
+/// Whether an id is in `system:authuser`: an authenticated one of this cell.
+pub(super) fn is_local(id: ViceId, is_foreign: bool) -> bool {
+    !matches!(id, ViceId::ANONYMOUS | ViceId::ANYUSER) && !is_foreign
+}
+
+/// The groups of a host, sorted: those of the users named by its address and by the networks it is in.
+pub(super) fn of_host(rows: &(impl Rows + ?Sized), host: Ipv4Addr) -> Result<Vec<ViceId>, ProtectionError> {
+    let [a, b, c, d] = host.octets();
+    let mut all = BTreeSet::new();
+    for address in [[a, b, c, d], [a, b, c, 0], [a, b, 0, 0], [a, 0, 0, 0]] {
+        let name = Ipv4Addr::from(address).to_string();
+        if let Some(id) = rows::id_of(rows, &name)? {
+            all.append(&mut groups(rows, id)?);
+        }
+    }
+    Ok(all.into_iter().collect())
+}

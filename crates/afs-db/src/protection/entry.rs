@@ -1,0 +1,156 @@
+//! A user or group as it is stored.
+
+use afs_wire::ids::ViceId;
+
+use super::{ProtectionError, Refusal};
+
+/// Groups that a new user may create, and the most an administrator gets back by deleting groups
+/// (docs/protocol ptserver.md "5. Creation, naming, ownership").
+pub const QUOTA_DEFAULT: i32 = 20;
+/// Users of a foreign cell who may come, for a new group of that cell (docs/protocol ptserver.md "2. Ids").
+pub const FOREIGN_QUOTA_DEFAULT: i32 = 30;
+/// No entry has this id: OpenAFS's mark for removed memberships.
+pub const BAD_ID: ViceId = ViceId(i32::MIN);
+
+/// The eight privacy bits of an entry (docs/protocol ptserver.md "4. Access control inside PR").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Privacy(pub u8);
+
+impl Privacy {
+    /// Anyone may see the entry.
+    pub const STATUS_ANY: u8 = 0x80;
+    /// Members may see the entry.
+    pub const STATUS_MEMBER: u8 = 0x40;
+    /// Anyone may see what it owns.
+    pub const OWNED_ANY: u8 = 0x20;
+    /// Anyone may see its memberships.
+    pub const MEMBERSHIP_ANY: u8 = 0x10;
+    /// Members may see its memberships.
+    pub const MEMBERSHIP_MEMBER: u8 = 0x08;
+    /// Anyone may add members.
+    pub const ADD_ANY: u8 = 0x04;
+    /// Members may add members.
+    pub const ADD_MEMBER: u8 = 0x02;
+    /// Members may remove members.
+    pub const REMOVE_MEMBER: u8 = 0x01;
+
+    /// What a new user begins with: `S----`.
+    pub const USER: Privacy = Privacy(Self::STATUS_ANY);
+    /// What a new group begins with: `S-M--`.
+    pub const GROUP: Privacy = Privacy(Self::STATUS_ANY | Self::MEMBERSHIP_ANY);
+
+    pub(super) fn of_new(id: ViceId) -> Self {
+        if id.is_group() { Self::GROUP } else { Self::USER }
+    }
+
+    pub(super) fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// A user or group. Members are rows of their own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Positive for users, negative for groups.
+    pub id: ViceId,
+    /// 1 to 63 bytes, without upper-case letters of ASCII.
+    pub name: String,
+    /// Who may change it; 0 is administrators alone.
+    pub owner: ViceId,
+    /// Who made it.
+    pub creator: ViceId,
+    /// Who may see what.
+    pub privacy: Privacy,
+    /// How many more groups a user may create; of a foreign cell's group, how many more of its users may come.
+    pub group_quota: i32,
+    /// Kept for the tools.
+    pub user_quota: i32,
+    /// Of a foreign cell's group: the number of its last user.
+    pub last_foreign: u32,
+}
+
+impl Entry {
+    /// A new entry with default privacy and quotas.
+    pub(super) fn new(id: ViceId, name: String, owner: ViceId, creator: ViceId) -> Self {
+        let quota = if id.is_group() { 0 } else { QUOTA_DEFAULT };
+        Entry {
+            id,
+            name,
+            owner,
+            creator,
+            privacy: Privacy::of_new(id),
+            group_quota: quota,
+            user_quota: quota,
+            last_foreign: 0,
+        }
+    }
+
+    /// Whether it is a user of another cell, or the group of all of them.
+    pub fn is_foreign(&self) -> bool {
+        self.name.contains('@')
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut row = vec![FORMAT, self.privacy.0, self.name.len() as u8];
+        row.extend_from_slice(self.name.as_bytes());
+        for word in [self.owner.0, self.creator.0, self.group_quota, self.user_quota] {
+            row.extend_from_slice(&word.to_be_bytes());
+        }
+        row.extend_from_slice(&self.last_foreign.to_be_bytes());
+        row
+    }
+
+    pub(super) fn decode(id: ViceId, row: &[u8]) -> Result<Self, ProtectionError> {
+        Self::read(id, row).ok_or_else(|| Refusal::Damaged.into())
+    }
+
+    fn read(id: ViceId, row: &[u8]) -> Option<Self> {
+        let (head, rest) = row.split_first_chunk::<3>()?;
+        let (name, words) = rest.split_at_checked(head[2].into())?;
+        let words: &[u8; 20] = words.try_into().ok()?;
+        let word = |n: usize| {
+            i32::from_be_bytes([words[4 * n], words[4 * n + 1], words[4 * n + 2], words[4 * n + 3]])
+        };
+        (head[0] == FORMAT).then_some(())?;
+        Some(Entry {
+            id,
+            name: String::from_utf8(name.to_vec()).ok()?,
+            owner: ViceId(word(0)),
+            creator: ViceId(word(1)),
+            privacy: Privacy(head[1]),
+            group_quota: word(2),
+            user_quota: word(3),
+            last_foreign: word(4) as u32,
+        })
+    }
+}
+
+/// First byte of a stored entry.
+const FORMAT: u8 = 1;
+
+/// An entry and how many memberships it has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// The entry.
+    pub entry: Entry,
+    /// Members of a group, groups of a user.
+    pub count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_read_back_and_damaged_ones_are_told() {
+        let entry = Entry::new(ViceId(-206), "alice:friends".into(), ViceId(2), ViceId(2));
+        let row = entry.encode();
+        assert_eq!(Entry::decode(entry.id, &row), Ok(entry.clone()));
+        for len in 0..row.len() {
+            assert_eq!(Entry::decode(entry.id, &row[..len]), Err(Refusal::Damaged.into()), "{len}");
+        }
+        let mut other_format = row;
+        other_format[0] = 9;
+        assert_eq!(Entry::decode(entry.id, &other_format), Err(Refusal::Damaged.into()));
+    }
+}

@@ -1,0 +1,50 @@
+//! Privacy and quotas of an entry.
+
+use afs_wire::ids::ViceId;
+
+use super::access::{self, Right};
+use super::{Asker, Known, Privacy, ProtectionError, Refusal, rows};
+use crate::RowsMut;
+
+/// Which fields to set; nothing in it has been checked.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Fields {
+    /// Which privacy bits to set.
+    pub privacy_mask: u8,
+    /// What to set them to.
+    pub privacy: u8,
+    /// How many more groups a user may create.
+    pub group_quota: Option<i32>,
+    /// Quota of foreign users.
+    pub user_quota: Option<i32>,
+}
+
+/// Sets fields (docs/protocol ptserver.md "4. Access control inside PR", SetFieldsEntry).
+pub(super) fn set(
+    rows: &mut (impl RowsMut + ?Sized),
+    asker: &Asker,
+    id: ViceId,
+    fields: Fields,
+) -> Result<(), ProtectionError> {
+    let quotas = [fields.group_quota, fields.user_quota];
+    if fields.privacy_mask == 0 && quotas == [None, None] {
+        return Ok(());
+    }
+    let known = Known::of(rows, asker)?;
+    if matches!(id, ViceId::ANYUSER | ViceId::AUTHUSER | ViceId::ANONYMOUS) {
+        return Err(Refusal::Permission.into());
+    }
+    let mut entry = rows::find(rows, id)?;
+    access::check(asker, &known, &entry, Right::Change)?;
+    if quotas != [None, None] {
+        known.administrator_only()?;
+    }
+    if quotas.into_iter().flatten().any(|quota| quota < 0) {
+        return Err(Refusal::BadArgument.into());
+    }
+    let kept = entry.privacy.0 & !fields.privacy_mask;
+    entry.privacy = Privacy(kept | fields.privacy & fields.privacy_mask);
+    entry.group_quota = fields.group_quota.unwrap_or(entry.group_quota);
+    entry.user_quota = fields.user_quota.unwrap_or(entry.user_quota);
+    rows::put(rows, &entry)
+}

@@ -1,0 +1,69 @@
+//! Ids for new users and groups (docs/protocol ptserver.md "2. Ids").
+
+use afs_wire::ids::ViceId;
+
+use super::{Asker, BAD_ID, Known, ProtectionError, Refusal, rows};
+use crate::{Rows, RowsMut};
+
+/// How many ids in a row are tried before the counter counts as stuck.
+const TRIES: i32 = 50;
+/// Before the first group: those that every cell has are the last.
+const FIRST_GROUP: ViceId = ViceId::BACKUP;
+/// Foreign ids hold the user's number above the 16 bits of its cell, and are positive.
+const FOREIGN_NUMBER_MAX: u32 = 0x7fff;
+
+/// The largest user id and the smallest group id that were given.
+pub(super) fn max(rows: &(impl Rows + ?Sized)) -> Result<(ViceId, ViceId), ProtectionError> {
+    let (user, group) = rows::max_ids(rows)?;
+    Ok((user.unwrap_or_default(), group.unwrap_or(FIRST_GROUP)))
+}
+
+/// Sets one of the counters.
+pub(super) fn set_max(
+    rows: &mut (impl RowsMut + ?Sized),
+    asker: &Asker,
+    id: ViceId,
+    group: bool,
+) -> Result<(), ProtectionError> {
+    Known::of(rows, asker)?.administrator_only()?;
+    let wrong = if group { id.0 > 0 || id == BAD_ID } else { id.0 < 0 };
+    if wrong {
+        return Err(Refusal::BadArgument.into());
+    }
+    rows::set_max(rows, id, group)
+}
+
+/// The next free id of a user or group. The counter follows when the entry is made.
+pub(super) fn next(rows: &(impl Rows + ?Sized), group: bool) -> Result<ViceId, ProtectionError> {
+    let (user_max, group_max) = max(rows)?;
+    for step in 1..=TRIES {
+        let id = if group { group_max.0.checked_sub(step) } else { user_max.0.checked_add(step) };
+        let id = id.map(ViceId).filter(|id| *id != BAD_ID).ok_or(Refusal::NoIds)?;
+        if rows::entry(rows, id)?.is_none() {
+            return Ok(id);
+        }
+    }
+    Err(Refusal::NoIds.into())
+}
+
+/// Moves the counter to an id that is beyond it.
+pub(super) fn taken(rows: &mut (impl RowsMut + ?Sized), id: ViceId) -> Result<(), ProtectionError> {
+    let (user_max, group_max) = max(rows)?;
+    if id > user_max || id < group_max { rows::set_max(rows, id, id.is_group()) } else { Ok(()) }
+}
+
+/// The next free number of a user of a foreign cell, and its id: the number above the low half of the id of the
+/// cell's group.
+pub(super) fn next_foreign(
+    rows: &(impl Rows + ?Sized),
+    group: ViceId,
+    last: u32,
+) -> Result<(u32, ViceId), ProtectionError> {
+    for number in (last..FOREIGN_NUMBER_MAX).map(|last| last + 1).take(TRIES as usize) {
+        let id = ViceId((number << 16 | group.0 as u32 & 0xffff) as i32);
+        if rows::entry(rows, id)?.is_none() {
+            return Ok((number, id));
+        }
+    }
+    Err(Refusal::NoIds.into())
+}

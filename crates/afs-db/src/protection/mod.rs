@@ -1,0 +1,44 @@
+//! The protection database: users, groups, and who is in which group.
+//!
+//! The rules are written against ordered rows, like those of the location database, and stand in
+//! docs/protocol ptserver.md. Who asks is part of every question: whether the asker may do something is decided in
+//! the transaction that does it.
+
+mod access;
+mod asker;
+mod bootstrap;
+mod change;
+mod cps;
+mod create;
+mod db;
+mod delete;
+mod embedded;
+mod entry;
+mod error;
+mod fields;
+mod ids;
+mod list;
+mod members;
+mod names;
+pub(crate) mod rows;
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod rules_tests;
+
+pub use asker::{Asker, Who};
+pub use bootstrap::{FIRST_USER, bootstrap_protection};
+pub use change::Change;
+pub use cps::CPS_MAX;
+pub use create::{NewEntry, NewId};
+pub use db::{Answer, ProtectionDb};
+pub use embedded::EmbeddedProtectionDb;
+pub use entry::{BAD_ID, Entry, FOREIGN_QUOTA_DEFAULT, Privacy, QUOTA_DEFAULT, Status};
+pub use error::{ProtectionError, Refusal};
+pub use fields::Fields;
+pub use list::{After, Kinds, Page};
+pub use members::{GROUPS_MAX, MEMBERS_MAX, NESTING_MAX};
+pub use names::NAME_MAX;
+
+use asker::Known;
