@@ -1,23 +1,29 @@
 //! The servers of a cell over its stores: file service, location service, volume service.
 
 pub mod access;
+pub mod audit;
 mod bootstrap;
 pub mod callbacks;
 pub mod clients;
+mod guard;
 pub mod hosts;
 pub mod location;
 pub mod locks;
 mod ops;
 mod partitions;
+pub mod policy;
 mod server;
 mod statistics;
 pub mod subject;
 mod volume_states;
 mod volumes;
 
+pub use audit::{Audit, AuditOptions, AuditSink};
 pub use bootstrap::{BootstrapError, CellSpec, FirstVolumes, ROOT_AFS, ROOT_CELL, bootstrap};
+pub use guard::Guard;
 pub use location::{LocationServer, VoteServer};
 pub use partitions::Partitions;
+pub use policy::{Policy, Requirement, SharedPolicy};
 pub use server::{FileServer, FileServerConfig, FileServerLimits};
 pub use statistics::{Statistics, StatisticsNow};
 pub use subject::{ADMIN, BuiltInNames, NameService, Subject};

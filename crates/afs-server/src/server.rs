@@ -7,13 +7,15 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{UnixSeconds, Uuid};
 use afs_wire::rpc::ServiceId;
 
+use crate::audit::CallKind;
 use crate::clients::{Clients, Patience};
+use crate::guard::Guard;
 use crate::hosts::Host;
 use crate::locks::Locks;
 use crate::ops;
 use crate::partitions::Partitions;
 use crate::statistics::Statistics;
-use crate::subject::{NameService, Subject};
+use crate::subject::Subject;
 use crate::volume_states::VolumeStates;
 
 /// What a file server is made of.
@@ -26,8 +28,8 @@ pub struct FileServerConfig {
     pub uuid: Uuid,
     /// The volumes.
     pub partitions: Partitions,
-    /// Names and memberships.
-    pub names: Arc<dyn NameService>,
+    /// Who is who, what is required of connections, and what is recorded.
+    pub guard: Guard,
     /// States that the volume service puts volumes into; shared with it.
     pub states: Arc<VolumeStates>,
     /// Bounds and time-outs.
@@ -58,7 +60,7 @@ pub struct FileServer {
     pub(crate) env: EnvRef,
     pub(crate) partitions: Partitions,
     pub(crate) clients: Arc<Clients>,
-    pub(crate) names: Arc<dyn NameService>,
+    pub(crate) guard: Guard,
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,
     pub(crate) statistics: Statistics,
@@ -69,13 +71,14 @@ pub struct FileServer {
 pub(crate) struct Visit {
     pub(crate) host: Arc<Host>,
     pub(crate) subject: Subject,
+    pub(crate) identity: Identity,
 }
 
 impl FileServer {
     /// A file server that knows no client yet: each is told so at its first call. Sweeps its tables every few
     /// minutes for as long as it lives.
     pub fn new(config: FileServerConfig) -> Arc<Self> {
-        let FileServerConfig { env, rx, uuid, partitions, names, states, limits } = config;
+        let FileServerConfig { env, rx, uuid, partitions, guard, states, limits } = config;
         let clients = Clients::new(env.clone(), &rx, uuid, limits.hosts, limits.promises, limits.patience);
         clients.start_sweeping();
         let started = UnixSeconds(env.wall().secs_u32());
@@ -83,7 +86,7 @@ impl FileServer {
             env,
             partitions,
             clients,
-            names,
+            guard,
             locks: Locks::new(limits.locks),
             states,
             statistics: Statistics::default(),
@@ -101,22 +104,20 @@ impl FileServer {
         &self.clients
     }
 
-    /// Lets a call in: the client is known and in order when it runs.
-    pub(crate) async fn admit(&self, caller: &Caller) -> Result<Visit, AbortCode> {
+    /// Lets a call in: its connection is good enough, and the client is known and in order when it runs.
+    pub(crate) async fn admit(&self, caller: &Caller, kind: CallKind) -> Result<Visit, AbortCode> {
         self.statistics.count_call();
+        if kind != CallKind::Probe && !self.guard.policy().service_hears(ServiceId::FILE, &caller.identity) {
+            return Err(Errno::EACCES.to_uae());
+        }
         let host = self.clients.admit(caller).await?;
-        let subject = self.names.subject(&caller.identity, caller.peer.ip()).await?;
-        Ok(Visit { host, subject })
+        let subject = self.guard.subject(caller).await?;
+        Ok(Visit { host, subject, identity: caller.identity.clone() })
     }
 
     pub(crate) fn unix_now(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
     }
-}
-
-/// Whether the caller runs this server.
-pub(crate) fn is_owner(caller: &Caller) -> bool {
-    matches!(caller.identity, Identity::Local)
 }
 
 impl Visit {

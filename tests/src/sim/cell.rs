@@ -10,7 +10,7 @@ use afs_kv::Kv;
 use afs_rpc::{EnvRef, Limits};
 use afs_server::location::LocationServer;
 use afs_server::subject::BuiltInNames;
-use afs_server::{FileServer, FileServerConfig, FileServerLimits, Partitions, VolumeStates};
+use afs_server::{FileServer, FileServerConfig, FileServerLimits, Guard, Partitions, VolumeStates};
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim};
 use afs_venus::cache::MemoryCache;
@@ -116,6 +116,7 @@ impl Cell {
             sink: Arc::new(NoSink),
             sysnames: Vec::new(),
             limits: afs_venus::Limits::default(),
+            security: afs_venus::SecurityConfig::default(),
         };
         let started = self.sim.block_on(node, START, Venus::start(config));
         match started {
@@ -176,6 +177,7 @@ fn serve(
         world.rx(server, env.clone(), address, afs_rx::Config::default(), Limits::default())
     };
     let rx = bind(7000);
+    let guard = Guard::new(Arc::new(BuiltInNames::default()));
     // A network that loses datagrams must not make the server think a client away: it would let others read old data.
     let mut limits = FileServerLimits::default();
     limits.patience.breaking = Duration::from_secs(30);
@@ -184,13 +186,13 @@ fn serve(
         rx: rx.clone(),
         uuid: SERVER_UUID,
         partitions: Partitions::one(store),
-        names: Arc::new(BuiltInNames::default()),
+        guard: guard.clone(),
         states: Arc::new(VolumeStates::default()),
         limits,
     });
     rx.listen(files.service())?;
     let locations = bind(7003);
-    locations.listen(LocationServer::service(env.clone(), db))?;
+    locations.listen(LocationServer::service(env.clone(), db, guard))?;
     // For as long as this life of the machine lasts.
     env.spawn(Box::pin(async move {
         let _held = (rx, locations, files);

@@ -3,32 +3,27 @@
 use std::sync::Arc;
 
 use afs_db::{SERVERS_MAX, Server};
-use afs_rpc::{Caller, Table};
+use afs_rpc::Table;
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::Nothing;
 use afs_wire::vl::{self, ServerKey};
 use afs_wire::xdr::BoundedVec;
 
-use super::{LocationServer, code, owner_only};
+use super::{LocationServer, code};
+use crate::guard::{administrators, anyone};
 
 pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
-    table
-        .call::<vl::GetAddrs, _, _, _>(|server: Arc<LocationServer>, _, _: vl::GetAddrs| async move {
-            server.counted(515, server.all_addresses().await)
-        })
-        .call::<vl::GetAddrsU, _, _, _>(|server: Arc<LocationServer>, _, call: vl::GetAddrsU| async move {
-            server.counted(533, server.addresses(&call).await)
-        })
-        .call::<vl::RegisterAddrs, _, _, _>(
-            |server: Arc<LocationServer>, caller, call: vl::RegisterAddrs| async move {
-                server.counted(532, server.register(&caller, call).await)
-            },
-        )
-        .call::<vl::ChangeAddr, _, _, _>(
-            |server: Arc<LocationServer>, caller, call: vl::ChangeAddr| async move {
-                server.counted(516, server.change_address(&caller, &call).await)
-            },
-        )
+    type Server = Arc<LocationServer>;
+    let table = anyone(table, |server: Server, _: vl::GetAddrs| async move { server.all_addresses().await });
+    let table =
+        anyone(table, |server: Server, call: vl::GetAddrsU| async move { server.addresses(&call).await });
+    let table = administrators(table, |server: Server, call: vl::RegisterAddrs| async move {
+        server.register(call).await
+    });
+    administrators(
+        table,
+        |server: Server, call: vl::ChangeAddr| async move { server.change_address(&call).await },
+    )
 }
 
 impl LocationServer {
@@ -60,13 +55,11 @@ impl LocationServer {
         Ok(servers.map(|servers| servers.into_iter().find(|server| i32::from(server.slot.0) == index)))
     }
 
-    async fn register(&self, caller: &Caller, call: vl::RegisterAddrs) -> Result<Nothing, AbortCode> {
-        owner_only(caller)?;
+    async fn register(&self, call: vl::RegisterAddrs) -> Result<Nothing, AbortCode> {
         self.db.register(call.uuid, call.addresses.into_vec()).await.map(drop).map_err(code)
     }
 
-    async fn change_address(&self, caller: &Caller, call: &vl::ChangeAddr) -> Result<Nothing, AbortCode> {
-        owner_only(caller)?;
+    async fn change_address(&self, call: &vl::ChangeAddr) -> Result<Nothing, AbortCode> {
         self.db.change_address(call.old, call.new).await.map_err(code)
     }
 }

@@ -8,68 +8,45 @@ use afs_wire::error::AbortCode;
 use afs_wire::vl::{self, Attributes};
 use afs_wire::xdr::BoundedVec;
 
-use super::{LocationServer, code, convert, is_owner};
+use super::{LocationServer, code, convert};
+use crate::guard::{Need, anyone, row};
 
 /// Most entries of an answer that cannot come in pages. More are refused: the tools of today ask for pages.
 const WHOLE_MAX: usize = 8192;
 
 pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
-    table
-        .call::<vl::ListEntry, _, _, _>(|server: Arc<LocationServer>, _, call: vl::ListEntry| async move {
-            let listed = server.next_entry(call.previous).await;
-            let reply = listed.map(|(remaining, next, entry)| vl::ListEntryReply {
-                remaining,
-                next,
-                entry: entry.into(),
-            });
-            server.counted(510, reply)
-        })
-        .call::<vl::ListEntryN, _, _, _>(|server: Arc<LocationServer>, _, call: vl::ListEntryN| async move {
-            let listed = server.next_entry(call.previous).await;
-            server.counted(
-                521,
-                listed.map(|(remaining, next, entry)| vl::ListEntryNReply { remaining, next, entry }),
-            )
-        })
-        .call::<vl::ListAttributes, _, _, _>(
-            |server: Arc<LocationServer>, _, call: vl::ListAttributes| async move {
-                let reply = server.whole(&call.attributes).await.map(|entries| vl::ListAttributesReply {
-                    count: entries.len() as i32,
-                    entries: BoundedVec::first_of(entries.into_iter().map(Into::into)),
-                });
-                server.counted(511, reply)
-            },
-        )
-        .call::<vl::LinkedList, _, _, _>(|server: Arc<LocationServer>, _, call: vl::LinkedList| async move {
-            let reply = server.whole(&call.attributes).await.map(|entries| vl::LinkedListReply {
-                count: entries.len() as i32,
-                entries: vl::Chain(entries.into_iter().map(Into::into).collect()),
-            });
-            server.counted(512, reply)
-        })
-        .call::<vl::ListAttributesN, _, _, _>(
-            |server: Arc<LocationServer>, _, call: vl::ListAttributesN| async move {
-                let reply = server.whole(&call.attributes).await.map(|entries| vl::ListAttributesNReply {
-                    count: entries.len() as i32,
-                    entries: BoundedVec::first_of(entries),
-                });
-                server.counted(522, reply)
-            },
-        )
-        .call::<vl::LinkedListN, _, _, _>(
-            |server: Arc<LocationServer>, _, call: vl::LinkedListN| async move {
-                let reply = server.whole(&call.attributes).await.map(|entries| vl::LinkedListNReply {
-                    count: entries.len() as i32,
-                    entries: vl::Chain(entries),
-                });
-                server.counted(523, reply)
-            },
-        )
-        .call::<vl::ListAttributesN2, _, _, _>(
-            |server: Arc<LocationServer>, caller, call: vl::ListAttributesN2| async move {
-                server.counted(534, server.page(&caller, &call).await)
-            },
-        )
+    type Server = Arc<LocationServer>;
+    let table = anyone(table, |server: Server, call: vl::ListEntry| async move {
+        let (remaining, next, entry) = server.next_entry(call.previous).await?;
+        Ok(vl::ListEntryReply { remaining, next, entry: entry.into() })
+    });
+    let table = anyone(table, |server: Server, call: vl::ListEntryN| async move {
+        let (remaining, next, entry) = server.next_entry(call.previous).await?;
+        Ok(vl::ListEntryNReply { remaining, next, entry })
+    });
+    let table = anyone(table, |server: Server, call: vl::ListAttributes| async move {
+        let entries = server.whole(&call.attributes).await?;
+        let count = entries.len() as i32;
+        let entries = BoundedVec::first_of(entries.into_iter().map(Into::into));
+        Ok(vl::ListAttributesReply { count, entries })
+    });
+    let table = anyone(table, |server: Server, call: vl::LinkedList| async move {
+        let entries = server.whole(&call.attributes).await?;
+        let count = entries.len() as i32;
+        Ok(vl::LinkedListReply { count, entries: vl::Chain(entries.into_iter().map(Into::into).collect()) })
+    });
+    let table = anyone(table, |server: Server, call: vl::ListAttributesN| async move {
+        let entries = server.whole(&call.attributes).await?;
+        let count = entries.len() as i32;
+        Ok(vl::ListAttributesNReply { count, entries: BoundedVec::first_of(entries) })
+    });
+    let table = anyone(table, |server: Server, call: vl::LinkedListN| async move {
+        let entries = server.whole(&call.attributes).await?;
+        Ok(vl::LinkedListNReply { count: entries.len() as i32, entries: vl::Chain(entries) })
+    });
+    row(table, Need::Nothing, |server: Server, caller, call: vl::ListAttributesN2| async move {
+        server.page(&caller, &call).await
+    })
 }
 
 impl LocationServer {
@@ -107,7 +84,7 @@ impl LocationServer {
     ) -> Result<vl::ListAttributesN2Reply, AbortCode> {
         let mut filter = filter(&call.attributes)?;
         filter.name = Pattern::parse(&convert::text(&call.name)?).map_err(convert::refused)?;
-        if filter.name.is_some() && !is_owner(caller) {
+        if filter.name.is_some() && !self.guard.is_administrator(caller).await? {
             return Err(AbortCode::VL_PERM);
         }
         let start = u32::try_from(call.start).map_err(|_| AbortCode::VL_BADINDEX)?;

@@ -1,6 +1,6 @@
 //! The volume location service (docs/protocol vldb.md): which servers hold which volumes, and where those are.
 //!
-//! Anybody may ask; only the owner of the cell may change.
+//! Anybody may ask; only administrators may change.
 
 mod addresses;
 mod convert;
@@ -13,12 +13,13 @@ mod ubik;
 use std::sync::Arc;
 
 use afs_db::LocationDb;
-use afs_rpc::{Caller, EnvRef, Identity, Service, Table};
+use afs_rpc::{EnvRef, Service, Table};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::UnixSeconds;
-use afs_wire::rpc::{Nothing, Opcode, Request, ServiceId};
+use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::vl;
 
+use crate::guard::{Guard, Guarded, anyone};
 use statistics::Counters;
 pub use ubik::VoteServer;
 
@@ -26,19 +27,20 @@ pub use ubik::VoteServer;
 pub struct LocationServer {
     env: EnvRef,
     db: Arc<dyn LocationDb>,
+    guard: Guard,
     started: UnixSeconds,
     counters: Counters,
 }
 
 impl LocationServer {
     /// A service over `db`, to be offered on port 7003 with [`afs_rpc::Rx::listen`].
-    pub fn service(env: EnvRef, db: Arc<dyn LocationDb>) -> Arc<dyn Service> {
+    pub fn service(env: EnvRef, db: Arc<dyn LocationDb>, guard: Guard) -> Arc<dyn Service> {
         let started = UnixSeconds(env.wall().secs_u32());
-        let server = Arc::new(LocationServer { env, db, started, counters: Counters::default() });
+        let server = Arc::new(LocationServer { env, db, guard, started, counters: Counters::default() });
+        // kAFS asks for capabilities first, and takes the refusal, which is OpenAFS's answer too, as a sign of life.
         let table = Table::new(ServiceId::LOCATION, server)
-            .call::<vl::ProbeServer, _, _, _>(probe)
-            // kAFS asks this first, and takes the refusal, which is OpenAFS's answer too, as a sign of life.
             .refuse(Opcode(vl::GetCapabilities::OPCODE), AbortCode::RXGEN_OPCODE);
+        let table = anyone(table, |_: Arc<LocationServer>, _: vl::ProbeServer| async move { Ok(()) });
         let table = entries::add(table);
         let table = locks::add(table);
         let table = list::add(table);
@@ -49,21 +51,19 @@ impl LocationServer {
     fn now(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
     }
+}
 
-    /// Counts a call, and what came of it.
-    fn counted<T>(&self, opcode: u32, outcome: Result<T, AbortCode>) -> Result<T, AbortCode> {
-        self.counters.count(opcode, outcome.is_ok());
-        outcome
+impl Guarded for LocationServer {
+    const SERVICE: ServiceId = ServiceId::LOCATION;
+    const REFUSAL: AbortCode = AbortCode::VL_PERM;
+
+    fn guard(&self) -> &Guard {
+        &self.guard
     }
-}
 
-/// Lets the owner of the cell pass.
-fn owner_only(caller: &Caller) -> Result<(), AbortCode> {
-    if is_owner(caller) { Ok(()) } else { Err(AbortCode::VL_PERM) }
-}
-
-fn is_owner(caller: &Caller) -> bool {
-    matches!(caller.identity, Identity::Local)
+    fn count(&self, opcode: u32, good: bool) {
+        self.counters.count(opcode, good);
+    }
 }
 
 fn code(error: afs_db::LocationError) -> AbortCode {
@@ -71,8 +71,4 @@ fn code(error: afs_db::LocationError) -> AbortCode {
         tracing::error!(%error, "the location database cannot be used");
     }
     AbortCode(error.code())
-}
-
-async fn probe(server: Arc<LocationServer>, _: Caller, _: vl::ProbeServer) -> Result<Nothing, AbortCode> {
-    server.counted(514, Ok(()))
 }

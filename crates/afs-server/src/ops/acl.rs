@@ -28,9 +28,9 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 impl FileServer {
     /// On a file or link this is the list of its directory, with the status of the object itself.
     async fn fetch_acl(&self, visit: &Visit, fid: Fid) -> Result<fs::FetchAclReply, AbortCode> {
-        let found = self.find(fid)?;
+        let found = self.find(visit, fid)?;
         found.check(&visit.subject, Wish::FetchAcl)?;
-        let named = found.acl.named(&Known::of_ids(&*self.names, &found.acl).await?);
+        let named = found.acl.named(&Known::of_ids(self.guard.names(), &found.acl).await?);
         let acl = named.to_opaque().map_err(|_| Errno::E2BIG.to_uae())?;
         let status = self.status(&visit.subject, &found.header, &found.record, &found.acl);
         Ok(fs::FetchAclReply { acl, status, sync: sync(&found.header) })
@@ -42,11 +42,11 @@ impl FileServer {
         fid: Fid,
         text: &[u8],
     ) -> Result<fs::StatusReply, AbortCode> {
-        let found = self.find_to_change(fid)?;
+        let found = self.find_to_change(visit, fid)?;
         found.check(&visit.subject, Wish::StoreAcl)?;
         let invalid = |_| Errno::EINVAL.to_uae();
         let named = NamedAcl::from_opaque(text).map_err(invalid)?;
-        let acl = named.resolve(&Known::of_names(&*self.names, &named).await?).map_err(invalid)?;
+        let acl = named.resolve(&Known::of_names(self.guard.names(), &named).await?).map_err(invalid)?;
         let subject = visit.subject.clone();
         let change = self.change(&found.volume, fid, move |tx| {
             let record = tx.vnode(fid)?;

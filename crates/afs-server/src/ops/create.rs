@@ -59,7 +59,7 @@ impl FileServer {
         wish: Wish<'static>,
         make: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Created, VolumeError> + Send + 'static,
     ) -> Result<Made, AbortCode> {
-        let (volume, _) = self.volume(dir, true)?;
+        let (volume, _) = self.volume(visit, dir, true)?;
         let subject = visit.subject.clone();
         let change = self.change(&volume, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, wish)?;
@@ -95,7 +95,7 @@ impl Made {
         visit: &Visit,
     ) -> Result<fs::CreateReply, AbortCode> {
         let callback: CallBack = server.promise(visit, self.fid, &self.header, Grant::Single).await;
-        if let Ok(found) = server.find(self.fid) {
+        if let Ok(found) = server.find(visit, self.fid) {
             self.created.object = (*found.record).clone();
         }
         Ok(fs::CreateReply {

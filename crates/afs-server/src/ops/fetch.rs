@@ -16,19 +16,17 @@ use crate::callbacks::Grant;
 use crate::server::{FileServer, Visit};
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    table
-        .streamed::<fs::FetchData, _, _>(|server: Arc<FileServer>, call, request: fs::FetchData| async move {
+    let table =
+        super::streamed(table, |server: Arc<FileServer>, visit, call, request: fs::FetchData| async move {
             let count = |count: u64| (count as u32).to_bytes();
             let part =
                 Part { fid: request.fid, position: request.position.into(), length: request.length.into() };
-            server.fetch_data(call, part, count).await;
-        })
-        .streamed::<fs::FetchData64, _, _>(
-            |server: Arc<FileServer>, call, request: fs::FetchData64| async move {
-                let fs::FetchData64 { fid, position, length } = request;
-                server.fetch_data(call, Part { fid, position, length }, |count: u64| count.to_bytes()).await;
-            },
-        )
+            server.fetch_data(call, &visit, part, count).await
+        });
+    super::streamed(table, |server: Arc<FileServer>, visit, call, request: fs::FetchData64| async move {
+        let fs::FetchData64 { fid, position, length } = request;
+        server.fetch_data(call, &visit, Part { fid, position, length }, |count: u64| count.to_bytes()).await
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -39,14 +37,16 @@ struct Part {
 }
 
 impl FileServer {
-    async fn fetch_data(&self, call: ServerCall, part: Part, count: impl Fn(u64) -> Vec<u8>) {
-        let visit = match self.admit(call.caller()).await {
-            Ok(visit) => visit,
-            Err(code) => return call.abort(code),
-        };
-        match self.open_data(&visit, part).await {
-            Ok((data, tail)) => self.send_data(call, &visit, part.fid, data, tail, count).await,
-            Err(code) => call.abort(visit.code(code)),
+    async fn fetch_data(
+        &self,
+        call: ServerCall,
+        visit: &Visit,
+        part: Part,
+        count: impl Fn(u64) -> Vec<u8>,
+    ) -> Result<(), (ServerCall, AbortCode)> {
+        match self.open_data(visit, part).await {
+            Ok((data, tail)) => self.send_data(call, part.fid, data, tail, count).await,
+            Err(code) => Err((call, code)),
         }
     }
 
@@ -56,7 +56,7 @@ impl FileServer {
         visit: &Visit,
         part: Part,
     ) -> Result<(DataReader, fs::FetchDataReply), AbortCode> {
-        let found = self.find(part.fid)?;
+        let found = self.find(visit, part.fid)?;
         found.check(&visit.subject, Wish::FetchData)?;
         let (position, length) = part.bounds()?;
         let callback = self.promise(visit, part.fid, &found.header, Grant::Single).await;
@@ -70,19 +70,18 @@ impl FileServer {
     async fn send_data(
         &self,
         mut call: ServerCall,
-        visit: &Visit,
         fid: Fid,
         mut data: DataReader,
         tail: fs::FetchDataReply,
         count: impl Fn(u64) -> Vec<u8>,
-    ) {
+    ) -> Result<(), (ServerCall, AbortCode)> {
         self.statistics.count_fetched_data(data.remaining());
         let mut out = count(data.remaining());
         loop {
             let piece = match data.next().await {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
-                Err(error) => return call.abort(visit.code(self.code(fid, &error))),
+                Err(error) => return Err((call, self.code(fid, &error))),
             };
             // The count goes out with the first bytes where that saves a packet.
             let sent = if piece.len() <= SMALL && out.len() <= SMALL {
@@ -96,13 +95,14 @@ impl FileServer {
             };
             // The client is gone; nobody is left to tell.
             if sent.is_err() {
-                return;
+                return Ok(());
             }
         }
         tail.encode(&mut out);
         if call.write(Bytes::from(out)).await.is_ok() {
             let _ = call.finish().await;
         }
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 impl FileServer {
     async fn link(self: &Arc<Self>, visit: &Arc<Visit>, call: fs::Link) -> Result<fs::LinkReply, AbortCode> {
         let (dir, existing) = (call.dir, call.existing);
-        let (volume, _) = self.volume(dir, true)?;
+        let (volume, _) = self.volume(visit, dir, true)?;
         if existing.volume != dir.volume {
             return Err(Errno::EXDEV.to_uae());
         }

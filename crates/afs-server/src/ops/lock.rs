@@ -16,8 +16,8 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::SetLock| async move {
         server.set_lock(&visit, call.fid, call.kind)
     });
-    let table = super::call(table, |server: Arc<FileServer>, _, call: fs::ExtendLock| async move {
-        server.extend_lock(call.fid)
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ExtendLock| async move {
+        server.extend_lock(&visit, call.fid)
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ReleaseLock| async move {
         server.release_lock(&visit, call.fid).await
@@ -25,8 +25,8 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldSetLock| async move {
         server.set_lock(&visit, call.fid, call.kind).map(drop)
     });
-    let table = super::call(table, |server: Arc<FileServer>, _, call: fs::OldExtendLock| async move {
-        server.extend_lock(call.fid).map(drop)
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldExtendLock| async move {
+        server.extend_lock(&visit, call.fid).map(drop)
     });
     super::call(table, |server: Arc<FileServer>, visit, call: fs::OldReleaseLock| async move {
         server.release_lock(&visit, call.fid).await.map(drop)
@@ -40,7 +40,7 @@ impl FileServer {
             LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
             _ => return Err(Errno::EINVAL.to_uae()),
         };
-        let found = self.find(fid)?;
+        let found = self.find(visit, fid)?;
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
             self.locks.set(fid, mode, self.clients.now())?;
@@ -50,8 +50,8 @@ impl FileServer {
         Ok(reply(&found))
     }
 
-    fn extend_lock(&self, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(fid)?;
+    fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
+        let found = self.find(visit, fid)?;
         if found.header.is_writable() {
             self.locks.extend(fid, self.clients.now())?;
         }
@@ -60,7 +60,7 @@ impl FileServer {
 
     /// When the object is free again all others are told, so that those who wait try again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(fid)?;
+        let found = self.find(visit, fid)?;
         if found.header.is_writable() && self.locks.release(fid) {
             self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
         }

@@ -22,10 +22,11 @@ mod volume;
 
 use std::sync::Arc;
 
-use afs_rpc::Table;
+use afs_rpc::{ServerCall, Table};
 use afs_wire::error::AbortCode;
-use afs_wire::rpc::Request;
+use afs_wire::rpc::Streamed;
 
+use crate::audit::Described;
 use crate::server::{FileServer, Visit};
 
 /// Every call of the service.
@@ -46,21 +47,63 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     obsolete::add(table)
 }
 
-/// Answers `R` with `operation`, for clients that are known and in order.
+/// Answers `R` with `operation`, for clients that are known and in order, and records what came of it.
 fn call<R, F>(
     table: Table<FileServer>,
     operation: impl Fn(Arc<FileServer>, Arc<Visit>, R) -> F + Send + Sync + 'static,
 ) -> Table<FileServer>
 where
-    R: Request,
+    R: Described,
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
     let operation = Arc::new(operation);
     table.call::<R, _, _, AbortCode>(move |server: Arc<FileServer>, caller, request| {
         let operation = operation.clone();
         async move {
-            let visit = Arc::new(server.admit(&caller).await?);
-            operation(server, visit.clone(), request).await.map_err(|code| visit.code(code))
+            let object = server.guard.object(&request);
+            let outcome = match server.admit(&caller, R::KIND).await {
+                Ok(visit) => {
+                    let visit = Arc::new(visit);
+                    let done = operation(server.clone(), visit.clone(), request).await;
+                    done.map_err(|code| visit.code(code))
+                }
+                Err(code) => Err(code),
+            };
+            let code = outcome.as_ref().err().copied().unwrap_or(AbortCode::OK);
+            server.guard.note::<R>(&caller, object, code);
+            outcome
         }
     })
+}
+
+/// Answers the split call `R` with `operation`, which moves its bytes, and records what came of it.
+fn streamed<R, F>(
+    table: Table<FileServer>,
+    operation: impl Fn(Arc<FileServer>, Arc<Visit>, ServerCall, R) -> F + Send + Sync + 'static,
+) -> Table<FileServer>
+where
+    R: Described + Streamed,
+    F: Future<Output = Result<(), (ServerCall, AbortCode)>> + Send + 'static,
+{
+    let operation = Arc::new(operation);
+    table.streamed::<R, _, _>(move |server: Arc<FileServer>, call: ServerCall, request| {
+        let operation = operation.clone();
+        async move {
+            let (caller, object) = (call.caller().clone(), server.guard.object(&request));
+            let code = match server.admit(&caller, R::KIND).await {
+                Ok(visit) => {
+                    let visit = Arc::new(visit);
+                    let done = operation(server.clone(), visit.clone(), call, request).await;
+                    done.map_or_else(|(call, code)| refuse(call, visit.code(code)), |()| AbortCode::OK)
+                }
+                Err(code) => refuse(call, code),
+            };
+            server.guard.note::<R>(&caller, object, code);
+        }
+    })
+}
+
+fn refuse(call: ServerCall, code: AbortCode) -> AbortCode {
+    call.abort(code);
+    code
 }

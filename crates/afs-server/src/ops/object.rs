@@ -6,7 +6,7 @@ use afs_volume::{Actor, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
-use afs_wire::ids::{Fid, Rights};
+use afs_wire::ids::{Fid, Rights, VolumeId};
 
 use crate::access::{self, Wish};
 use crate::callbacks::Grant;
@@ -23,9 +23,10 @@ pub(super) struct Found {
 }
 
 impl FileServer {
-    /// The volume of a fid, if it serves reads, or changes.
+    /// The volume of a fid, if it serves reads, or changes, to callers with such a connection.
     pub(super) fn volume(
         &self,
+        visit: &Visit,
         fid: Fid,
         change: bool,
     ) -> Result<(Arc<Volume>, Arc<VolumeHeader>), AbortCode> {
@@ -35,6 +36,9 @@ impl FileServer {
         self.states.check(fid.volume, change)?;
         let volume = self.partitions.volume(fid.volume).ok_or(AbortCode::VNOVOL)?;
         let header = volume.header();
+        if !self.guard.policy().volume_is_open(header.name.as_str(), &visit.identity) {
+            return Err(Errno::EACCES.to_uae());
+        }
         if !header.online {
             return Err(AbortCode::VOFFLINE);
         }
@@ -44,15 +48,22 @@ impl FileServer {
         Ok((volume, header))
     }
 
+    /// Whether a volume is not closed to such a connection; one that is not here is nobody's.
+    pub(super) fn is_open(&self, visit: &Visit, volume: VolumeId) -> bool {
+        let header = self.partitions.volume(volume).map(|volume| volume.header());
+        let policy = self.guard.policy();
+        header.is_none_or(|header| policy.volume_is_open(header.name.as_str(), &visit.identity))
+    }
+
     /// An object to read.
-    pub(super) fn find(&self, fid: Fid) -> Result<Found, AbortCode> {
-        let (volume, header) = self.volume(fid, false)?;
+    pub(super) fn find(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
+        let (volume, header) = self.volume(visit, fid, false)?;
         self.found(volume, header, fid)
     }
 
     /// An object to change.
-    pub(super) fn find_to_change(&self, fid: Fid) -> Result<Found, AbortCode> {
-        let (volume, header) = self.volume(fid, true)?;
+    pub(super) fn find_to_change(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
+        let (volume, header) = self.volume(visit, fid, true)?;
         self.found(volume, header, fid)
     }
 

@@ -14,6 +14,10 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     });
     super::call(table, |server: Arc<FileServer>, visit, _: fs::GiveUpAllCallBacks| async move {
         let visit: Arc<Visit> = visit;
+        // Promises in a volume that is closed to such a connection are not its to give up.
+        if !server.guard.policy().all_volumes_are_open(&visit.identity) {
+            return Err(Errno::EACCES.to_uae());
+        }
         server.clients.callbacks().forget_host(visit.host.id());
         Ok(())
     })
@@ -24,7 +28,7 @@ impl FileServer {
         if call.callbacks.len() > call.fids.len() {
             return Err(Errno::EINVAL.to_uae());
         }
-        for fid in &call.fids {
+        for fid in call.fids.iter().filter(|fid| self.is_open(visit, fid.volume)) {
             self.clients.callbacks().give_up(*fid, visit.host.id());
         }
         Ok(())

@@ -31,7 +31,7 @@ impl FileServer {
         dir: Fid,
         remove: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Removed, VolumeError> + Send + 'static,
     ) -> Result<fs::RemoveReply, AbortCode> {
-        let (volume, _) = self.volume(dir, true)?;
+        let (volume, _) = self.volume(visit, dir, true)?;
         let subject = visit.subject.clone();
         let change = self.change(&volume, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, Wish::Delete)?;

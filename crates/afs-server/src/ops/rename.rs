@@ -24,7 +24,7 @@ impl FileServer {
         call: fs::Rename,
     ) -> Result<fs::RenameReply, AbortCode> {
         let (old_dir, new_dir) = (call.old_dir, call.new_dir);
-        let (volume, _) = self.volume(old_dir, true)?;
+        let (volume, _) = self.volume(visit, old_dir, true)?;
         let subject = visit.subject.clone();
         let change = self.change(&volume, old_dir, move |tx| {
             let rename = Rename {

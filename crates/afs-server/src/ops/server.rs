@@ -10,7 +10,7 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, Capabilities, ViceDisk, ViceStatistics, capability, statistic64};
 use afs_wire::xdr::BoundedVec;
 
-use crate::server::{FileServer, Visit, is_owner};
+use crate::server::{FileServer, Visit};
 
 /// Seconds since its last call in which a client counts as active.
 const ACTIVE_SECONDS: u64 = 15 * 60;
@@ -22,6 +22,13 @@ const CALL_COUNTERS: i32 = 0;
 const NO_COLLECTION: AbortCode = AbortCode(1);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |_: Arc<FileServer>, visit: Arc<Visit>, _: fs::FlushCps| async move {
+        // Memberships are asked for at every call, so that there is nothing to flush.
+        if !visit.subject.is_administrator() {
+            return Err(Errno::EPERM.to_uae());
+        }
+        Ok(fs::FlushCpsReply { spare2: 0, spare3: 0 })
+    });
     let table = super::call(table, |server: Arc<FileServer>, _: Arc<Visit>, _: fs::GetTime| async move {
         let now = server.env.wall();
         Ok(fs::GetTimeReply { seconds: now.secs_u32(), microseconds: now.nanos / 1000 })
@@ -49,16 +56,6 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         })
         .call::<fs::GetXStats, _, _, AbortCode>(
             |server: Arc<FileServer>, _: Caller, call: fs::GetXStats| async move { server.extended(&call) },
-        )
-        .call::<fs::FlushCps, _, _, AbortCode>(
-            |_: Arc<FileServer>, caller: Caller, _: fs::FlushCps| async move {
-                // Memberships are asked for at every call, so that there is nothing to flush.
-                if is_owner(&caller) {
-                    Ok(fs::FlushCpsReply { spare2: 0, spare3: 0 })
-                } else {
-                    Err(Errno::EPERM.to_uae())
-                }
-            },
         )
 }
 

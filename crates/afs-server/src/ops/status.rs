@@ -30,7 +30,7 @@ impl FileServer {
         fid: Fid,
         grant: Grant,
     ) -> Result<fs::FetchStatusReply, AbortCode> {
-        let found = self.find(fid)?;
+        let found = self.find(visit, fid)?;
         found.check(&visit.subject, Wish::FetchStatus)?;
         let callback = self.promise(visit, fid, &found.header, grant).await;
         // Read again: what changed since the first look has found no promise of this caller to break.
@@ -45,7 +45,7 @@ impl FileServer {
         call: fs::StoreStatus,
     ) -> Result<fs::StatusReply, AbortCode> {
         let fs::StoreStatus { fid, status: set } = call;
-        let found = self.find_to_change(fid)?;
+        let found = self.find_to_change(visit, fid)?;
         let subject = visit.subject.clone();
         let change = self.change(&found.volume, fid, move |tx| {
             let record = tx.vnode(fid)?;

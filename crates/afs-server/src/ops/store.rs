@@ -24,15 +24,13 @@ const SPARE: u64 = 1024;
 const PIECE: usize = 256 << 10;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    table
-        .streamed::<fs::StoreData, _, _>(|server: Arc<FileServer>, call, request: fs::StoreData| async move {
-            server.store_data(call, request.into()).await;
-        })
-        .streamed::<fs::StoreData64, _, _>(
-            |server: Arc<FileServer>, call, request: fs::StoreData64| async move {
-                server.store_data(call, request.into()).await;
-            },
-        )
+    let table =
+        super::streamed(table, |server: Arc<FileServer>, visit, call, request: fs::StoreData| async move {
+            server.store_data(call, visit, request.into()).await
+        });
+    super::streamed(table, |server: Arc<FileServer>, visit, call, request: fs::StoreData64| async move {
+        server.store_data(call, visit, request.into()).await
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -94,17 +92,19 @@ impl Store {
 }
 
 impl FileServer {
-    async fn store_data(self: &Arc<Self>, mut call: ServerCall, store: Store) {
-        let visit = match self.admit(call.caller()).await {
-            Ok(visit) => Arc::new(visit),
-            Err(code) => return call.abort(code),
-        };
+    async fn store_data(
+        self: Arc<Self>,
+        mut call: ServerCall,
+        visit: Arc<Visit>,
+        store: Store,
+    ) -> Result<(), (ServerCall, AbortCode)> {
         match self.store_stream(&mut call, &visit, store).await {
             Ok(reply) => {
                 // The client is gone if this fails; its data is stored all the same.
                 let _ = call.reply(&reply).await;
+                Ok(())
             }
-            Err(code) => call.abort(visit.code(code)),
+            Err(code) => Err((call, code)),
         }
     }
 
@@ -115,7 +115,7 @@ impl FileServer {
         store: Store,
     ) -> Result<fs::StatusReply, AbortCode> {
         store.check_bounds()?;
-        let found = self.find_to_change(store.fid)?;
+        let found = self.find_to_change(visit, store.fid)?;
         if !is_file(&found.record) {
             return Err(Errno::EISDIR.to_uae());
         }

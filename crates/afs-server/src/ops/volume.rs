@@ -13,8 +13,8 @@ use super::object::Found;
 use crate::server::{FileServer, Visit};
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    let table = super::call(table, |server: Arc<FileServer>, _, call: fs::GetVolumeStatus| async move {
-        server.volume_status(call.volume)
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::GetVolumeStatus| async move {
+        server.volume_status(&visit, call.volume)
     });
     super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreVolumeStatus| async move {
         server.set_volume_status(&visit, call).await
@@ -22,8 +22,8 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 }
 
 impl FileServer {
-    fn volume_status(&self, id: VolumeId) -> Result<fs::GetVolumeStatusReply, AbortCode> {
-        let found = self.root(id)?;
+    fn volume_status(&self, visit: &Visit, id: VolumeId) -> Result<fs::GetVolumeStatusReply, AbortCode> {
+        let found = self.root(visit, id)?;
         let header = &found.header;
         let (free, total) = self.room(id);
         let status = VolumeStatus {
@@ -53,7 +53,7 @@ impl FileServer {
         visit: &Visit,
         call: fs::StoreVolumeStatus,
     ) -> Result<Nothing, AbortCode> {
-        let found = self.root(call.volume)?;
+        let found = self.root(visit, call.volume)?;
         if !visit.subject.is_administrator() {
             return Err(Errno::EACCES.to_uae());
         }
@@ -85,8 +85,8 @@ impl FileServer {
     }
 
     /// Volume 0 makes no sense; otherwise the root directory stands for the volume.
-    fn root(&self, id: VolumeId) -> Result<Found, AbortCode> {
-        self.find(Fid::root(id))
+    fn root(&self, visit: &Visit, id: VolumeId) -> Result<Found, AbortCode> {
+        self.find(visit, Fid::root(id))
     }
 
     /// Free and total KiB of the partition that has a volume.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Caller, Table};
+use afs_rpc::Table;
 use afs_volume::{VolumeHeader, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
@@ -13,7 +13,8 @@ use afs_wire::xdr::ByteString;
 
 use super::info::status;
 use super::transactions::Transaction;
-use super::{VolumeServer, errno, owner_only};
+use super::{VolumeServer, errno};
+use crate::guard::{administrators, anyone};
 use crate::subject::ADMIN;
 use crate::volume_states::VolumeState;
 
@@ -23,77 +24,62 @@ const NEW_QUOTA: u32 = 5000;
 /// What leaves a number or date as it is in SetInfo.
 const UNCHANGED: i32 = vol::VolumeInfo::UNCHANGED;
 
+type Server = Arc<VolumeServer>;
+
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
-    table
-        .call::<vol::CreateVolume, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::CreateVolume| async move {
-                server.create(&caller, &call).await
-            },
-        )
-        .call::<vol::DeleteVolume, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::DeleteVolume| async move {
-                owner_only(&caller)?;
-                server.delete(call.transaction).await
-            },
-        )
-        .call::<vol::NukeVolume, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::NukeVolume| async move {
-                server.nuke(&caller, &call).await
-            },
-        )
-        .call::<vol::GetStatus, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::GetStatus| async move {
-                let header = server.look(call.transaction, "GetStatus")?;
-                Ok(vol::GetStatusReply { status: status(&header) })
-            },
-        )
-        .call::<vol::GetName, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::GetName| async move {
-                let header = server.look(call.transaction, "GetName")?;
-                let name = ByteString::new(header.name.as_str().as_bytes());
-                Ok(vol::GetNameReply { name: name.map_err(|_| errno(Errno::E2BIG))? })
-            },
-        )
-        .call::<vol::SetInfo, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::SetInfo| async move {
-                owner_only(&caller)?;
-                let info = call.info;
-                server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await
-            },
-        )
-        .call::<vol::SetDate, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::SetDate| async move {
-                owner_only(&caller)?;
-                let date = call.date;
-                server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
-            },
-        )
-        .call::<vol::SetIdsTypes, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::SetIdsTypes| async move {
-                server.set_ids(&caller, &call).await
-            },
-        )
-        .call::<vol::SetForwarding, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::SetForwarding| async move {
-                owner_only(&caller)?;
-                server.transactions.enter(call.transaction, "SetForwarding", server.now())?;
-                server.transactions.leave(call.transaction, server.now(), |t| t.moved = true);
-                Ok(())
-            },
-        )
-        .call::<vol::SignalRestore, _, _, AbortCode>(
-            |_: Arc<VolumeServer>, _: Caller, _: vol::SignalRestore| async move { Ok(()) },
-        )
+    add_settings(add_lives(table))
+}
+
+fn add_lives(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::CreateVolume| async move { server.create(&call).await },
+        );
+    let table = administrators(table, |server: Server, call: vol::DeleteVolume| async move {
+        server.delete(call.transaction).await
+    });
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::NukeVolume| async move { server.nuke(&call).await },
+        );
+    anyone(table, |_: Server, _: vol::SignalRestore| async move { Ok(()) })
+}
+
+fn add_settings(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = anyone(table, |server: Server, call: vol::GetStatus| async move {
+        let header = server.look(call.transaction, "GetStatus")?;
+        Ok(vol::GetStatusReply { status: status(&header) })
+    });
+    let table = anyone(table, |server: Server, call: vol::GetName| async move {
+        let header = server.look(call.transaction, "GetName")?;
+        let name = ByteString::new(header.name.as_str().as_bytes());
+        Ok(vol::GetNameReply { name: name.map_err(|_| errno(Errno::E2BIG))? })
+    });
+    let table = administrators(table, |server: Server, call: vol::SetInfo| async move {
+        let info = call.info;
+        server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await
+    });
+    let table = administrators(table, |server: Server, call: vol::SetDate| async move {
+        let date = call.date;
+        server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
+    });
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await },
+        );
+    administrators(table, |server: Server, call: vol::SetForwarding| async move {
+        server.transactions.enter(call.transaction, "SetForwarding", server.now())?;
+        server.transactions.leave(call.transaction, server.now(), |t| t.moved = true);
+        Ok(())
+    })
 }
 
 impl VolumeServer {
     /// Makes a volume that nobody sees until its transaction publishes it.
-    async fn create(
-        &self,
-        caller: &Caller,
-        call: &vol::CreateVolume,
-    ) -> Result<vol::CreateVolumeReply, AbortCode> {
-        owner_only(caller)?;
+    async fn create(&self, call: &vol::CreateVolume) -> Result<vol::CreateVolumeReply, AbortCode> {
         let name = new_name(&call.name)?;
         if call.volume.0 == 0 {
             return Err(errno(Errno::E2BIG));
@@ -142,8 +128,7 @@ impl VolumeServer {
         deleted
     }
 
-    async fn nuke(&self, caller: &Caller, call: &vol::NukeVolume) -> Result<Nothing, AbortCode> {
-        owner_only(caller)?;
+    async fn nuke(&self, call: &vol::NukeVolume) -> Result<Nothing, AbortCode> {
         let partition = self.partition(call.partition)?;
         if self.transactions.holds(call.volume, partition) {
             return Err(AbortCode::VOLSERVOLBUSY);
@@ -179,8 +164,7 @@ impl VolumeServer {
     }
 
     /// Another name and group. What a volume is cannot be changed afterwards.
-    async fn set_ids(&self, caller: &Caller, call: &vol::SetIdsTypes) -> Result<Nothing, AbortCode> {
-        owner_only(caller)?;
+    async fn set_ids(&self, call: &vol::SetIdsTypes) -> Result<Nothing, AbortCode> {
         let name = new_name(&call.name)?;
         let transaction = self.transactions.enter(call.transaction, "SetIdsTypes", self.now())?;
         let set = self.rename(&transaction, call, name).await;

@@ -12,50 +12,43 @@ use afs_wire::xdr::BoundedVec;
 
 use super::info::number_only;
 use super::{VolumeServer, errno};
+use crate::guard::anyone;
 
 /// Volumes in one answer. A store keeps the header of each in memory, so that more are far away.
 const LISTED_MAX: usize = 65_536;
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
-    table
-        .refuse(Opcode(vol::GetNthVolume::OPCODE), AbortCode::VOLSERNO_OP)
-        .call::<vol::ListVolumes, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::ListVolumes| async move {
-                let (partition, headers) = server.headers(call.partition)?;
-                let infos = headers.iter().map(|header| {
-                    if call.flags == 0 { number_only(header.id) } else { server.info(partition, header) }
-                });
-                Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of(infos) })
-            },
-        )
-        .call::<vol::XListVolumes, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::XListVolumes| async move {
-                let (partition, headers) = server.headers(call.partition)?;
-                let infos = headers.iter().map(|header| {
-                    let id = header.id;
-                    if call.flags == 0 {
-                        VolumeXInfo { id, ..VolumeXInfo::default() }
-                    } else {
-                        server.xinfo(partition, header)
-                    }
-                });
-                Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of(infos) })
-            },
-        )
-        .call::<vol::ListOneVolume, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::ListOneVolume| async move {
-                let (partition, header) = server.header(call.partition, call.volume)?;
-                let info = server.info(partition, &header);
-                Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of([info]) })
-            },
-        )
-        .call::<vol::XListOneVolume, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::XListOneVolume| async move {
-                let (partition, header) = server.header(call.partition, call.volume)?;
-                let info = server.xinfo(partition, &header);
-                Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of([info]) })
-            },
-        )
+    type Server = Arc<VolumeServer>;
+    let table = table.refuse(Opcode(vol::GetNthVolume::OPCODE), AbortCode::VOLSERNO_OP);
+    let table = anyone(table, |server: Server, call: vol::ListVolumes| async move {
+        let (partition, headers) = server.headers(call.partition)?;
+        let infos = headers.iter().map(|header| {
+            if call.flags == 0 { number_only(header.id) } else { server.info(partition, header) }
+        });
+        Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of(infos) })
+    });
+    let table = anyone(table, |server: Server, call: vol::XListVolumes| async move {
+        let (partition, headers) = server.headers(call.partition)?;
+        let infos = headers.iter().map(|header| {
+            let id = header.id;
+            if call.flags == 0 {
+                VolumeXInfo { id, ..VolumeXInfo::default() }
+            } else {
+                server.xinfo(partition, header)
+            }
+        });
+        Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of(infos) })
+    });
+    let table = anyone(table, |server: Server, call: vol::ListOneVolume| async move {
+        let (partition, header) = server.header(call.partition, call.volume)?;
+        let info = server.info(partition, &header);
+        Ok(vol::ListVolumesReply { volumes: BoundedVec::first_of([info]) })
+    });
+    anyone(table, |server: Server, call: vol::XListOneVolume| async move {
+        let (partition, header) = server.header(call.partition, call.volume)?;
+        let info = server.xinfo(partition, &header);
+        Ok(vol::XListVolumesReply { volumes: BoundedVec::first_of([info]) })
+    })
 }
 
 impl VolumeServer {

@@ -1,7 +1,7 @@
 //! The volume service (docs/protocol volserver.md), as far as volumes can be made, removed, looked at and set: what
 //! moves their contents is answered "no such call" (-455).
 //!
-//! Anybody may look; only the owner of the cell may change.
+//! Anybody may look; only administrators may change.
 
 mod change;
 mod info;
@@ -13,13 +13,14 @@ mod transactions;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use afs_rpc::{Caller, EnvExt, EnvRef, Identity, Service, Table};
+use afs_rpc::{EnvExt, EnvRef, Service, Table};
 use afs_volume::VolumeError;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId};
 use afs_wire::rpc::ServiceId;
 
 use crate::clients::Clients;
+use crate::guard::{Guard, Guarded};
 use crate::partitions::Partitions;
 use crate::server::untranslated;
 use crate::volume_states::VolumeStates;
@@ -34,6 +35,7 @@ pub struct VolumeServer {
     partitions: Partitions,
     states: Arc<VolumeStates>,
     clients: Arc<Clients>,
+    guard: Guard,
     transactions: Transactions,
 }
 
@@ -45,9 +47,10 @@ impl VolumeServer {
         partitions: Partitions,
         states: Arc<VolumeStates>,
         clients: Arc<Clients>,
+        guard: Guard,
     ) -> Arc<Self> {
         let transactions = Transactions::default();
-        let server = Arc::new(VolumeServer { env, partitions, states, clients, transactions });
+        let server = Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions });
         server.start_sweeping();
         server
     }
@@ -95,10 +98,11 @@ fn errno(errno: Errno) -> AbortCode {
     AbortCode(errno.number())
 }
 
-/// Lets the owner of the cell pass.
-fn owner_only(caller: &Caller) -> Result<(), AbortCode> {
-    match caller.identity {
-        Identity::Local => Ok(()),
-        _ => Err(AbortCode::VOLSERBAD_ACCESS),
+impl Guarded for VolumeServer {
+    const SERVICE: ServiceId = ServiceId::VOLUME;
+    const REFUSAL: AbortCode = AbortCode::VOLSERBAD_ACCESS;
+
+    fn guard(&self) -> &Guard {
+        &self.guard
     }
 }

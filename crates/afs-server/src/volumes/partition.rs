@@ -10,47 +10,40 @@ use afs_wire::xdr::{BoundedVec, Chars};
 
 use super::VolumeServer;
 use super::info::clamp;
+use crate::guard::anyone;
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
-    table
-        .call::<vol::ListPartitions, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, _: vol::ListPartitions| async move {
-                let partitions = PartitionSlots::of(server.partitions.iter().map(|(partition, _)| partition));
-                Ok(vol::ListPartitionsReply { partitions })
-            },
-        )
-        .call::<vol::XListPartitions, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, _: vol::XListPartitions| async move {
-                let numbers = server.partitions.iter().map(|(partition, _)| partition.into());
-                Ok(vol::XListPartitionsReply { partitions: BoundedVec::first_of(numbers) })
-            },
-        )
-        .call::<vol::PartitionInfo, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::PartitionInfo| async move {
-                let (name, free, total) = server.room(&call.name)?;
-                let partition = DiskPartition {
-                    name: Chars::truncated(name.as_bytes()),
-                    device: Chars::truncated(name.as_bytes()),
-                    free: clamp(free),
-                    total: clamp(total),
-                    ..DiskPartition::default()
-                };
-                Ok(vol::PartitionInfoReply { partition })
-            },
-        )
-        .call::<vol::PartitionInfo64, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::PartitionInfo64| async move {
-                let (name, free, total) = server.room(&call.name)?;
-                let partition = DiskPartition64 {
-                    name: Chars::truncated(name.as_bytes()),
-                    device: Chars::truncated(name.as_bytes()),
-                    free: free as i64,
-                    total: total as i64,
-                    ..DiskPartition64::default()
-                };
-                Ok(vol::PartitionInfo64Reply { partition })
-            },
-        )
+    type Server = Arc<VolumeServer>;
+    let table = anyone(table, |server: Server, _: vol::ListPartitions| async move {
+        let partitions = PartitionSlots::of(server.partitions.iter().map(|(partition, _)| partition));
+        Ok(vol::ListPartitionsReply { partitions })
+    });
+    let table = anyone(table, |server: Server, _: vol::XListPartitions| async move {
+        let numbers = server.partitions.iter().map(|(partition, _)| partition.into());
+        Ok(vol::XListPartitionsReply { partitions: BoundedVec::first_of(numbers) })
+    });
+    let table = anyone(table, |server: Server, call: vol::PartitionInfo| async move {
+        let (name, free, total) = server.room(&call.name)?;
+        let partition = DiskPartition {
+            name: Chars::truncated(name.as_bytes()),
+            device: Chars::truncated(name.as_bytes()),
+            free: clamp(free),
+            total: clamp(total),
+            ..DiskPartition::default()
+        };
+        Ok(vol::PartitionInfoReply { partition })
+    });
+    anyone(table, |server: Server, call: vol::PartitionInfo64| async move {
+        let (name, free, total) = server.room(&call.name)?;
+        let partition = DiskPartition64 {
+            name: Chars::truncated(name.as_bytes()),
+            device: Chars::truncated(name.as_bytes()),
+            free: free as i64,
+            total: total as i64,
+            ..DiskPartition64::default()
+        };
+        Ok(vol::PartitionInfo64Reply { partition })
+    })
 }
 
 impl VolumeServer {

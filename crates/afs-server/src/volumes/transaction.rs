@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Caller, Table};
+use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::VolumeId;
 use afs_wire::rpc::Nothing;
@@ -10,46 +10,37 @@ use afs_wire::vol::{self, AttachFlags, TransactionInfo, VolumeFlags};
 use afs_wire::xdr::{BoundedVec, Chars};
 
 use super::transactions::Transaction;
-use super::{VolumeServer, errno, owner_only};
+use super::{VolumeServer, errno};
+use crate::guard::{administrators, anyone};
 use crate::volume_states::VolumeState;
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
-    table
-        .call::<vol::TransCreate, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::TransCreate| async move {
-                server.open(&caller, &call)
-            },
-        )
-        .call::<vol::EndTrans, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::EndTrans| async move {
-                owner_only(&caller)?;
-                let ended = server.transactions.close(call.transaction);
-                let ended = ended.ok_or(errno(Errno::ENOENT))?;
-                server.give_back(&ended);
-                Ok(vol::EndTransReply { return_code: 0 })
-            },
-        )
-        .call::<vol::SetFlags, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, caller, call: vol::SetFlags| async move {
-                server.set_flags(&caller, &call).await
-            },
-        )
-        .call::<vol::GetFlags, _, _, AbortCode>(
-            |server: Arc<VolumeServer>, _, call: vol::GetFlags| async move {
-                let transaction = server.transactions.enter(call.transaction, "GetFlags", server.now())?;
-                server.transactions.leave(call.transaction, server.now(), |_| ());
-                Ok(vol::GetFlagsReply { flags: transaction.flags })
-            },
-        )
-        .call::<vol::Monitor, _, _, AbortCode>(|server: Arc<VolumeServer>, _, _: vol::Monitor| async move {
-            let transactions = server.transactions.all();
-            Ok(vol::MonitorReply { transactions: BoundedVec::first_of(transactions.iter().map(info)) })
-        })
+    type Server = Arc<VolumeServer>;
+    let table =
+        administrators(table, |server: Server, call: vol::TransCreate| async move { server.open(&call) });
+    let table = administrators(table, |server: Server, call: vol::EndTrans| async move {
+        let ended = server.transactions.close(call.transaction).ok_or(errno(Errno::ENOENT))?;
+        server.give_back(&ended);
+        Ok(vol::EndTransReply { return_code: 0 })
+    });
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::SetFlags| async move { server.set_flags(&call).await },
+        );
+    let table = anyone(table, |server: Server, call: vol::GetFlags| async move {
+        let transaction = server.transactions.enter(call.transaction, "GetFlags", server.now())?;
+        server.transactions.leave(call.transaction, server.now(), |_| ());
+        Ok(vol::GetFlagsReply { flags: transaction.flags })
+    });
+    anyone(table, |server: Server, _: vol::Monitor| async move {
+        let transactions = server.transactions.all();
+        Ok(vol::MonitorReply { transactions: BoundedVec::first_of(transactions.iter().map(info)) })
+    })
 }
 
 impl VolumeServer {
-    fn open(&self, caller: &Caller, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
-        owner_only(caller)?;
+    fn open(&self, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
         let partition = self.partition(call.partition)?;
         let volume = self.partitions.store(partition).and_then(|store| store.volume(call.volume));
         let volume = volume.ok_or(AbortCode::VNOVOL)?;
@@ -74,8 +65,7 @@ impl VolumeServer {
         }
     }
 
-    async fn set_flags(&self, caller: &Caller, call: &vol::SetFlags) -> Result<Nothing, AbortCode> {
-        owner_only(caller)?;
+    async fn set_flags(&self, call: &vol::SetFlags) -> Result<Nothing, AbortCode> {
         let transaction = self.transactions.enter(call.transaction, "SetFlags", self.now())?;
         let online = !call.flags.contains(VolumeFlags::OUT_OF_SERVICE);
         let set = if transaction.attach.contains(AttachFlags::READ_ONLY) {

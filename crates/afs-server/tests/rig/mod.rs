@@ -13,8 +13,8 @@ use afs_drive::MemoryDrive;
 use afs_kv::{Inline, Kv, MemoryMedium};
 use afs_rpc::{Limits, Rx};
 use afs_server::{
-    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, LocationServer,
-    Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
+    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, Guard,
+    LocationServer, Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
 };
 use afs_sim::{NodeId, Sim, World};
 use afs_volume::{Config, VolumeStore};
@@ -149,19 +149,20 @@ fn start(
     };
     let (files_rx, locations_rx, volumes_rx) = (endpoint(FILES), endpoint(LOCATIONS), endpoint(VOLUMES));
     let states = Arc::new(VolumeStates::default());
+    let guard = Guard::new(Arc::new(BuiltInNames::default()));
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: files_rx.clone(),
         uuid: SERVER_UUID,
         partitions: partitions.clone(),
-        names: Arc::new(BuiltInNames::default()),
+        guard: guard.clone(),
         states: states.clone(),
         limits,
     });
     files_rx.listen(files.service()).unwrap();
-    locations_rx.listen(LocationServer::service(env.clone(), db)).unwrap();
+    locations_rx.listen(LocationServer::service(env.clone(), db, guard.clone())).unwrap();
     locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
-    let volume_server = VolumeServer::new(env, partitions.clone(), states, files.clients().clone());
+    let volume_server = VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard);
     volumes_rx.listen(volume_server.service()).unwrap();
     Started { files, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
 }

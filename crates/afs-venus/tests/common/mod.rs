@@ -17,7 +17,9 @@ use afs_drive::SegmentDrive;
 use afs_kv::Kv;
 use afs_rpc::EnvRef;
 use afs_server::subject::BuiltInNames;
-use afs_server::{FileServer, FileServerConfig, FileServerLimits, LocationServer, Partitions, VolumeStates};
+use afs_server::{
+    FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions, VolumeStates,
+};
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim, World};
 use afs_venus::cache::CacheStore;
@@ -141,6 +143,7 @@ impl Cell {
             sink: Arc::new(told.clone()),
             sysnames: vec!["amd64_linux26".into(), "any".into()],
             limits: self.limits.lock().unwrap().clone(),
+            security: afs_venus::SecurityConfig::default(),
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
         Ok(Client { venus, node, env, told, world: self.sim.world() })
@@ -193,18 +196,19 @@ async fn serve(
         )
     };
     let rx = bind(7000);
+    let guard = Guard::new(Arc::new(BuiltInNames::default()));
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: rx.clone(),
         uuid: UUID,
         partitions: Partitions::one(store),
-        names: Arc::new(BuiltInNames::default()),
+        guard: guard.clone(),
         states,
         limits: FileServerLimits::default(),
     });
     rx.listen(files.service()).unwrap();
     let locations = bind(7003);
-    locations.listen(LocationServer::service(env.clone(), db)).unwrap();
+    locations.listen(LocationServer::service(env.clone(), db, guard)).unwrap();
     env.spawn(Box::pin(async move {
         let _held = (rx, locations, files);
         std::future::pending::<()>().await;

@@ -10,7 +10,7 @@ use afs_kv::{FileMedium, Kv};
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, EnvExt, Security, Service};
 use afs_server::{
-    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, LocationServer, NameService,
+    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer,
     Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
 };
 use afs_volume::VolumeStore;
@@ -72,11 +72,12 @@ impl Servers {
         system.block_on(stores.first_start(options, identity.file_server))?;
         let mut servers =
             Self { system: system.clone(), sockets: vec![], owner, owner_calls: BTreeMap::new(), identity };
+        let guard = Guard::new(Arc::new(BuiltInNames::default()));
         let (file_service, volume_service) =
-            stores.volume_services(system, file.rx(), servers.identity.file_server);
+            stores.volume_services(system, file.rx(), servers.identity.file_server, &guard);
         let vote = VoteServer::service(system.env(), Ports::at(options.listen, ports.location()));
         servers.offer(file, [file_service])?;
-        servers.offer(location, [LocationServer::service(system.env(), stores.db.clone()), vote])?;
+        servers.offer(location, [LocationServer::service(system.env(), stores.db.clone(), guard), vote])?;
         servers.offer(volume, [volume_service])?;
         servers.owner_calls = servers.connections(options);
         Ok(servers)
@@ -243,20 +244,20 @@ impl Stores {
         system: &Arc<System>,
         rx: &afs_rpc::Rx,
         uuid: Uuid,
+        guard: &Guard,
     ) -> (Arc<dyn Service>, Arc<dyn Service>) {
-        let names: Arc<dyn NameService> = Arc::new(BuiltInNames::default());
         let states = Arc::new(VolumeStates::default());
         let file = FileServer::new(FileServerConfig {
             env: system.env(),
             rx: rx.clone(),
             uuid,
             partitions: self.partitions.clone(),
-            names,
+            guard: guard.clone(),
             states: states.clone(),
             limits: FileServerLimits::default(),
         });
         let clients = file.clients().clone();
-        let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients);
+        let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients, guard.clone());
         (file.service(), volume.service())
     }
 

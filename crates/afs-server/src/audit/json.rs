@@ -1,0 +1,67 @@
+//! Records as lines of JSON.
+
+use std::fmt::{self, Write};
+
+use afs_rpc::{Class, Identity, Level};
+
+use super::record::{AuditRecord, AuditedCall};
+
+impl AuditRecord {
+    /// One JSON object without a line end, in ASCII, whatever names callers chose.
+    ///
+    /// `{"time":1700000000.000000001,"who":"alice","by":"rxgk/crypt","peer":"10.0.0.7:7001","call":"StoreACL",
+    /// "object":"536870915.1.1","code":0}`, or `{"lost":3}`.
+    pub fn to_json(&self) -> String {
+        let mut line = String::with_capacity(192);
+        // Writing to a string does not fail.
+        let _ = match self {
+            AuditRecord::Call(call) => write_call(&mut line, call),
+            AuditRecord::Lost(count) => write!(line, "{{\"lost\":{count}}}"),
+        };
+        line
+    }
+}
+
+fn write_call(line: &mut String, call: &AuditedCall) -> fmt::Result {
+    write!(line, "{{\"time\":{}.{:09},\"who\":", call.time.secs, call.time.nanos)?;
+    write_text(line, &who(&call.identity))?;
+    write!(line, ",\"by\":\"{}\",\"peer\":\"{}\"", by(&call.identity), call.peer)?;
+    write!(line, ",\"call\":\"{}\",\"object\":", call.call)?;
+    write_text(line, &call.object.to_string())?;
+    write!(line, ",\"code\":{}}}", call.code.0)
+}
+
+fn who(identity: &Identity) -> String {
+    match identity {
+        Identity::Local => "(this process)".into(),
+        identity => identity.principal().map_or_else(|| "(anybody)".into(), ToString::to_string),
+    }
+}
+
+fn by(identity: &Identity) -> String {
+    let protection = identity.protection();
+    let class = match protection.class {
+        Class::Null => return "null".into(),
+        Class::Rxkad => "rxkad",
+        Class::Rxgk => "rxgk",
+    };
+    let level = match protection.level {
+        Level::Clear => "clear",
+        Level::Auth => "auth",
+        Level::Crypt => "crypt",
+    };
+    format!("{class}/{level}")
+}
+
+fn write_text(line: &mut String, text: &str) -> fmt::Result {
+    line.push('"');
+    for unit in text.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(quoted @ (b'"' | b'\\')) => write!(line, "\\{}", char::from(quoted))?,
+            Ok(plain @ b' '..=b'~') => line.push(char::from(plain)),
+            _ => write!(line, "\\u{unit:04x}")?,
+        }
+    }
+    line.push('"');
+    Ok(())
+}

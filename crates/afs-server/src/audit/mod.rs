@@ -1,0 +1,106 @@
+//! Who did what: every change and every refusal, for those who look after a cell.
+//!
+//! Recording never makes a call wait. Records go into a bounded queue, which one task empties into an [`AuditSink`]
+//! where blocking does no harm. What the queue cannot take is counted, and the count is recorded in its place.
+
+mod calls;
+mod json;
+mod log;
+mod record;
+
+pub use record::{AuditObject, AuditRecord, AuditedCall, CallKind};
+
+pub(crate) use calls::Described;
+#[allow(unused_imports)] // For services elsewhere in this crate.
+pub(crate) use calls::described;
+
+use std::io;
+use std::sync::Arc;
+
+use afs_rpc::{Caller, EnvRef};
+use afs_wire::error::{AbortCode, Errno};
+use log::Log;
+
+/// Where records go in the end.
+pub trait AuditSink: Send + Sync + 'static {
+    /// Keeps some records. May block; called by one task at a time, in the order in which the calls ended.
+    ///
+    /// # Errors
+    /// The records are lost, which is recorded when that works again.
+    fn write(&self, records: &[AuditRecord]) -> io::Result<()>;
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuditOptions {
+    /// Every call, not only changes and refusals. Default: no.
+    pub everything: bool,
+    /// Records that may wait for the sink, each at most about a kilobyte. Default 8192, at least 1.
+    pub queue: usize,
+}
+
+impl Default for AuditOptions {
+    fn default() -> Self {
+        AuditOptions { everything: false, queue: 8192 }
+    }
+}
+
+/// A handle on the audit log, for every service. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Audit(Option<Arc<Log>>);
+
+impl Audit {
+    /// Nothing is recorded.
+    pub fn off() -> Self {
+        Audit(None)
+    }
+
+    /// Records into `sink`, by a task in `env` that ends when the last handle is gone.
+    pub fn new(env: EnvRef, sink: Arc<dyn AuditSink>, options: AuditOptions) -> Self {
+        Audit(Some(Log::start(env, sink, options)))
+    }
+
+    /// Records that a call has ended, if calls of this kind with this outcome are recorded. `call` is its name in the
+    /// protocol's documents.
+    pub fn record(
+        &self,
+        caller: &Caller,
+        call: &'static str,
+        kind: CallKind,
+        object: AuditObject,
+        code: AbortCode,
+    ) {
+        if let Some(log) = self.0.as_ref().filter(|log| log.wants(kind, code)) {
+            let time = log.now();
+            log.push(AuditedCall {
+                time,
+                identity: caller.identity.clone(),
+                peer: caller.peer,
+                call,
+                object,
+                code,
+            });
+        }
+    }
+
+    /// Ready when everything recorded so far has reached the sink, or been lost.
+    pub async fn flush(&self) {
+        if let Some(log) = &self.0 {
+            log.flush().await;
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Whether a call was refused to somebody who may not make it, as opposed to having failed.
+fn is_refusal(code: AbortCode) -> bool {
+    let errno = code.to_errno();
+    [Errno::EACCES, Errno::EPERM].iter().any(|refused| errno == Some(refused.number()))
+        || code == AbortCode::VICETOKENDEAD
+}
+
+#[cfg(test)]
+mod tests;

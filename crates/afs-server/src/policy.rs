@@ -1,0 +1,214 @@
+//! How well a connection must be protected before its calls are heard.
+//!
+//! Access lists say who may; a requirement says how it must have been proven, and whether others on the way may read
+//! along. It binds administrators too. The cell's own process is exempt: its calls leave no host.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use afs_rpc::{Class, Identity, Level};
+use afs_wire::rpc::ServiceId;
+use afs_wire::volname;
+
+/// What a connection must be, in order of strength. Each contains the ones before it, but for `rxgk-auth`, whose packets
+/// anybody can read: it does not contain `crypt`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Requirement {
+    /// Anything: who proves nothing has what `system:anyuser` has.
+    #[default]
+    None,
+    /// Authenticated, by any class at any level.
+    Clear,
+    /// Nobody can change packets unnoticed, as far as the class is worth anything.
+    Auth,
+    /// Nobody can read packets either; rxkad's old cipher is enough.
+    Crypt,
+    /// As `Auth`, by rxgk.
+    RxgkAuth,
+    /// As `Crypt`, by rxgk.
+    RxgkCrypt,
+}
+
+impl Requirement {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Clear, Self::Auth, Self::Crypt, Self::RxgkAuth, Self::RxgkCrypt];
+
+    /// The word for it in configuration files and commands.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Clear => "clear",
+            Self::Auth => "auth",
+            Self::Crypt => "crypt",
+            Self::RxgkAuth => "rxgk-auth",
+            Self::RxgkCrypt => "rxgk-crypt",
+        }
+    }
+
+    /// Whether a caller's connection is good enough.
+    pub fn is_met_by(self, identity: &Identity) -> bool {
+        let credential = match identity {
+            Identity::Local => return true,
+            Identity::Proven(credential) => Some(credential),
+            _ => None,
+        };
+        let protection = credential.map(|credential| credential.protection);
+        let at_least = |level| protection.is_some_and(|has| has.class != Class::Null && has.level >= level);
+        let by_rxgk = || protection.is_some_and(|has| has.class == Class::Rxgk);
+        match self {
+            Self::None => true,
+            Self::Clear => at_least(Level::Clear),
+            Self::Auth => at_least(Level::Auth),
+            Self::Crypt => at_least(Level::Crypt),
+            Self::RxgkAuth => by_rxgk() && at_least(Level::Auth),
+            Self::RxgkCrypt => by_rxgk() && at_least(Level::Crypt),
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// A word that is no requirement.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0:?} is no requirement: say none, clear, auth, crypt, rxgk-auth or rxgk-crypt")]
+pub struct NoRequirement(String);
+
+impl FromStr for Requirement {
+    type Err = NoRequirement;
+
+    fn from_str(word: &str) -> Result<Self, NoRequirement> {
+        let found = Self::ALL.into_iter().find(|requirement| requirement.word() == word);
+        found.ok_or_else(|| NoRequirement(word.chars().take(40).collect()))
+    }
+}
+
+/// What is required of whom. Default: nothing of anybody.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Policy {
+    services: BTreeMap<ServiceId, Requirement>,
+    volumes: BTreeMap<String, Requirement>,
+}
+
+impl Policy {
+    /// Requires something of every call of a service, except of those that only ask whether the server lives.
+    ///
+    /// Clients of other makers ask the location service without proving anything: a requirement there keeps them out.
+    #[must_use]
+    pub fn of_service(mut self, service: ServiceId, requirement: Requirement) -> Self {
+        self.services.insert(service, requirement);
+        self
+    }
+
+    /// Requires something of every call on a volume, its read-only copies and its backup: `name` is that of any of
+    /// them. What its server requires is required as well.
+    #[must_use]
+    pub fn of_volume(mut self, name: &str, requirement: Requirement) -> Self {
+        self.volumes.insert(volname::split(name).0.to_owned(), requirement);
+        self
+    }
+
+    /// Whether a service hears a caller.
+    pub fn service_hears(&self, service: ServiceId, identity: &Identity) -> bool {
+        self.services.get(&service).is_none_or(|requirement| requirement.is_met_by(identity))
+    }
+
+    /// Whether a volume is open to a caller.
+    pub fn volume_is_open(&self, name: &str, identity: &Identity) -> bool {
+        self.volumes.is_empty()
+            || self.volumes.get(volname::split(name).0).is_none_or(|required| required.is_met_by(identity))
+    }
+
+    /// Whether every volume is open to a caller: for calls that are about all of them.
+    pub fn all_volumes_are_open(&self, identity: &Identity) -> bool {
+        self.volumes.values().all(|required| required.is_met_by(identity))
+    }
+}
+
+/// The policy of running servers, which can be replaced while they run. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct SharedPolicy(Arc<RwLock<Arc<Policy>>>);
+
+impl SharedPolicy {
+    /// Servers that begin with this policy.
+    pub fn new(policy: Policy) -> Self {
+        SharedPolicy(Arc::new(RwLock::new(Arc::new(policy))))
+    }
+
+    /// The policy of the moment.
+    pub fn get(&self) -> Arc<Policy> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another policy, which binds every call from the next one on.
+    pub fn set(&self, policy: Policy) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_rpc::{Credential, Principal, Protection};
+
+    fn by(class: Class, level: Level) -> Identity {
+        let principal = Principal::Named { name: "alice".into(), cell: None };
+        let protection = Protection { class, level };
+        Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+    }
+
+    #[test]
+    fn what_meets_what() {
+        use Requirement::{Auth, Clear, Crypt, None, RxgkAuth, RxgkCrypt};
+        let table: [(Identity, &[Requirement]); 8] = [
+            (Identity::Anonymous, &[None]),
+            (Identity::Local, &Requirement::ALL),
+            (by(Class::Rxkad, Level::Clear), &[None, Clear]),
+            (by(Class::Rxkad, Level::Auth), &[None, Clear, Auth]),
+            (by(Class::Rxkad, Level::Crypt), &[None, Clear, Auth, Crypt]),
+            (by(Class::Rxgk, Level::Clear), &[None, Clear]),
+            (by(Class::Rxgk, Level::Auth), &[None, Clear, Auth, RxgkAuth]),
+            (by(Class::Rxgk, Level::Crypt), &[None, Clear, Auth, Crypt, RxgkAuth, RxgkCrypt]),
+        ];
+        for (identity, met) in table {
+            for requirement in Requirement::ALL {
+                assert_eq!(requirement.is_met_by(&identity), met.contains(&requirement), "{requirement}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_written() {
+        for requirement in Requirement::ALL {
+            assert_eq!(requirement.to_string().parse(), Ok(requirement));
+        }
+        assert!("".parse::<Requirement>().is_err() && "Crypt".parse::<Requirement>().is_err());
+    }
+
+    #[test]
+    fn a_volume_stands_for_its_copies() {
+        let policy = Policy::default().of_volume("home.readonly", Requirement::Crypt);
+        for name in ["home", "home.readonly", "home.backup"] {
+            assert!(!policy.volume_is_open(name, &Identity::Anonymous), "{name}");
+            assert!(policy.volume_is_open(name, &by(Class::Rxkad, Level::Crypt)), "{name}");
+        }
+        assert!(policy.volume_is_open("home.alice", &Identity::Anonymous));
+        assert!(!policy.all_volumes_are_open(&Identity::Anonymous));
+    }
+
+    #[test]
+    fn a_policy_is_replaced_for_all_who_share_it() {
+        let (shared, service) = (SharedPolicy::default(), ServiceId::VOLUME);
+        let server = shared.clone();
+        assert!(server.get().service_hears(service, &Identity::Anonymous));
+        shared.set(Policy::default().of_service(service, Requirement::Clear));
+        assert!(!server.get().service_hears(service, &Identity::Anonymous));
+        assert!(server.get().service_hears(ServiceId::LOCATION, &Identity::Anonymous));
+    }
+}
