@@ -2,9 +2,10 @@
 
 use super::{CellKey, KeyError, KeyKind};
 
-/// Encryption types a server prefers for tickets it prints for itself, best first
-/// (`docs/protocol/rxkad.md` "9. Self-made tickets").
-const RXKAD_ORDER: [i32; 4] = [18, 17, 23, 16];
+/// Encryption types for tickets that are printed here, best first. Those that OpenAFS knows come first, because its
+/// servers may share the key (`docs/protocol/rxkad.md` "9. Self-made tickets"); nothing here encrypts with its last,
+/// triple DES.
+const RXKAD_ORDER: [i32; 5] = [18, 17, 20, 19, 23];
 
 /// Encryption types of rxgk from worst to best (`docs/protocol/rxgk.md` "3. Token format").
 const RXGK_ORDER: [i32; 12] = [24, 2, 1, 3, 23, 16, 25, 17, 19, 26, 18, 20];

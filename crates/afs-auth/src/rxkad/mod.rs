@@ -1,1 +1,26 @@
 //! rxkad: security index 2 (`docs/protocol/rxkad.md`).
+//!
+//! A client proves who he is with a Kerberos ticket; its session key then marks the header of each packet, and at a
+//! higher level seals the packet's first eight bytes or all of it. The cipher has keys of 56 bits, and nothing proves
+//! the server to the client at the lowest level. It is here because every deployed cell speaks it.
+
+pub mod cipher;
+mod client;
+mod error;
+mod handshake;
+mod mint;
+mod packets;
+mod server;
+mod session_key;
+pub mod ticket;
+mod token;
+
+pub use error::RxkadError;
+pub use mint::{Minting, local_token, mint};
+pub use server::{RxkadLimits, RxkadServer};
+pub use session_key::SessionKey;
+pub use ticket::TicketFormat;
+pub use token::RxkadToken;
+
+/// The security index of rxkad.
+pub const INDEX: u8 = 2;

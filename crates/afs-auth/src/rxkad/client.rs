@@ -1,0 +1,92 @@
+//! The client's half.
+
+use afs_rpc::SecuritySource;
+use afs_rx::{
+    Challenge, ClientSecurity, Overhead, PacketContext, PacketSecurity, Response, SecurityError,
+    SecurityReport,
+};
+use bytes::Bytes;
+
+use super::handshake::{Answer, ChallengeText};
+use super::packets::{Packets, overhead, report};
+use super::{INDEX, RxkadError, RxkadToken};
+use crate::Clock;
+
+/// Makes connections with a token.
+pub(super) struct Source {
+    token: RxkadToken,
+    clock: Clock,
+}
+
+impl Source {
+    pub(super) fn new(token: RxkadToken, clock: Clock) -> Self {
+        Self { token, clock }
+    }
+}
+
+impl SecuritySource for Source {
+    fn name(&self) -> String {
+        self.token.name()
+    }
+
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        let packets = Packets::new(self.token.key(), self.token.level());
+        Box::new(Session { token: self.token.clone(), clock: self.clock.clone(), packets })
+    }
+}
+
+/// One connection.
+struct Session {
+    token: RxkadToken,
+    clock: Clock,
+    packets: Packets,
+}
+
+impl Session {
+    fn answer(&self, challenge: &Challenge<'_>) -> Result<Vec<u8>, RxkadError> {
+        let asked = ChallengeText::decode(challenge.payload)?;
+        let level = i32::from(self.token.level().number());
+        if asked.minimum > level {
+            return Err(RxkadError::Level);
+        }
+        if self.token.expires().is_some_and(|end| (self.clock)() > end) {
+            return Err(RxkadError::Expired);
+        }
+        let answer = Answer {
+            epoch: challenge.epoch,
+            cid: challenge.cid,
+            call_numbers: challenge.call_numbers,
+            nonce: asked.nonce.wrapping_add(1),
+            level,
+        };
+        answer.seal(self.token.key(), self.token.format().number(), self.token.ticket())
+    }
+}
+
+impl PacketSecurity for Session {
+    fn index(&self) -> u8 {
+        INDEX
+    }
+
+    fn overhead(&self) -> Overhead {
+        overhead(self.token.level())
+    }
+
+    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        Ok(self.packets.seal(packet, payload)?)
+    }
+
+    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        Ok(self.packets.open(packet, payload)?)
+    }
+
+    fn report(&self) -> SecurityReport {
+        report(Some((self.token.level(), self.token.expires())))
+    }
+}
+
+impl ClientSecurity for Session {
+    fn respond(&mut self, challenge: &Challenge<'_>) -> Result<Response, SecurityError> {
+        Ok(Response { payload: self.answer(challenge)?, checksum: 0 })
+    }
+}

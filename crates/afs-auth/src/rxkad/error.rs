@@ -1,0 +1,78 @@
+//! What rxkad refuses, and the code that says so: `docs/protocol/rxkad.md` "12. Errors".
+
+use afs_rx::SecurityError;
+
+use crate::names::NameError;
+
+/// Why a connection is not trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RxkadError {
+    /// A challenge or response of the old version, which does not bind the key to the connection.
+    #[error("the peer speaks the old handshake")]
+    OldVersion,
+    /// A challenge or response is shorter than its fields.
+    #[error("a packet of the handshake is too short")]
+    PacketShort,
+    /// The server asks for more than the client's level, or the client's level is none, or below the server's minimum.
+    #[error("the protection level does not suffice")]
+    Level,
+    /// Less than 32 bytes of ticket, or more than 12000, or not as many as announced.
+    #[error("the ticket's length is out of bounds")]
+    TicketLength,
+    /// The response answers another challenge.
+    #[error("the response answers another challenge")]
+    OutOfSequence,
+    /// The ticket is not valid, or not yet.
+    #[error("the ticket is not valid, or not yet")]
+    NotValidYet,
+    /// The ticket's session key cannot be used with rxkad.
+    #[error("the session key is of no use to rxkad")]
+    BadKey,
+    /// The ticket is damaged, or says what no good ticket says.
+    #[error("the ticket is not acceptable")]
+    BadTicket,
+    /// The ticket's client has no AFS name.
+    #[error("the ticket's client has no AFS name: {0}")]
+    Name(#[from] NameError),
+    /// The server does not have the key that the ticket is encrypted with, or does not use keys of its kind: DES.
+    #[error("the ticket is encrypted with a key that is not known")]
+    UnknownKey,
+    /// The time of the ticket is over.
+    #[error("the ticket has expired")]
+    Expired,
+    /// A checksum or something sealed is not what it must be.
+    #[error("sealed data is inconsistent")]
+    Sealed,
+    /// A packet says that it has more data than it has.
+    #[error("a sealed packet is too short")]
+    DataLength,
+}
+
+impl RxkadError {
+    /// The abort code.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        19_270_400
+            + match self {
+                RxkadError::OldVersion => 0,
+                RxkadError::PacketShort => 1,
+                RxkadError::Level => 2,
+                RxkadError::TicketLength => 3,
+                RxkadError::OutOfSequence => 4,
+                RxkadError::NotValidYet => 5,
+                RxkadError::BadKey => 6,
+                RxkadError::BadTicket | RxkadError::Name(_) => 7,
+                RxkadError::UnknownKey => 8,
+                RxkadError::Expired => 9,
+                RxkadError::Sealed => 10,
+                RxkadError::DataLength => 11,
+            }
+    }
+}
+
+impl From<RxkadError> for SecurityError {
+    fn from(error: RxkadError) -> Self {
+        SecurityError { code: error.code() }
+    }
+}

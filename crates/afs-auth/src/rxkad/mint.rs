@@ -1,0 +1,79 @@
+//! Tokens that the owner of a cell's key makes himself: `docs/protocol/rxkad.md` "9. Self-made tickets".
+
+use afs_rpc::{Level, UnixTime};
+
+use super::ticket::{TicketPart, print};
+use super::{RxkadError, RxkadToken, SessionKey, TicketFormat};
+use crate::keys::{CellKey, KeyKind, KeyRing};
+use crate::{Random, Secret};
+
+/// The end of signed 32-bit time: the latest that every server understands.
+const END: u64 = 0x7fff_ffff;
+
+/// Key type of the session keys made here: a DES key, used as it is.
+const KEYTYPE: i32 = 1;
+
+/// For whom a token is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Minting {
+    /// The components of the user's Kerberos name: `["alice"]`, `["alice", "admin"]`.
+    pub client: Vec<String>,
+    /// His realm. Never empty: without one, servers take `afs` for the cell itself.
+    pub realm: String,
+    /// From when it is good.
+    pub begins: UnixTime,
+    /// Until when. Servers refuse more than 30 days.
+    pub expires: UnixTime,
+    /// How its holder will protect packets.
+    pub level: Level,
+}
+
+/// What `-localauth` uses: a token that says that its holder has the cell's key. `None` without a key of kind
+/// `rxkad_krb5` to print it with.
+#[must_use]
+pub fn local_token(keys: &KeyRing, random: &Random, level: Level) -> Option<RxkadToken> {
+    let cell = TicketPart {
+        flags: TicketPart::TRANSITED_POLICY_CHECKED,
+        keytype: KEYTYPE,
+        key: Secret::new(Vec::new()),
+        realm: String::new(),
+        client: vec!["afs".to_owned()],
+        authtime: 0,
+        starttime: None,
+        endtime: END,
+    };
+    let token = printed(cell, keys.best(KeyKind::RxkadKrb5)?, random);
+    token.ok().map(|token| token.with_level(level))
+}
+
+/// A token for a user, made with the cell's key and without a KDC.
+///
+/// # Errors
+/// [`RxkadError::UnknownKey`] without a key of kind `rxkad_krb5`; [`RxkadError::BadTicket`] without a realm or a name.
+pub fn mint(keys: &KeyRing, minting: &Minting, random: &Random) -> Result<RxkadToken, RxkadError> {
+    let named = minting.client.iter().any(|part| !part.is_empty());
+    if minting.realm.is_empty() || !named {
+        return Err(RxkadError::BadTicket);
+    }
+    let user = TicketPart {
+        flags: TicketPart::TRANSITED_POLICY_CHECKED,
+        keytype: KEYTYPE,
+        key: Secret::new(Vec::new()),
+        realm: minting.realm.clone(),
+        client: minting.client.clone(),
+        authtime: minting.begins.secs,
+        starttime: Some(minting.begins.secs),
+        endtime: minting.expires.secs,
+    };
+    let key = keys.best(KeyKind::RxkadKrb5).ok_or(RxkadError::UnknownKey)?;
+    Ok(printed(user, key, random)?.with_level(minting.level))
+}
+
+/// With a session key of its own.
+fn printed(part: TicketPart, key: &CellKey, random: &Random) -> Result<RxkadToken, RxkadError> {
+    let session_key = SessionKey::generate(random);
+    let part = TicketPart { key: Secret::new(session_key.expose().to_vec()), ..part };
+    let ticket = print(&part, key, random)?;
+    let expires = Some(UnixTime { secs: part.endtime, nanos: 0 });
+    RxkadToken::new(TicketFormat::EncryptedData, &ticket, session_key, expires)
+}

@@ -1,0 +1,170 @@
+//! The server's half.
+
+use std::sync::Arc;
+
+use afs_rpc::{Class, Credential, Level, Protection, UnixTime};
+use afs_rx::{
+    Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, SecurityError, SecurityReport,
+    ServerSecurity, ServerSession, Verified,
+};
+use bytes::Bytes;
+
+use super::handshake::{Answer, ChallengeText, ResponseText};
+use super::packets::{Packets, overhead, report};
+use super::ticket::{TicketPart, Validity, check_times, open};
+use super::{INDEX, RxkadError, SessionKey};
+use crate::Clock;
+use crate::keys::SharedKeys;
+use crate::names::{LocalNames, afs_name};
+
+/// What a server insists on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RxkadLimits {
+    /// The least level a client may choose. Default [`Level::Clear`], as OpenAFS's servers have it.
+    pub minimum: Level,
+}
+
+/// Accepts connections whose clients have a ticket for the cell.
+#[derive(Clone)]
+pub struct RxkadServer(Arc<Shared>);
+
+struct Shared {
+    keys: SharedKeys,
+    names: Arc<LocalNames>,
+    clock: Clock,
+    limits: RxkadLimits,
+}
+
+impl RxkadServer {
+    /// With the cell's keys, of which only those of kind `rxkad_krb5` count.
+    #[must_use]
+    pub fn new(keys: SharedKeys, names: Arc<LocalNames>, clock: Clock, limits: RxkadLimits) -> Self {
+        Self(Arc::new(Shared { keys, names, clock, limits }))
+    }
+}
+
+impl ServerSecurity for RxkadServer {
+    fn index(&self) -> u8 {
+        INDEX
+    }
+
+    fn accept(&mut self) -> Box<dyn ServerSession> {
+        Box::new(Session { server: self.0.clone(), nonce: None, proven: None })
+    }
+}
+
+/// One connection.
+struct Session {
+    server: Arc<Shared>,
+    /// Of the challenge that waits for its answer. All repetitions have the same, so that a slow network does not make
+    /// a good answer a wrong one.
+    nonce: Option<u32>,
+    proven: Option<Proven>,
+}
+
+/// What a good response has established.
+struct Proven {
+    packets: Packets,
+    credential: Arc<Credential>,
+}
+
+impl Session {
+    /// The state of a proven connection whose ticket is still good: the time is looked at for every packet.
+    fn good(&mut self) -> Result<&mut Proven, RxkadError> {
+        let proven = self.proven.as_mut().ok_or(RxkadError::NotValidYet)?;
+        let expired = proven.credential.expires.is_some_and(|end| (self.server.clock)().secs > end.secs);
+        if expired { Err(RxkadError::Expired) } else { Ok(proven) }
+    }
+
+    /// In the order of `docs/protocol/rxkad.md` "5. Challenge / response".
+    fn prove(&self, proof: &Proof<'_>) -> Result<(Proven, Answer), RxkadError> {
+        let response = ResponseText::decode(proof.payload)?;
+        let ticket = open(response.kvno, response.ticket, &self.server.keys.get())?;
+        let validity = check_times(&ticket, (self.server.clock)().secs)?;
+        let key = SessionKey::from_kerberos(ticket.keytype, ticket.key.expose())?;
+        let answer = response.open(&key)?;
+        let level = self.check(&answer, proof)?;
+        let credential = self.server.credential(&ticket, validity, level)?;
+        Ok((Proven { packets: Packets::new(&key, level), credential: Arc::new(credential) }, answer))
+    }
+
+    fn check(&self, answer: &Answer, proof: &Proof<'_>) -> Result<Level, RxkadError> {
+        let here = (answer.epoch, answer.cid) == (proof.epoch, proof.cid);
+        let numbers_are_sane = answer.call_numbers.iter().all(|number| number.cast_signed() >= 0);
+        if !here || !numbers_are_sane {
+            return Err(RxkadError::Sealed);
+        }
+        if self.nonce.map(|nonce| nonce.wrapping_add(1)) != Some(answer.nonce) {
+            return Err(RxkadError::OutOfSequence);
+        }
+        let level = Level::from_number(answer.level).filter(|level| *level >= self.server.limits.minimum);
+        level.ok_or(RxkadError::Level)
+    }
+}
+
+impl Shared {
+    fn credential(
+        &self,
+        ticket: &TicketPart,
+        validity: Validity,
+        level: Level,
+    ) -> Result<Credential, RxkadError> {
+        let components: Vec<&str> = ticket.client.iter().map(String::as_str).collect();
+        let name = afs_name(&components)?;
+        Ok(Credential {
+            principal: self.names.principal(name.name, name.instance, &ticket.realm)?,
+            protection: Protection { class: Class::Rxkad, level },
+            expires: validity.0.map(|secs| UnixTime { secs, nanos: 0 }),
+            callback: None,
+        })
+    }
+}
+
+impl PacketSecurity for Session {
+    fn index(&self) -> u8 {
+        INDEX
+    }
+
+    fn overhead(&self) -> Overhead {
+        self.proven.as_ref().map(|proven| overhead(proven.packets.level())).unwrap_or_default()
+    }
+
+    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        Ok(self.good()?.packets.seal(packet, payload)?)
+    }
+
+    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        Ok(self.good()?.packets.open(packet, payload)?)
+    }
+
+    fn report(&self) -> SecurityReport {
+        report(self.proven.as_ref().map(|proven| (proven.packets.level(), proven.credential.expires)))
+    }
+}
+
+impl ServerSession for Session {
+    fn is_authenticated(&self, _now: Instant) -> bool {
+        self.proven.is_some()
+    }
+
+    fn challenge(&mut self, _now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
+        let nonce = *self.nonce.get_or_insert_with(|| {
+            let mut bytes = [0; 4];
+            random(&mut bytes);
+            u32::from_be_bytes(bytes)
+        });
+        let minimum = i32::from(self.server.limits.minimum.number());
+        ChallengeText { nonce, minimum }.encode()
+    }
+
+    fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
+        let (proven, answer) = self.prove(response)?;
+        self.proven = Some(proven);
+        self.nonce = None;
+        Ok(Verified { call_numbers: Some(answer.call_numbers) })
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.proven.as_ref().map(|proven| proven.credential.clone() as Identity)
+    }
+}
