@@ -23,7 +23,7 @@ mod rx;
 mod server;
 mod table;
 
-pub use afs_rx::Instant;
+pub use afs_rx::{Instant, ServerSecurity};
 pub use afs_task::{future, sync};
 pub use caller::{Caller, ConnKey, Identity};
 pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};

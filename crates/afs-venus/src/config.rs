@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvRef, Rx};
+use afs_rpc::{EnvRef, Rx, Security};
 use afs_wire::ids::{CellName, Uuid, VolumeName};
 
+use crate::api::SessionLookup;
 use crate::cache::CacheStore;
 use crate::sink::InvalidationSink;
 
@@ -31,6 +32,30 @@ pub struct VenusConfig {
     pub sysnames: Vec<String>,
     /// Bounds and times.
     pub limits: Limits,
+    /// Who we are to the servers, and how they prove who they are to us.
+    pub security: SecurityConfig,
+}
+
+/// Who we are to the servers, and how they prove who they are to us. By default nobody in particular, who believes any
+/// callback: what a mount without tokens needs.
+#[derive(Default)]
+pub struct SecurityConfig {
+    /// Who one user of this machine is while he has no token, and what Venus itself calls as.
+    pub own: Option<OwnIdentity>,
+    /// How sessions are found; without it there are none.
+    pub sessions: Option<Arc<dyn SessionLookup>>,
+    /// The classes under which the callback service is offered to servers; empty is without security. To be seen by
+    /// servers that were offered none, it must hold one of class null.
+    pub callback_classes: Vec<Box<dyn afs_rpc::ServerSecurity>>,
+}
+
+/// Who one user of this machine is without a token.
+#[derive(Clone, Debug)]
+pub struct OwnIdentity {
+    /// The user.
+    pub uid: u32,
+    /// What his connections to the servers of the first cell are made with.
+    pub security: Security,
 }
 
 /// One cell.
@@ -89,6 +114,9 @@ pub struct Limits {
     pub settle_max: Duration,
     /// Maintenance (expiry, returned promises, failed stores, locks) runs this often. Default 15 s.
     pub maintenance: Duration,
+    /// Rights of somebody who has a token count for this long after a server told them: so long may somebody who has
+    /// left a group go on. Default 1 s.
+    pub rights_max_age: Duration,
     /// How often a store that failed for want of a server or of space is tried again by itself. Default 120.
     pub store_retries: u32,
 }
@@ -110,6 +138,7 @@ impl Default for Limits {
             location_max_age: Duration::from_secs(7200),
             settle_max: Duration::from_millis(500),
             maintenance: Duration::from_secs(15),
+            rights_max_age: Duration::from_secs(1),
             store_retries: 120,
         }
     }

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     NotEmpty,
     /// The access list, or the owner's mode bits, do not allow it.
     AccessDenied,
+    /// Likewise, for one whose token has expired: it will be possible again when he has logged in.
+    TokenExpired,
     /// Only for the owner or an administrator.
     NotPermitted,
     /// The request makes no sense.
@@ -91,7 +93,7 @@ impl ErrorKind {
             ErrorKind::Cache => 5,
             ErrorKind::BadHandle => 9,
             ErrorKind::WouldBlock => 11,
-            ErrorKind::AccessDenied => 13,
+            ErrorKind::AccessDenied | ErrorKind::TokenExpired => 13,
             ErrorKind::VolumeBusy => 16,
             ErrorKind::Exists => 17,
             ErrorKind::CrossDevice => 18,
@@ -233,6 +235,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::IsDirectory => "is a directory",
             ErrorKind::NotEmpty => "the directory is not empty",
             ErrorKind::AccessDenied => "access denied",
+            ErrorKind::TokenExpired => "access denied, the token has expired",
             ErrorKind::NotPermitted => "not permitted",
             ErrorKind::Invalid => "invalid argument",
             ErrorKind::NameTooLong => "the name is longer than 255 bytes",

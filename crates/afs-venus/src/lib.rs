@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`api`] | nodes, attributes, handles, flags: what callers speak |
 //! | [`cache`] | where data lies: a directory, or memory |
+//! | `tokens` | who the users of this machine are to the cells |
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `retry` | the retry ladder, a pure function |
 //! | `vnode` | objects: status, promises, contents of directories |
@@ -30,15 +31,17 @@ mod locks;
 mod nodes;
 mod retry;
 mod sink;
+mod tokens;
 mod venus;
 mod vnode;
 
 pub use api::{
     Access, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind, LockRange,
-    NewTime, NodeId, OpenFlags, Opened, OpenedDir, SetAttr, Space,
+    NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, SessionLookup, SetAttr, Space, Token,
+    TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
-pub use config::{CellConfig, Limits, RootKind, VenusConfig};
+pub use config::{CellConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};
 pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
 pub use sink::{InvalidationSink, NoSink};

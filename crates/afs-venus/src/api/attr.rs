@@ -40,6 +40,8 @@ pub struct Attr {
     pub ctime: UnixSeconds,
     /// The version of the data that `size` belongs to.
     pub data_version: DataVersion,
+    /// Everybody on this machine may know these attributes. Otherwise a cache above must ask for each user.
+    pub is_public: bool,
 }
 
 /// A time to set.

@@ -7,6 +7,7 @@ mod flags;
 mod handle;
 mod lock;
 mod node;
+mod requester;
 mod space;
 
 pub use attr::{Attr, Kind, NewTime, SetAttr};
@@ -14,4 +15,5 @@ pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
 pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry, NodeId};
+pub use requester::{Requester, SessionLookup, Token, TokenInfo, TokenOwner};
 pub use space::Space;

@@ -11,6 +11,7 @@ use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 
 use crate::lock;
+use crate::tokens::{Proof, TokenId};
 use crate::vnode::ServerReset;
 
 /// What is assumed of a server nobody has measured: neither near nor far.
@@ -18,10 +19,17 @@ const UNMEASURED: Duration = Duration::from_millis(20);
 /// An operation that finds only servers that are away may still try one that was silent longer ago than this.
 const SECOND_CHANCE: Duration = Duration::from_secs(3);
 
+/// People whose connections to one address are kept at hand.
+const CONNECTIONS_MAX: usize = 256;
+
 /// One address of a file server.
 pub(crate) struct Address {
     pub peer: SocketAddr,
-    pub connection: Connection,
+    /// As nobody in particular.
+    connection: Connection,
+    /// As the others who have called lately.
+    connections: Mutex<BTreeMap<TokenId, Connection>>,
+    options: CallOptions,
     /// Serialises the first contact.
     pub greeting: sync::Mutex<()>,
     /// Whether the server has met us at this address since it was last silent.
@@ -37,15 +45,40 @@ pub(crate) struct Address {
 impl Address {
     pub fn new(rx: &Rx, peer: SocketAddr, dead: Duration) -> Self {
         let connection = rx.connection(peer, ServiceId::FILE, afs_rpc::Security::null());
+        let options = CallOptions { dead: Some(dead), hard: None };
         Address {
             peer,
-            connection: connection.with_options(CallOptions { dead: Some(dead), hard: None }),
+            connections: Mutex::default(),
+            connection: connection.with_options(options),
+            options,
             greeting: sync::Mutex::new(()),
             greeted: AtomicBool::new(false),
             round_trip: AtomicU64::new(0),
             silent_at: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
         }
+    }
+
+    /// What to call it through with a proof.
+    pub fn connection(&self, rx: &Rx, proof: &Proof) -> Connection {
+        if proof.id == TokenId::NONE {
+            return self.anonymous();
+        }
+        let mut connections = lock(&self.connections);
+        if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&proof.id) {
+            // The oldest token's. Whoever still has it gets another, which shares the same Rx connections.
+            connections.pop_first();
+        }
+        let make = || {
+            let connection = rx.connection(self.peer, ServiceId::FILE, proof.security.clone());
+            connection.with_options(self.options)
+        };
+        connections.entry(proof.id).or_insert_with(make).clone()
+    }
+
+    /// What to call it through as nobody in particular.
+    pub fn anonymous(&self) -> Connection {
+        self.connection.clone()
     }
 
     /// Whether operations should pass it by: it was silent, and not long enough ago to be worth another try.

@@ -36,6 +36,7 @@ impl Venus {
         if let Some(time) = wanted.mod_time
             && self.is_dirty(&vnode)
         {
+            self.require_write(&vnode).await?;
             self.set_pending_time(&vnode, time);
             wanted.mod_time = None;
         }
@@ -59,6 +60,13 @@ impl Venus {
             mode: change.mode.map(|mode| Mode(mode.0 & Mode::ALL)),
             fsync: false,
         }
+    }
+
+    /// Refuses one who may not write: what he changes would be stored by one who may.
+    pub(super) async fn require_write(&self, vnode: &Arc<Vnode>) -> Result<()> {
+        let status = self.status_or_unsaved(vnode).await?;
+        let wanted = Access { write: true, ..Access::default() };
+        self.require(vnode, &status, "setattr", |rights| may(&status, rights, wanted)).await
     }
 
     fn is_dirty(&self, vnode: &Vnode) -> bool {
@@ -95,8 +103,10 @@ impl Venus {
             mtime: status.client_mod_time,
             ctime: status.server_mod_time,
             data_version: status.data_version,
+            is_public: false,
         };
         let Some(vnode) = self.vnodes.peek(key) else { return attr };
+        attr.is_public = self.attributes_are_public(&vnode, status);
         let (data, orphan) = {
             let state = vnode.state();
             (state.data.clone(), state.orphan)
@@ -130,10 +140,11 @@ impl Venus {
             mtime: afs_wire::ids::UnixSeconds(0),
             ctime: afs_wire::ids::UnixSeconds(0),
             data_version: afs_wire::ids::DataVersion(1),
+            is_public: true,
         }
     }
 
-    /// Whether the mount's identity may do this: the directory's access list and, for files, the owner's mode bits.
+    /// Whether the one we speak for may do this: the directory's access list and, for files, the owner's mode bits.
     pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
         let Place::Object(key) = self.place(node)? else {
             let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
@@ -145,17 +156,13 @@ impl Venus {
         if wanted.write && !volume.is_writable() {
             return Err(VenusError::new(ErrorKind::ReadOnly, "access").of(key.fid));
         }
-        if may(&status, wanted) {
-            return Ok(());
-        }
-        Err(VenusError::new(ErrorKind::AccessDenied, "access").of(key.fid))
+        self.require(&vnode, &status, "access", |rights| may(&status, rights, wanted)).await
     }
 }
 
-/// What the rights in a status allow (docs/protocol/fileserver.md "14. Cache-manager side rules"). `caller_access` has
-/// the administer right on a file exactly if the caller owns it.
-pub(super) fn may(status: &Status, wanted: Access) -> bool {
-    let rights = status.caller_access;
+/// What rights on an object allow (docs/protocol/fileserver.md "14. Cache-manager side rules"). They have the
+/// administer right on a file exactly if the caller owns it.
+pub(super) fn may(status: &Status, rights: Rights, wanted: Access) -> bool {
     if status.kind != FileKind::File {
         let change = Rights(Rights::INSERT.0 | Rights::DELETE.0 | Rights::WRITE.0);
         let lists =
@@ -178,15 +185,12 @@ mod tests {
 
     #[test]
     fn rights_and_the_owners_mode_bits_decide_together() {
-        let file = |rights: Rights, mode| Status {
-            kind: FileKind::File,
-            caller_access: rights,
-            mode: Mode(mode),
-            ..Status::default()
+        let file = |rights: Rights, mode| {
+            (Status { kind: FileKind::File, mode: Mode(mode), ..Status::default() }, rights)
         };
-        let can = |status: &Status| {
+        let can = |(status, rights): &(Status, Rights)| {
             [(true, false, false), (false, true, false), (false, false, true)]
-                .map(|(read, write, execute)| may(status, Access { read, write, execute }))
+                .map(|(read, write, execute)| may(status, *rights, Access { read, write, execute }))
         };
         let reader = Rights(Rights::READ.0 | Rights::LOOKUP.0);
         assert_eq!(can(&file(reader, 0o644)), [true, false, false]);
@@ -197,8 +201,7 @@ mod tests {
         assert_eq!(can(&file(writer, 0o444)), [true, false, false]);
         let depositor = Rights(Rights::INSERT.0 | Rights::ADMINISTER.0);
         assert_eq!(can(&file(depositor, 0o444)), [true, true, false]);
-        let directory =
-            |rights| Status { kind: FileKind::Directory, caller_access: rights, ..Status::default() };
+        let directory = |rights| (Status { kind: FileKind::Directory, ..Status::default() }, rights);
         assert_eq!(can(&directory(Rights::LOOKUP)), [true, false, true]);
         assert_eq!(can(&directory(Rights::INSERT)), [false, true, false]);
     }

@@ -12,7 +12,7 @@ use afs_wire::fs::capability;
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
-use crate::venus::Venus;
+use crate::venus::{Shared, Venus};
 
 type Answer<T> = std::result::Result<T, AbortCode>;
 
@@ -20,16 +20,16 @@ type Answer<T> = std::result::Result<T, AbortCode>;
 const PAST_THE_END: AbortCode = AbortCode(1);
 
 /// The callback service of a Venus, which it does not keep alive.
-pub(super) fn service(venus: Weak<Venus>) -> Arc<Table<Weak<Venus>>> {
+pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
     let table = Table::new(ServiceId::CALLBACK, Arc::new(venus))
         .call(|venus, _, request: cb::CallBack| async move {
-            call_back(&*up(&venus, cb::CallBack::NAME)?, request).await
+            call_back(&up(&venus, cb::CallBack::NAME)?, request).await
         })
         .call(|venus, caller, _: cb::InitCallBackState| async move {
-            reset(&*up(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
+            reset(&up(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
         })
         .call(|venus, caller, request: cb::InitCallBackState3| async move {
-            reset(&*up(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
+            reset(&up(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
         })
         .call(|venus, _, _: cb::Probe| async move { up(&venus, cb::Probe::NAME).map(drop) })
         .call(|venus, _, request: cb::ProbeUuid| async move {
@@ -51,7 +51,7 @@ pub(super) fn service(venus: Weak<Venus>) -> Arc<Table<Weak<Venus>>> {
 }
 
 /// The calls of `cmdebug` and `xstat_cm_test`, as far as there is something to say.
-fn debugging(table: Table<Weak<Venus>>) -> Table<Weak<Venus>> {
+fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
     table
         .refuse(Opcode(cb::GetLock::OPCODE), PAST_THE_END)
         .call(|_, _, _: cb::XStatsVersion| async move { Answer::Ok(cb::XStatsVersionReply { version: 2 }) })
@@ -61,10 +61,10 @@ fn debugging(table: Table<Weak<Venus>>) -> Table<Weak<Venus>> {
             Answer::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
         })
         .call(|venus, _, request: cb::GetCe64| async move {
-            entry(&*up(&venus, cb::GetCe64::NAME)?, request.index).map(|entry| cb::GetCe64Reply { entry })
+            entry(&up(&venus, cb::GetCe64::NAME)?, request.index).map(|entry| cb::GetCe64Reply { entry })
         })
         .call(|venus, _, request: cb::GetCe| async move {
-            let entry = entry(&*up(&venus, cb::GetCe::NAME)?, request.index)?;
+            let entry = entry(&up(&venus, cb::GetCe::NAME)?, request.index)?;
             Answer::Ok(cb::GetCeReply { entry: narrow(&entry) })
         })
         .call(|_, _, _: cb::GetServerPrefs| async move {
@@ -72,8 +72,9 @@ fn debugging(table: Table<Weak<Venus>>) -> Table<Weak<Venus>> {
         })
 }
 
-fn up(venus: &Weak<Venus>, call: &'static str) -> Answer<Arc<Venus>> {
-    let venus = venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?;
+fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
+    let shared = venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?;
+    let venus = Venus { shared, who: None };
     venus.counters.callback(call);
     Ok(venus)
 }

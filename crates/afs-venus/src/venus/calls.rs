@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::{CallError, EnvExt, Instant};
+use afs_rpc::{CallError, Connection, EnvExt, Instant};
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
 use afs_wire::rpc::Request;
@@ -11,6 +11,7 @@ use afs_wire::rpc::Request;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::{Address, Server, Volume};
 use crate::retry::{Ladder, Outcome, Patience, Step, marks_down};
+use crate::tokens::TokenId;
 use crate::venus::Venus;
 
 /// Where one attempt goes.
@@ -18,6 +19,18 @@ use crate::venus::Venus;
 pub(crate) struct Target {
     pub server: Arc<Server>,
     pub address: Arc<Address>,
+    /// To that address, for whoever it is made for.
+    pub connection: Connection,
+    /// What proves who that is.
+    pub token: TokenId,
+}
+
+impl Target {
+    /// A call that nobody in particular makes.
+    pub fn anonymous(server: &Arc<Server>, address: Arc<Address>) -> Target {
+        let connection = address.anonymous();
+        Target { server: server.clone(), address, connection, token: TokenId::NONE }
+    }
 }
 
 /// What came of it, and what is needed to judge the promise in it.
@@ -28,6 +41,8 @@ pub(crate) struct Answered<T> {
     pub serial: u64,
     /// When it began.
     pub started: Instant,
+    /// For whom it was made: whose rights it tells.
+    pub token: TokenId,
 }
 
 /// The outcome, and whether an earlier attempt may have been carried out although no answer came.
@@ -60,7 +75,7 @@ impl Venus {
     {
         self.on_sites(volume, R::NAME, |target| {
             let request = request.clone();
-            async move { target.address.connection.call(&request).await }
+            async move { target.connection.call(&request).await }
         })
         .await
     }
@@ -86,11 +101,13 @@ impl Venus {
         loop {
             step = match step {
                 Step::Try { site, address } => {
-                    let Some(target) = target_at(&sites, site, address) else {
+                    let Some(target) = self.target_at(volume, &sites, site, address) else {
                         return Tried { result: Err(failure.of(ErrorKind::ServerAway)), unsure };
                     };
                     match self.attempt(&target, operation, &mut attempt).await {
                         Ok(answered) => return Tried { result: Ok(answered), unsure },
+                        // His token is worthless; as nobody in particular he may still be served.
+                        Err((error, _)) if self.was_expired(&target, &error) => step,
                         Err((error, outcome)) => {
                             unsure |= error.is_silence();
                             failure.note(&target, &error);
@@ -117,6 +134,25 @@ impl Venus {
         }
     }
 
+    fn target_at(
+        &self,
+        volume: &Volume,
+        sites: &[Arc<Server>],
+        site: usize,
+        address: usize,
+    ) -> Option<Target> {
+        let server = sites.get(site)?;
+        let address = server.addresses().get(address)?.clone();
+        let proof = self.proof(volume.cell);
+        let connection = address.connection(&self.rx, &proof);
+        Some(Target { server: server.clone(), address, connection, token: proof.id })
+    }
+
+    /// Whether a call failed because of a token whose time is over, and which is not used again.
+    fn was_expired(&self, target: &Target, error: &CallError) -> bool {
+        error.abort_code().is_some_and(is_expiry) && self.token_refused(target.token)
+    }
+
     /// For each site, which of its addresses to pass by.
     fn view(&self, sites: &[Arc<Server>]) -> Vec<Vec<bool>> {
         let now = self.now();
@@ -141,7 +177,8 @@ impl Venus {
                 self.counters.call(operation);
                 let (serial, started) = (self.breaks.now(), self.now());
                 let done = attempt(target.clone()).await;
-                done.map(|value| Answered { value, server: target.server.clone(), serial, started })
+                let (server, token) = (target.server.clone(), target.token);
+                done.map(|value| Answered { value, server, serial, started, token })
             }
             Err(error) => Err(error),
         };
@@ -202,7 +239,7 @@ impl Venus {
     pub(super) async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
         let started = self.now();
         self.counters.call(fs::GetCapabilities::NAME);
-        match target.address.connection.call(&fs::GetCapabilities {}).await {
+        match target.address.anonymous().call(&fs::GetCapabilities {}).await {
             Err(error) if marks_down(outcome_of(&error)) || !matches!(error, CallError::Abort(_)) => {
                 Err(error)
             }
@@ -225,10 +262,10 @@ impl Venus {
     }
 }
 
-fn target_at(sites: &[Arc<Server>], site: usize, address: usize) -> Option<Target> {
-    let server = sites.get(site)?;
-    let address = server.addresses().get(address)?.clone();
-    Some(Target { server: server.clone(), address })
+/// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
+fn is_expiry(code: AbortCode) -> bool {
+    const RXGK_EXPIRED: AbortCode = AbortCode(1_233_242_886);
+    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | RXGK_EXPIRED)
 }
 
 /// The ladder's view of an error.

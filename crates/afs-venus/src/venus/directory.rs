@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use afs_wire::dir::{self, Blob};
 use afs_wire::fs::{FileKind, Status, VolSync};
-use afs_wire::ids::Fid;
+use afs_wire::ids::{Fid, Rights};
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
@@ -15,11 +15,17 @@ use crate::vnode::{Directory, Vnode};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
 const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
+/// Whether rights show the names in a directory.
+fn may_look(rights: Rights) -> bool {
+    rights.contains(Rights::LOOKUP)
+}
+
 /// How often a directory is fetched again because it changed while it came.
 const FETCHES_MAX: u32 = 8;
 
 impl Venus {
-    /// Works on the contents of a directory, as of a moment at which they were promised (or just fetched).
+    /// Works on the contents of a directory, as of a moment at which they were promised (or just fetched), for one who
+    /// may know them.
     pub(super) async fn with_directory<T>(
         &self,
         vnode: &Arc<Vnode>,
@@ -28,15 +34,18 @@ impl Venus {
         let volume = self.volume_of(vnode.key).await?;
         let mut work = Some(work);
         for _ in 0..FETCHES_MAX {
-            if vnode.fresh_status(&volume, self.now()).is_some()
+            if self.known_rights(vnode, &volume, may_look).is_some_and(may_look)
                 && let Some(done) = self.look(vnode, &mut work)
             {
                 return done;
             }
             let _turn = vnode.fetching.lock().await;
             let has_contents = vnode.state().directory.is_some();
+            let mut may = false;
             if has_contents {
-                self.status_fetched(vnode, &volume).await?;
+                let told = self.status_fetched(vnode, &volume).await?;
+                let rights = told.status.caller_access | told.status.anonymous_access;
+                may = may_look(rights) || may_look(self.rights_in_turn(vnode, &volume, may_look).await?);
             }
             let matches = {
                 let state = vnode.state();
@@ -44,7 +53,8 @@ impl Venus {
                     == state.status.map(|s| s.data_version)
                     && state.directory.is_some()
             };
-            if !matches {
+            // It is the server that refuses: it lets the volume's owner look whatever the list says.
+            if !matches || !may {
                 self.fetch_directory(vnode, &volume).await?;
             }
             // Looked at now, even if the promise is broken already: it was true when the server answered.

@@ -215,7 +215,6 @@ impl Venus {
 
     /// Starts fetching the chunks that a sequential reader will want next. Nobody waits for them here.
     pub(super) fn read_ahead(&self, handle: &Arc<Handle>, from: u64) {
-        let Ok(me) = self.me() else { return };
         let chunk = self.limits.chunk_bytes.max(4096);
         let data = handle.data();
         // Ahead no further than a quarter of the cache, or what was fetched first is dropped before it is read.
@@ -232,7 +231,7 @@ impl Venus {
             if !wanted {
                 continue;
             }
-            let (me, handle, data) = (me.clone(), handle.clone(), data.clone());
+            let (me, handle, data) = (self.again(), handle.clone(), data.clone());
             self.env.spawn(Box::pin(async move {
                 if let Err(error) = me.fetch_chunk(&handle, &data, pos).await {
                     tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
@@ -289,7 +288,7 @@ async fn open_fetch(
     len: u64,
 ) -> std::result::Result<(ClientCall, u64), CallError> {
     let bad = || CallError::GivenUp(AbortCode(27));
-    let connection = &target.address.connection;
+    let connection = &target.connection;
     if !target.server.small_files_only.load(Ordering::Relaxed) {
         let (position, length) =
             (i64::try_from(pos).map_err(|_| bad())?, i64::try_from(len).map_err(|_| bad())?);

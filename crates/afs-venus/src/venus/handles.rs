@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use crate::api::{HandleId, OpenFlags};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::Key;
 use crate::lock;
+use crate::tokens::Who;
 use crate::vnode::Vnode;
 
 /// One open file.
@@ -15,15 +17,17 @@ pub(crate) struct Handle {
     pub id: HandleId,
     pub vnode: Arc<Vnode>,
     pub flags: OpenFlags,
+    /// Who opened it: for him it is read and stored.
+    pub who: Who,
     /// The kernel may write to the cache file itself.
     pub direct: AtomicBool,
     data: Mutex<Arc<FileData>>,
 }
 
 impl Handle {
-    pub fn new(id: HandleId, vnode: Arc<Vnode>, flags: OpenFlags, data: Arc<FileData>, direct: bool) -> Self {
+    pub fn new(id: HandleId, vnode: Arc<Vnode>, flags: OpenFlags, who: Who, data: Arc<FileData>) -> Self {
         data.handles.fetch_add(1, Ordering::SeqCst);
-        Handle { id, vnode, flags, direct: AtomicBool::new(direct), data: Mutex::new(data) }
+        Handle { id, vnode, flags, who, direct: AtomicBool::new(false), data: Mutex::new(data) }
     }
 
     /// The version it reads and writes.
@@ -61,6 +65,11 @@ impl HandleTable {
 
     pub fn remove(&self, id: HandleId) -> Option<Arc<Handle>> {
         lock(&self.open).remove(&id)
+    }
+
+    /// Whether somebody has an object open.
+    pub fn holds(&self, key: Key, who: Who) -> bool {
+        lock(&self.open).values().any(|handle| handle.vnode.key == key && handle.who == who)
     }
 
     pub fn all(&self) -> Vec<Arc<Handle>> {

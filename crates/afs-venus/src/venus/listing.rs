@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use afs_wire::fs;
-use afs_wire::ids::Rights;
 
 use crate::api::{DirEntry, DirEntryPlus, Kind, NodeId, OpenedDir};
-use crate::error::{ErrorKind, Result, VenusError};
+use crate::error::Result;
 use crate::key::{Key, Place};
 use crate::location::Volume;
 use crate::venus::Venus;
@@ -20,9 +19,6 @@ impl Venus {
         self.with_directory(&vnode, |_| ()).await?;
         let mut state = vnode.state();
         let Some(status) = state.status else { return Ok(OpenedDir { keep_cache: false }) };
-        if !status.caller_access.intersects(Rights(Rights::LOOKUP.0 | Rights::READ.0)) {
-            return Err(VenusError::new(ErrorKind::AccessDenied, "opendir").of(key.fid));
-        }
         let keep_cache = state.kernel_version == Some(status.data_version);
         state.kernel_version = Some(status.data_version);
         Ok(OpenedDir { keep_cache })
@@ -52,12 +48,23 @@ impl Venus {
                 break;
             }
         }
-        Ok(listed.into_iter().map(|(entry, key)| self.with_found(node, entry, key, &volume)).collect())
+        let dir = self.vnode(key);
+        Ok(listed.into_iter().map(|(entry, key)| self.with_found(node, &dir, entry, key, &volume)).collect())
     }
 
-    fn with_found(&self, dir: NodeId, mut entry: DirEntry, key: Key, volume: &Arc<Volume>) -> DirEntryPlus {
-        let vnode = self.vnodes.peek(key);
-        let status = vnode.and_then(|vnode| vnode.fresh_status(volume, self.now()));
+    fn with_found(
+        &self,
+        dir: NodeId,
+        parent: &Arc<Vnode>,
+        mut entry: DirEntry,
+        key: Key,
+        volume: &Arc<Volume>,
+    ) -> DirEntryPlus {
+        let seen = |vnode: Arc<Vnode>| {
+            let status = vnode.fresh_status(volume, self.now())?;
+            self.is_known_to_see(parent, volume, &vnode, &status).then_some(status)
+        };
+        let status = self.vnodes.peek(key).and_then(seen);
         let Some(status) = status.filter(|_| !is_dot(&entry.name)) else {
             return DirEntryPlus { entry, found: None };
         };

@@ -28,9 +28,10 @@ impl Venus {
         kind: LockKind,
         wait: bool,
     ) -> Result<()> {
-        let vnode = self.handles.get(handle, "lock")?.vnode.clone();
+        let held = self.handles.get(handle, "lock")?;
+        let (vnode, me) = (&held.vnode, self.speaking_for(held.who));
         loop {
-            match self.try_lock(&vnode, owner, pid, range, kind).await {
+            match me.try_lock(vnode, owner, pid, range, kind).await {
                 Err(error) if error.kind == ErrorKind::WouldBlock && wait => self.env.sleep(POLL).await,
                 other => return other,
             }
@@ -100,8 +101,8 @@ impl Venus {
 
     /// Releases what `owner` holds in the range.
     pub async fn unlock(&self, handle: HandleId, owner: u64, range: LockRange) -> Result<()> {
-        let vnode = self.handles.get(handle, "unlock")?.vnode.clone();
-        self.unlock_range(&vnode, owner, range).await
+        let handle = self.handles.get(handle, "unlock")?;
+        self.speaking_for(handle.who).unlock_range(&handle.vnode, owner, range).await
     }
 
     async fn unlock_range(&self, vnode: &Arc<Vnode>, owner: u64, range: LockRange) -> Result<()> {
@@ -128,12 +129,13 @@ impl Venus {
         range: LockRange,
         kind: LockKind,
     ) -> Result<Option<LockHolder>> {
-        let vnode = self.handles.get(handle, "lock")?.vnode.clone();
+        let handle = self.handles.get(handle, "lock")?;
+        let vnode = &handle.vnode;
         let here = vnode.state().locks.conflict(owner, range, kind);
         if here.is_some() || !range.is_whole() || vnode.state().locks.at_server.is_some() {
             return Ok(here);
         }
-        let status = self.status(&vnode).await?;
+        let status = self.speaking_for(handle.who).status_unseen(vnode).await?;
         let elsewhere = match status.lock_count {
             0 => None,
             n if n < 0 => Some(LockKind::Write),
@@ -151,7 +153,8 @@ impl Venus {
                 continue;
             }
             let Ok(volume) = self.volume_of(vnode.key).await else { continue };
-            if let Err(error) = self.call(&volume, fs::ExtendLock { fid: vnode.key.fid }).await {
+            let me = self.speaking_for(handle.who);
+            if let Err(error) = me.call(&volume, fs::ExtendLock { fid: vnode.key.fid }).await {
                 tracing::warn!(%error, "a lock could not be extended");
             }
         }

@@ -6,11 +6,13 @@ use afs_rpc::future::{Either, select};
 use afs_rpc::{EnvExt, Instant};
 use afs_wire::fs::{self, Fids, Promises};
 
+use crate::api::TokenOwner;
 use crate::error::ErrorKind;
 use crate::key::Key;
 use crate::location::Server;
-use crate::venus::Venus;
+use crate::tokens::Who;
 use crate::venus::calls::Target;
+use crate::venus::{Shared, Venus};
 use crate::vnode::ServerReset;
 
 /// Promises that end are looked at in batches of this size.
@@ -22,10 +24,11 @@ const LOCK_ROUNDS: u64 = 4;
 
 impl Venus {
     /// Runs until Venus shuts down. Holds no reference while it sleeps.
-    pub(super) async fn maintain(me: std::sync::Weak<Venus>) {
+    pub(super) async fn maintain(shared: std::sync::Weak<Shared>) {
+        let upgraded = || Some(Venus { shared: shared.upgrade()?, who: None });
         let mut round = 0;
         loop {
-            let Some(venus) = me.upgrade() else { return };
+            let Some(venus) = upgraded() else { return };
             let wake = venus.wake.notified();
             let sleep = venus.env.sleep(venus.limits.maintenance);
             if venus.is_closing() {
@@ -35,7 +38,7 @@ impl Venus {
             if let Either::Left(()) = select(wake, sleep).await {
                 continue;
             }
-            let Some(venus) = me.upgrade() else { return };
+            let Some(venus) = upgraded() else { return };
             round += 1;
             venus.look_after(round).await;
         }
@@ -43,6 +46,7 @@ impl Venus {
 
     async fn look_after(&self, round: u64) {
         self.end_promises().await;
+        self.end_tokens();
         self.give_up_promises().await;
         self.probe_servers().await;
         self.retry_stores().await;
@@ -103,7 +107,7 @@ impl Venus {
                 };
                 let Some(target) = self.answering(&server) else { break };
                 self.counters.call("GiveUpCallBacks");
-                if let Err(error) = target.address.connection.call(&request).await {
+                if let Err(error) = target.connection.call(&request).await {
                     tracing::debug!(%error, "promises could not be given back; they end by themselves");
                     break;
                 }
@@ -114,7 +118,7 @@ impl Venus {
     /// An address of a server that answered when last asked.
     fn answering(&self, server: &Arc<Server>) -> Option<Target> {
         let address = server.addresses().into_iter().find(|address| !address.is_silent())?;
-        Some(Target { server: server.clone(), address })
+        Some(Target::anonymous(server, address))
     }
 
     /// Servers that are away are asked whether they are back; those that we have not heard from for long, whether they are
@@ -128,18 +132,34 @@ impl Venus {
                     true => quiet.is_none_or(|quiet| quiet >= self.limits.probe_down),
                     false => quiet.is_some_and(|quiet| quiet >= self.limits.probe_up),
                 };
-                if due && let Ok(me) = self.me() {
-                    let target = Target { server: server.clone(), address };
+                if due {
+                    let (me, target) = (self.again(), Target::anonymous(&server, address));
                     self.env.spawn(Box::pin(async move { me.probe_and_judge(&target).await }));
                 }
             }
         }
     }
 
+    /// Files whose store failed, and for whom it is tried again.
+    pub(super) fn unsaved_files(&self) -> Vec<(Key, Who)> {
+        crate::lock(&self.unsaved).iter().map(|(key, who)| (*key, *who)).collect()
+    }
+
+    /// Stores that failed for somebody are tried again soon, and as often as if they had not failed yet.
+    pub(super) fn retry_of(&self, owner: TokenOwner) {
+        for (key, who) in self.unsaved_files() {
+            let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().data.clone());
+            if let Some(data) = data.filter(|_| who == Some(owner)) {
+                data.content().failures = 0;
+            }
+        }
+        let me = self.again();
+        self.env.spawn(Box::pin(async move { me.retry_stores().await }));
+    }
+
     /// Stores that failed are tried again, if it may help.
     async fn retry_stores(&self) {
-        let unsaved: Vec<Key> = crate::lock(&self.unsaved).iter().copied().collect();
-        for key in unsaved {
+        for (key, who) in self.unsaved_files() {
             let Some(vnode) = self.vnodes.peek(key) else {
                 crate::lock(&self.unsaved).remove(&key);
                 continue;
@@ -151,7 +171,7 @@ impl Venus {
             if data.content().failures >= self.limits.store_retries {
                 continue;
             }
-            match self.store_again(&vnode, &data).await {
+            match self.speaking_for(who).store_again(&vnode, &data).await {
                 Ok(()) => {
                     tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
                     crate::lock(&self.unsaved).remove(&key);
@@ -202,7 +222,7 @@ impl Venus {
             };
             let left = until.saturating_since(self.now()).min(self.limits.server_dead);
             self.counters.call("GiveUpAllCallBacks");
-            let call = target.address.connection.call(&fs::GiveUpAllCallBacks {});
+            let call = target.connection.call(&fs::GiveUpAllCallBacks {});
             if self.env.timeout(left, call).await.is_err() {
                 tracing::debug!(server = %target.address.peer, "promises could not be given back");
             }

@@ -1,5 +1,6 @@
 //! The cache manager as its users see it.
 
+mod access;
 mod attributes;
 mod breaks;
 mod callbacks;
@@ -15,23 +16,26 @@ mod maintenance;
 mod namespace;
 mod open;
 mod reading;
+mod reask;
 mod remove;
 mod space;
 mod start;
 mod status;
 mod store;
+mod tokens;
 mod writing;
 mod xattr;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use afs_rpc::sync::Notify;
 use afs_rpc::{EnvExt, EnvRef, Instant, Rx};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
-use crate::api::NodeId;
+use crate::api::{NodeId, SessionLookup};
 use crate::cache::CacheStore;
 use crate::config::{Limits, RootKind};
 use crate::counters::{CounterValues, Counters};
@@ -40,13 +44,30 @@ use crate::key::{Key, Place};
 use crate::location::{Cell, Server, ServerTable, VolumeTable};
 use crate::nodes::NodeTable;
 use crate::sink::InvalidationSink;
+use crate::tokens::{TokenTable, Who};
 use crate::vnode::{Breaks, Vnode, VnodeTable};
 use handles::HandleTable;
+use reask::Orders;
 
-/// The cache manager. All methods may be called from many tasks at once; dropping a returned future gives the
-/// operation up where it stands, which never harms the cache.
+/// The cache manager, speaking for somebody: for its own user at first, see [`Venus::on_behalf_of`]. All methods may be
+/// called from many tasks at once; dropping a returned future gives the operation up where it stands, which never harms
+/// the cache. What is done through a handle is done for whoever opened it.
 pub struct Venus {
-    me: Weak<Venus>,
+    shared: Arc<Shared>,
+    who: Who,
+}
+
+impl Deref for Venus {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+/// What is one for all users of a mount.
+#[doc(hidden)]
+pub struct Shared {
     env: EnvRef,
     rx: Rx,
     limits: Limits,
@@ -61,14 +82,17 @@ pub struct Venus {
     vnodes: VnodeTable,
     nodes: NodeTable,
     handles: HandleTable,
+    tokens: TokenTable,
+    sessions: Option<Arc<dyn SessionLookup>>,
+    orders: Orders,
     breaks: Breaks,
     /// How often something was told to the sink.
     told: AtomicU64,
     counters: Counters,
     /// Bytes of directories in memory.
     directory_bytes: AtomicU64,
-    /// Files with unsaved data whose store failed.
-    unsaved: Mutex<BTreeSet<Key>>,
+    /// Files with unsaved data whose store failed, and for whom it is tried again.
+    unsaved: Mutex<BTreeMap<Key, Who>>,
     /// Promises to be given back, by server.
     give_up: Mutex<GiveUp>,
     closing: AtomicBool,
@@ -139,11 +163,6 @@ impl Venus {
 
     fn cell(&self, key: Key) -> Result<&Cell> {
         self.cells.get(usize::from(key.cell.0)).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
-    }
-
-    /// Ourselves, for tasks that outlive the call that starts them.
-    fn me(&self) -> Result<Arc<Venus>> {
-        self.me.upgrade().ok_or(VenusError::new(ErrorKind::ShutDown, "task"))
     }
 
     /// Work on the cache's files, where blocking does no harm.

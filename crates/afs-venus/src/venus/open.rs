@@ -41,7 +41,7 @@ impl Venus {
         }
     }
 
-    async fn check_open(&self, vnode: &Vnode, status: &Status, flags: OpenFlags) -> Result<()> {
+    async fn check_open(&self, vnode: &Arc<Vnode>, status: &Status, flags: OpenFlags) -> Result<()> {
         let refuse = |kind| Err(VenusError::new(kind, "open").of(vnode.key.fid));
         match status.kind {
             FileKind::File => {}
@@ -55,11 +55,8 @@ impl Venus {
         let wanted = Access { read: flags.read && !flags.write, write: writes, execute: false };
         // Executing needs x or r, and arrives here as reading.
         let run = Access { execute: true, ..Access::default() };
-        if may(status, wanted) || (!writes && may(status, run)) {
-            Ok(())
-        } else {
-            refuse(ErrorKind::AccessDenied)
-        }
+        let enough = |rights| may(status, rights, wanted) || (!writes && may(status, rights, run));
+        self.require(vnode, status, "open", enough).await
     }
 
     async fn open_checked(
@@ -74,7 +71,7 @@ impl Venus {
         let writes = flags.write || flags.truncate;
         vnode.state().opens += 1;
         let id = self.handles.next_id();
-        let handle = Handle::new(id, vnode.clone(), flags, data.clone(), false);
+        let handle = Handle::new(id, vnode.clone(), flags, self.who, data.clone());
         self.handles.add(handle);
         if writes {
             data.content().writers += 1;
@@ -201,12 +198,16 @@ impl Venus {
         let Ok(handle) = self.handles.get(id, "release") else {
             return Err(VenusError::new(ErrorKind::BadHandle, "release"));
         };
+        self.speaking_for(handle.who).release_held(&handle).await
+    }
+
+    async fn release_held(&self, handle: &Handle) -> Result<()> {
         let stored = match handle.flags.write || handle.flags.truncate {
-            true => self.store_at_release(&handle).await,
+            true => self.store_at_release(handle).await,
             false => Ok(()),
         };
-        if self.handles.remove(id).is_some() {
-            self.unhold(&handle).await;
+        if self.handles.remove(handle.id).is_some() {
+            self.unhold(handle).await;
         }
         if let Err(error) = &stored
             && is_final(error.kind)
@@ -264,7 +265,7 @@ impl Venus {
             }
             if is_dirty {
                 drop(state);
-                crate::lock(&self.unsaved).insert(vnode.key);
+                crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.who);
                 return;
             }
             let is_current = state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, data));

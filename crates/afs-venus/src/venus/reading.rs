@@ -18,6 +18,10 @@ impl Venus {
         if !handle.flags.read && !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "read"));
         }
+        self.speaking_for(handle.who).read_held(&handle, pos, len).await
+    }
+
+    async fn read_held(&self, handle: &Arc<Handle>, pos: u64, len: usize) -> Result<Bytes> {
         loop {
             let data = handle.data();
             let _pin = data.pin(pos..pos.saturating_add(len as u64));
@@ -29,13 +33,13 @@ impl Venus {
             if pos >= end {
                 return Ok(Bytes::new());
             }
-            self.note_position(&handle, pos, end);
+            self.note_position(handle, pos, end);
             if here {
                 count(&self.counters.data_hits);
                 let file = data.file.clone();
                 return self.disk(move || file.read_at(pos, (end - pos) as usize)).await;
             }
-            self.fetch_range(&handle, pos..end).await?;
+            self.fetch_range(handle, pos..end).await?;
         }
     }
 

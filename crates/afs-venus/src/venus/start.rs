@@ -1,21 +1,25 @@
 //! Start and end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
+use afs_rpc::ServerSecurity;
 use afs_rpc::sync::Notify;
 use afs_wire::ids::{Fid, VolumeName};
 use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
 
-use crate::config::{RootKind, VenusConfig};
+use crate::api::TokenOwner;
+use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{CellIndex, Key, Place};
 use crate::location::{Cell, ServerTable, VolumeTable};
 use crate::nodes::NodeTable;
+use crate::tokens::TokenTable;
 use crate::venus::handles::HandleTable;
-use crate::venus::{GiveUp, Venus, callbacks};
+use crate::venus::reask::Orders;
+use crate::venus::{GiveUp, Shared, Venus, callbacks};
 use crate::vnode::{Breaks, VnodeTable};
 
 impl Venus {
@@ -27,9 +31,13 @@ impl Venus {
         if config.cells.is_empty() || config.cells.iter().any(|cell| cell.location_servers.is_empty()) {
             return Err(VenusError::new(ErrorKind::Invalid, "start"));
         }
-        let venus = Arc::new_cyclic(|me| Venus::new(me, config));
-        let service = callbacks::service(Arc::downgrade(&venus));
-        venus.rx.listen(service).map_err(|error| {
+        let (venus, classes) = Venus::new(config);
+        let service = callbacks::service(Arc::downgrade(&venus.shared));
+        let offered = match classes.is_empty() {
+            true => venus.rx.listen(service),
+            false => venus.rx.listen_with(service, classes),
+        };
+        offered.map_err(|error| {
             tracing::error!(%error, "the callback service cannot be offered");
             VenusError::new(ErrorKind::Invalid, "start")
         })?;
@@ -38,15 +46,16 @@ impl Venus {
             venus.nodes.set_root(Place::Object(key));
             venus.status(&venus.vnode(key)).await?;
         }
-        venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus))));
-        Ok(venus)
+        venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
+        Ok(Arc::new(venus))
     }
 
-    fn new(me: &Weak<Venus>, config: VenusConfig) -> Venus {
-        let VenusConfig { env, rx, cells, root, uuid, cache, sink, sysnames, limits } = config;
+    fn new(config: VenusConfig) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
+        let VenusConfig { env, rx, cells, root, uuid, cache, sink, sysnames, limits, security } = config;
+        let SecurityConfig { own, sessions, callback_classes } = security;
+        let who = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
-        Venus {
-            me: me.clone(),
+        let shared = Shared {
             vnodes: VnodeTable::new(limits.statuses_max),
             env,
             rx,
@@ -61,6 +70,9 @@ impl Venus {
             volumes: VolumeTable::default(),
             nodes: NodeTable::new(Place::Cells),
             handles: HandleTable::default(),
+            tokens: TokenTable::new(own.map(|own| (own.uid, own.security))),
+            sessions,
+            orders: Orders::default(),
             breaks: Breaks::default(),
             told: AtomicU64::new(0),
             counters: Counters::default(),
@@ -69,7 +81,8 @@ impl Venus {
             give_up: Mutex::new(GiveUp::default()),
             closing: AtomicBool::new(false),
             wake: Notify::new(),
-        }
+        };
+        (Venus { shared: Arc::new(shared), who }, callback_classes)
     }
 
     async fn find_root(&self, name: &VolumeName) -> Result<Key> {
@@ -89,8 +102,7 @@ impl Venus {
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
         }
-        let unsaved: Vec<Key> = crate::lock(&self.unsaved).iter().copied().collect();
-        for key in unsaved {
+        for (key, who) in self.unsaved_files() {
             let data = self
                 .vnodes
                 .peek(key)
@@ -98,7 +110,7 @@ impl Venus {
             if let Some((vnode, data)) = data
                 && self.now() < until
             {
-                let done = self.store_again(&vnode, &data).await;
+                let done = self.speaking_for(who).store_again(&vnode, &data).await;
                 self.put_away(&vnode, &data).await;
                 outcome = outcome.and(done);
             }

@@ -6,14 +6,16 @@ use std::sync::atomic::Ordering;
 use afs_rpc::Instant;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CallBack, Fids, Status, VolSync};
+use afs_wire::ids::Rights;
 
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::{Server, Volume};
+use crate::tokens::TokenId;
 use crate::venus::Venus;
 use crate::venus::calls::Answered;
-use crate::vnode::{Promise, Vnode};
+use crate::vnode::{Known, Promise, Vnode, VnodeState};
 
 /// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
 /// a promise.
@@ -24,12 +26,20 @@ pub(super) struct Origin<'a> {
     pub server: &'a Arc<Server>,
     pub serial: u64,
     pub started: Instant,
+    /// For whom it was asked.
+    pub token: TokenId,
 }
 
 impl<T> Answered<T> {
     pub(super) fn origin(&self) -> Origin<'_> {
-        Origin { server: &self.server, serial: self.serial, started: self.started }
+        Origin { server: &self.server, serial: self.serial, started: self.started, token: self.token }
     }
+}
+
+/// A status, and whether a server has just told it to the one we speak for.
+pub(super) struct Told {
+    pub status: Status,
+    pub to_us: bool,
 }
 
 impl Venus {
@@ -37,23 +47,37 @@ impl Venus {
         self.volume(key.cell, key.fid.volume).await
     }
 
-    /// The status of an object.
+    /// The status of an object, for one who may know it. The rights in it mean nothing, see [`Venus::rights_on`].
     pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
-        if let Some(status) = vnode.fresh_status(&volume, self.now()) {
+        let told = self.status_at_hand(vnode, &volume).await?;
+        if !told.to_us {
+            self.require_sight(vnode, &volume, &told.status).await?;
+        }
+        Ok(told.status)
+    }
+
+    /// The same for what we do by ourselves: nobody is told.
+    pub(super) async fn status_unseen(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+        let volume = self.volume_of(vnode.key).await?;
+        Ok(self.status_at_hand(vnode, &volume).await?.status)
+    }
+
+    async fn status_at_hand(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Told> {
+        if let Some(status) = vnode.fresh_status(volume, self.now()) {
             count(&self.counters.status_hits);
-            return Ok(status);
+            return Ok(Told { status, to_us: false });
         }
         let _turn = vnode.fetching.lock().await;
-        self.status_fetched(vnode, &volume).await
+        self.status_fetched(vnode, volume).await
     }
 
     /// The same, for one who has the turn to fetch.
-    pub(super) async fn status_fetched(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
+    pub(super) async fn status_fetched(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Told> {
         let mut last = None;
         for _ in 0..FETCHES_MAX {
             if let Some(status) = vnode.fresh_status(volume, self.now()) {
-                return Ok(status);
+                return Ok(Told { status, to_us: last.is_some() });
             }
             count(&self.counters.status_misses);
             let before = self.breaks.now();
@@ -63,10 +87,12 @@ impl Venus {
                 break;
             }
         }
-        if vnode.fresh_status(volume, self.now()) != last {
+        let status = last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))?;
+        let kept = Status { caller_access: Rights::NONE, ..status };
+        if vnode.fresh_status(volume, self.now()) != Some(kept) {
             self.answered_unpromised();
         }
-        last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))
+        Ok(Told { status, to_us: true })
     }
 
     /// The status as the server has it now, whatever is cached.
@@ -96,19 +122,45 @@ impl Venus {
         let promised = state.is_promised(volume, now);
         state.take_status(status, promised);
         state.creation = sync.creation;
+        if !promised {
+            state.rights.clear();
+        }
+        let loses = self.note_rights(&mut state, volume, vnode.key, status, origin);
         if !volume.is_writable() {
             drop(state);
             if promise.is_some() {
                 volume.set_promise(promise);
             }
-            return;
-        }
-        let newer = state.promise.as_ref().is_none_or(|old| old.serial <= origin.serial || !promised);
-        if newer {
+        } else if state.promise.as_ref().is_none_or(|old| old.serial <= origin.serial || !promised) {
             let until = promise.as_ref().map(|promise| promise.until);
             state.promise = promise;
             self.vnodes.set_expiry(vnode.key, until);
         }
+        if loses {
+            self.tell(vnode.key);
+        }
+    }
+
+    /// Remembers whose rights a reply told, unless something was broken since the call began: these may be rights by an
+    /// older access list. Says whether he may less than before, which is then not what the kernel knows.
+    fn note_rights(
+        &self,
+        state: &mut VnodeState,
+        volume: &Volume,
+        key: Key,
+        status: &Status,
+        origin: &Origin<'_>,
+    ) -> bool {
+        let broken = state.broken.max(volume.broken.load(Ordering::SeqCst)).max(origin.server.reset.get());
+        if broken > origin.serial {
+            return false;
+        }
+        let rights = status.caller_access;
+        let loses = state.rights.note(Known { token: origin.token, rights, asked: origin.started });
+        if origin.token != TokenId::NONE && key.fid.is_directory() {
+            self.orders.note(origin.token, key);
+        }
+        loses && key.fid.is_directory()
     }
 
     /// Takes over a status that came without a promise: one that holds goes on to hold.

@@ -29,11 +29,12 @@ impl Venus {
     /// the locks of `lock_owner` on the file.
     pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
         let handle = self.handles.get(handle, "close")?;
+        let me = self.speaking_for(handle.who);
         let stored = match handle.flags.write || handle.flags.truncate {
-            true => self.store(&handle.vnode, &handle.data(), false).await,
+            true => me.store(&handle.vnode, &handle.data(), false).await,
             false => Ok(()),
         };
-        self.unlock_all(&handle.vnode, lock_owner).await;
+        me.unlock_all(&handle.vnode, lock_owner).await;
         stored
     }
 
@@ -47,7 +48,7 @@ impl Venus {
             let synced = data.clone();
             self.disk(move || synced.file.sync()).await?;
         }
-        self.store(&handle.vnode, &data, true).await
+        self.speaking_for(handle.who).store(&handle.vnode, &data, true).await
     }
 
     /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
@@ -142,7 +143,7 @@ impl Venus {
             Ok(status) => status,
             Err(error) => {
                 data.content().failures += 1;
-                return Err(error);
+                return Err(self.explained(&volume, error));
             }
         };
         let is_base = data.content().version == status.data_version;
@@ -166,8 +167,10 @@ impl Venus {
         data: &Arc<FileData>,
         fsync: bool,
     ) -> Result<()> {
-        let whole = self.must_store_whole(vnode, volume, data).await?;
+        let whole = self.must_store_whole(vnode, volume, data).await;
+        let whole = whole.map_err(|error| self.explained(volume, error))?;
         let stored = self.store_pieces(vnode, volume, data, whole, fsync).await;
+        let stored = stored.map_err(|error| self.explained(volume, error));
         match &stored {
             Ok(()) => drop(crate::lock(&self.unsaved).remove(&vnode.key)),
             Err(error) => self.store_failed(vnode, error),
@@ -188,7 +191,7 @@ impl Venus {
         let known = vnode.fresh_status(volume, self.now());
         let status = match known {
             Some(status) => status,
-            None => self.status(vnode).await?,
+            None => self.status_unseen(vnode).await?,
         };
         if status.data_version == based_on {
             return Ok(false);
@@ -299,7 +302,7 @@ impl Venus {
         data: &Arc<FileData>,
         piece: &Piece,
     ) -> std::result::Result<StatusReply, CallError> {
-        let mut call = target.address.connection.open(request).await?;
+        let mut call = target.connection.open(request).await?;
         let mut at = piece.range.start;
         let mut sum = 0;
         while at < piece.range.end {
@@ -368,6 +371,16 @@ impl Venus {
         }
     }
 
+    /// Refused, one whose token has expired would be let in after he has logged in again.
+    fn explained(&self, volume: &Volume, error: VenusError) -> VenusError {
+        match error.kind {
+            ErrorKind::AccessDenied if self.has_expired_token(volume.cell) => {
+                VenusError { kind: ErrorKind::TokenExpired, ..error }
+            }
+            _ => error,
+        }
+    }
+
     fn store_failed(&self, vnode: &Arc<Vnode>, error: &VenusError) {
         tracing::warn!(%error, "unsaved data could not be stored");
         if error.kind == ErrorKind::Stale {
@@ -379,7 +392,7 @@ impl Venus {
             }
             return;
         }
-        crate::lock(&self.unsaved).insert(vnode.key);
+        crate::lock(&self.unsaved).insert(vnode.key, self.who);
     }
 }
 

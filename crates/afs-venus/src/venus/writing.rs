@@ -20,13 +20,13 @@ impl Venus {
         if !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "write"));
         }
-        let file = handle.data();
+        let (file, me) = (handle.data(), self.speaking_for(handle.who));
         if handle.flags.append {
             let _turn = file.appending.lock().await;
             let end = file.content().length;
-            return self.write_at(&handle, &file, end, data).await;
+            return me.write_at(&handle, &file, end, data).await;
         }
-        self.write_at(&handle, &file, pos, data).await
+        me.write_at(&handle, &file, pos, data).await
     }
 
     async fn write_at(&self, handle: &Handle, data: &Arc<FileData>, pos: u64, bytes: Bytes) -> Result<usize> {
@@ -116,6 +116,7 @@ impl Venus {
         if status.kind != afs_wire::fs::FileKind::File {
             return Err(VenusError::new(ErrorKind::IsDirectory, "truncate").of(vnode.key.fid));
         }
+        self.require_write(vnode).await?;
         let data = self.current_data(vnode, &status).await?;
         self.will_change(vnode).await?;
         self.cut(&data, length).await?;

@@ -218,9 +218,10 @@ impl Venus {
         ))
     }
 
-    fn cache_status(&self, key: Key, volume: &Volume) -> String {
+    fn cache_status(&self, key: Key, volume: &Arc<Volume>) -> String {
         let vnode = self.vnode(key);
         let promised = vnode.fresh_status(volume, self.now()).is_some();
+        let known = self.known_rights(&vnode, volume, |_| false);
         let state = vnode.state();
         let (here, unsaved, failures) = match &state.data {
             Some(data) => {
@@ -230,7 +231,7 @@ impl Venus {
             None => (0, 0, 0),
         };
         let version = state.status.map_or(0, |status| status.data_version.0);
-        let access = state.status.map(|status| status.caller_access.to_string()).unwrap_or_default();
+        let access = known.map(|rights| rights.to_string()).unwrap_or_default();
         format!(
             "{{\"promised\":{promised},\"data_version\":{version},\"opens\":{},\"open_bytes_here\":{here},\
              \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures},\"access\":\"{access}\"}}",

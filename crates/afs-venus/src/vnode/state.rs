@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use afs_rpc::{Instant, sync};
 use afs_wire::dir::Blob;
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{DataVersion, UnixSeconds};
+use afs_wire::ids::{DataVersion, Rights, UnixSeconds};
 use bytes::Bytes;
 
 use crate::api::Kind;
@@ -13,7 +13,7 @@ use crate::data::FileData;
 use crate::key::Key;
 use crate::location::Volume;
 use crate::locks::LockTable;
-use crate::vnode::Promise;
+use crate::vnode::{Promise, RightsTable};
 
 /// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
 pub(crate) struct Vnode {
@@ -28,7 +28,10 @@ pub(crate) struct Vnode {
 /// What is known of an object.
 #[derive(Default)]
 pub(crate) struct VnodeState {
+    /// Without anybody's rights but everybody's ([`VnodeState::rights`]).
     pub status: Option<Status>,
+    /// Rights by person. Of a file or link only whether he owns it is of use: the rest follows from its directory.
+    pub rights: RightsTable,
     /// Creation time of the volume as of the status.
     pub creation: UnixSeconds,
     /// On a writable volume: the promise for this object.
@@ -103,7 +106,7 @@ impl VnodeState {
         if promised && self.status.as_ref().is_some_and(older) {
             return;
         }
-        self.status = Some(*status);
+        self.status = Some(Status { caller_access: Rights::NONE, ..*status });
     }
 
     /// Whether something here must not be dropped to save memory.

@@ -136,6 +136,7 @@ impl Client {
             sink: Arc::new(sink),
             sysnames: sysnames(),
             limits: Limits::default(),
+            security: afs_venus::SecurityConfig::default(),
         })
     }
 

@@ -1,0 +1,307 @@
+//! All tokens of a mount.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_rpc::{Security, UnixTime};
+
+use crate::api::{Requester, Token, TokenInfo, TokenOwner};
+use crate::key::CellIndex;
+use crate::lock;
+use crate::tokens::Who;
+
+/// Tokens that were given and sessions that are remembered. Beyond it, a token is refused.
+const TOKENS_MAX: usize = 4096;
+
+/// One token, of all there ever were in this process. Another token of the same owner has another number, since it may
+/// stand for somebody else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct TokenId(pub u64);
+
+impl TokenId {
+    /// No token: nobody in particular.
+    pub const NONE: TokenId = TokenId(0);
+}
+
+/// How to call for somebody.
+#[derive(Clone, Debug)]
+pub(crate) struct Proof {
+    pub id: TokenId,
+    pub security: Security,
+}
+
+impl Proof {
+    const NONE: Proof = Proof { id: TokenId::NONE, security: Security::null() };
+}
+
+/// Tokens by owner and cell.
+#[derive(Default)]
+pub(crate) struct TokenTable {
+    /// There is something in the table. Most mounts have one user and nothing in it.
+    any: AtomicBool,
+    /// There is a session in it.
+    any_session: AtomicBool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    last: u64,
+    held: BTreeMap<(TokenOwner, CellIndex), Held>,
+    /// The user who is somebody without a token, in the first cell.
+    default: Option<(u32, Proof)>,
+}
+
+/// A token, or what is left of one: who was in a session goes on to be nobody in particular when its token is gone.
+struct Held {
+    id: TokenId,
+    token: Token,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    Expired,
+    Removed,
+}
+
+impl TokenTable {
+    /// A table with one user who is somebody without a token, in the first cell.
+    pub fn new(default: Option<(u32, Security)>) -> Self {
+        let table = TokenTable::default();
+        if let Some((uid, security)) = default {
+            let mut inner = lock(&table.inner);
+            inner.last = 1;
+            inner.default = Some((uid, Proof { id: TokenId(1), security }));
+            table.any.store(true, Ordering::SeqCst);
+        }
+        table
+    }
+
+    /// For whom a process asks. `session` is asked only if its user has a session.
+    pub fn owner(&self, requester: Requester, session: impl FnOnce(u32) -> Option<u128>) -> TokenOwner {
+        let Requester { uid, pid } = requester;
+        if !self.has_session(uid) {
+            return TokenOwner::Uid(uid);
+        }
+        let named = session(pid).map(|id| TokenOwner::Session { id, uid });
+        let is_known = |owner: &TokenOwner| {
+            lock(&self.inner)
+                .held
+                .range((*owner, CellIndex(0))..=(*owner, CellIndex(u16::MAX)))
+                .next()
+                .is_some()
+        };
+        named.filter(is_known).unwrap_or(TokenOwner::Uid(uid))
+    }
+
+    fn has_session(&self, uid: u32) -> bool {
+        self.any_session.load(Ordering::SeqCst)
+            && lock(&self.inner).held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
+    }
+
+    /// Whether any session is known.
+    pub fn has_sessions(&self) -> bool {
+        self.any_session.load(Ordering::SeqCst)
+    }
+
+    /// How to call a cell for somebody now. `now` is asked only if a token can expire.
+    pub fn proof(&self, who: Who, cell: CellIndex, now: impl FnOnce() -> UnixTime) -> Proof {
+        let Some(owner) = who.filter(|_| self.any.load(Ordering::SeqCst)) else { return Proof::NONE };
+        let inner = lock(&self.inner);
+        match (inner.held.get(&(owner, cell)), &inner.default) {
+            (Some(held), _) if held.is_good(now) => {
+                Proof { id: held.id, security: held.token.security.clone() }
+            }
+            (Some(held), _) if held.state != State::Removed => Proof::NONE,
+            (_, Some((uid, proof))) if owner == TokenOwner::Uid(*uid) && cell == CellIndex(0) => {
+                proof.clone()
+            }
+            _ => Proof::NONE,
+        }
+    }
+
+    /// Whether somebody had a token for a cell and is nobody in particular now, because it expired.
+    pub fn is_expired(&self, who: Who, cell: CellIndex, now: UnixTime) -> bool {
+        let inner = lock(&self.inner);
+        let held = who.and_then(|owner| inner.held.get(&(owner, cell)));
+        held.is_some_and(|held| held.state != State::Removed && !held.is_good(|| now))
+    }
+
+    /// Takes a token in, in place of the one its owner had. `false` if there are too many.
+    pub fn set(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> bool {
+        let mut inner = lock(&self.inner);
+        if inner.held.len() >= TOKENS_MAX && !inner.held.contains_key(&(owner, cell)) {
+            let removed = inner.held.iter().filter(|(_, held)| held.state == State::Removed);
+            let Some(oldest) = removed.min_by_key(|(_, held)| held.id).map(|(key, _)| *key) else {
+                return false;
+            };
+            inner.held.remove(&oldest);
+        }
+        inner.last += 1;
+        let held = Held { id: TokenId(inner.last), token, state: State::Good };
+        inner.held.insert((owner, cell), held);
+        self.any.store(true, Ordering::SeqCst);
+        self.any_session.store(inner.held.keys().any(|(owner, _)| is_session(*owner)), Ordering::SeqCst);
+        true
+    }
+
+    /// Takes away what an owner has for a cell, or for all. Says how many that were.
+    pub fn remove(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
+        let mut inner = lock(&self.inner);
+        let mut removed = 0;
+        for ((of, at), held) in &mut inner.held {
+            if *of != owner || cell.is_some_and(|cell| cell != *at) || held.state == State::Removed {
+                continue;
+            }
+            held.state = State::Removed;
+            held.token.security = Security::null();
+            removed += 1;
+        }
+        inner.held.retain(|(owner, _), held| is_session(*owner) || held.state != State::Removed);
+        removed
+    }
+
+    /// The tokens there are, expired ones too.
+    pub fn list(&self) -> Vec<TokenInfo> {
+        let inner = lock(&self.inner);
+        let listed = inner.held.iter().filter(|(_, held)| held.state != State::Removed);
+        listed.map(|((owner, _), held)| held.info(*owner)).collect()
+    }
+
+    /// The numbers of the tokens that count.
+    pub fn ids(&self) -> Vec<TokenId> {
+        let inner = lock(&self.inner);
+        let held = inner.held.values().filter(|held| held.state == State::Good).map(|held| held.id);
+        held.chain(inner.default.iter().map(|(_, proof)| proof.id)).collect()
+    }
+
+    /// A server says that this token has expired.
+    pub fn expire(&self, id: TokenId) -> Option<TokenInfo> {
+        self.expire_those(|held| held.id == id).pop()
+    }
+
+    /// Drops tokens whose time is over; each is given once.
+    pub fn take_expired(&self, now: UnixTime) -> Vec<TokenInfo> {
+        if !self.any.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        self.expire_those(|held| !held.is_good(|| now))
+    }
+
+    fn expire_those(&self, which: impl Fn(&Held) -> bool) -> Vec<TokenInfo> {
+        let mut expired = Vec::new();
+        for ((owner, _), held) in &mut lock(&self.inner).held {
+            if held.state != State::Good || !which(held) {
+                continue;
+            }
+            held.state = State::Expired;
+            held.token.security = Security::null();
+            expired.push(held.info(*owner));
+        }
+        expired
+    }
+}
+
+impl Held {
+    fn info(&self, owner: TokenOwner) -> TokenInfo {
+        TokenInfo {
+            owner,
+            cell: self.token.cell.clone(),
+            expires: self.token.expires,
+            is_expired: self.state == State::Expired,
+            label: self.token.label.clone(),
+        }
+    }
+
+    fn is_good(&self, now: impl FnOnce() -> UnixTime) -> bool {
+        self.state == State::Good && self.token.expires.is_none_or(|expires| now() < expires)
+    }
+}
+
+fn is_session(owner: TokenOwner) -> bool {
+    matches!(owner, TokenOwner::Session { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::CellName;
+
+    use super::*;
+
+    const CELL: CellIndex = CellIndex(0);
+    const SESSION: TokenOwner = TokenOwner::Session { id: 77, uid: 5 };
+
+    fn token(expires: Option<u64>) -> Token {
+        let expires = expires.map(|secs| UnixTime { secs, nanos: 0 });
+        let cell = CellName::new("test.cell").unwrap();
+        Token { cell, security: Security::null(), expires, label: "alice".into() }
+    }
+
+    fn at(secs: u64) -> impl FnOnce() -> UnixTime {
+        move || UnixTime { secs, nanos: 0 }
+    }
+
+    #[test]
+    fn who_has_no_token_is_nobody_and_a_new_token_is_somebody_else() {
+        let table = TokenTable::default();
+        let owner = TokenOwner::Uid(5);
+        assert_eq!(table.proof(Some(owner), CELL, at(0)).id, TokenId::NONE);
+        assert!(table.set(owner, CELL, token(None)));
+        let first = table.proof(Some(owner), CELL, at(0)).id;
+        assert!(table.set(owner, CELL, token(None)));
+        let second = table.proof(Some(owner), CELL, at(0)).id;
+        assert!(first != TokenId::NONE && second != TokenId::NONE && first != second);
+        assert_eq!(table.proof(Some(owner), CellIndex(1), at(0)).id, TokenId::NONE);
+        assert_eq!(table.proof(Some(TokenOwner::Uid(6)), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.proof(None, CELL, at(0)).id, TokenId::NONE);
+        assert_eq!((table.remove(owner, None), table.remove(owner, None)), (1, 0));
+        assert_eq!(table.proof(Some(owner), CELL, at(0)).id, TokenId::NONE);
+    }
+
+    #[test]
+    fn an_expired_token_counts_no_more_and_is_told_of_once() {
+        let table = TokenTable::default();
+        let owner = TokenOwner::Uid(5);
+        table.set(owner, CELL, token(Some(100)));
+        assert_ne!(table.proof(Some(owner), CELL, at(99)).id, TokenId::NONE);
+        assert!(table.take_expired(UnixTime { secs: 99, nanos: 0 }).is_empty());
+        assert_eq!(table.proof(Some(owner), CELL, at(100)).id, TokenId::NONE);
+        assert_eq!(table.take_expired(UnixTime { secs: 100, nanos: 0 }).len(), 1);
+        assert!(table.take_expired(UnixTime { secs: 100, nanos: 0 }).is_empty());
+        assert!(table.is_expired(Some(owner), CELL, UnixTime { secs: 100, nanos: 0 }));
+        assert!(table.list().iter().all(|info| info.is_expired));
+    }
+
+    #[test]
+    fn a_session_is_asked_for_only_where_there_is_one_and_outlives_its_token() {
+        let table = TokenTable::default();
+        let asker = Requester { uid: 5, pid: 9 };
+        let unasked = |_| -> Option<u128> { panic!("nobody has a session") };
+        assert_eq!(table.owner(asker, unasked), TokenOwner::Uid(5));
+        table.set(SESSION, CELL, token(None));
+        assert_eq!(table.owner(Requester { uid: 6, pid: 9 }, unasked), TokenOwner::Uid(6));
+        assert_eq!(table.owner(asker, |_| Some(77)), SESSION);
+        assert_eq!(table.owner(asker, |_| Some(78)), TokenOwner::Uid(5));
+        assert_eq!(table.owner(asker, |_| None), TokenOwner::Uid(5));
+        table.set(TokenOwner::Uid(5), CELL, token(None));
+        table.remove(SESSION, None);
+        assert_eq!(table.owner(asker, |_| Some(77)), SESSION);
+        assert_eq!(table.proof(Some(SESSION), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.list().len(), 1);
+    }
+
+    #[test]
+    fn the_default_serves_its_user_until_he_has_a_token_and_afterwards() {
+        let table = TokenTable::new(Some((5, Security::null())));
+        let id = |uid| table.proof(Some(TokenOwner::Uid(uid)), CELL, at(0)).id;
+        let own = id(5);
+        assert!(own != TokenId::NONE && id(6) == TokenId::NONE);
+        table.set(TokenOwner::Uid(5), CELL, token(None));
+        assert!(id(5) != own && id(5) != TokenId::NONE);
+        table.remove(TokenOwner::Uid(5), None);
+        assert_eq!(id(5), own);
+    }
+}

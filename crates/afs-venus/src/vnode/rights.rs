@@ -1,0 +1,87 @@
+//! What is known of people's rights on one object.
+
+use afs_rpc::Instant;
+use afs_wire::ids::Rights;
+
+use crate::tokens::TokenId;
+
+/// People remembered for one object; whoever was asked about longest ago goes first.
+const KNOWN_MAX: usize = 32;
+
+/// Rights as servers told them, person by person. They count only while the object is promised, since a change of an
+/// access list breaks the promise on its directory.
+#[derive(Default)]
+pub(crate) struct RightsTable(Vec<Known>);
+
+/// The rights of one person.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    pub token: TokenId,
+    pub rights: Rights,
+    /// When the call began that brought them.
+    pub asked: Instant,
+}
+
+impl RightsTable {
+    /// What is known of one person.
+    pub fn get(&self, token: TokenId) -> Option<Known> {
+        self.0.iter().find(|known| known.token == token).copied()
+    }
+
+    /// Takes an answer in, unless a later one is known. Says whether it takes something away from that person.
+    pub fn note(&mut self, new: Known) -> bool {
+        if let Some(known) = self.0.iter_mut().find(|known| known.token == new.token) {
+            if known.asked > new.asked {
+                return false;
+            }
+            let loses = !new.rights.contains(known.rights);
+            *known = new;
+            return loses;
+        }
+        if self.0.len() >= KNOWN_MAX
+            && let Some(oldest) = (0..self.0.len()).min_by_key(|n| self.0.get(*n).map(|known| known.asked))
+        {
+            self.0.swap_remove(oldest);
+        }
+        self.0.push(new);
+        false
+    }
+
+    /// The promise has ended: nothing is known any more.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn known(token: u64, rights: Rights, seconds: u64) -> Known {
+        Known { token: TokenId(token), rights, asked: Instant::ZERO + Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn the_latest_answer_counts_and_a_loss_is_noticed() {
+        let mut table = RightsTable::default();
+        assert!(!table.note(known(1, Rights::ALL, 5)));
+        assert!(!table.note(known(2, Rights::READ, 5)));
+        assert!(!table.note(known(1, Rights::NONE, 4)));
+        assert_eq!(table.get(TokenId(1)).unwrap().rights, Rights::ALL);
+        assert!(table.note(known(1, Rights::READ, 6)));
+        assert_eq!(table.get(TokenId(1)).unwrap().rights, Rights::READ);
+        assert_eq!(table.get(TokenId(3)), None);
+    }
+
+    #[test]
+    fn it_is_bounded_and_forgets_the_oldest() {
+        let mut table = RightsTable::default();
+        for n in 0..100 {
+            table.note(known(n, Rights::READ, n));
+        }
+        assert_eq!(table.0.len(), KNOWN_MAX);
+        assert!(table.get(TokenId(99)).is_some() && table.get(TokenId(67)).is_none());
+    }
+}
