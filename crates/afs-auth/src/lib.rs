@@ -15,7 +15,7 @@ use std::sync::Arc;
 use afs_rpc::UnixTime;
 
 pub use secret::Secret;
-pub use token::Token;
+pub use token::{NotAToken, Token};
 
 /// The wall clock, handed in. May jump.
 pub type Clock = Arc<dyn Fn() -> UnixTime + Send + Sync>;

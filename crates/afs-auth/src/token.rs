@@ -1,6 +1,131 @@
 //! What a user holds to prove who he is in a cell.
 
+use std::sync::Arc;
+
+use afs_rpc::{Level, SecuritySource, UnixTime};
+use afs_wire::xdr::{DecodeError, Encode, Reader};
+use zeroize::Zeroizing;
+
+use crate::rxgk::{CallbackOffer, Lifetime, MasterKey, RxgkTime, RxgkToken, Variant};
+use crate::{Clock, Random, Secret};
+
 /// A token of a cell: opaque to its holder but for the key in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Token {}
+pub enum Token {
+    /// For rxgk.
+    Rxgk(RxgkToken),
+}
+
+/// Bytes that are no token of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("these bytes are no token")]
+pub struct NotAToken;
+
+/// First word of every encoded token: the format's version.
+const VERSION: u32 = 1;
+/// Longest encoded token, in bytes.
+const ENCODED_MAX: usize = 16 << 10;
+
+impl Token {
+    /// Makes connections with this token. The source's name is the token's own and gives nothing away.
+    #[must_use]
+    pub fn source(&self, clock: Clock, random: Random) -> Arc<dyn SecuritySource> {
+        match self {
+            Token::Rxgk(token) => token.source(clock, random),
+        }
+    }
+
+    /// As [`Token::source`]; where the class allows it, servers are told how to call this client back.
+    #[must_use]
+    pub fn source_with_callback(
+        &self,
+        clock: Clock,
+        random: Random,
+        offer: Arc<CallbackOffer>,
+    ) -> Arc<dyn SecuritySource> {
+        match self {
+            Token::Rxgk(token) => token.source_with_callback(clock, random, offer),
+        }
+    }
+
+    /// When it ends; `None` is never.
+    #[must_use]
+    pub fn expires(&self) -> Option<UnixTime> {
+        match self {
+            Token::Rxgk(token) => token.expires(),
+        }
+    }
+
+    /// How connections made with it protect their packets.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        match self {
+            Token::Rxgk(token) => token.level,
+        }
+    }
+
+    /// The token and its key as bytes, for a file or a socket that only its owner can read.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        // Room for all of it, so that no copy of the key stays behind when the vector grows.
+        let mut out = Zeroizing::new(Vec::with_capacity(ENCODED_MAX));
+        VERSION.encode(&mut out);
+        match self {
+            Token::Rxgk(token) => encode_rxgk(token, &mut out),
+        }
+        out
+    }
+
+    /// Reads what [`Token::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`NotAToken`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, NotAToken> {
+        if bytes.len() > ENCODED_MAX {
+            return Err(NotAToken);
+        }
+        let mut reader = Reader::new(bytes);
+        if reader.u32() != Ok(VERSION) {
+            return Err(NotAToken);
+        }
+        let index = reader.u32().ok().and_then(|index| u8::try_from(index).ok()).ok_or(NotAToken)?;
+        let token = match Variant::from_index(index) {
+            Some(variant) => decode_rxgk(variant, &mut reader).map(Token::Rxgk)?,
+            None => return Err(NotAToken),
+        };
+        reader.finish().map_err(|_| NotAToken)?;
+        Ok(token)
+    }
+}
+
+/// As `docs/protocol/rxgk.md` "9. Local token store" has it, with the security index in front.
+fn encode_rxgk(token: &RxgkToken, out: &mut Vec<u8>) {
+    u32::from(token.variant.index()).encode(out);
+    token.key.enctype().number().encode(out);
+    i32::from(token.level.number()).encode(out);
+    token.lifetime.seconds.encode(out);
+    token.lifetime.bytelife.encode(out);
+    token.expires.0.encode(out);
+    put_opaque(&token.sealed, out);
+    put_opaque(token.key.secret().expose(), out);
+}
+
+fn decode_rxgk(variant: Variant, reader: &mut Reader<'_>) -> Result<RxgkToken, NotAToken> {
+    let bad = |_: DecodeError| NotAToken;
+    let enctype = reader.i32().map_err(bad)?;
+    let level = reader.i32().ok().and_then(Level::from_number).ok_or(NotAToken)?;
+    let seconds = reader.u32().map_err(bad)?;
+    let lifetime = Lifetime { seconds, bytelife: reader.u32().map_err(bad)? };
+    let expires = RxgkTime(reader.u64().map_err(bad)?.cast_signed());
+    let sealed = reader.opaque(ENCODED_MAX).map_err(bad)?.to_vec();
+    let secret = Secret::new(reader.opaque(64).map_err(bad)?.to_vec());
+    let key = MasterKey::new(enctype, secret).map_err(|_| NotAToken)?;
+    Ok(RxgkToken { variant, key, level, lifetime, expires, sealed })
+}
+
+fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
+    (bytes.len() as u32).encode(out);
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(&[0; 3][..bytes.len().wrapping_neg() & 3]);
+}

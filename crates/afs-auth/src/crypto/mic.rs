@@ -27,16 +27,16 @@ impl MicKey {
 
     /// Bytes of a checksum.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub const fn mac_len(&self) -> usize {
         self.profile.mac_len()
     }
 
     /// Writes the checksum of `first` and `second`, one after the other, to `out`.
     ///
     /// # Errors
-    /// [`CryptoError::Short`] when `out` does not have [`MicKey::len`] bytes.
+    /// [`CryptoError::Short`] when `out` does not have [`MicKey::mac_len`] bytes.
     pub fn sign(&self, first: &[u8], second: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
-        if out.len() != self.len() {
+        if out.len() != self.mac_len() {
             return Err(CryptoError::Short);
         }
         out.copy_from_slice(self.tag(first, second).as_bytes());

@@ -4,6 +4,7 @@
 //! that a packet costs no derivation, and work in place.
 
 mod aes;
+mod confounder;
 mod derive;
 mod enctype;
 mod error;
@@ -16,6 +17,7 @@ mod profile;
 mod rc4_hmac;
 mod seal;
 
+pub use confounder::Confounders;
 pub use enctype::EncType;
 pub use error::CryptoError;
 pub use mic::MicKey;

@@ -1,1 +1,59 @@
 //! rxgk: security index 4, and 6 as Linux speaks it (`docs/protocol/rxgk.md`).
+//!
+//! A token is a key (K0) and, sealed with the cell's key, the same key with a name and a level. Client and server
+//! derive transport keys from K0 for each connection; the client's answer to the server's challenge proves that it
+//! knows K0. [`RxgkToken`] makes the client's half of connections, [`RxgkServer`] the server's. The other types are
+//! what both are made of.
+
+mod auth_name;
+mod authenticator;
+mod callback;
+mod client;
+pub mod code;
+mod container;
+mod contents;
+mod key_chain;
+mod lifetime;
+mod mint;
+mod packet;
+mod print;
+mod pseudo_header;
+mod response;
+mod server;
+mod session;
+mod shield;
+mod source;
+mod time;
+mod token;
+mod transport;
+mod variant;
+mod wire;
+
+pub use auth_name::AuthName;
+pub use authenticator::{Authenticator, NONCE_LEN};
+pub use callback::CallbackOffer;
+pub use container::{open_token, seal_token};
+pub use contents::TokenContents;
+pub use lifetime::Lifetime;
+pub use mint::{MintError, Minting, mint};
+pub use packet::PacketKeys;
+pub use print::local_token;
+pub use response::Response;
+pub use server::RxgkServer;
+pub use time::RxgkTime;
+pub use token::RxgkToken;
+pub use transport::{ConnectionSeed, MasterKey};
+pub use variant::Variant;
+
+/// Key usage numbers: `docs/protocol/rxgk.md` "2. Constants".
+mod usage {
+    pub(super) const CLIENT_ENC_PACKET: u32 = 1026;
+    pub(super) const CLIENT_MIC_PACKET: u32 = 1027;
+    pub(super) const SERVER_ENC_PACKET: u32 = 1028;
+    pub(super) const SERVER_MIC_PACKET: u32 = 1029;
+    pub(super) const CLIENT_ENC_RESPONSE: u32 = 1030;
+    pub(super) const SERVER_ENC_TOKEN: u32 = 1036;
+}
+
+/// What rxdebug calls the class.
+const REPORT_KIND: u8 = 4;

@@ -1,0 +1,88 @@
+//! How a server can call its client back so that the client knows who calls: `docs/protocol/rxgk.md` "5. Challenge
+//! and response", planned content of the application data.
+
+use afs_rpc::Level;
+use afs_rx::SecurityError;
+use afs_wire::ids::Uuid;
+use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
+
+use super::print::print;
+use super::wire::{TOKEN_MAX, put_opaque};
+use super::{Lifetime, MasterKey, RxgkTime, RxgkToken, Variant, code};
+use crate::crypto::EncType;
+use crate::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
+use crate::{Random, Secret};
+
+/// A client's readiness to be called: a key that it made for itself, with which it prints a token for each server it
+/// proves itself to. The callback service accepts those tokens, and no others.
+#[derive(Debug)]
+pub struct CallbackOffer {
+    client: Uuid,
+    keys: KeyRing,
+}
+
+impl CallbackOffer {
+    /// An offer of the client with this UUID, with a new key.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn new(client: Uuid, random: &Random) -> Result<Self, SecurityError> {
+        let enctype = EncType::DEFAULT;
+        let secret = enctype.generate(random);
+        let key = CellKey { kind: KeyKind::Rxgk, kvno: 1, enctype: enctype.number(), secret };
+        let mut keys = KeyRing::default();
+        keys.add(key).map_err(|_| code::INCONSISTENCY)?;
+        Ok(Self { client, keys })
+    }
+
+    /// Whom servers shall call.
+    #[must_use]
+    pub const fn client(&self) -> Uuid {
+        self.client
+    }
+
+    /// The keys with which the callback service accepts tokens. To that service, whoever holds one is
+    /// [`Principal::CellKey`](afs_rpc::Principal::CellKey).
+    #[must_use]
+    pub fn keys(&self) -> SharedKeys {
+        SharedKeys::new(self.keys.clone())
+    }
+
+    /// Application data for one connection: a fresh token of the connection's own level.
+    pub(super) fn appdata(
+        &self,
+        variant: Variant,
+        level: Level,
+        random: &Random,
+    ) -> Result<Vec<u8>, SecurityError> {
+        let key = self.keys.best(KeyKind::Rxgk).ok_or(code::NO_SUCH_KEY)?;
+        let token = print(variant, key, level, random)?;
+        let mut out = Vec::new();
+        self.client.encode(&mut out);
+        put_opaque(&token.sealed, &mut out);
+        put_opaque(token.key.secret().expose(), &mut out);
+        token.key.enctype().number().encode(&mut out);
+        // The server that is meant is the one that can read this.
+        Uuid::NIL.encode(&mut out);
+        Ok(out)
+    }
+}
+
+/// The token for calling a client back, if application data has one that we understand.
+pub(super) fn token(variant: Variant, appdata: &[u8], level: Level) -> Option<RxgkToken> {
+    let (sealed, secret, enctype) = decode(appdata).ok()?;
+    let key = MasterKey::new(enctype, secret).ok()?;
+    let (lifetime, expires) = (Lifetime::USUAL, RxgkTime::NEVER);
+    (!sealed.is_empty()).then_some(RxgkToken { variant, key, level, lifetime, expires, sealed })
+}
+
+fn decode(appdata: &[u8]) -> Result<(Vec<u8>, Secret, i32), DecodeError> {
+    let mut reader = Reader::new(appdata);
+    Uuid::decode(&mut reader)?;
+    let sealed = reader.opaque(TOKEN_MAX)?.to_vec();
+    let secret = Secret::new(reader.opaque(64)?.to_vec());
+    let enctype = reader.i32()?;
+    Uuid::decode(&mut reader)?;
+    reader.finish()?;
+    Ok((sealed, secret, enctype))
+}

@@ -1,0 +1,95 @@
+//! The client's half of a connection.
+
+use std::sync::Arc;
+
+use afs_rpc::UnixTime;
+use afs_rx::{
+    Challenge, Cid, ClientSecurity, Epoch, Overhead, PacketContext, PacketSecurity, SecurityError,
+    SecurityReport, Side,
+};
+use bytes::Bytes;
+
+use super::key_chain::Derivation;
+use super::shield::Shield;
+use super::source::Holder;
+use super::{Authenticator, ConnectionSeed, PacketKeys, Response, RxgkTime, code};
+use crate::crypto::Confounders;
+
+/// Proves that it holds a token, and protects packets with it.
+pub(super) struct RxgkClient {
+    holder: Arc<Holder>,
+    start: RxgkTime,
+    overhead: Overhead,
+    /// Made when the connection's numbers are known, that is with the first packet.
+    shield: Option<Shield>,
+}
+
+impl RxgkClient {
+    pub(super) fn new(holder: Arc<Holder>) -> Self {
+        let start = RxgkTime::from((holder.clock)());
+        // Any key has the overhead of its encryption type and level.
+        let keys = PacketKeys::new(holder.token.level, &holder.token.key, Side::Client);
+        let overhead = keys.map(|keys| keys.overhead()).unwrap_or_default();
+        Self { holder, start, overhead, shield: None }
+    }
+
+    fn shield(&mut self, epoch: Epoch, cid: Cid, now: UnixTime) -> Result<&mut Shield, SecurityError> {
+        let shield = match self.shield.take() {
+            Some(shield) => shield,
+            None => self.make_shield(ConnectionSeed { epoch, cid, start: self.start }, now)?,
+        };
+        Ok(self.shield.insert(shield))
+    }
+
+    fn make_shield(&self, seed: ConnectionSeed, now: UnixTime) -> Result<Shield, SecurityError> {
+        let token = &self.holder.token;
+        let confounders = Confounders::from_random(&self.holder.random).map_err(code::of)?;
+        let (master, level) = (token.key.clone(), token.level);
+        let derivation = Derivation { master, seed, level, side: Side::Client };
+        Shield::new(derivation, token.lifetime, 0, confounders, now)
+    }
+}
+
+impl PacketSecurity for RxgkClient {
+    fn index(&self) -> u8 {
+        self.holder.token.variant.index()
+    }
+
+    fn overhead(&self) -> Overhead {
+        self.overhead
+    }
+
+    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        let now = (self.holder.clock)();
+        self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.seal(packet, payload, now)
+    }
+
+    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        let now = (self.holder.clock)();
+        self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.open(packet, payload, now)
+    }
+
+    fn report(&self) -> SecurityReport {
+        let level = self.holder.token.level.number();
+        let expires = self.holder.token.expires().map_or(0, UnixTime::secs_u32);
+        SecurityReport { kind: super::REPORT_KIND, level, flags: 0, expires }
+    }
+}
+
+impl ClientSecurity for RxgkClient {
+    fn respond(&mut self, challenge: &Challenge<'_>) -> Result<afs_rx::Response, SecurityError> {
+        let nonce = challenge.payload.try_into().map_err(|_| code::BAD_CHALLENGE)?;
+        let holder = self.holder.clone();
+        let (token, random) = (&holder.token, &holder.random);
+        let shield = self.shield(challenge.epoch, challenge.cid, (holder.clock)())?;
+        let (number, transport) = shield.transport_key()?;
+        let mut proof = Authenticator::new(nonce, token.level, challenge.epoch, challenge.cid);
+        proof.call_numbers = challenge.call_numbers;
+        if let Some(offer) = &holder.offer {
+            proof.appdata = offer.appdata(token.variant, token.level, random)?;
+        }
+        let authenticator = proof.seal(&transport, random)?;
+        let response = Response { start: self.start, token: token.sealed.clone(), authenticator };
+        Ok(afs_rx::Response { payload: response.encode(), checksum: number as u16 })
+    }
+}

@@ -1,0 +1,128 @@
+//! The transport keys of a connection, one after another: `docs/protocol/rxgk.md` "7. Key numbers and rekeying".
+
+use std::time::Duration;
+
+use afs_rpc::{Level, UnixTime};
+use afs_rx::{SecurityError, Side};
+
+use super::{ConnectionSeed, Lifetime, MasterKey, PacketKeys, code};
+
+/// One end's view of which key is in use. Both ends begin with the same number; either may go to the next, and the
+/// other follows when it has verified a packet with it.
+pub(super) struct KeyChain {
+    derivation: Derivation,
+    lifetime: Lifetime,
+    current: u32,
+    /// The highest number that the peer is known to use. We never go further than one beyond it, since the peer
+    /// would refuse that.
+    confirmed: u32,
+    /// When the current key came into use.
+    since: UnixTime,
+    /// What the current key has protected, both ways.
+    bytes: u64,
+    /// The keys made so far, a few at most.
+    made: Vec<(u32, Box<PacketKeys>)>,
+}
+
+/// All it takes to make a key.
+pub(super) struct Derivation {
+    pub(super) master: MasterKey,
+    pub(super) seed: ConnectionSeed,
+    pub(super) level: Level,
+    pub(super) side: Side,
+}
+
+/// How many numbers before the current one are still accepted. The protocol demands one, for packets that were under
+/// way or are sent again; more helps a peer whose application reads one call late while others go on.
+const OLDER: u32 = 3;
+
+/// The current key, the next, and the older ones.
+const MADE_MAX: usize = 2 + OLDER as usize;
+
+/// Least time between two changes of our own. A peer may accept one older number only, and what was sealed before
+/// the last change should have arrived by the next.
+const SETTLED: Duration = Duration::from_secs(10);
+
+impl KeyChain {
+    pub(super) fn new(derivation: Derivation, lifetime: Lifetime, number: u32, now: UnixTime) -> Self {
+        let made = Vec::with_capacity(2);
+        Self { derivation, lifetime, current: number, confirmed: number, since: now, bytes: 0, made }
+    }
+
+    /// The number to send with.
+    pub(super) const fn current(&self) -> u32 {
+        self.current
+    }
+
+    /// TK with this number.
+    pub(super) fn transport_key(&self, number: u32) -> Result<MasterKey, SecurityError> {
+        self.derivation.master.transport_key(&self.derivation.seed, number)
+    }
+
+    /// The number and keys for sending this many bytes more; now is the time for new ones if these are used up.
+    pub(super) fn sending(
+        &mut self,
+        bytes: usize,
+        now: UnixTime,
+    ) -> Result<(u32, &PacketKeys), SecurityError> {
+        let age = age(self.since, now);
+        let may = self.confirmed == self.current && age >= SETTLED && self.current < u32::MAX;
+        if may && self.lifetime.is_used_up(age, self.bytes) {
+            self.begin(self.current + 1, now);
+        }
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        let current = self.current;
+        Ok((current, self.keys(current)?))
+    }
+
+    /// The number that these 16 bits stand for, if it is one that may arrive.
+    pub(super) fn number_of(&self, low_bits: u16) -> Result<u32, SecurityError> {
+        let later = self.current.checked_add(1);
+        let earlier = (1..=OLDER).filter_map(|back| self.current.checked_sub(back));
+        let mut candidates = std::iter::once(self.current).chain(later).chain(earlier);
+        candidates.find(|number| *number as u16 == low_bits).ok_or(code::BAD_KEY_NUMBER)
+    }
+
+    /// The keys with a number that [`KeyChain::number_of`] gave.
+    pub(super) fn keys(&mut self, number: u32) -> Result<&PacketKeys, SecurityError> {
+        let known = self.made.iter().position(|(made, _)| *made == number);
+        let at = match known {
+            Some(at) => at,
+            None => self.make(number)?,
+        };
+        self.made.get(at).map(|(_, keys)| &**keys).ok_or(code::INCONSISTENCY)
+    }
+
+    /// A packet with this number was good: the peer has the key, and we follow if it is ahead.
+    pub(super) fn verified(&mut self, number: u32, bytes: usize, now: UnixTime) {
+        self.confirmed = self.confirmed.max(number);
+        if number > self.current {
+            self.begin(number, now);
+        }
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+    }
+
+    fn begin(&mut self, number: u32, now: UnixTime) {
+        self.current = number;
+        self.since = now;
+        self.bytes = 0;
+    }
+
+    fn make(&mut self, number: u32) -> Result<usize, SecurityError> {
+        let transport = self.transport_key(number)?;
+        let keys = PacketKeys::new(self.derivation.level, &transport, self.derivation.side)?;
+        if self.made.len() >= MADE_MAX {
+            let oldest = self.made.iter().enumerate().min_by_key(|(_, (number, _))| *number);
+            if let Some(at) = oldest.map(|(at, _)| at) {
+                self.made.swap_remove(at);
+            }
+        }
+        self.made.push((number, Box::new(keys)));
+        Ok(self.made.len() - 1)
+    }
+}
+
+/// The wall clock may jump back; nothing is older then than it was.
+fn age(since: UnixTime, now: UnixTime) -> Duration {
+    Duration::from_secs(now.secs.saturating_sub(since.secs))
+}

@@ -1,0 +1,36 @@
+//! How long and for how much a transport key may be used.
+
+use std::time::Duration;
+
+/// A token's limits on each key derived from it. Both are wishes: a key is replaced when one is used up, as soon as
+/// the peer can follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lifetime {
+    /// Seconds; 0 is without limit.
+    pub seconds: u32,
+    /// Base-2 logarithm of bytes; 0 and 63 are without limit, more is a plain number of bytes, since makers of tokens
+    /// disagree (`docs/protocol/rxgk.md` "4. Tokens").
+    pub bytelife: u32,
+}
+
+impl Lifetime {
+    /// What printed tokens have: ten hours, or a gigabyte.
+    pub const USUAL: Self = Self { seconds: 36_000, bytelife: 30 };
+
+    /// True when a key that is this old, and protected so many bytes, should give way.
+    #[must_use]
+    pub fn is_used_up(self, age: Duration, bytes: u64) -> bool {
+        let too_old = self.seconds > 0 && age.as_secs() >= u64::from(self.seconds);
+        too_old || bytes >= self.bytes_max()
+    }
+
+    /// Bytes a key may protect; `u64::MAX` is without limit.
+    #[must_use]
+    pub const fn bytes_max(self) -> u64 {
+        match self.bytelife {
+            0 | 63 => u64::MAX,
+            power @ 1..63 => 1 << power,
+            bytes => bytes as u64,
+        }
+    }
+}

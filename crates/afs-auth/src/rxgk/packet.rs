@@ -1,0 +1,138 @@
+//! DATA packets under one transport key: `docs/protocol/rxgk.md` "6. Packets (DATA only)".
+
+use afs_rpc::Level;
+use afs_rx::{Overhead, PacketContext, SecurityError, Side};
+use bytes::{Bytes, BytesMut};
+
+use super::pseudo_header::{self, pseudo_header};
+use super::{MasterKey, code, usage};
+use crate::crypto::{Confounders, MicKey, OpenKey, SealKey, equal_in_constant_time};
+
+/// Bytes of a confounder.
+const CONFOUNDER: usize = 16;
+
+/// The keys of one end of a connection under one transport key, ready for use.
+#[derive(Clone, Debug)]
+pub enum PacketKeys {
+    /// Packets are not protected.
+    Clear,
+    /// A checksum before the data.
+    Auth {
+        /// For what this end sends.
+        ours: MicKey,
+        /// For what the other end sends.
+        theirs: MicKey,
+    },
+    /// Everything is encrypted.
+    Crypt {
+        /// For what this end sends.
+        ours: SealKey,
+        /// For what the other end sends.
+        theirs: OpenKey,
+    },
+}
+
+impl PacketKeys {
+    /// The keys that the end on this side derives from a transport key.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn new(level: Level, transport: &MasterKey, side: Side) -> Result<Self, SecurityError> {
+        let (enctype, key) = (transport.enctype(), transport.secret().expose());
+        let by_side = |client, server| match side {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        let keys = match level {
+            Level::Clear => Ok(Self::Clear),
+            Level::Auth => {
+                let (ours, theirs) = by_side(usage::CLIENT_MIC_PACKET, usage::SERVER_MIC_PACKET);
+                MicKey::new(enctype, key, ours)
+                    .and_then(|ours| Ok(Self::Auth { ours, theirs: MicKey::new(enctype, key, theirs)? }))
+            }
+            Level::Crypt => {
+                let (ours, theirs) = by_side(usage::CLIENT_ENC_PACKET, usage::SERVER_ENC_PACKET);
+                SealKey::new(enctype, key, ours)
+                    .and_then(|ours| Ok(Self::Crypt { ours, theirs: OpenKey::new(enctype, key, theirs)? }))
+            }
+        };
+        keys.map_err(code::of)
+    }
+
+    /// Bytes around the data of every packet.
+    #[must_use]
+    pub fn overhead(&self) -> Overhead {
+        match self {
+            Self::Clear => Overhead::default(),
+            Self::Auth { ours, .. } => Overhead { header: ours.mac_len(), trailer: 0 },
+            Self::Crypt { ours, .. } => {
+                Overhead { header: CONFOUNDER + pseudo_header::LEN, trailer: ours.mac_len() }
+            }
+        }
+    }
+
+    /// Protects a payload in place. It begins with room for the header of [`PacketKeys::overhead`].
+    ///
+    /// # Errors
+    /// [`code::INCONSISTENCY`] when there is no such room.
+    pub fn seal(
+        &self,
+        packet: &PacketContext,
+        payload: &mut Vec<u8>,
+        confounders: &mut Confounders,
+    ) -> Result<(), SecurityError> {
+        let data_len = payload.len().checked_sub(self.overhead().header).ok_or(code::INCONSISTENCY)?;
+        let pseudo = pseudo_header(packet, data_len);
+        match self {
+            Self::Clear => Ok(()),
+            Self::Auth { ours, .. } => {
+                let (mic, data) = payload.split_at_mut(ours.mac_len());
+                ours.sign(&pseudo, data, mic).map_err(code::of)
+            }
+            Self::Crypt { ours, .. } => {
+                payload[..CONFOUNDER].copy_from_slice(&confounders.next_block());
+                payload[CONFOUNDER..CONFOUNDER + pseudo_header::LEN].copy_from_slice(&pseudo);
+                payload.resize(payload.len() + ours.mac_len(), 0);
+                ours.seal_in_place(payload).map_err(code::of)
+            }
+        }
+    }
+
+    /// Verifies a payload, and answers the data in it. Works in place when nobody else holds the bytes.
+    ///
+    /// # Errors
+    /// [`code::PACKET_SHORT`], [`code::SEALED_INCONSISTENT`].
+    pub fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        match self {
+            Self::Clear => Ok(payload),
+            Self::Auth { theirs, .. } => {
+                let (mic, data) = payload.split_at_checked(theirs.mac_len()).ok_or(code::PACKET_SHORT)?;
+                theirs.verify(&pseudo_header(packet, data.len()), data, mic).map_err(code::of)?;
+                Ok(payload.slice(mic.len()..))
+            }
+            Self::Crypt { theirs, .. } => {
+                let mut message = match payload.try_into_mut() {
+                    Ok(own) => own,
+                    Err(shared) => BytesMut::from(&*shared),
+                };
+                let plain = theirs.open_in_place(&mut message).map_err(code::of)?;
+                let message = message.freeze().slice(plain);
+                data_of(packet, &message)
+            }
+        }
+    }
+}
+
+/// The data behind the pseudo-header, if that is the packet's. There may be padding after the data.
+fn data_of(packet: &PacketContext, message: &Bytes) -> Result<Bytes, SecurityError> {
+    let (pseudo, data) =
+        message.split_first_chunk::<{ pseudo_header::LEN }>().ok_or(code::SEALED_INCONSISTENT)?;
+    let expected = pseudo_header(packet, 0);
+    let (place, len) = pseudo.split_at(pseudo_header::PLACE_LEN);
+    let same = equal_in_constant_time(place, &expected[..pseudo_header::PLACE_LEN]);
+    let len = len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
+    match same && len <= data.len() {
+        true => Ok(message.slice(pseudo_header::LEN..pseudo_header::LEN + len)),
+        false => Err(code::SEALED_INCONSISTENT),
+    }
+}

@@ -1,0 +1,193 @@
+//! The server's half of a connection: `docs/protocol/rxgk.md` "5. Challenge and response".
+
+use std::sync::Arc;
+
+use afs_rpc::{Class, Credential, Protection, UnixTime};
+use afs_rx::{
+    Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, SecurityError, SecurityReport,
+    ServerSession, Side, Verified,
+};
+use bytes::Bytes;
+use zeroize::Zeroizing;
+
+use super::auth_name::holder;
+use super::key_chain::Derivation;
+use super::server::Offered;
+use super::shield::Shield;
+use super::{
+    Authenticator, ConnectionSeed, NONCE_LEN, Response, RxgkTime, TokenContents, callback, code, open_token,
+};
+use crate::crypto::Confounders;
+
+/// Challenges a client, and protects packets once it has answered.
+pub(super) struct RxgkSession {
+    offered: Arc<Offered>,
+    asked: Option<Asked>,
+    proven: Option<Proven>,
+}
+
+type Seed = Zeroizing<[u8; Confounders::SEED_LEN]>;
+
+/// An open challenge, and what the connection needs of the endpoint's randomness.
+struct Asked {
+    nonce: [u8; NONCE_LEN],
+    /// For this connection's confounders.
+    seed: Seed,
+    /// For those of connections that call the client back.
+    callback_seed: Seed,
+}
+
+/// A client that has answered.
+struct Proven {
+    shield: Shield,
+    expires: RxgkTime,
+    credential: Arc<Credential>,
+}
+
+impl RxgkSession {
+    pub(super) fn new(offered: Arc<Offered>) -> Self {
+        Self { offered, asked: None, proven: None }
+    }
+
+    /// The client's half, while its token is good.
+    fn proven(&mut self, now: UnixTime) -> Result<&mut Proven, SecurityError> {
+        let proven = self.proven.as_mut().ok_or(code::NOT_AUTHENTICATED)?;
+        if proven.expires.has_passed(now) { Err(code::EXPIRED) } else { Ok(proven) }
+    }
+
+    fn now(&self) -> UnixTime {
+        (self.offered.clock)()
+    }
+
+    fn check(&self, asked: &Asked, proof: &Proof<'_>) -> Result<(Proven, Authenticator), SecurityError> {
+        let response = Response::decode(proof.payload)?;
+        let token = open_token(self.offered.variant, &response.token, &self.offered.keys.get())?;
+        let now = self.now();
+        if token.expires.has_passed(now) {
+            return Err(code::EXPIRED);
+        }
+        if token.level < self.offered.minimum {
+            return Err(code::BAD_LEVEL);
+        }
+        let principal = holder(&token.identities, &self.offered.names)?;
+        let shield = shield(asked, proof, response.start, &token, now)?;
+        let authenticator = answer(asked, proof, &response, &token, &shield)?;
+        let credential = Credential {
+            principal,
+            protection: Protection { class: Class::Rxgk, level: token.level },
+            expires: token.expires.expiry(),
+            callback: self.callback(asked, &authenticator, &token)?,
+        };
+        Ok((Proven { shield, expires: token.expires, credential: Arc::new(credential) }, authenticator))
+    }
+
+    fn callback(
+        &self,
+        asked: &Asked,
+        answer: &Authenticator,
+        token: &TokenContents,
+    ) -> Result<Option<afs_rpc::Security>, SecurityError> {
+        let Some(back) = callback::token(self.offered.variant, &answer.appdata, token.level) else {
+            return Ok(None);
+        };
+        let random = Confounders::new(&asked.callback_seed).map_err(code::of)?.into_random();
+        Ok(Some(afs_rpc::Security::new(back.source(self.offered.clock.clone(), random))))
+    }
+}
+
+/// The keys for a connection if the response holds good.
+fn shield(
+    asked: &Asked,
+    proof: &Proof<'_>,
+    start: RxgkTime,
+    token: &TokenContents,
+    now: UnixTime,
+) -> Result<Shield, SecurityError> {
+    // The connection begins at 0, so 1 is the furthest that the client can be.
+    let number = match proof.checksum {
+        number @ (0 | 1) => u32::from(number),
+        _ => return Err(code::BAD_KEY_NUMBER),
+    };
+    let seed = ConnectionSeed { epoch: proof.epoch, cid: proof.cid, start };
+    let (master, level) = (token.key.clone(), token.level);
+    let derivation = Derivation { master, seed, level, side: Side::Server };
+    let confounders = Confounders::new(&asked.seed).map_err(code::of)?;
+    Shield::new(derivation, token.lifetime, number, confounders, now)
+}
+
+fn answer(
+    asked: &Asked,
+    proof: &Proof<'_>,
+    response: &Response,
+    token: &TokenContents,
+    shield: &Shield,
+) -> Result<Authenticator, SecurityError> {
+    let (_, transport) = shield.transport_key()?;
+    let answer = Authenticator::open(&transport, &response.authenticator)?;
+    let expected = Authenticator::new(asked.nonce, token.level, proof.epoch, proof.cid);
+    if answer.answers(&expected) { Ok(answer) } else { Err(code::BAD_CHALLENGE) }
+}
+
+impl PacketSecurity for RxgkSession {
+    fn index(&self) -> u8 {
+        self.offered.variant.index()
+    }
+
+    fn overhead(&self) -> Overhead {
+        self.proven.as_ref().map(|proven| proven.shield.overhead()).unwrap_or_default()
+    }
+
+    fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        let now = self.now();
+        self.proven(now)?.shield.seal(packet, payload, now)
+    }
+
+    fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        let now = self.now();
+        self.proven(now)?.shield.open(packet, payload, now)
+    }
+
+    fn report(&self) -> SecurityReport {
+        const AUTHENTICATED: u32 = 2;
+        const EXPIRED: u32 = 4;
+        let Some(proven) = &self.proven else {
+            return SecurityReport { kind: super::REPORT_KIND, ..SecurityReport::default() };
+        };
+        let expired = if proven.expires.has_passed(self.now()) { EXPIRED } else { 0 };
+        SecurityReport {
+            kind: super::REPORT_KIND,
+            level: proven.shield.level().number(),
+            flags: AUTHENTICATED | expired,
+            expires: proven.credential.expires.map_or(0, UnixTime::secs_u32),
+        }
+    }
+}
+
+impl ServerSession for RxgkSession {
+    fn is_authenticated(&self, _: Instant) -> bool {
+        self.proven.is_some()
+    }
+
+    /// The same nonce until a response succeeds or fails, since an answer may cross the next challenge.
+    fn challenge(&mut self, _: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
+        let asked = self.asked.get_or_insert_with(|| {
+            let (mut nonce, mut seed, mut callback_seed) = ([0; NONCE_LEN], Seed::default(), Seed::default());
+            random(&mut nonce);
+            random(&mut *seed);
+            random(&mut *callback_seed);
+            Asked { nonce, seed, callback_seed }
+        });
+        asked.nonce.to_vec()
+    }
+
+    fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
+        let asked = self.asked.take().ok_or(code::BAD_CHALLENGE)?;
+        let (proven, answer) = self.check(&asked, response)?;
+        self.proven = Some(proven);
+        Ok(Verified { call_numbers: Some(answer.call_numbers) })
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.proven.as_ref().map(|proven| proven.credential.clone() as Identity)
+    }
+}

@@ -1,0 +1,70 @@
+//! What the holder of a token has.
+
+use std::fmt;
+use std::sync::Arc;
+
+use afs_rpc::{Level, SecuritySource, UnixTime};
+
+use super::source::RxgkSource;
+use super::{CallbackOffer, Lifetime, MasterKey, RxgkTime, TokenContents, Variant};
+use crate::{Clock, Random};
+
+/// A token of rxgk with its key. The level of its connections was settled when it was made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RxgkToken {
+    /// Whose dialect of rxgk it is for.
+    pub variant: Variant,
+    /// K0.
+    pub key: MasterKey,
+    /// The level of every connection made with the token.
+    pub level: Level,
+    /// Limits on each transport key.
+    pub lifetime: Lifetime,
+    /// When the token ends, as its maker said.
+    pub expires: RxgkTime,
+    /// The token itself, which only servers can open; at most 12 KiB.
+    pub sealed: Vec<u8>,
+}
+
+impl RxgkToken {
+    /// The holder's part of a token that was sealed.
+    #[must_use]
+    pub fn of_contents(variant: Variant, contents: TokenContents, sealed: Vec<u8>) -> Self {
+        let TokenContents { key, level, lifetime, expires, .. } = contents;
+        Self { variant, key, level, lifetime, expires, sealed }
+    }
+
+    /// When it ends; `None` is never.
+    #[must_use]
+    pub fn expires(&self) -> Option<UnixTime> {
+        self.expires.expiry()
+    }
+
+    /// Makes connections with this token.
+    #[must_use]
+    pub fn source(&self, clock: Clock, random: Random) -> Arc<dyn SecuritySource> {
+        Arc::new(RxgkSource::new(self.clone(), clock, random, None))
+    }
+
+    /// As [`RxgkToken::source`]; servers are told how to call this client back.
+    #[must_use]
+    pub fn source_with_callback(
+        &self,
+        clock: Clock,
+        random: Random,
+        offer: Arc<CallbackOffer>,
+    ) -> Arc<dyn SecuritySource> {
+        Arc::new(RxgkSource::new(self.clone(), clock, random, Some(offer)))
+    }
+}
+
+impl fmt::Debug for RxgkToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RxgkToken")
+            .field("variant", &self.variant)
+            .field("enctype", &self.key.enctype())
+            .field("level", &self.level)
+            .field("expires", &self.expires())
+            .finish_non_exhaustive()
+    }
+}
