@@ -7,12 +7,15 @@ use afs_wire::xdr::{DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
 use crate::rxgk::{CallbackOffer, Lifetime, MasterKey, RxgkTime, RxgkToken, Variant};
+use crate::rxkad::{self, RxkadToken, SessionKey, TicketFormat};
 use crate::{Clock, Random, Secret};
 
 /// A token of a cell: opaque to its holder but for the key in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Token {
+    /// For rxkad.
+    Rxkad(RxkadToken),
     /// For rxgk.
     Rxgk(RxgkToken),
 }
@@ -32,6 +35,7 @@ impl Token {
     #[must_use]
     pub fn source(&self, clock: Clock, random: Random) -> Arc<dyn SecuritySource> {
         match self {
+            Token::Rxkad(token) => token.source(clock),
             Token::Rxgk(token) => token.source(clock, random),
         }
     }
@@ -45,6 +49,7 @@ impl Token {
         offer: Arc<CallbackOffer>,
     ) -> Arc<dyn SecuritySource> {
         match self {
+            Token::Rxkad(token) => token.source(clock),
             Token::Rxgk(token) => token.source_with_callback(clock, random, offer),
         }
     }
@@ -53,6 +58,7 @@ impl Token {
     #[must_use]
     pub fn expires(&self) -> Option<UnixTime> {
         match self {
+            Token::Rxkad(token) => token.expires(),
             Token::Rxgk(token) => token.expires(),
         }
     }
@@ -61,7 +67,17 @@ impl Token {
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
+            Token::Rxkad(token) => token.level(),
             Token::Rxgk(token) => token.level,
+        }
+    }
+
+    /// The same at another level, where the class lets the client choose: rxkad does, rxgk does not.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        match self {
+            Token::Rxkad(token) => Token::Rxkad(token.with_level(level)),
+            Token::Rxgk(_) => self,
         }
     }
 
@@ -72,6 +88,7 @@ impl Token {
         let mut out = Zeroizing::new(Vec::with_capacity(ENCODED_MAX));
         VERSION.encode(&mut out);
         match self {
+            Token::Rxkad(token) => encode_rxkad(token, &mut out),
             Token::Rxgk(token) => encode_rxgk(token, &mut out),
         }
         out
@@ -92,6 +109,7 @@ impl Token {
         let index = reader.u32().ok().and_then(|index| u8::try_from(index).ok()).ok_or(NotAToken)?;
         let token = match Variant::from_index(index) {
             Some(variant) => decode_rxgk(variant, &mut reader).map(Token::Rxgk)?,
+            None if index == rxkad::INDEX => decode_rxkad(&mut reader).map(Token::Rxkad)?,
             None => return Err(NotAToken),
         };
         reader.finish().map_err(|_| NotAToken)?;
@@ -122,6 +140,29 @@ fn decode_rxgk(variant: Variant, reader: &mut Reader<'_>) -> Result<RxgkToken, N
     let secret = Secret::new(reader.opaque(64).map_err(bad)?.to_vec());
     let key = MasterKey::new(enctype, secret).map_err(|_| NotAToken)?;
     Ok(RxgkToken { variant, key, level, lifetime, expires, sealed })
+}
+
+fn encode_rxkad(token: &RxkadToken, out: &mut Vec<u8>) {
+    u32::from(rxkad::INDEX).encode(out);
+    token.format().number().encode(out);
+    i32::from(token.level().number()).encode(out);
+    token.expires().is_some().encode(out);
+    token.expires().map_or(0, |expires| expires.secs).encode(out);
+    out.extend_from_slice(token.key().expose());
+    put_opaque(token.ticket(), out);
+}
+
+fn decode_rxkad(reader: &mut Reader<'_>) -> Result<RxkadToken, NotAToken> {
+    let bad = |_: DecodeError| NotAToken;
+    let format = reader.u32().ok().and_then(|number| TicketFormat::from_number(number).ok());
+    let level = reader.i32().ok().and_then(Level::from_number).ok_or(NotAToken)?;
+    let ends = reader.u32().map_err(bad)? != 0;
+    let secs = reader.u64().map_err(bad)?;
+    let key = SessionKey::new(*reader.array().map_err(bad)?);
+    let ticket = reader.opaque(ENCODED_MAX).map_err(bad)?;
+    let expires = ends.then_some(UnixTime { secs, nanos: 0 });
+    let token = RxkadToken::new(format.ok_or(NotAToken)?, ticket, key, expires).map_err(|_| NotAToken)?;
+    Ok(token.with_level(level))
 }
 
 fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {

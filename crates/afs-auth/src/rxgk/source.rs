@@ -1,6 +1,5 @@
 //! Connections made with one token.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use afs_rpc::SecuritySource;
@@ -47,13 +46,21 @@ impl SecuritySource for RxgkSource {
     }
 }
 
-/// Two tokens have the same name only if they are the same token. What is hashed is no secret: it travels in the clear.
+/// A name that another token has only if it is the same in everything. It must depend on the key: the token itself
+/// travels in the clear, and whoever repeats it with a made-up key must not get the connections of its owner. The key
+/// is no easier to find from it than from one packet.
 fn name(token: &RxgkToken, offer: Option<&CallbackOffer>) -> String {
-    let digest = Sha256::digest(&token.sealed);
-    let mut name = format!("rxgk {} ", token.variant.index());
-    digest.iter().take(16).for_each(|byte| drop(write!(name, "{byte:02x}")));
-    if let Some(offer) = offer {
-        let _ = write!(name, " callback {}", offer.client());
+    let digest = Sha256::new()
+        .chain_update([token.variant.index(), token.level.number()])
+        .chain_update(token.lifetime.seconds.to_be_bytes())
+        .chain_update(token.lifetime.bytelife.to_be_bytes())
+        .chain_update(token.key.enctype().number().to_be_bytes())
+        .chain_update(token.key.secret().expose())
+        .chain_update(&token.sealed)
+        .finalize();
+    let name = digest.iter().take(16).fold("rxgk:".to_owned(), |name, byte| format!("{name}{byte:02x}"));
+    match offer {
+        None => name,
+        Some(offer) => format!("{name} callback {}", offer.client()),
     }
-    name
 }
