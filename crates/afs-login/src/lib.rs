@@ -1,1 +1,24 @@
 //! Login without Kerberos: a passphrase or an SSH key, and a token that every server of the cell accepts.
+//!
+//! Both ends of the cell's login service: [`LoginServer`] answers its calls over stores that are handed in, and the
+//! functions of [`client`] make them over any connection. Nothing here reads a clock, a file or a random generator,
+//! and no passphrase or key ever leaves the client. Source: `docs/protocol/login.md`.
+
+pub mod client;
+mod crypto;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod grant;
+mod host_key;
+mod protocol;
+mod secret;
+mod server;
+mod ssh;
+mod user;
+
+pub use grant::{BadGrant, Grant};
+pub use host_key::HostKey;
+pub use secret::{BadLoginSecret, LoginSecret};
+pub use server::{KeyMint, Lifetimes, LoginConfig, LoginServer, LoginStore, Mint, StoreError, User, Users};
+pub use ssh::{BadUserKey, Signer, UserKey};
+pub use user::{BadUserName, UserName};

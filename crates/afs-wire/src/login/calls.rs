@@ -1,7 +1,8 @@
 //! The calls of the login service.
 
 use super::{
-    Attempt, Comment, Fixed, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways, Wish,
+    Attempt, Comment, Fixed, KeyBlob, Message, Renewal, SERVICE, SealedGrant, SshSignature, UserText, Ways,
+    Wish,
 };
 use crate::rpc::Nothing;
 
@@ -90,7 +91,10 @@ mod tests {
             message: Message::new([7; 6]).unwrap(),
         };
         let bytes = start.to_bytes();
-        assert_eq!(bytes, b"\0\0\0\x01\0\0\0\x05alice\0\0\0\0\0\x0e\x10\0\0\0\x02\0\0\0\x06\x07\x07\x07\x07\x07\x07\0\0");
+        assert_eq!(
+            bytes,
+            b"\0\0\0\x01\0\0\0\x05alice\0\0\0\0\0\x0e\x10\0\0\0\x02\0\0\0\x06\x07\x07\x07\x07\x07\x07\0\0"
+        );
         assert_eq!(PassphraseStart::from_bytes(&bytes), Ok(start));
     }
 

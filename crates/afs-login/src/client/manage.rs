@@ -1,0 +1,105 @@
+//! How a user may log in: asked for and changed by himself or an administrator.
+//!
+//! `service` is a connection at level crypt with a token of either, or the way of a cell's owner.
+
+use afs_auth::{Random, Secret};
+use afs_wire::ids::CellName;
+use afs_wire::login::{
+    AddSshKey, Comment, ListWays, RegisterFinish, RegisterStart, RegisterStartReply, RemovePassphrase,
+    RemoveSshKey, VERSION, Ways,
+};
+use opaque_ke::{ClientRegistration, ClientRegistrationFinishParameters, RegistrationResponse};
+
+use super::passphrase::to_message;
+use super::{Ask, LoginError};
+use crate::crypto::{Randomness, Suite, stretching};
+use crate::protocol::identifiers;
+use crate::ssh::UserKey;
+use crate::user::UserName;
+
+/// Least length of a passphrase, in characters.
+pub const PASSPHRASE_LEN_MIN: usize = 8;
+
+/// Sets or changes a passphrase. The service never sees it. Tokens got with an earlier one are not renewed any more.
+/// Costs as much as a login.
+///
+/// # Errors
+/// [`LoginError::TooShort`], or what the service says.
+pub async fn register_passphrase(
+    service: &impl Ask,
+    cell: &CellName,
+    user: &UserName,
+    passphrase: &Secret,
+    random: &Random,
+) -> Result<(), LoginError> {
+    let characters = String::from_utf8_lossy(passphrase.expose()).chars().count();
+    if characters < PASSPHRASE_LEN_MIN {
+        return Err(LoginError::TooShort(PASSPHRASE_LEN_MIN));
+    }
+    let started = ClientRegistration::<Suite>::start(&mut Randomness(random), passphrase.expose());
+    let started = started.map_err(|_| LoginError::Answer("the passphrase cannot be used"))?;
+    let message = to_message(&started.message.serialize())?;
+    let start = RegisterStart { version: VERSION, user: user.to_wire(), message };
+    let answer = service.ask(&start).await?;
+    let message = upload(cell, user, started.state, &answer, passphrase, random)?;
+    service.ask(&RegisterFinish { version: VERSION, user: user.to_wire(), message }).await?;
+    Ok(())
+}
+
+fn upload(
+    cell: &CellName,
+    user: &UserName,
+    state: ClientRegistration<Suite>,
+    answer: &RegisterStartReply,
+    passphrase: &Secret,
+    random: &Random,
+) -> Result<afs_wire::login::Message, LoginError> {
+    let response = RegistrationResponse::deserialize(&answer.message);
+    let response = response.map_err(|_| LoginError::Answer("its message cannot be read"))?;
+    let stretching = stretching();
+    let identifiers = identifiers(user, cell);
+    let parameters = ClientRegistrationFinishParameters::new(identifiers, Some(&stretching));
+    let finished = state.finish(&mut Randomness(random), passphrase.expose(), response, parameters);
+    let finished = finished.map_err(|_| LoginError::Answer("its message does not check"))?;
+    to_message(&finished.message.serialize())
+}
+
+/// Takes a passphrase away.
+///
+/// # Errors
+/// What the service says.
+pub async fn remove_passphrase(service: &impl Ask, user: &UserName) -> Result<(), LoginError> {
+    Ok(service.ask(&RemovePassphrase { version: VERSION, user: user.to_wire() }).await?)
+}
+
+/// Lets a user log in with an SSH key. A key that he has already gets the new comment.
+///
+/// # Errors
+/// What the service says.
+pub async fn add_ssh_key(
+    service: &impl Ask,
+    user: &UserName,
+    key: &UserKey,
+    comment: &str,
+) -> Result<(), LoginError> {
+    let comment = Comment::truncated(comment.as_bytes());
+    let add = AddSshKey { version: VERSION, user: user.to_wire(), key: key.blob().clone(), comment };
+    Ok(service.ask(&add).await?)
+}
+
+/// Takes an SSH key away. Tokens got earlier, with whichever key, are not renewed any more.
+///
+/// # Errors
+/// What the service says.
+pub async fn remove_ssh_key(service: &impl Ask, user: &UserName, key: &UserKey) -> Result<(), LoginError> {
+    let remove = RemoveSshKey { version: VERSION, user: user.to_wire(), key: key.blob().clone() };
+    Ok(service.ask(&remove).await?)
+}
+
+/// How a user may log in.
+///
+/// # Errors
+/// What the service says.
+pub async fn list_ways(service: &impl Ask, user: &UserName) -> Result<Ways, LoginError> {
+    Ok(service.ask(&ListWays { version: VERSION, user: user.to_wire() }).await?.ways)
+}

@@ -1,0 +1,31 @@
+//! A new token in place of one that still counts.
+
+use afs_auth::Random;
+use afs_wire::login::{Renew, Renewal, VERSION};
+
+use super::passphrase::open;
+use super::{Ask, Login, LoginError};
+use crate::crypto::Exchange;
+use crate::grant::Grant;
+use crate::protocol::RENEW;
+
+/// Has a token renewed. `service` is a connection made with that token, at level auth or better.
+///
+/// # Errors
+/// `LGNNOTRENEWABLE` in a [`LoginError::Call`] when the time for that is over, or when the user's passphrase or one
+/// of his SSH keys has been replaced or removed since the login; or what went wrong on the way.
+pub async fn renew(
+    service: &impl Ask,
+    login: &Login,
+    renewal: &Renewal,
+    random: &Random,
+) -> Result<Grant, LoginError> {
+    let exchange = Exchange::begin(random);
+    let (share, wish) = (exchange.share(), login.wish());
+    let ask = Renew { version: VERSION, renewal: renewal.clone(), wish: wish.clone(), share };
+    let answer = service.ask(&ask).await?;
+    let said = RENEW.transcript(&login.cell, &login.user, &wish).with(&share.0).with(&answer.share.0);
+    let key = exchange.finish(answer.share, &said.digest(), RENEW.purpose);
+    let key = key.ok_or(LoginError::Answer("its share of the key exchange is void"))?;
+    open(&key, &RENEW, &answer.grant)
+}

@@ -1,0 +1,37 @@
+//! The randomness handed in, as the cipher crates want it.
+
+use afs_auth::Random;
+use rand_core::{CryptoRng, RngCore};
+
+/// A generator over the world's randomness, which is good enough for keys.
+pub(crate) struct Randomness<'a>(pub(crate) &'a Random);
+
+impl Randomness<'_> {
+    /// `N` random bytes.
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        (self.0)(&mut out);
+        out
+    }
+}
+
+impl RngCore for Randomness<'_> {
+    fn next_u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.bytes())
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.bytes())
+    }
+
+    fn fill_bytes(&mut self, out: &mut [u8]) {
+        (self.0)(out);
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), rand_core::Error> {
+        self.fill_bytes(out);
+        Ok(())
+    }
+}
+
+impl CryptoRng for Randomness<'_> {}

@@ -1,0 +1,25 @@
+//! What fuzz targets run: each function takes any bytes and must come back without a panic.
+
+use afs_wire::login::{KeyBlob, SshSignature};
+
+use crate::grant::Grant;
+use crate::secret::LoginSecret;
+use crate::ssh::{self, UserKey};
+use crate::user::UserName;
+
+/// Everything the crate reads that comes from outside and is not of `afs-wire`.
+pub fn login_values(bytes: &[u8]) {
+    if let Ok(grant) = Grant::decode(bytes) {
+        assert!(Grant::decode(&grant.encode()).is_ok_and(|again| again == grant));
+    }
+    if let Ok(secret) = LoginSecret::decode(bytes) {
+        assert!(LoginSecret::decode(&secret.encode()).is_ok());
+    }
+    if let Some(key) = KeyBlob::new(bytes).ok().and_then(|blob| UserKey::from_wire(&blob).ok()) {
+        assert!(UserKey::from_wire(key.blob()).is_ok_and(|again| again == key));
+    }
+    if let Ok(name) = UserName::new(&String::from_utf8_lossy(bytes)) {
+        assert!(UserName::new(name.as_str()).is_ok_and(|again| again == name));
+    }
+    let _ = SshSignature::new(bytes).map(|signature| ssh::from_wire(&signature));
+}

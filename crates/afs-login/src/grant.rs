@@ -1,0 +1,97 @@
+//! What a login gives.
+
+use std::fmt;
+use std::time::Duration;
+
+use afs_auth::Token;
+use afs_rpc::UnixTime;
+use afs_wire::login::{Renewal, SealedGrant};
+use afs_wire::xdr::{ByteString, Decode, DecodeError, Encode, Reader};
+use zeroize::Zeroizing;
+
+/// Longest encoded token.
+const TOKEN_LEN_MAX: usize = 16 * 1024;
+
+/// A token, and the right to have it renewed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The token.
+    pub token: Token,
+    /// What the login service wants to see when the token is to be renewed; empty when it cannot be.
+    pub renewal: Renewal,
+    /// Until when it can be renewed.
+    pub renewable_until: UnixTime,
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { token, renewal, renewable_until } = self;
+        write!(f, "Grant({token:?}, renewal of {} bytes until {})", renewal.len(), renewable_until.secs)
+    }
+}
+
+/// Why bytes are no grant. Does not say what they were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("what should hold a token does not")]
+pub struct BadGrant;
+
+impl From<DecodeError> for BadGrant {
+    fn from(_: DecodeError) -> Self {
+        Self
+    }
+}
+
+impl Grant {
+    /// The plain form, which holds the token's key: to be sealed before it goes anywhere.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let token = self.token.encode();
+        // Room for all of it, so that growing leaves no copies behind.
+        let mut out = Zeroizing::new(Vec::with_capacity(token.len() + self.renewal.len() + 64));
+        put_opaque(&token, &mut out);
+        self.renewal.encode(&mut out);
+        self.renewable_until.secs.encode(&mut out);
+        out
+    }
+
+    /// Reads [`Grant::encode`]'s bytes.
+    ///
+    /// # Errors
+    /// [`BadGrant`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadGrant> {
+        let mut reader = Reader::new(bytes);
+        let token = Token::decode(reader.opaque(TOKEN_LEN_MAX)?).map_err(|_| BadGrant)?;
+        let renewal = ByteString::decode(&mut reader)?;
+        let renewable_until = UnixTime { secs: u64::decode(&mut reader)?, nanos: 0 };
+        reader.finish()?;
+        Ok(Self { token, renewal, renewable_until })
+    }
+
+    /// Its size is far below the bound unless the token is a giant; one that does not fit is no grant.
+    pub(crate) fn to_wire(sealed: Vec<u8>) -> Result<SealedGrant, BadGrant> {
+        SealedGrant::new(sealed).map_err(|_| BadGrant)
+    }
+
+    /// When to renew: with a tenth of the time from `now` to its end left, but at least five minutes before it.
+    /// `None` when it cannot be renewed beyond its end, or never ends.
+    #[must_use]
+    pub fn renew_at(&self, now: UnixTime) -> Option<UnixTime> {
+        let end = self.token.expires()?;
+        if self.renewal.is_empty() || self.renewable_until.secs <= end.secs {
+            return None;
+        }
+        let left = end.secs.saturating_sub(now.secs);
+        let early = (left / 10).max(EARLY_MIN.as_secs());
+        Some(UnixTime { secs: end.secs.saturating_sub(early).max(now.secs), nanos: 0 })
+    }
+}
+
+/// Least time before its end at which a token is renewed.
+const EARLY_MIN: Duration = Duration::from_secs(300);
+
+pub(crate) fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
+    // Only for what is far shorter than 2^32.
+    (bytes.len() as u32).encode(out);
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(&[0; 3][..bytes.len().wrapping_neg() & 3]);
+}

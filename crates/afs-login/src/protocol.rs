@@ -1,0 +1,48 @@
+//! What both ends agree on beside the messages.
+
+use afs_wire::ids::CellName;
+use afs_wire::login::{KeyBlob, Wish};
+use opaque_ke::Identifiers;
+
+use crate::crypto::{Share, Transcript};
+use crate::user::UserName;
+
+/// The names that keep one kind of exchange apart from another.
+pub(crate) struct Kind {
+    /// What its transcript begins with.
+    label: &'static str,
+    /// What its key is for, and what the sealed grant is about.
+    pub(crate) purpose: &'static str,
+}
+
+pub(crate) const PASSPHRASE: Kind =
+    Kind { label: "andrew login passphrase 1", purpose: "andrew login grant passphrase 1" };
+pub(crate) const SSH: Kind = Kind { label: "andrew login ssh 1", purpose: "andrew login grant ssh 1" };
+pub(crate) const RENEW: Kind = Kind { label: "andrew login renew 1", purpose: "andrew login grant renew 1" };
+
+impl Kind {
+    /// Begins the transcript of an exchange of this kind.
+    pub(crate) fn transcript(&self, cell: &CellName, user: &UserName, wish: &Wish) -> Transcript {
+        Transcript::begin(self.label, cell, user, wish)
+    }
+}
+
+/// Who the two ends of OPAQUE are.
+pub(crate) fn identifiers<'a>(user: &'a UserName, cell: &'a CellName) -> Identifiers<'a> {
+    Identifiers { client: Some(user.as_str().as_bytes()), server: Some(cell.as_str().as_bytes()) }
+}
+
+/// What follows in the transcript of a login with an SSH key; the user's key and the host key sign all of it.
+pub(crate) struct SshExchange<'a> {
+    pub(crate) key: &'a KeyBlob,
+    pub(crate) client: Share,
+    pub(crate) server: Share,
+    pub(crate) host_key: [u8; 32],
+}
+
+impl SshExchange<'_> {
+    pub(crate) fn transcript(&self, cell: &CellName, user: &UserName, wish: &Wish) -> Transcript {
+        let begun = SSH.transcript(cell, user, wish);
+        begun.with(self.key).with(&self.client.0).with(&self.server.0).with(&self.host_key)
+    }
+}

@@ -1,0 +1,97 @@
+//! What makes a login service this cell's.
+
+use std::fmt;
+
+use afs_auth::{Random, Secret};
+use afs_wire::xdr::{Decode, Encode, Reader};
+use ed25519_dalek::{Signer as _, SigningKey};
+use opaque_ke::ServerSetup;
+use zeroize::Zeroizing;
+
+use crate::crypto::{Randomness, SealKey, Suite, Transcript};
+use crate::grant::put_opaque;
+use crate::host_key::{HostKey, signed_bytes};
+use afs_wire::login::Fixed;
+
+/// The secrets of a cell's login service: what passphrases are checked with, the login host key, and what renewals
+/// are sealed with. All login servers of a cell have the same one. Whoever has it and the records may guess
+/// passphrases at leisure, and pose as the cell's login service.
+#[derive(Clone)]
+pub struct LoginSecret {
+    pub(crate) setup: ServerSetup<Suite>,
+    host: SigningKey,
+    renewals: Secret,
+}
+
+/// Why bytes are no login secret. Does not say what they were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not the secret of a login service, or one that another version wrote")]
+pub struct BadLoginSecret;
+
+/// Version of the encoded form.
+const FORMAT: u32 = 1;
+/// Longest serialised OPAQUE set-up read.
+const SETUP_LEN_MAX: usize = 1024;
+
+impl LoginSecret {
+    /// A new one, for a new cell. Passphrases registered under another one are lost.
+    #[must_use]
+    pub fn generate(random: &Random) -> Self {
+        let mut randomness = Randomness(random);
+        let setup = ServerSetup::new(&mut randomness);
+        let host = SigningKey::from_bytes(&Zeroizing::new(randomness.bytes()));
+        Self { setup, host, renewals: Secret::new(randomness.bytes::<32>().to_vec()) }
+    }
+
+    /// As it is kept, in a file that only the server may read.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let setup = Zeroizing::new(self.setup.serialize().to_vec());
+        let mut out = Zeroizing::new(Vec::with_capacity(setup.len() + 128));
+        FORMAT.encode(&mut out);
+        put_opaque(&setup, &mut out);
+        put_opaque(&*Zeroizing::new(self.host.to_bytes()), &mut out);
+        put_opaque(self.renewals.expose(), &mut out);
+        out
+    }
+
+    /// Reads [`LoginSecret::encode`]'s bytes.
+    ///
+    /// # Errors
+    /// [`BadLoginSecret`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadLoginSecret> {
+        Self::read(bytes).ok_or(BadLoginSecret)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        if u32::decode(&mut reader).ok()? != FORMAT {
+            return None;
+        }
+        let setup = ServerSetup::deserialize(reader.opaque(SETUP_LEN_MAX).ok()?).ok()?;
+        let host = SigningKey::from_bytes(reader.opaque(32).ok()?.try_into().ok()?);
+        let renewals = reader.opaque(32).ok().filter(|key| key.len() == 32)?;
+        reader.finish().ok()?;
+        Some(Self { setup, host, renewals: Secret::new(renewals.to_vec()) })
+    }
+
+    /// The public login host key, by which clients know the cell's login service.
+    #[must_use]
+    pub fn host_key(&self) -> HostKey {
+        HostKey(self.host.verifying_key().to_bytes())
+    }
+
+    pub(crate) fn sign(&self, said: &Transcript) -> Fixed<64> {
+        Fixed(self.host.sign(&signed_bytes(said)).to_bytes())
+    }
+
+    pub(crate) fn renewal_key(&self) -> SealKey {
+        SealKey::derive(self.renewals.expose(), b"", "andrew login renewal 1")
+    }
+}
+
+impl fmt::Debug for LoginSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoginSecret(host key {})", self.host_key())
+    }
+}

@@ -1,0 +1,81 @@
+//! A login under way, as it travels with the client.
+
+use std::time::Duration;
+
+use afs_rpc::Instant;
+use afs_wire::error::AbortCode;
+use afs_wire::login::{self, UserText, Wish};
+use afs_wire::xdr::{Decode, Encode, Reader};
+use zeroize::Zeroizing;
+
+use super::LoginServer;
+use super::slowdown::Counted;
+use crate::grant::put_opaque;
+use crate::user::UserName;
+
+/// How long a login may take from start to finish, with a person at a security key.
+pub(super) const LIFETIME: Duration = Duration::from_secs(120);
+/// Longest state of a protocol.
+const STATE_LEN_MAX: usize = 512;
+
+/// Which protocol it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Passphrase,
+    Ssh,
+}
+
+/// What the server has to know again when the client comes back.
+pub(super) struct Attempt {
+    pub(super) way: Way,
+    pub(super) user: UserName,
+    pub(super) wish: Wish,
+    pub(super) counted: Counted,
+    /// Of the protocol. Holds secrets.
+    pub(super) state: Zeroizing<Vec<u8>>,
+}
+
+impl Way {
+    fn about(self) -> &'static [u8] {
+        match self {
+            Self::Passphrase => b"andrew login attempt passphrase 1",
+            Self::Ssh => b"andrew login attempt ssh 1",
+        }
+    }
+}
+
+impl LoginServer {
+    /// Seals an attempt that begins now.
+    pub(super) fn seal_attempt(&self, attempt: &Attempt) -> Result<login::Attempt, AbortCode> {
+        let mut plain = Zeroizing::new(Vec::with_capacity(STATE_LEN_MAX * 2));
+        self.env.now().as_nanos().encode(&mut plain);
+        attempt.user.to_wire().encode(&mut plain);
+        attempt.wish.encode(&mut plain);
+        attempt.counted.user.encode(&mut plain);
+        attempt.counted.source.encode(&mut plain);
+        put_opaque(&attempt.state, &mut plain);
+        let sealed = self.attempts.seal(attempt.way.about(), &plain, &self.random);
+        login::Attempt::new(sealed).map_err(|_| AbortCode::LGNIO)
+    }
+
+    /// Opens an attempt of this process that is not too old.
+    pub(super) fn open_attempt(&self, way: Way, sealed: &login::Attempt) -> Result<Attempt, AbortCode> {
+        let plain = self.attempts.open(way.about(), sealed).ok_or(AbortCode::LGNOVER)?;
+        let (begun, attempt) = read(way, &plain).ok_or(AbortCode::LGNOVER)?;
+        if self.env.now().saturating_since(begun) > LIFETIME {
+            return Err(AbortCode::LGNOVER);
+        }
+        Ok(attempt)
+    }
+}
+
+fn read(way: Way, plain: &[u8]) -> Option<(Instant, Attempt)> {
+    let mut reader = Reader::new(plain);
+    let r = &mut reader;
+    let begun = Instant::from_nanos(u64::decode(r).ok()?);
+    let user = UserName::from_wire(&UserText::decode(r).ok()?).ok()?;
+    let wish = Wish::decode(r).ok()?;
+    let counted = Counted { user: u64::decode(r).ok()?, source: u64::decode(r).ok()? };
+    let state = Zeroizing::new(r.opaque(STATE_LEN_MAX).ok()?.to_vec());
+    Some((begun, Attempt { way, user, wish, counted, state }))
+}

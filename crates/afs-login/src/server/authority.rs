@@ -1,0 +1,57 @@
+//! Who may change how a user logs in.
+
+use afs_rpc::{Caller, Class, Identity, Level, Principal};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+use afs_wire::login::UserText;
+
+use super::LoginServer;
+use super::records::failed;
+use crate::user::UserName;
+
+/// Whose records a call is about.
+pub(super) struct Target {
+    pub(super) user: UserName,
+    pub(super) id: ViceId,
+}
+
+impl LoginServer {
+    /// The user a call is about, if the caller may change how he logs in: he himself (also with an empty name),
+    /// an administrator, a holder of the cell's key, or the owner of this cell.
+    pub(super) async fn target(&self, caller: &Caller, user: &UserText) -> Result<Target, AbortCode> {
+        let caller = self.changer(&caller.identity)?;
+        let user = match (user.is_empty(), &caller) {
+            (true, Changer::User(own)) => own.clone(),
+            _ => UserName::from_wire(user).map_err(|_| AbortCode::LGNNOUSER)?,
+        };
+        if let Changer::User(own) = &caller
+            && *own != user
+        {
+            let known = self.users.user(own.as_str()).await.map_err(failed)?;
+            known.filter(|known| known.administrator).ok_or(AbortCode::LGNPERM)?;
+        }
+        let known = self.users.user(user.as_str()).await.map_err(failed)?.ok_or(AbortCode::LGNNOUSER)?;
+        Ok(Target { user, id: known.id })
+    }
+
+    fn changer(&self, identity: &Identity) -> Result<Changer, AbortCode> {
+        let protection = identity.protection();
+        let private = protection.class == Class::Rxgk && protection.level == Level::Crypt;
+        match (identity, identity.principal()) {
+            (Identity::Local, _) => Ok(Changer::Administrator),
+            (_, Some(_)) if !private => Err(AbortCode::LGNPROTECTION),
+            (_, Some(Principal::CellKey)) => Ok(Changer::Administrator),
+            (_, Some(Principal::Named { name, cell: None })) => {
+                UserName::new(name).map(Changer::User).map_err(|_| AbortCode::LGNPERM)
+            }
+            _ => Err(AbortCode::LGNPERM),
+        }
+    }
+}
+
+enum Changer {
+    /// May change everybody's.
+    Administrator,
+    /// A user, who may be an administrator.
+    User(UserName),
+}

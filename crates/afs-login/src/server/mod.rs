@@ -1,0 +1,183 @@
+//! The cell's end: answers the calls of the login service.
+
+mod attempt;
+mod authority;
+mod keys;
+mod passphrase;
+mod records;
+mod register;
+mod renew;
+mod slowdown;
+mod ssh;
+mod stores;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_auth::Random;
+use afs_rpc::{EnvRef, Level, Service, Table, UnixTime};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::CellName;
+use afs_wire::login::{self, Renewal, SealedGrant, VERSION, Wish};
+use afs_wire::rpc::ServiceId;
+
+use crate::crypto::SealKey;
+use crate::grant::Grant;
+use crate::protocol::Kind;
+use crate::secret::LoginSecret;
+use crate::user::UserName;
+use records::Records;
+use slowdown::Slowdown;
+
+pub use stores::{KeyMint, LoginStore, Mint, StoreError, User, Users};
+
+/// How long tokens last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lifetimes {
+    /// From login or renewal to the token's end, at most. Default 25 h: a day, and an hour to be late in. At least a minute.
+    pub token: Duration,
+    /// From login to the end of the last renewed token. Default 7 d. Less than [`Lifetimes::token`] is no renewal at all.
+    pub renewable: Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self { token: Duration::from_secs(25 * 3600), renewable: Duration::from_secs(7 * 24 * 3600) }
+    }
+}
+
+/// What a login server is made of.
+pub struct LoginConfig {
+    /// Time and randomness.
+    pub env: EnvRef,
+    /// The cell it logs people in to.
+    pub cell: CellName,
+    /// The cell's login secret.
+    pub secret: LoginSecret,
+    /// How long tokens last.
+    pub lifetimes: Lifetimes,
+    /// Where users' records are kept.
+    pub store: Arc<dyn LoginStore>,
+    /// The protection database.
+    pub users: Arc<dyn Users>,
+    /// Makes tokens with the cell's key.
+    pub mint: Arc<dyn Mint>,
+}
+
+/// The cell's login service. It keeps nothing in memory of a login under way: that travels, sealed, with the client.
+pub struct LoginServer {
+    env: EnvRef,
+    random: Random,
+    cell: CellName,
+    secret: LoginSecret,
+    lifetimes: Lifetimes,
+    records: Records,
+    users: Arc<dyn Users>,
+    mint: Arc<dyn Mint>,
+    /// Seals logins under way; of this process only, so that none outlives it.
+    attempts: SealKey,
+    slowdown: Slowdown,
+}
+
+impl fmt::Debug for LoginServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoginServer({}, {:?})", self.cell, self.secret)
+    }
+}
+
+impl LoginServer {
+    /// A server that is ready to answer.
+    #[must_use]
+    pub fn new(config: LoginConfig) -> Arc<Self> {
+        let LoginConfig { env, cell, secret, lifetimes, store, users, mint } = config;
+        let source = env.clone();
+        let random: Random = Arc::new(move |out| source.random(out));
+        let attempts = SealKey::random(&random);
+        let slowdown = Slowdown::new(&random);
+        let records = Records(store);
+        Arc::new(Self { env, random, cell, secret, lifetimes, records, users, mint, attempts, slowdown })
+    }
+
+    /// As a service. Offer it with the cell's security classes and with none: who logs in has nothing to prove
+    /// himself with yet, and who renews or sets a passphrase must.
+    #[must_use]
+    pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
+        let table =
+            Table::new(ServiceId::LOGIN, self.clone())
+                .call(|server: Arc<Self>, caller, ask: login::PassphraseStart| async move {
+                    server.passphrase_start(&caller, ask).await
+                })
+                .call(|server: Arc<Self>, _, ask: login::PassphraseFinish| async move {
+                    server.passphrase_finish(ask).await
+                })
+                .call(|server: Arc<Self>, caller, ask: login::SshStart| async move {
+                    server.ssh_start(&caller, ask).await
+                })
+                .call(
+                    |server: Arc<Self>, _, ask: login::SshFinish| async move { server.ssh_finish(ask).await },
+                )
+                .call(|server: Arc<Self>, caller, ask: login::Renew| async move {
+                    server.renew(&caller, ask).await
+                })
+                .call(|server: Arc<Self>, caller, ask: login::RegisterStart| async move {
+                    server.register_start(&caller, ask).await
+                })
+                .call(|server: Arc<Self>, caller, ask: login::RegisterFinish| async move {
+                    server.register_finish(&caller, ask).await
+                })
+                .call(|server: Arc<Self>, caller, ask: login::RemovePassphrase| async move {
+                    server.remove_passphrase(&caller, ask).await
+                });
+        Arc::new(with_keys(table))
+    }
+
+    /// Mints a token for a user who has proven himself, and seals it for him.
+    fn grant(&self, to: &Grantee<'_>, key: &SealKey, kind: &Kind) -> Result<SealedGrant, AbortCode> {
+        let now = self.env.wall();
+        let level = Level::from_number(to.wish.level).ok_or(AbortCode::RXGEN_SS_UNMARSHAL)?;
+        let end = later(now, self.lifetime(to.wish)).min(to.renewable_until.max(now));
+        let token = self.mint.mint(to.user, level, end).ok_or(AbortCode::LGNIO)?;
+        let renewal = if to.renewable_until > end { to.renewal.clone() } else { Renewal::empty() };
+        let grant = Grant { token, renewal, renewable_until: to.renewable_until };
+        let sealed = key.seal(kind.purpose.as_bytes(), &grant.encode(), &self.random);
+        Grant::to_wire(sealed).map_err(|_| AbortCode::LGNIO)
+    }
+
+    fn lifetime(&self, wish: &Wish) -> Duration {
+        let most = self.lifetimes.token.max(Duration::from_secs(60));
+        match wish.lifetime {
+            0 => most,
+            wished => Duration::from_secs(wished.into()).min(most),
+        }
+    }
+}
+
+fn with_keys(table: Table<LoginServer>) -> Table<LoginServer> {
+    table
+        .call(|server: Arc<LoginServer>, caller, ask: login::AddSshKey| async move {
+            server.add_ssh_key(&caller, ask).await
+        })
+        .call(|server: Arc<LoginServer>, caller, ask: login::RemoveSshKey| async move {
+            server.remove_ssh_key(&caller, ask).await
+        })
+        .call(|server: Arc<LoginServer>, caller, ask: login::ListWays| async move {
+            server.list_ways(&caller, ask).await
+        })
+}
+
+/// Who gets a token, and until when he may renew it.
+struct Grantee<'a> {
+    user: &'a UserName,
+    wish: &'a Wish,
+    renewal: Renewal,
+    renewable_until: UnixTime,
+}
+
+fn later(time: UnixTime, by: Duration) -> UnixTime {
+    UnixTime { secs: time.secs.saturating_add(by.as_secs()), nanos: 0 }
+}
+
+fn check_version(version: u32) -> Result<(), AbortCode> {
+    if version == VERSION { Ok(()) } else { Err(AbortCode::LGNVERSION) }
+}

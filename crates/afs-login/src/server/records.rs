@@ -1,0 +1,171 @@
+//! A user's records: bytes in the store, values here.
+
+use std::sync::Arc;
+
+use afs_auth::Random;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::{UnixSeconds, ViceId};
+use afs_wire::login::{Comment, KeyBlob, Message, SshKeyInfo};
+use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
+
+use super::stores::{LoginStore, StoreError};
+use crate::crypto::Randomness;
+use crate::ssh::UserKey;
+use crate::user::UserName;
+
+/// Version of every record.
+const FORMAT: u32 = 1;
+const PASSPHRASE: &str = "passphrase";
+const GENERATION: &str = "generation";
+/// Followed by the key's hash in hexadecimal digits.
+const SSH: &str = "ssh-";
+
+/// Changes whenever a way to log in is taken away or replaced: renewals of earlier logins end with that.
+pub(super) type Generation = [u8; 16];
+
+/// What checks a passphrase.
+pub(super) struct PassphraseRecord {
+    pub(super) set: UnixSeconds,
+    /// OPAQUE's record, of no use without the login secret.
+    pub(super) opaque: Message,
+}
+
+pub(super) struct Records(pub(super) Arc<dyn LoginStore>);
+
+impl Records {
+    /// The passphrase record of a user, if it was made for the one who has the name today.
+    pub(super) async fn passphrase(
+        &self,
+        user: &UserName,
+        id: ViceId,
+    ) -> Result<Option<PassphraseRecord>, AbortCode> {
+        let Some(bytes) = self.get(user, PASSPHRASE).await? else { return Ok(None) };
+        let body =
+            |r: &mut Reader<'_>| Ok(PassphraseRecord { set: Decode::decode(r)?, opaque: Decode::decode(r)? });
+        belonging_to(id, decode(&bytes, body))
+    }
+
+    pub(super) async fn set_passphrase(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        record: &PassphraseRecord,
+    ) -> Result<(), AbortCode> {
+        let mut bytes = header(id);
+        record.set.encode(&mut bytes);
+        record.opaque.encode(&mut bytes);
+        self.put(user, PASSPHRASE, bytes).await
+    }
+
+    pub(super) async fn remove_passphrase(&self, user: &UserName) -> Result<(), AbortCode> {
+        self.0.delete(user.as_str(), PASSPHRASE).await.map_err(failed)
+    }
+
+    /// Whether a key is the user's.
+    pub(super) async fn has_key(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        key: &UserKey,
+    ) -> Result<bool, AbortCode> {
+        let Some(bytes) = self.get(user, &kind_of(key)).await? else { return Ok(false) };
+        let info = belonging_to(id, decode(&bytes, key_info))?;
+        Ok(info.is_some_and(|info| info.key == *key.blob()))
+    }
+
+    pub(super) async fn add_key(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        key: &UserKey,
+        comment: Comment,
+        added: UnixSeconds,
+    ) -> Result<(), AbortCode> {
+        let mut bytes = header(id);
+        SshKeyInfo { key: key.blob().clone(), comment, added }.encode(&mut bytes);
+        self.put(user, &kind_of(key), bytes).await
+    }
+
+    pub(super) async fn remove_key(&self, user: &UserName, key: &UserKey) -> Result<(), AbortCode> {
+        self.0.delete(user.as_str(), &kind_of(key)).await.map_err(failed)
+    }
+
+    /// The user's keys.
+    pub(super) async fn keys(&self, user: &UserName, id: ViceId) -> Result<Vec<SshKeyInfo>, AbortCode> {
+        let mut keys = Vec::new();
+        for (kind, bytes) in self.0.list(user.as_str()).await.map_err(failed)? {
+            if kind.starts_with(SSH) {
+                keys.extend(belonging_to(id, decode(&bytes, key_info))?);
+            }
+        }
+        Ok(keys)
+    }
+
+    pub(super) async fn generation(&self, user: &UserName) -> Result<Generation, AbortCode> {
+        match self.get(user, GENERATION).await? {
+            None => Ok([0; 16]),
+            Some(bytes) => bytes.try_into().map_err(|_| damaged()),
+        }
+    }
+
+    /// Begins a new generation: no token of an earlier one is renewed.
+    pub(super) async fn next_generation(&self, user: &UserName, random: &Random) -> Result<(), AbortCode> {
+        self.put(user, GENERATION, Randomness(random).bytes::<16>().to_vec()).await
+    }
+
+    async fn get(&self, user: &UserName, kind: &str) -> Result<Option<Vec<u8>>, AbortCode> {
+        self.0.get(user.as_str(), kind).await.map_err(failed)
+    }
+
+    async fn put(&self, user: &UserName, kind: &str, record: Vec<u8>) -> Result<(), AbortCode> {
+        self.0.put(user.as_str(), kind, record).await.map_err(failed)
+    }
+}
+
+fn kind_of(key: &UserKey) -> String {
+    key.hash().iter().fold(SSH.to_owned(), |kind, byte| kind + &format!("{byte:02x}"))
+}
+
+fn key_info(r: &mut Reader<'_>) -> Result<SshKeyInfo, DecodeError> {
+    Ok(SshKeyInfo { key: KeyBlob::decode(r)?, comment: Comment::decode(r)?, added: UnixSeconds::decode(r)? })
+}
+
+fn header(id: ViceId) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    FORMAT.encode(&mut bytes);
+    id.encode(&mut bytes);
+    bytes
+}
+
+/// The id in a record's header, and the rest of it.
+fn decode<T>(
+    bytes: &[u8],
+    body: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+) -> Result<(ViceId, T), AbortCode> {
+    let mut reader = Reader::new(bytes);
+    let read = || {
+        let value = u32::decode(&mut reader)?;
+        if value != FORMAT {
+            return Err(DecodeError::BadValue { what: "format of a login record", value });
+        }
+        Ok((ViceId::decode(&mut reader)?, body(&mut reader)?))
+    };
+    read().map_err(|error| {
+        tracing::error!("a login record cannot be read: {error}");
+        AbortCode::LGNIO
+    })
+}
+
+fn belonging_to<T>(id: ViceId, record: Result<(ViceId, T), AbortCode>) -> Result<Option<T>, AbortCode> {
+    record.map(|(owner, value)| (owner == id).then_some(value))
+}
+
+fn damaged() -> AbortCode {
+    tracing::error!("a login record cannot be read");
+    AbortCode::LGNIO
+}
+
+pub(super) fn failed(error: StoreError) -> AbortCode {
+    tracing::error!("the login records: {error}");
+    AbortCode::LGNIO
+}

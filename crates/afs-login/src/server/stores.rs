@@ -1,0 +1,91 @@
+//! What the login service is handed.
+
+use std::fmt;
+
+use afs_auth::crypto::EncType;
+use afs_auth::keys::SharedKeys;
+use afs_auth::rxgk::{self, Minting};
+use afs_auth::{Random, Token};
+use afs_rpc::{BoxFuture, Level, UnixTime};
+use afs_wire::ids::ViceId;
+
+use crate::user::UserName;
+
+/// A store did not do what it should; the text is for the log.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(pub String);
+
+/// Opaque records of users, by user and kind. A kind is at most 68 bytes of ASCII, a record at most 4 KiB; a user has
+/// at most 34 records. What `put` and `delete` did is durable when they are ready.
+pub trait LoginStore: Send + Sync + 'static {
+    /// One record.
+    fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
+
+    /// Makes or replaces one record.
+    fn put<'a>(
+        &'a self,
+        user: &'a str,
+        kind: &'a str,
+        record: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Removes one record; one that is not there is no error.
+    fn delete<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Kind and content of all records of a user.
+    #[allow(clippy::type_complexity, reason = "pairs in a list in a result in a future, each of them plain")]
+    fn list<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<(String, Vec<u8>)>, StoreError>>;
+}
+
+/// A user of the protection database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct User {
+    /// His id. Records of another user of the same name, from an earlier time, do not count.
+    pub id: ViceId,
+    /// Whether he is in `system:administrators`.
+    pub administrator: bool,
+}
+
+/// The protection database, as far as a login needs it.
+pub trait Users: Send + Sync + 'static {
+    /// The user with this name; `None` also for groups.
+    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
+}
+
+/// Makes tokens that every server of the cell accepts.
+pub trait Mint: Send + Sync + 'static {
+    /// A token for `user` that ends at `expires`; `None` when the cell has no key to make one with.
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token>;
+}
+
+/// Makes rxgk tokens with the cell's best key.
+#[derive(Clone)]
+pub struct KeyMint {
+    /// The cell's keys.
+    pub keys: SharedKeys,
+    /// For the tokens' keys.
+    pub random: Random,
+}
+
+impl fmt::Debug for KeyMint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyMint({:?})", self.keys)
+    }
+}
+
+/// Encryption type of the tokens' keys.
+const ENCTYPE: EncType = EncType::DEFAULT;
+
+impl Mint for KeyMint {
+    fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token> {
+        let minting = Minting { name: user.as_str().to_owned(), level, expires, enctype: ENCTYPE };
+        match rxgk::mint(&self.keys.get(), &minting, &self.random) {
+            Ok(token) => Some(Token::Rxgk(token)),
+            Err(error) => {
+                tracing::error!(%user, "no token: {error}");
+                None
+            }
+        }
+    }
+}

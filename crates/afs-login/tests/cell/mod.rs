@@ -1,0 +1,226 @@
+//! A cell with a login service in one small world.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{RxgkServer, Variant};
+use afs_auth::{Clock, Random, Secret, Token};
+use afs_login::client::{self, Login, LoginError};
+use afs_login::{
+    Grant, KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer, LoginStore, Signer, StoreError, User,
+    UserKey, UserName, Users,
+};
+use afs_rpc::{BoxFuture, Connection, Level, Rx, Security, UnixTime};
+use afs_wire::ids::{CellName, ViceId};
+use afs_wire::rpc::ServiceId;
+use ssh_key::private::{Ed25519Keypair, KeypairData};
+use ssh_key::{PrivateKey, PublicKey, Signature};
+
+#[path = "../../../afs-rpc/tests/world/mod.rs"]
+pub mod world;
+use world::World;
+
+/// Users of the cell: alice, bob, and root, who is an administrator.
+#[derive(Default)]
+pub struct Book(pub Mutex<BTreeMap<String, User>>);
+
+impl Users for Book {
+    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
+        let found = self.0.lock().unwrap().get(name).copied();
+        Box::pin(async move { Ok(found) })
+    }
+}
+
+/// Records in memory.
+#[derive(Default)]
+pub struct Shelf(pub Mutex<BTreeMap<(String, String), Vec<u8>>>);
+
+impl LoginStore for Shelf {
+    fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move { Ok(self.0.lock().unwrap().get(&(user.into(), kind.into())).cloned()) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        user: &'a str,
+        kind: &'a str,
+        record: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        assert!(kind.len() <= 68 && record.len() <= 4096);
+        Box::pin(async move {
+            self.0.lock().unwrap().insert((user.into(), kind.into()), record);
+            Ok(())
+        })
+    }
+
+    fn delete<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.0.lock().unwrap().remove(&(user.into(), kind.into()));
+            Ok(())
+        })
+    }
+
+    fn list<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<(String, Vec<u8>)>, StoreError>> {
+        Box::pin(async move {
+            let all = self.0.lock().unwrap();
+            let of_user = all.iter().filter(|((owner, _), _)| owner == user);
+            Ok(of_user.map(|((_, kind), record)| (kind.clone(), record.clone())).collect())
+        })
+    }
+}
+
+/// An SSH key in memory.
+pub struct Key(pub PrivateKey);
+
+impl Key {
+    pub fn new(seed: u8) -> Self {
+        let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(&[seed; 32]));
+        Self(PrivateKey::new(pair, "test").unwrap())
+    }
+
+    pub fn user_key(&self) -> UserKey {
+        UserKey::new(self.0.public_key()).unwrap()
+    }
+}
+
+impl Signer for Key {
+    fn key(&self) -> &PublicKey {
+        self.0.public_key()
+    }
+
+    fn sign(&self, data: &[u8]) -> Result<Signature, String> {
+        signature::Signer::try_sign(&self.0, data).map_err(|error| error.to_string())
+    }
+}
+
+pub const LIFETIMES: Lifetimes =
+    Lifetimes { token: Duration::from_secs(90_000), renewable: Duration::from_secs(7 * 86_400) };
+
+pub struct Cell {
+    pub world: Arc<World>,
+    pub client: Rx,
+    /// A client whom the servers take for the cell's owner.
+    pub owner: Rx,
+    pub server_at: SocketAddr,
+    pub secret: LoginSecret,
+    pub book: Arc<Book>,
+    pub shelf: Arc<Shelf>,
+    pub random: Random,
+    pub clock: Clock,
+    pub server: Arc<LoginServer>,
+}
+
+pub fn cell(seed: u64) -> Cell {
+    let world = World::new(seed);
+    let (server, server_at) = world.node(7002);
+    let (client, _) = world.node(7102);
+    let (owner, owner_at) = world.node(7103);
+    server.trust(owner_at).unwrap();
+    let env = world.env();
+    let source = env.clone();
+    let random: Random = Arc::new(move |out| source.random(out));
+    let source = env.clone();
+    let clock: Clock = Arc::new(move || source.wall());
+    let mut ring = KeyRing::default();
+    ring.add(generate(KeyKind::Rxgk, 20, 1, &random).unwrap()).unwrap();
+    let keys = SharedKeys::new(ring);
+    let book = Arc::new(Book::default());
+    for (name, id, administrator) in [("alice", 101, false), ("bob", 102, false), ("root", 1, true)] {
+        book.0.lock().unwrap().insert(name.into(), User { id: ViceId(id), administrator });
+    }
+    let shelf = Arc::new(Shelf::default());
+    let secret = LoginSecret::generate(&random);
+    let login = LoginServer::new(LoginConfig {
+        env: env.clone(),
+        cell: cell_name(),
+        secret: secret.clone(),
+        lifetimes: LIFETIMES,
+        store: shelf.clone(),
+        users: book.clone(),
+        mint: Arc::new(KeyMint { keys: keys.clone(), random: random.clone() }),
+    });
+    let names = Arc::new(LocalNames::of_cell("example.org"));
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, clock.clone(), Level::Clear);
+    server.listen_with(login.service(), vec![Box::new(afs_rx::NullServer), Box::new(rxgk)]).unwrap();
+    Cell { world, client, owner, server_at, secret, book, shelf, random, clock, server: login }
+}
+
+pub fn cell_name() -> CellName {
+    CellName::new("example.org").unwrap()
+}
+
+pub fn user(name: &str) -> UserName {
+    UserName::new(name).unwrap()
+}
+
+pub fn login(name: &str) -> Login {
+    Login::new(cell_name(), user(name))
+}
+
+pub fn passphrase(text: &str) -> Secret {
+    Secret::new(text.as_bytes().to_vec())
+}
+
+impl Cell {
+    /// As nobody in particular.
+    pub fn anonymous(&self) -> Connection {
+        self.client.connection(self.server_at, ServiceId::LOGIN, Security::null())
+    }
+
+    /// As the cell's owner.
+    pub fn as_owner(&self) -> Connection {
+        self.owner.connection(self.server_at, ServiceId::LOGIN, Security::null())
+    }
+
+    /// With a token.
+    pub fn with(&self, token: &Token) -> Connection {
+        let source = token.source(self.clock.clone(), self.random.clone());
+        self.client.connection(self.server_at, ServiceId::LOGIN, Security::new(source))
+    }
+
+    pub fn register(&self, name: &str, secret: &str) {
+        let (service, random) = (self.as_owner(), self.random.clone());
+        let (name, secret) = (user(name), passphrase(secret));
+        let set =
+            async move { client::register_passphrase(&service, &cell_name(), &name, &secret, &random).await };
+        self.world.run(set).unwrap();
+    }
+
+    pub fn log_in(&self, name: &str, secret: &str) -> Result<Grant, LoginError> {
+        self.log_in_as(login(name), secret)
+    }
+
+    pub fn log_in_as(&self, login: Login, secret: &str) -> Result<Grant, LoginError> {
+        let (service, random, secret) = (self.anonymous(), self.random.clone(), passphrase(secret));
+        self.world.run(async move { client::login_with_passphrase(&service, &login, &secret, &random).await })
+    }
+
+    pub fn add_key(&self, name: &str, key: &Key) {
+        let (service, name, key) = (self.as_owner(), user(name), key.user_key());
+        self.world.run(async move { client::add_ssh_key(&service, &name, &key, "laptop").await }).unwrap();
+    }
+
+    pub fn log_in_with(&self, name: &str, key: Key) -> Result<Grant, LoginError> {
+        let (service, random, login) = (self.anonymous(), self.random.clone(), login(name));
+        let known = self.secret.host_key();
+        self.world.run(async move {
+            client::login_with_ssh(&service, &login, &key, |host| *host == known, &random).await
+        })
+    }
+
+    pub fn renew(&self, name: &str, grant: &Grant) -> Result<Grant, LoginError> {
+        let (service, random, login) = (self.with(&grant.token), self.random.clone(), login(name));
+        let renewal = grant.renewal.clone();
+        self.world.run(async move { client::renew(&service, &login, &renewal, &random).await })
+    }
+
+    pub fn now(&self) -> UnixTime {
+        (self.clock)()
+    }
+}
