@@ -74,9 +74,9 @@ impl Packets {
             *first = self.cipher.decrypt(u64::from_be_bytes(*first)).to_be_bytes();
             return Ok(());
         }
-        let (blocks, rest) = sealed.as_chunks_mut();
-        self.cipher.decrypt_pcbc(self.initial_vector, blocks);
-        if rest.is_empty() { Ok(()) } else { Err(RxkadError::DataLength) }
+        // Linux fills packets up to a fixed size, and not always to whole blocks: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
+        self.cipher.decrypt_pcbc(self.initial_vector, sealed.as_chunks_mut().0);
+        Ok(())
     }
 
     fn encrypt_block(&self, block: &mut [u8; BLOCK]) {
