@@ -1,4 +1,4 @@
-//! The servers of a cell over its stores: file service, location service, volume service.
+//! The servers of a cell over its stores: file service, location service, protection service, volume service.
 
 pub mod access;
 pub mod audit;
@@ -12,6 +12,7 @@ pub mod locks;
 mod ops;
 mod partitions;
 pub mod policy;
+pub mod protection;
 mod server;
 mod statistics;
 pub mod subject;
@@ -24,6 +25,7 @@ pub use guard::Guard;
 pub use location::{LocationServer, VoteServer};
 pub use partitions::Partitions;
 pub use policy::{Policy, Requirement, SharedPolicy};
+pub use protection::{ProtectionNames, ProtectionOptions, ProtectionServer};
 pub use server::{FileServer, FileServerConfig, FileServerLimits};
 pub use statistics::{Statistics, StatisticsNow};
 pub use subject::{ADMIN, BuiltInNames, NameService, Subject};

@@ -6,7 +6,7 @@ use super::{ProtectionError, Refusal, cps, rows};
 use crate::Rows;
 
 /// Who asks, as far as it was proven.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Who {
     /// Nobody in particular.
     Anonymous,

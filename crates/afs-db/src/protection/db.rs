@@ -16,7 +16,7 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ProtectionError>>
 /// Every change is durable when its answer comes, and happened as a whole or not at all; whether the asker may do it
 /// is decided in the same transaction. The rules and the codes are those of docs/protocol ptserver.md.
 pub trait ProtectionDb: Send + Sync + 'static {
-    /// A number that differs after every change that an answer can show. Costs no I/O. Something remembered is good
+    /// A number that is larger after every change that an answer can show. Costs no I/O. Something remembered is good
     /// as long as this is what it was before the question.
     fn version(&self) -> u64;
 

@@ -1,0 +1,110 @@
+//! Who callers were found to be, as long as nothing has changed since.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use afs_db::protection::Who;
+use afs_rpc::sync::lock;
+
+use crate::subject::Subject;
+
+/// Groups of all subjects of one generation, and so of half the cache; a subject counts as some groups more.
+const WEIGHT_MAX: usize = 1 << 18;
+const SUBJECT_WEIGHT: usize = 64;
+
+type Key = (Who, IpAddr);
+
+/// Subjects by who and where, all found at one version of the database. Bounded: what was not asked for since half of
+/// it was filled anew is forgotten.
+#[derive(Default)]
+pub(super) struct SubjectCache(Mutex<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    version: u64,
+    young: BTreeMap<Key, Subject>,
+    old: BTreeMap<Key, Subject>,
+    /// Of the young.
+    weight: usize,
+}
+
+impl SubjectCache {
+    /// What was found at exactly this version.
+    pub(super) fn get(&self, version: u64, key: &Key) -> Option<Subject> {
+        let mut cache = lock(&self.0);
+        if cache.version != version {
+            return None;
+        }
+        if let Some(subject) = cache.young.get(key) {
+            return Some(subject.clone());
+        }
+        let subject = cache.old.remove(key)?;
+        cache.put(key.clone(), subject.clone());
+        Some(subject)
+    }
+
+    /// Remembers what was found by a question that was asked at this version or later.
+    pub(super) fn put(&self, version: u64, key: Key, subject: Subject) {
+        let mut cache = lock(&self.0);
+        if cache.version != version {
+            // A slow question must not bring back what others have seen change.
+            if cache.version > version {
+                return;
+            }
+            *cache = Generations { version, ..Generations::default() };
+        }
+        cache.put(key, subject);
+    }
+}
+
+impl Generations {
+    fn put(&mut self, key: Key, subject: Subject) {
+        if self.weight > WEIGHT_MAX {
+            self.old = std::mem::take(&mut self.young);
+            self.weight = 0;
+        }
+        self.weight += SUBJECT_WEIGHT + subject.groups().len() + subject.host_groups().len();
+        self.young.insert(key, subject);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_wire::ids::ViceId;
+    use std::net::Ipv4Addr;
+
+    fn key(number: u32) -> Key {
+        (Who::Local("alice".into()), Ipv4Addr::from(number).into())
+    }
+
+    fn subject(id: i32) -> Subject {
+        Subject::new(ViceId(id), [])
+    }
+
+    #[test]
+    fn what_was_found_is_good_for_its_version_alone() {
+        let cache = SubjectCache::default();
+        cache.put(5, key(1), subject(1));
+        assert_eq!(cache.get(5, &key(1)), Some(subject(1)));
+        assert_eq!(cache.get(6, &key(1)), None);
+        cache.put(6, key(1), subject(2));
+        cache.put(5, key(1), subject(1));
+        assert_eq!(cache.get(6, &key(1)), Some(subject(2)), "the late one is not kept");
+        assert_eq!(cache.get(5, &key(1)), None);
+    }
+
+    #[test]
+    fn many_callers_push_out_those_who_do_not_come_back() {
+        let cache = SubjectCache::default();
+        let fills = (WEIGHT_MAX / SUBJECT_WEIGHT) as u32;
+        for number in 0..4 * fills {
+            cache.put(1, key(number), subject(7));
+            assert!(cache.get(1, &key(0)).is_some(), "whoever comes back stays");
+        }
+        let cache = cache.0.lock().unwrap();
+        assert!(cache.young.len() + cache.old.len() <= 2 * (fills as usize + 2));
+        assert!(!cache.young.contains_key(&key(1)) && !cache.old.contains_key(&key(1)));
+    }
+}

@@ -1,0 +1,103 @@
+//! The protection service (docs/protocol ptserver.md): users, groups, and who is in which group.
+//!
+//! Who may do what is decided by the database, in the transaction that does it; the service says who asks.
+
+mod asker;
+mod audit;
+mod cache;
+mod change;
+mod convert;
+mod create;
+mod look;
+mod names;
+mod translate;
+
+use std::sync::Arc;
+
+use afs_db::ProtectionDb;
+use afs_db::protection::{Asker, ProtectionError, Refusal};
+use afs_rpc::{Caller, Identity, Service, Table};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::ServiceId;
+
+use crate::audit::Described;
+use crate::guard::{Guard, Guarded, Need, row};
+pub use names::ProtectionNames;
+
+/// How a protection service treats its callers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProtectionOptions {
+    /// Only administrators may change anything, their own groups included. Default: no.
+    pub restricted: bool,
+    /// Whoever proves nothing may translate names and do nothing else. Default: no.
+    pub restrict_anonymous: bool,
+    /// Names of this cell and its realms: what `NameToID` takes off the end of a name, in any case. Default: none.
+    pub local: Vec<String>,
+}
+
+/// The protection service over a protection database.
+pub struct ProtectionServer {
+    db: Arc<dyn ProtectionDb>,
+    guard: Guard,
+    options: ProtectionOptions,
+}
+
+impl ProtectionServer {
+    /// A service over `db`, to be offered on port 7002 with [`afs_rpc::Rx::listen_with`], with a
+    /// [`VoteServer`](crate::VoteServer) beside it. Calls that look into OpenAFS's own file are unknown.
+    pub fn service(db: Arc<dyn ProtectionDb>, guard: Guard, options: ProtectionOptions) -> Arc<dyn Service> {
+        let table = Table::new(ServiceId::PROTECTION, Arc::new(ProtectionServer { db, guard, options }));
+        let table = translate::add(table);
+        let table = look::add(table);
+        let table = create::add(table);
+        Arc::new(change::add(table))
+    }
+
+    fn asker(&self, caller: &Caller) -> Asker {
+        Asker { who: asker::who(&caller.identity), restricted: self.options.restricted }
+    }
+
+    /// Who asks for what not everybody may see.
+    fn reader(&self, caller: &Caller) -> Result<Asker, AbortCode> {
+        let anonymous = matches!(caller.identity, Identity::Anonymous);
+        if anonymous && self.options.restrict_anonymous {
+            return Err(AbortCode::PRPERM);
+        }
+        Ok(self.asker(caller))
+    }
+
+    /// Lets pass whoever the database knows.
+    async fn identified(&self, caller: &Caller) -> Result<(), AbortCode> {
+        self.db.identify(self.reader(caller)?).await.map(drop).map_err(code)
+    }
+}
+
+impl Guarded for ProtectionServer {
+    const SERVICE: ServiceId = ServiceId::PROTECTION;
+    const REFUSAL: AbortCode = AbortCode::PRPERM;
+
+    fn guard(&self) -> &Guard {
+        &self.guard
+    }
+}
+
+type Server = Arc<ProtectionServer>;
+
+/// A row of the table. Whether the caller may is for the operation to find out.
+fn call<R, F>(
+    table: Table<ProtectionServer>,
+    operation: impl Fn(Server, Caller, R) -> F + Send + Sync + 'static,
+) -> Table<ProtectionServer>
+where
+    R: Described,
+    F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
+{
+    row(table, Need::Nothing, operation)
+}
+
+fn code(error: ProtectionError) -> AbortCode {
+    if matches!(error, ProtectionError::Store(_) | ProtectionError::Refused(Refusal::Damaged)) {
+        tracing::error!(%error, "the protection database cannot be used");
+    }
+    error.code()
+}

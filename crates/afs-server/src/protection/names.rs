@@ -1,0 +1,102 @@
+//! Names and memberships out of the protection database, for the servers of the cell.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use afs_db::ProtectionDb;
+use afs_db::protection::{ProtectionError, Refusal, Who};
+use afs_rpc::Identity;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+
+use super::asker::who;
+use super::cache::SubjectCache;
+use crate::subject::{Answer, NameService, Subject};
+
+/// A [`NameService`] over a protection database.
+///
+/// Who a caller is is remembered for as long as the database's version stands still, so that whoever is taken out of a
+/// group is out of it at the next call. The memory is bounded to some megabytes.
+pub struct ProtectionNames {
+    db: Arc<dyn ProtectionDb>,
+    found: SubjectCache,
+    /// Names of this cell and its realms.
+    local: Vec<String>,
+}
+
+impl ProtectionNames {
+    /// Names of `db`. `local` are the names of this cell and its realms, which may stand behind the name of a user.
+    pub fn new(db: Arc<dyn ProtectionDb>, local: Vec<String>) -> Self {
+        ProtectionNames { db, found: SubjectCache::default(), local }
+    }
+
+    /// Who somebody is, and in which groups (docs/protocol fileserver.md "5.1 Caller identity").
+    async fn look_up(&self, who: Who, host: IpAddr) -> Result<Subject, AbortCode> {
+        // Read before anything is asked: an answer may be newer than this, never older.
+        let version = self.db.version();
+        let key = (who, host);
+        if let Some(subject) = self.found.get(version, &key) {
+            return Ok(subject);
+        }
+        let subject = match &key.0 {
+            Who::CellKey => Subject::administrator(),
+            Who::Anonymous => Subject::anonymous(),
+            Who::Local(name) if name.contains('@') => Subject::anonymous(),
+            Who::Local(name) | Who::Foreign(name) => self.named(name).await?,
+        };
+        let subject = self.on_host(subject, host).await?;
+        self.found.put(version, key, subject.clone());
+        Ok(subject)
+    }
+
+    /// Names that nobody has, and those of groups, are nobody in particular.
+    async fn named(&self, name: &str) -> Result<Subject, AbortCode> {
+        let found = self.db.ids_of(vec![name.into()]).await.map_err(unavailable)?;
+        let user = found.into_iter().flatten().find(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
+        let Some(id) = user else { return Ok(Subject::anonymous()) };
+        match self.db.cps(id).await {
+            Ok(groups) => Ok(Subject::new(id, groups)),
+            // Gone since the question before.
+            Err(ProtectionError::Refused(Refusal::NoEntry)) => Ok(Subject::anonymous()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn on_host(&self, subject: Subject, host: IpAddr) -> Result<Subject, AbortCode> {
+        let IpAddr::V4(host) = host.to_canonical() else { return Ok(subject) };
+        if host == Ipv4Addr::UNSPECIFIED {
+            return Ok(subject);
+        }
+        Ok(subject.on_host_in(self.db.host_cps(host).await.map_err(unavailable)?))
+    }
+
+    /// A name as the database has it.
+    fn stored(&self, name: &str) -> String {
+        let name = name.to_ascii_lowercase();
+        match name.split_once('@') {
+            Some((user, cell)) if self.local.iter().any(|own| own.eq_ignore_ascii_case(cell)) => user.into(),
+            _ => name,
+        }
+    }
+}
+
+impl NameService for ProtectionNames {
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject> {
+        Box::pin(self.look_up(who(identity), host))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+        let names = names.iter().map(|name| self.stored(name)).collect();
+        Box::pin(async move { self.db.ids_of(names).await.map_err(unavailable) })
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+        Box::pin(async move { self.db.names_of(ids.to_vec()).await.map_err(unavailable) })
+    }
+}
+
+/// What clients are told when nobody can say who they are: to come again.
+fn unavailable(error: ProtectionError) -> AbortCode {
+    tracing::error!(%error, "who a caller is cannot be learned");
+    AbortCode::CPS_UNAVAILABLE
+}

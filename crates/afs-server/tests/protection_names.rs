@@ -1,0 +1,120 @@
+//! Who the servers of a cell take a caller for.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod protection_rig;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection};
+use afs_server::{NameService, ProtectionNames, Subject};
+use afs_wire::ids::ViceId;
+use afs_wire::pt;
+use protection_rig::{Cell, Role};
+
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3));
+
+fn proven(name: &str, cell: Option<&str>) -> Identity {
+    let principal = Principal::Named { name: name.into(), cell: cell.map(Into::into) };
+    credential(principal)
+}
+
+fn credential(principal: Principal) -> Identity {
+    let protection = Protection { class: Class::Rxgk, level: Level::Crypt };
+    Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
+}
+
+/// An answer that must be there at once.
+fn now<T>(answer: impl Future<Output = T>) -> T {
+    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("an embedded database answers at the first poll"),
+    }
+}
+
+fn subject(names: &ProtectionNames, identity: &Identity) -> Subject {
+    now(names.subject(identity, HOST)).unwrap()
+}
+
+fn names(cell: &Cell) -> ProtectionNames {
+    ProtectionNames::new(cell.db.clone(), vec!["test.cell".into()])
+}
+
+#[test]
+fn callers_have_their_groups_and_those_of_their_hosts() {
+    let cell = Cell::new(20);
+    let (alice, host) = (cell.user("alice"), cell.user("10.1.2.3"));
+    let (outer, inner, machines) =
+        (cell.group("outer", 0), cell.group("inner", 0), cell.group("machines", 0));
+    cell.join(alice, inner);
+    cell.join(inner, outer);
+    cell.join(host, machines);
+    let names = names(&cell);
+    let found = subject(&names, &proven("alice", None));
+    assert_eq!(found.groups(), [inner, outer, ViceId::AUTHUSER, ViceId::ANYUSER, alice]);
+    assert_eq!((found.id(), found.host_groups()), (alice, &[machines][..]));
+    assert!(!found.is_administrator());
+    let anonymous = subject(&names, &Identity::Anonymous);
+    assert!(anonymous.is_anonymous() && anonymous.host_is(machines));
+    assert_eq!(subject(&names, &proven("Alice", None)).id(), alice, "names are folded");
+}
+
+#[test]
+fn administrators_are_who_is_in_the_group_and_who_has_the_key() {
+    let cell = Cell::new(21);
+    let names = names(&cell);
+    for identity in [Identity::Local, credential(Principal::CellKey), proven("admin", None)] {
+        assert!(subject(&names, &identity).is_administrator(), "{identity:?}");
+    }
+}
+
+#[test]
+fn foreign_names_and_odd_ones_are_never_local() {
+    let cell = Cell::new(22);
+    let far = cell.group("system:authuser@far.org", 0);
+    let zoe = cell.user("zoe@far.org");
+    let names = names(&cell);
+    for identity in [
+        proven("admin", Some("far.org")),
+        proven("zoe@far.org", None),
+        proven("system:administrators", None),
+        proven("nobody", None),
+    ] {
+        let found = subject(&names, &identity);
+        assert!(
+            found.is_anonymous() && found.groups() == [ViceId::ANYUSER, ViceId::ANONYMOUS],
+            "{identity:?}"
+        );
+    }
+    let found = subject(&names, &proven("zoe", Some("far.org")));
+    assert_eq!(found.groups(), [far, ViceId::ANYUSER, zoe], "not in system:authuser");
+}
+
+#[test]
+fn a_membership_that_is_revoked_is_missing_at_the_next_call() {
+    let cell = Cell::new(23);
+    let names = names(&cell);
+    let admin = proven("admin", None);
+    assert!(subject(&names, &admin).is_administrator());
+    let group = ViceId::ADMINISTRATORS;
+    cell.ask(Role::CellKey, pt::RemoveFromGroup { member: ViceId(1), group }).unwrap();
+    assert!(!subject(&names, &admin).is_administrator());
+    cell.ask(Role::CellKey, pt::AddToGroup { member: ViceId(1), group }).unwrap();
+    assert!(subject(&names, &admin).is_administrator());
+    cell.ask(Role::CellKey, pt::Delete { id: ViceId(1) }).unwrap();
+    assert!(subject(&names, &admin).is_anonymous());
+}
+
+#[test]
+fn names_and_ids_are_translated_for_access_lists() {
+    let cell = Cell::new(24);
+    let alice = cell.user("alice");
+    let names = names(&cell);
+    let wanted = ["Alice".into(), "alice@TEST.cell".into(), "nobody".into(), "system:anyuser".into()];
+    assert_eq!(now(names.ids_of(&wanted)).unwrap(), [Some(alice), Some(alice), None, Some(ViceId::ANYUSER)]);
+    let found = now(names.names_of(&[alice, ViceId(99)])).unwrap();
+    assert_eq!(found, [Some("alice".into()), None]);
+}

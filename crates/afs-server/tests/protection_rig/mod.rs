@@ -1,0 +1,142 @@
+//! A protection service and its callers in one simulated world.
+#![allow(dead_code, clippy::unwrap_used)] // Each test uses a part of this.
+
+mod claims;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
+use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_rpc::{CallError, Limits, Rx, Security};
+use afs_rx::NullServer;
+use afs_server::{Guard, ProtectionNames, ProtectionOptions, ProtectionServer, VoteServer};
+use afs_sim::{NodeId, Sim};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{self, EntryKind, NameText};
+use afs_wire::rpc::{Request, ServiceId};
+use bytes::Bytes;
+
+use claims::{ClaimServer, ClaimSource};
+
+const PATIENCE: Duration = Duration::from_secs(600);
+const SERVER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7002);
+const OWNER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7001);
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9)), 7001);
+
+/// Who calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Nobody in particular.
+    Anonymous,
+    /// A user of this cell.
+    User(&'static str),
+    /// Whoever holds the cell's key.
+    CellKey,
+    /// The cell's own process.
+    Process,
+    /// A user of another cell: name and cell.
+    Foreign(&'static str, &'static str),
+}
+
+/// A cell with one protection server.
+pub struct Cell {
+    pub sim: Sim,
+    pub db: Arc<dyn ProtectionDb>,
+    server: NodeId,
+    client: (NodeId, Rx),
+    owner: (NodeId, Rx),
+    /// Dropping an endpoint closes its port.
+    _endpoint: Rx,
+}
+
+impl Cell {
+    pub fn new(seed: u64) -> Self {
+        let local = vec!["test.cell".into(), "TEST.REALM".into()];
+        Cell::with(seed, ProtectionOptions { local, ..ProtectionOptions::default() })
+    }
+
+    pub fn with(seed: u64, options: ProtectionOptions) -> Self {
+        let sim = Sim::new(seed);
+        let server = sim.node("server", IpAddr::V4(SERVER_IP));
+        let medium = Arc::new(MemoryMedium::default());
+        let kv = Kv::open(medium, afs_db::TABLES, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+        let db: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(kv));
+        let making = db.clone();
+        let made = async move { bootstrap_protection(&*making, "admin").await };
+        sim.block_on(server, PATIENCE, made).unwrap().unwrap();
+        let rx = |node: NodeId, address| {
+            sim.rx(node, sim.env(node), address, afs_rx::Config::default(), Limits::default())
+        };
+        let endpoint = rx(server, SERVER);
+        endpoint.trust(OWNER).unwrap();
+        let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
+        let service = ProtectionServer::service(db.clone(), guard, options);
+        endpoint.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer)]).unwrap();
+        endpoint.listen(VoteServer::service(sim.env(server), SERVER)).unwrap();
+        let client = sim.node("client", CLIENT.ip());
+        let owner = sim.node("owner", OWNER.ip());
+        let (client, owner) = ((client, rx(client, CLIENT)), (owner, rx(owner, OWNER)));
+        Cell { db, server, client, owner, _endpoint: endpoint, sim }
+    }
+
+    /// Makes a call and waits for its outcome.
+    pub fn ask<R: Request>(&self, role: Role, request: R) -> Result<R::Reply, CallError> {
+        let (security, (node, rx)) = match role {
+            Role::Anonymous => (Security::null(), &self.client),
+            Role::Process => (Security::null(), &self.owner),
+            role => (Security::new(Arc::new(ClaimSource::of(role))), &self.client),
+        };
+        let connection = rx.connection(SERVER, R::SERVICE, security);
+        let call = async move { connection.call(&request).await };
+        self.sim.block_on(*node, PATIENCE, call).unwrap()
+    }
+
+    /// What a call is answered with: 0 or a code.
+    pub fn code<R: Request>(&self, role: Role, request: R) -> AbortCode {
+        match self.ask(role, request) {
+            Ok(_) => AbortCode::OK,
+            Err(CallError::Abort(code)) => code,
+            other => panic!("{role:?}: {other:?}"),
+        }
+    }
+
+    /// Any opcode of any service on the port, anonymously, with raw arguments.
+    pub fn raw(&self, service: ServiceId, request: Vec<u8>) -> Result<Vec<u8>, CallError> {
+        let connection = self.client.1.connection(SERVER, service, Security::null());
+        let work = async move {
+            let mut call = connection.begin(Bytes::from(request), true).await?;
+            Ok(call.read_to_end(1 << 20).await?.to_vec())
+        };
+        self.sim.block_on(self.client.0, PATIENCE, work).unwrap()
+    }
+
+    /// Runs something on the server's machine.
+    pub fn on_server<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        self.sim.block_on(self.server, PATIENCE, work).unwrap()
+    }
+
+    pub fn user(&self, name: &str) -> ViceId {
+        self.make(name, EntryKind::USER, 0)
+    }
+
+    pub fn group(&self, name: &str, owner: i32) -> ViceId {
+        self.make(name, EntryKind::GROUP, owner)
+    }
+
+    fn make(&self, name: &str, kind: EntryKind, owner: i32) -> ViceId {
+        let request = pt::NewEntry { name: text(name), kind, owner: ViceId(owner) };
+        self.ask(Role::CellKey, request).unwrap().id
+    }
+
+    pub fn join(&self, member: ViceId, group: ViceId) {
+        self.ask(Role::CellKey, pt::AddToGroup { member, group }).unwrap();
+    }
+}
+
+pub fn text(name: &str) -> NameText {
+    NameText::new(name.as_bytes()).unwrap()
+}
