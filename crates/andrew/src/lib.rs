@@ -10,6 +10,7 @@ pub mod commands;
 pub mod control;
 mod detach;
 pub mod error;
+pub mod kerberos;
 pub mod life;
 pub mod mounts;
 pub mod output;

@@ -1,0 +1,9 @@
+//! Credential caches: where `kinit` puts tickets.
+
+mod credential;
+mod format;
+mod location;
+
+pub use credential::{Credential, SessionKey};
+pub use format::Cache;
+pub use location::Location;

@@ -1,0 +1,128 @@
+//! All that `krb5.conf` says.
+
+use super::KdcAddress;
+use super::source::Source;
+use crate::error::{CommandError, CommandResult};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+/// The relations of the configuration, each with the names it stands under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile(Vec<(Vec<String>, String)>);
+
+/// Where it is unless `KRB5_CONFIG` says otherwise.
+const DEFAULT: &str = "/etc/krb5.conf";
+
+impl Profile {
+    /// Reads the files that `variable` (the value of `KRB5_CONFIG`) names, with `:` between them, or `/etc/krb5.conf`.
+    /// A file that is not there counts as empty.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood; the message says which line.
+    pub fn read(variable: Option<&OsStr>) -> CommandResult<Self> {
+        let mut profile = Self::default();
+        let mut source = Source::new(&mut profile);
+        let paths: Vec<PathBuf> = std::env::split_paths(variable.unwrap_or(OsStr::new(DEFAULT))).collect();
+        for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
+            source.read(path)?;
+        }
+        Ok(profile)
+    }
+
+    /// Puts a relation under the names in `place`.
+    pub fn add(&mut self, place: &[String], name: &str, value: String) {
+        let mut path = place.to_vec();
+        path.push(name.to_owned());
+        self.0.push((path, value));
+    }
+
+    /// All values of a relation, in the order of the files.
+    pub fn values<'a>(&'a self, path: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(names, _)| names == path).map(|(_, value)| value.as_str())
+    }
+
+    /// The value that counts: the first.
+    pub fn value<'a>(&'a self, path: &'a [&str]) -> Option<&'a str> {
+        self.values(path).next()
+    }
+
+    /// The realm of a host or domain: the most specific line of `[domain_realm]`.
+    pub fn realm_of(&self, domain: &str) -> Option<&str> {
+        let parents = domain.match_indices('.').map(|(at, _)| &domain[at..]);
+        // A line for `.example.org` is for the hosts in that domain, a cell named as the domain among them.
+        let dotted = format!(".{domain}");
+        let mut names = vec![domain, &dotted];
+        names.extend(parents);
+        let line = |name: &str| {
+            let is_it = |(path, _): &&(Vec<String>, String)| matches!(path.as_slice(), [section, domain] if section == "domain_realm" && domain.eq_ignore_ascii_case(name));
+            self.0.iter().find(is_it).map(|(_, value)| value.as_str())
+        };
+        names.into_iter().find_map(line)
+    }
+
+    /// The KDCs of a realm.
+    ///
+    /// # Errors
+    /// There are none, or one is no address.
+    pub fn kdcs(&self, realm: &str) -> CommandResult<Vec<KdcAddress>> {
+        let path = ["realms", realm, "kdc"];
+        let kdcs: Vec<KdcAddress> = self.values(&path).map(KdcAddress::parse).collect::<Result<_, _>>()?;
+        if kdcs.is_empty() {
+            return Err(CommandError::usage(format!(
+                "krb5.conf names no KDC of the realm {realm}: it needs `kdc = HOST` under `{realm} = {{` in [realms]"
+            )));
+        }
+        Ok(kdcs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(relations: &[(&[&str], &str)]) -> Profile {
+        let mut profile = Profile::default();
+        for (path, value) in relations {
+            let (name, place) = path.split_last().unwrap();
+            let place: Vec<String> = place.iter().map(|p| (*p).to_owned()).collect();
+            profile.add(&place, name, (*value).to_owned());
+        }
+        profile
+    }
+
+    #[test]
+    fn the_most_specific_domain_counts() {
+        let profile = profile(&[
+            (&["domain_realm", ".Example.org"], "EXAMPLE.ORG"),
+            (&["domain_realm", ".cs.example.org"], "CS.EXAMPLE.ORG"),
+            (&["domain_realm", "odd.example.org"], "ODD"),
+        ]);
+        for (domain, realm) in [
+            ("example.org", Some("EXAMPLE.ORG")),
+            ("a.example.org", Some("EXAMPLE.ORG")),
+            ("a.cs.example.org", Some("CS.EXAMPLE.ORG")),
+            ("cs.example.org", Some("CS.EXAMPLE.ORG")),
+            ("odd.example.org", Some("ODD")),
+            ("example.com", None),
+        ] {
+            assert_eq!(profile.realm_of(domain), realm, "{domain}");
+        }
+    }
+
+    #[test]
+    fn kdcs_are_of_their_realm() {
+        let profile = profile(&[
+            (&["realms", "A", "kdc"], "one"),
+            (&["realms", "B", "kdc"], "two"),
+            (&["realms", "A", "kdc"], "three:750"),
+        ]);
+        let shown: Vec<String> = profile.kdcs("A").unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["one:88", "three:750"]);
+        assert!(profile.kdcs("C").unwrap_err().message.contains("realm C"));
+    }
+
+    #[test]
+    fn without_a_file_nothing_is_said() {
+        assert_eq!(Profile::read(Some(OsStr::new("/nowhere/krb5.conf"))).unwrap(), Profile::default());
+    }
+}

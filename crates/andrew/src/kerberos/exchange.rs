@@ -1,0 +1,333 @@
+//! Asking a KDC for the ticket of a service: the TGS exchange of RFC 4120, section 3.3.
+
+use super::cache::{Credential, SessionKey};
+use super::messages::{
+    ApReq, Authenticator, Checksum, EncKdcRepPart, EncryptedData, KdcRep, KdcReq, KdcReqBody, KrbError,
+    MessageTag, PVNO, PaData,
+};
+use super::principal::Principal;
+use afs_auth::crypto::{CryptoError, EncType, MicKey};
+use afs_auth::{Random, Secret};
+use afs_rpc::UnixTime;
+use der::asn1::{AnyRef, BitStringRef, GeneralizedTime, OctetStringRef};
+use der::{Decode, Encode};
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// Why there is no ticket.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExchangeError {
+    /// The KDC's own word.
+    #[error("{meaning} (Kerberos error {code}{})", said(.text))]
+    Refused {
+        /// RFC 4120, section 7.5.9.
+        code: i32,
+        /// What it means.
+        meaning: &'static str,
+        /// What the KDC adds.
+        text: String,
+    },
+    /// The ticket that should prove who asks has a key of a type that is not understood here.
+    #[error(
+        "the session key of the tickets is of encryption type {0}, which cannot be used to ask for others; AES is needed"
+    )]
+    KeyType(i32),
+    /// A key does not fit its type, or the reply was made with another key.
+    #[error("the reply of the KDC is not to be trusted: {0}")]
+    Crypto(#[from] CryptoError),
+    /// A message that is not well formed.
+    #[error("a message of Kerberos is not well formed: {0}")]
+    Form(#[from] der::Error),
+    /// The reply answers another request.
+    #[error("the reply of the KDC is for another {0}")]
+    Other(&'static str),
+}
+
+/// The text that a KDC adds to its refusal.
+fn said(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(", '{}'", text.escape_default()) }
+}
+
+impl ExchangeError {
+    /// Whether the KDC does not know the service; another one may.
+    pub fn is_unknown_service(&self) -> bool {
+        matches!(self, Self::Refused { code: KrbError::SERVICE_UNKNOWN, .. })
+    }
+}
+
+/// Key usages (RFC 4120, section 7.5.1).
+mod usage {
+    pub const TGS_REQ_CHECKSUM: u32 = 6;
+    pub const TGS_REQ_AUTHENTICATOR: u32 = 7;
+    pub const TGS_REP: u32 = 8;
+}
+
+/// Type of the piece of authentication that is an AP-REQ.
+const PA_TGS_REQ: i32 = 1;
+/// Encryption types for the session key, best first. rxkad makes 56 bits of any of them, and all its servers know
+/// the first two.
+const ENCTYPES: [i32; 5] = [18, 17, 20, 19, 23];
+/// Longest text of a KDC that is shown, in characters.
+const TEXT_MAX: usize = 200;
+
+/// One exchange: a ticket that proves who asks, the service asked for, and what ties the reply to the request.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    granting: &'a Credential,
+    service: &'a Principal,
+    nonce: u32,
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange with the KDC that gave out or trusts `granting`, a ticket of its ticket-granting service.
+    pub fn new(granting: &'a Credential, service: &'a Principal, random: &Random) -> Self {
+        let mut nonce = [0; 4];
+        random(&mut nonce);
+        // Some KDCs take it for a signed number.
+        Self { granting, service, nonce: u32::from_be_bytes(nonce) >> 1 }
+    }
+
+    /// What to send.
+    ///
+    /// # Errors
+    /// The ticket or its key cannot be used.
+    pub fn request(&self, now: UnixTime, random: &Random) -> Result<Vec<u8>, ExchangeError> {
+        let body = self.body()?;
+        let proof = self.proof(&body, now, random)?;
+        let request = KdcReq {
+            pvno: PVNO,
+            msg_type: MessageTag::TGS_REQ.number(),
+            padata: vec![PaData { padata_type: PA_TGS_REQ, padata_value: OctetStringRef::new(&proof)? }],
+            req_body: AnyRef::from_der(&body)?,
+        };
+        Ok(MessageTag::TGS_REQ.encode(request)?)
+    }
+
+    fn body(&self) -> Result<Vec<u8>, ExchangeError> {
+        let body = KdcReqBody {
+            kdc_options: BitStringRef::from_bytes(&[0; 4])?,
+            realm: self.service.realm.as_str().into(),
+            sname: self.service.into(),
+            till: kerberos_time(self.granting.ends)?,
+            nonce: self.nonce,
+            etype: ENCTYPES.to_vec(),
+        };
+        Ok(body.to_der()?)
+    }
+
+    /// An AP-REQ with a checksum of the body in it.
+    fn proof(&self, body: &[u8], now: UnixTime, random: &Random) -> Result<Vec<u8>, ExchangeError> {
+        let (enctype, key) = self.key()?;
+        let mic = MicKey::new(enctype, key, usage::TGS_REQ_CHECKSUM)?;
+        let mut checksum = vec![0; mic.mac_len()];
+        mic.sign(body, &[], &mut checksum)?;
+        let authenticator = Authenticator {
+            authenticator_vno: PVNO,
+            crealm: self.granting.client.realm.as_str().into(),
+            cname: (&self.granting.client).into(),
+            cksum: Checksum { cksumtype: checksum_type(enctype), checksum: OctetStringRef::new(&checksum)? },
+            cusec: now.nanos / 1000,
+            ctime: kerberos_time(now)?,
+        };
+        let plain = MessageTag::AUTHENTICATOR.encode(authenticator)?;
+        let cipher = enctype.encrypt(key, usage::TGS_REQ_AUTHENTICATOR, &plain, random)?;
+        let etype = enctype.number();
+        let proof = ApReq {
+            pvno: PVNO,
+            msg_type: MessageTag::AP_REQ.number(),
+            ap_options: BitStringRef::from_bytes(&[0; 4])?,
+            ticket: AnyRef::from_der(&self.granting.ticket)?,
+            authenticator: EncryptedData { etype, kvno: None, cipher: OctetStringRef::new(&cipher)? },
+        };
+        Ok(MessageTag::AP_REQ.encode(proof)?)
+    }
+
+    fn key(&self) -> Result<(EncType, &[u8]), ExchangeError> {
+        let key = &self.granting.key;
+        let enctype = EncType::from_number(key.enctype).filter(|enctype| enctype.is_for_rxgk());
+        Ok((enctype.ok_or(ExchangeError::KeyType(key.enctype))?, key.secret.expose()))
+    }
+
+    /// The ticket in the answer.
+    ///
+    /// # Errors
+    /// The KDC refuses, or this is no answer to the request.
+    pub fn reply(&self, answer: &[u8]) -> Result<Credential, ExchangeError> {
+        if MessageTag::of(answer) == Some(MessageTag::KRB_ERROR) {
+            return Err(refusal(&MessageTag::KRB_ERROR.decode(answer)?));
+        }
+        let reply: KdcRep<'_> = MessageTag::TGS_REP.decode(answer)?;
+        let client = &self.granting.client;
+        if reply.crealm.0 != client.realm || !reply.cname.is(client) {
+            return Err(ExchangeError::Other("user"));
+        }
+        let (enctype, key) = self.key()?;
+        let plain = enctype.decrypt(key, usage::TGS_REP, reply.enc_part.cipher.as_bytes())?;
+        let plain = Zeroizing::new(plain);
+        let part: EncKdcRepPart<'_> = MessageTag::ENC_TGS_REP_PART.decode(&plain)?;
+        self.check(&part)?;
+        self.credential(&part, reply.ticket)
+    }
+
+    fn check(&self, part: &EncKdcRepPart<'_>) -> Result<(), ExchangeError> {
+        if part.nonce != i64::from(self.nonce) {
+            return Err(ExchangeError::Other("request"));
+        }
+        if part.srealm.0 != self.service.realm || !part.sname.is(self.service) {
+            return Err(ExchangeError::Other("service"));
+        }
+        Ok(())
+    }
+
+    fn credential(&self, part: &EncKdcRepPart<'_>, ticket: AnyRef<'_>) -> Result<Credential, ExchangeError> {
+        let ticket = ticket.to_der()?;
+        if MessageTag::of(&ticket) != Some(MessageTag::TICKET) {
+            return Err(ExchangeError::Other("kind of ticket"));
+        }
+        let secret = Secret::new(part.key.keyvalue.as_bytes().to_vec());
+        Ok(Credential {
+            client: self.granting.client.clone(),
+            server: self.service.clone(),
+            key: SessionKey { enctype: part.key.keytype, secret },
+            starts: unix_time(part.starttime.unwrap_or(part.authtime)),
+            ends: unix_time(part.endtime),
+            ticket,
+        })
+    }
+}
+
+fn refusal(error: &KrbError<'_>) -> ExchangeError {
+    let text = error.e_text.as_ref().map_or("", |text| text.0.as_str());
+    let text = text.chars().take(TEXT_MAX).collect();
+    ExchangeError::Refused { code: error.error_code, meaning: error.meaning(), text }
+}
+
+/// The checksum that belongs to an encryption type (RFC 3962 and RFC 8009).
+fn checksum_type(enctype: EncType) -> i32 {
+    match enctype {
+        EncType::Aes128Sha1 => 15,
+        EncType::Aes256Sha1 => 16,
+        // The newer ones have the encryption type's own number.
+        other => other.number(),
+    }
+}
+
+fn kerberos_time(time: UnixTime) -> der::Result<GeneralizedTime> {
+    GeneralizedTime::from_unix_duration(Duration::from_secs(time.secs))
+}
+
+fn unix_time(time: GeneralizedTime) -> UnixTime {
+    UnixTime { secs: time.to_unix_duration().as_secs(), nanos: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::Cache;
+    use super::super::samples::{AFS, ALICE, CACHE, ISSUED, NONCE, REFUSAL, REPLY, TICKET_GRANTING};
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 123_456_789 };
+
+    fn random() -> Random {
+        Arc::new(|out: &mut [u8]| out.fill(7))
+    }
+
+    fn granting() -> Credential {
+        let server = Principal::parse(TICKET_GRANTING, "").unwrap();
+        Cache::decode(CACHE).unwrap().find(&server, NOW).unwrap().clone()
+    }
+
+    fn afs() -> Principal {
+        Principal::parse(AFS, "").unwrap()
+    }
+
+    #[test]
+    fn a_request_proves_who_asks_and_for_what() {
+        let (granting, afs) = (granting(), afs());
+        let bytes = Exchange::new(&granting, &afs, &random()).request(NOW, &random()).unwrap();
+        let request: KdcReq<'_> = MessageTag::TGS_REQ.decode(&bytes).unwrap();
+        let body: KdcReqBody<'_> = request.req_body.decode_as().unwrap();
+        assert_eq!((body.realm.0.as_str(), body.nonce), ("KERB.TEST", NONCE));
+        assert!(body.sname.is(&afs));
+
+        let proof: ApReq<'_> = MessageTag::AP_REQ.decode(request.padata[0].padata_value.as_bytes()).unwrap();
+        assert_eq!(proof.ticket.to_der().unwrap(), granting.ticket);
+        let key = granting.key.secret.expose();
+        let plain = EncType::Aes256Sha1.decrypt(key, 7, proof.authenticator.cipher.as_bytes()).unwrap();
+        let authenticator: Authenticator<'_> = MessageTag::AUTHENTICATOR.decode(&plain).unwrap();
+        assert!(authenticator.cname.is(&Principal::parse(ALICE, "").unwrap()));
+        assert_eq!((unix_time(authenticator.ctime).secs, authenticator.cusec), (NOW.secs, 123_456));
+        let mic = MicKey::new(EncType::Aes256Sha1, key, 6).unwrap();
+        let mut checksum = vec![0; mic.mac_len()];
+        mic.sign(&request.req_body.to_der().unwrap(), &[], &mut checksum).unwrap();
+        assert_eq!(
+            (authenticator.cksum.cksumtype, authenticator.cksum.checksum.as_bytes()),
+            (16, &*checksum)
+        );
+    }
+
+    #[test]
+    fn the_answer_of_a_kdc_is_a_ticket() {
+        let (granting, afs) = (granting(), afs());
+        let ticket = Exchange::new(&granting, &afs, &random()).reply(REPLY).unwrap();
+        assert_eq!((ticket.client.to_string(), ticket.server.to_string()), (ALICE.into(), AFS.into()));
+        assert_eq!((ticket.key.enctype, ticket.key.secret.expose().len()), (18, 32));
+        assert_eq!(ticket.ends, granting.ends);
+        assert!(ticket.starts.secs >= ISSUED);
+        assert_eq!(MessageTag::of(&ticket.ticket), Some(MessageTag::TICKET));
+    }
+
+    #[test]
+    fn an_answer_to_another_request_is_none() {
+        let (granting, afs) = (granting(), afs());
+        let other = Principal::parse("host/a@KERB.TEST", "").unwrap();
+        let reply =
+            |service: &Principal, random: &Random| Exchange::new(&granting, service, random).reply(REPLY);
+        let elsewhen: Random = Arc::new(|out: &mut [u8]| out.fill(9));
+        assert_eq!(reply(&afs, &elsewhen), Err(ExchangeError::Other("request")));
+        assert_eq!(reply(&other, &random()), Err(ExchangeError::Other("service")));
+        let mut of_bob = granting.clone();
+        of_bob.client.components[0] = "bob".into();
+        assert_eq!(Exchange::new(&of_bob, &afs, &random()).reply(REPLY), Err(ExchangeError::Other("user")));
+        let mut other_key = granting.clone();
+        other_key.key.secret = Secret::new(vec![1; 32]);
+        let wrong = Exchange::new(&other_key, &afs, &random()).reply(REPLY);
+        assert_eq!(wrong, Err(ExchangeError::Crypto(CryptoError::Integrity)));
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        let (granting, afs) = (granting(), afs());
+        let error = Exchange::new(&granting, &afs, &random()).reply(REFUSAL).unwrap_err();
+        assert!(error.is_unknown_service());
+        assert_eq!(
+            error.to_string(),
+            "the realm does not know the service (Kerberos error 7, 'LOOKING_UP_SERVER')"
+        );
+    }
+
+    #[test]
+    fn a_key_of_an_old_type_is_said_so() {
+        let (mut granting, afs) = (granting(), afs());
+        granting.key.enctype = 23;
+        let error = Exchange::new(&granting, &afs, &random()).request(NOW, &random()).unwrap_err();
+        assert_eq!(error, ExchangeError::KeyType(23));
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_an_error(at in 0..REPLY.len(), byte in any::<u8>()) {
+            let mut answer = REPLY.to_vec();
+            answer[at] = byte;
+            let _ = Exchange::new(&granting(), &afs(), &random()).reply(&answer);
+        }
+
+        #[test]
+        fn garbage_is_an_error(tag in prop::sample::select(vec![0x6d_u8, 0x7e, 0x30]), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let answer = [&[tag], &*bytes].concat();
+            prop_assert!(Exchange::new(&granting(), &afs(), &random()).reply(&answer).is_err());
+        }
+    }
+}

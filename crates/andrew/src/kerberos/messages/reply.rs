@@ -1,0 +1,75 @@
+//! What a KDC answers (RFC 4120, section 5.4.2).
+
+use super::{EncryptedData, EncryptionKey, KerberosString, PrincipalName};
+use der::Sequence;
+use der::asn1::{AnyRef, BitStringRef, GeneralizedTime};
+
+/// A ticket for the client.
+#[derive(Clone, Debug, PartialEq, Eq, Sequence)]
+pub struct KdcRep<'a> {
+    /// [`PVNO`](super::PVNO).
+    #[asn1(context_specific = "0")]
+    pub pvno: u8,
+    /// Which reply.
+    #[asn1(context_specific = "1")]
+    pub msg_type: u8,
+    /// Of no use here.
+    #[asn1(context_specific = "2", optional = "true")]
+    pub padata: Option<AnyRef<'a>>,
+    /// The client's realm.
+    #[asn1(context_specific = "3")]
+    pub crealm: KerberosString,
+    /// The client.
+    #[asn1(context_specific = "4")]
+    pub cname: PrincipalName,
+    /// The Ticket.
+    #[asn1(context_specific = "5")]
+    pub ticket: AnyRef<'a>,
+    /// An [`EncKdcRepPart`], encrypted for the client.
+    #[asn1(context_specific = "6")]
+    pub enc_part: EncryptedData<'a>,
+}
+
+/// What the client must know of its ticket. Not `Debug`: it holds the session key.
+#[derive(Clone, PartialEq, Eq, Sequence)]
+pub struct EncKdcRepPart<'a> {
+    /// The session key.
+    #[asn1(context_specific = "0")]
+    pub key: EncryptionKey<'a>,
+    /// Of no use here.
+    #[asn1(context_specific = "1")]
+    pub last_req: AnyRef<'a>,
+    /// The request's.
+    #[asn1(context_specific = "2")]
+    pub nonce: i64,
+    /// Of no use here.
+    #[asn1(context_specific = "3", optional = "true")]
+    pub key_expiration: Option<GeneralizedTime>,
+    /// Options of the ticket.
+    #[asn1(context_specific = "4")]
+    pub flags: BitStringRef<'a>,
+    /// When the user typed his password.
+    #[asn1(context_specific = "5")]
+    pub authtime: GeneralizedTime,
+    /// When the ticket begins to be good; `authtime` without it.
+    #[asn1(context_specific = "6", optional = "true")]
+    pub starttime: Option<GeneralizedTime>,
+    /// When it ends.
+    #[asn1(context_specific = "7")]
+    pub endtime: GeneralizedTime,
+    /// Of no use here.
+    #[asn1(context_specific = "8", optional = "true")]
+    pub renew_till: Option<GeneralizedTime>,
+    /// The service's realm.
+    #[asn1(context_specific = "9")]
+    pub srealm: KerberosString,
+    /// The service.
+    #[asn1(context_specific = "10")]
+    pub sname: PrincipalName,
+    /// Of no use here.
+    #[asn1(context_specific = "11", optional = "true")]
+    pub caddr: Option<AnyRef<'a>>,
+    /// Of no use here (RFC 6806).
+    #[asn1(context_specific = "12", optional = "true")]
+    pub encrypted_pa_data: Option<AnyRef<'a>>,
+}

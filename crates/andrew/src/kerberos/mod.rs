@@ -1,0 +1,85 @@
+//! A token for a cell from the Kerberos tickets that `kinit` got.
+//!
+//! The user's credential cache is read as a file; where it has no ticket for the cell's service, the realm's KDC is
+//! asked for one. No Kerberos library is needed.
+
+mod cache;
+mod config;
+mod exchange;
+mod messages;
+mod network;
+mod principal;
+#[cfg(test)]
+mod samples;
+mod search;
+
+use crate::error::{CommandError, CommandResult};
+use afs_auth::rxkad::RxkadToken;
+use afs_auth::{Random, Token};
+use afs_net::System;
+use afs_rpc::UnixTime;
+use afs_wire::ids::CellName;
+use cache::{Credential, Location};
+use config::Profile;
+use network::Network;
+use rustix::process::geteuid;
+use search::{Search, services};
+use std::sync::Arc;
+
+/// What of the search for a ticket a person can set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KerberosOptions {
+    /// The realm of the cell's service. By default the user's, then the one that `krb5.conf` gives to the cell's
+    /// domain, then the one named like the cell.
+    pub realm: Option<String>,
+    /// The cell's service, with or without a realm. By default `afs/CELL`, then `afs` where the cell is named like
+    /// the realm.
+    pub service: Option<String>,
+}
+
+/// A token for `cell`, from the tickets in the user's credential cache.
+///
+/// The cache is the one that `KRB5CCNAME` names, else `default_ccache_name` of `krb5.conf`, else `/tmp/krb5cc_UID`.
+/// The configuration is what `KRB5_CONFIG` names, else `/etc/krb5.conf`. Asks the network only when the cache has no
+/// ticket for the cell; that takes half a minute at most for each realm.
+///
+/// # Errors
+/// There are no tickets, others may read them, they have expired, or no realm knows the cell.
+pub fn token_from_kerberos(cell: &CellName, options: &KerberosOptions) -> CommandResult<Token> {
+    let profile = Profile::read(std::env::var_os("KRB5_CONFIG").as_deref())?;
+    let cache = location(&profile)?.read()?;
+    let services = services(cell, options, &profile, &cache.owner)?;
+    let (now, random) = outside()?;
+    let search = Search { cache: &cache, kdcs: &Network::new(&profile), now, random: &random };
+    token(&search.first(&services)?)
+}
+
+fn location(profile: &Profile) -> CommandResult<Location> {
+    if let Some(name) = std::env::var_os("KRB5CCNAME").filter(|name| !name.is_empty()) {
+        let name = name.into_string().map_err(|_| CommandError::usage("KRB5CCNAME is not UTF-8"))?;
+        return Location::parse(&name);
+    }
+    let uid = geteuid().as_raw().to_string();
+    match profile.value(&["libdefaults", "default_ccache_name"]) {
+        Some(name) => Location::parse(&name.replace("%{uid}", &uid).replace("%{euid}", &uid)),
+        None => Ok(Location::File(format!("/tmp/krb5cc_{uid}").into())),
+    }
+}
+
+/// The clock and the randomness of the machine.
+fn outside() -> CommandResult<(UnixTime, Random)> {
+    let system =
+        System::with_workers(1).map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))?;
+    let env = system.env();
+    let now = env.wall();
+    Ok((now, Arc::new(move |out: &mut [u8]| env.random(out))))
+}
+
+/// The whole ticket is the token, and servers derive the key from its session key as this does.
+fn token(credential: &Credential) -> CommandResult<Token> {
+    let key = &credential.key;
+    let expires = Some(credential.ends);
+    RxkadToken::from_kerberos(&credential.ticket, key.enctype, key.secret.expose(), expires)
+        .map(Token::Rxkad)
+        .map_err(|e| CommandError::failed(format!("the ticket for {} is no token: {e}", credential.server)))
+}

@@ -1,0 +1,193 @@
+//! A request to a realm's KDCs and the answer.
+
+use super::config::{KdcAddress, Profile};
+use crate::error::{CommandError, CommandResult};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::time::{Duration, Instant};
+
+/// The way to the KDCs of each realm. [`Network`] is the real one.
+pub trait Kdcs {
+    /// Sends `request` to a KDC of `realm` and answers what it says.
+    ///
+    /// # Errors
+    /// None is known, or none answers.
+    fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>>;
+}
+
+/// KDCs as `krb5.conf` names them, over TCP; over UDP where one does not take TCP.
+#[derive(Debug)]
+pub struct Network<'a> {
+    profile: &'a Profile,
+}
+
+/// Longest time that a realm's KDCs get together, however many there are.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest time for a connection to come up.
+const CONNECT: Duration = Duration::from_secs(3);
+/// Longest time for an answer over a connection.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long each datagram waits for its answer.
+const DATAGRAM_WAITS: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Longest answer read, in bytes: room for a ticket as long as any and for what comes with it.
+const ANSWER_MAX: usize = 256 * 1024;
+/// Most addresses tried of one KDC.
+const ADDRESSES_MAX: usize = 4;
+/// Longest datagram there is.
+const DATAGRAM_MAX: usize = 65_535;
+
+impl<'a> Network<'a> {
+    /// The KDCs that `profile` names.
+    pub fn new(profile: &'a Profile) -> Self {
+        Self { profile }
+    }
+}
+
+impl Kdcs for Network<'_> {
+    fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>> {
+        let end = Instant::now() + PATIENCE;
+        let mut reasons = Vec::new();
+        for kdc in self.profile.kdcs(realm)? {
+            match ask_one(&kdc, request, end) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => reasons.push(format!("{kdc}: {error}")),
+            }
+        }
+        let reasons = reasons.join("; ");
+        Err(CommandError::failed(format!("no KDC of the realm {realm} answers ({reasons})")))
+    }
+}
+
+fn ask_one(kdc: &KdcAddress, request: &[u8], end: Instant) -> io::Result<Vec<u8>> {
+    let addresses = (kdc.host.as_str(), kdc.port).to_socket_addrs()?;
+    let mut outcome = Err(io::Error::other("it has no address"));
+    for address in addresses.take(ADDRESSES_MAX) {
+        outcome = match over_tcp(address, request, end) {
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => over_udp(address, request, end),
+            outcome => outcome,
+        };
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Each message has its length in front (RFC 4120, section 7.2.2).
+fn over_tcp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, left(end)?.min(CONNECT))?;
+    let end = end.min(Instant::now() + ANSWER);
+    let len = u32::try_from(request.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    stream.set_write_timeout(Some(left(end)?))?;
+    stream.write_all(&[&len.to_be_bytes(), request].concat())?;
+    let mut len = [0; 4];
+    fill(&mut stream, &mut len, end)?;
+    let len = u32::from_be_bytes(len) as usize;
+    if len > ANSWER_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer is too long"));
+    }
+    let mut answer = vec![0; len];
+    fill(&mut stream, &mut answer, end)?;
+    Ok(answer)
+}
+
+/// Reads until `buffer` is full: a peer that sends byte after byte cannot hold this up beyond `end`.
+fn fill(stream: &mut TcpStream, mut buffer: &mut [u8], end: Instant) -> io::Result<()> {
+    while !buffer.is_empty() {
+        stream.set_read_timeout(Some(left(end)?))?;
+        match stream.read(buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => buffer = buffer.split_at_mut(len).1,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn over_udp(address: SocketAddr, request: &[u8], end: Instant) -> io::Result<Vec<u8>> {
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    // Only datagrams of this peer arrive, and word of the kernel that nobody listens there.
+    socket.connect(address)?;
+    let mut answer = vec![0; DATAGRAM_MAX];
+    for wait in DATAGRAM_WAITS {
+        socket.send(request)?;
+        socket.set_read_timeout(Some(left(end)?.min(wait)))?;
+        match socket.recv(&mut answer) {
+            Ok(len) => {
+                answer.truncate(len);
+                return Ok(answer);
+            }
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn left(end: Instant) -> io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    fn profile(port: u16) -> Profile {
+        let mut profile = Profile::default();
+        profile.add(&["realms".into(), "R".into()], "kdc", format!("127.0.0.1:{port}"));
+        profile
+    }
+
+    #[test]
+    fn a_length_is_in_front_of_each_message() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let kdc = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 9];
+            stream.read_exact(&mut request).unwrap();
+            stream.write_all(b"\0\0\0\x06an").unwrap();
+            stream.write_all(b"swer").unwrap();
+            request
+        });
+        let profile = profile(port);
+        assert_eq!(Network::new(&profile).ask("R", b"ask !").unwrap(), b"answer");
+        assert_eq!(&kdc.join().unwrap(), b"\0\0\0\x05ask !");
+    }
+
+    #[test]
+    fn a_length_without_end_takes_no_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let kdc = thread::spawn(move || listener.accept().unwrap().0.write_all(&[0xff; 4]).unwrap());
+        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().message;
+        assert!(said.contains("too long"), "{said}");
+        kdc.join().unwrap();
+    }
+
+    #[test]
+    fn without_tcp_a_datagram_is_sent() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let kdc = thread::spawn(move || {
+            let (len, from) = socket.recv_from(&mut [0; 16]).unwrap();
+            socket.send_to(b"answer", from).unwrap();
+            len
+        });
+        assert_eq!(Network::new(&profile(port)).ask("R", b"ask").unwrap(), b"answer");
+        assert_eq!(kdc.join().unwrap(), 3);
+        // Nobody is there any more: the kernel says so, nothing is waited for.
+        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().message;
+        assert!(said.contains(&format!("127.0.0.1:{port}: ")), "{said}");
+    }
+}

@@ -1,0 +1,249 @@
+//! Which ticket is a token for a cell, and where it comes from.
+
+use super::KerberosOptions;
+use super::cache::{Cache, Credential};
+use super::config::Profile;
+use super::exchange::{Exchange, ExchangeError};
+use super::network::Kdcs;
+use super::principal::Principal;
+use crate::error::{CommandError, CommandResult};
+use afs_auth::Random;
+use afs_rpc::UnixTime;
+use afs_wire::ids::CellName;
+
+/// The services whose tickets are tokens of a cell, the likely ones first
+/// (`docs/protocol/rxkad.md` "8. Client token acquisition").
+///
+/// # Errors
+/// The options name no realm or no principal.
+pub fn services(
+    cell: &CellName,
+    options: &KerberosOptions,
+    profile: &Profile,
+    user: &Principal,
+) -> CommandResult<Vec<Principal>> {
+    let own = options.realm.as_deref().unwrap_or(&user.realm);
+    if own.is_empty() || own.contains(['/', '@', ':']) {
+        return Err(CommandError::usage(format!("'{own}' is no Kerberos realm; one looks like EXAMPLE.ORG")));
+    }
+    if let Some(text) = &options.service {
+        return Ok(vec![Principal::parse(text, own)?]);
+    }
+    let mut realms = vec![own.to_owned()];
+    if options.realm.is_none() {
+        realms.extend(profile.realm_of(cell.as_str()).map(str::to_owned));
+        realms.push(cell.as_str().to_ascii_uppercase());
+    }
+    let mut services = Vec::new();
+    for service in realms.iter().flat_map(|realm| of_realm(cell, realm)) {
+        if !services.contains(&service) {
+            services.push(service);
+        }
+    }
+    Ok(services)
+}
+
+fn of_realm(cell: &CellName, realm: &str) -> Vec<Principal> {
+    let mut services = vec![Principal::new(&["afs", cell.as_str()], realm)];
+    // The short name is of the one cell that is called like the realm.
+    if cell.as_str().eq_ignore_ascii_case(realm) {
+        services.push(Principal::new(&["afs"], realm));
+    }
+    services
+}
+
+/// A search for the ticket of a service: in the cache, then at the KDCs.
+pub struct Search<'a> {
+    /// The user's tickets.
+    pub cache: &'a Cache,
+    /// The way to the KDCs.
+    pub kdcs: &'a dyn Kdcs,
+    /// The time.
+    pub now: UnixTime,
+    /// Randomness good enough for keys.
+    pub random: &'a Random,
+}
+
+/// Why one of the services gave no ticket.
+enum Miss {
+    /// Another service may.
+    Unknown(String),
+    /// Trying others would only hide this.
+    Final(CommandError),
+}
+
+impl Search<'_> {
+    /// A ticket for the first of `services` that there is one for.
+    ///
+    /// # Errors
+    /// There is none; the message says what each was answered.
+    pub fn first(&self, services: &[Principal]) -> CommandResult<Credential> {
+        if let Some(found) = services.iter().find_map(|service| self.cache.find(service, self.now)) {
+            return Ok(found.clone());
+        }
+        let mut reasons = Vec::new();
+        for service in services {
+            match self.ticket(service) {
+                Ok(credential) => return Ok(credential),
+                Err(Miss::Unknown(reason)) => reasons.push(format!("{service}: {reason}")),
+                Err(Miss::Final(error)) => return Err(error),
+            }
+        }
+        Err(CommandError::failed(format!("Kerberos has no ticket for the cell ({})", reasons.join("; "))))
+    }
+
+    fn ticket(&self, service: &Principal) -> Result<Credential, Miss> {
+        let home = &self.cache.owner.realm;
+        let own = Principal::ticket_granting(&service.realm, &service.realm);
+        if let Some(granting) = self.cache.find(&own, self.now) {
+            return self.ask(granting, service);
+        }
+        if service.realm == *home {
+            return Err(Miss::Final(self.no_tickets()));
+        }
+        // The user's realm says whether it and the other know each other.
+        let foreign = Principal::ticket_granting(&service.realm, home);
+        let granting = match self.cache.find(&foreign, self.now) {
+            Some(granting) => granting.clone(),
+            None => self.ticket(&foreign)?,
+        };
+        self.ask(&granting, service)
+    }
+
+    fn ask(&self, granting: &Credential, service: &Principal) -> Result<Credential, Miss> {
+        let exchange = Exchange::new(granting, service, self.random);
+        let request = exchange.request(self.now, self.random).map_err(|e| refused(service, &e))?;
+        let answer = self.kdcs.ask(&service.realm, &request).map_err(|e| self.unreachable(service, e))?;
+        exchange.reply(&answer).map_err(|e| refused(service, &e))
+    }
+
+    /// Only the user's own realm has to be there: others are guesses.
+    fn unreachable(&self, service: &Principal, error: CommandError) -> Miss {
+        if service.realm == self.cache.owner.realm {
+            Miss::Final(error)
+        } else {
+            Miss::Unknown(error.message)
+        }
+    }
+
+    fn no_tickets(&self) -> CommandError {
+        let owner = &self.cache.owner;
+        let is_old = self.cache.credentials.iter().any(|c| !c.is_good_at(self.now));
+        let state = if is_old { "have expired" } else { "do not let one ask for others" };
+        CommandError::failed(format!("the Kerberos tickets of {owner} {state}; get new ones with `kinit`"))
+    }
+}
+
+fn refused(service: &Principal, error: &ExchangeError) -> Miss {
+    if error.is_unknown_service() {
+        return Miss::Unknown(match service.components.as_slice() {
+            [kind, realm] if kind == "krbtgt" => format!("{} does not know the realm {realm}", service.realm),
+            _ => error.to_string(),
+        });
+    }
+    Miss::Final(CommandError::failed(format!("no Kerberos ticket for {service}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    /// A KDC that has seen one request before, and knows nothing else. Writes down which realms are asked.
+    #[derive(Default)]
+    struct Parrot(Mutex<Vec<String>>);
+
+    impl Kdcs for Parrot {
+        fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>> {
+            self.0.lock().unwrap().push(realm.to_owned());
+            let is_known =
+                realm == "KERB.TEST" && request.windows(9).filter(|w| *w == b"kerb.test").count() == 1;
+            if realm == "AWAY.TEST" {
+                return Err(CommandError::failed("away"));
+            }
+            Ok(if is_known { REPLY } else { REFUSAL }.to_vec())
+        }
+    }
+
+    fn cache(with: impl Fn(&str) -> bool) -> Cache {
+        let mut cache = Cache::decode(CACHE).unwrap();
+        cache.credentials.retain(|c| with(&c.server.to_string()));
+        cache
+    }
+
+    fn first(cache: &Cache, kdcs: &Parrot, secs: u64, names: &[&str]) -> CommandResult<Credential> {
+        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
+        let services: Vec<Principal> =
+            names.iter().map(|name| Principal::parse(name, "KERB.TEST").unwrap()).collect();
+        let now = UnixTime { secs, nanos: 0 };
+        Search { cache, kdcs, now, random: &random }.first(&services)
+    }
+
+    #[test]
+    fn a_ticket_that_is_there_is_taken_without_asking() {
+        let kdcs = Parrot::default();
+        let found = first(&cache(|_| true), &kdcs, ISSUED, &["afs", "afs/kerb.test"]).unwrap();
+        assert_eq!(found.server.to_string(), AFS);
+        assert!(kdcs.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_service_after_the_other_is_asked_for() {
+        let kdcs = Parrot::default();
+        let cache = cache(|name| name == TICKET_GRANTING);
+        let found = first(&cache, &kdcs, ISSUED, &["afs/other", "afs/kerb.test"]).unwrap();
+        assert_eq!(found.server.to_string(), AFS);
+        assert_eq!(*kdcs.0.lock().unwrap(), ["KERB.TEST", "KERB.TEST"]);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_said_for_each() {
+        let cache = cache(|name| name == TICKET_GRANTING);
+        let error =
+            first(&cache, &Parrot::default(), ISSUED, &["afs/other", "afs/x@OTHER.TEST"]).unwrap_err();
+        assert_eq!(
+            error.message,
+            "Kerberos has no ticket for the cell (afs/other@KERB.TEST: the realm does not know the service (Kerberos error 7, 'LOOKING_UP_SERVER'); afs/x@OTHER.TEST: KERB.TEST does not know the realm OTHER.TEST)"
+        );
+    }
+
+    #[test]
+    fn old_tickets_are_of_no_use() {
+        let later = ISSUED + 25 * 3600;
+        let error = first(&cache(|_| true), &Parrot::default(), later, &["afs/kerb.test"]).unwrap_err();
+        assert_eq!(
+            error.message,
+            "the Kerberos tickets of alice@KERB.TEST have expired; get new ones with `kinit`"
+        );
+        let none = first(&cache(|name| name == AFS), &Parrot::default(), ISSUED, &["afs/other"]).unwrap_err();
+        assert!(none.message.contains("do not let one ask"), "{none}");
+    }
+
+    #[test]
+    fn realms_are_tried_from_the_likeliest_on() {
+        let user = Principal::parse("alice@HOME.TEST", "").unwrap();
+        let cell = CellName::new("cell.test").unwrap();
+        let mut profile = Profile::default();
+        profile.add(&["domain_realm".into()], "cell.test", "MAPPED.TEST".into());
+        let names = |options: KerberosOptions| -> CommandResult<Vec<String>> {
+            Ok(services(&cell, &options, &profile, &user)?.iter().map(ToString::to_string).collect())
+        };
+        let with = |realm: Option<&str>, service: Option<&str>| KerberosOptions {
+            realm: realm.map(str::to_owned),
+            service: service.map(str::to_owned),
+        };
+        let all = [
+            "afs/cell.test@HOME.TEST",
+            "afs/cell.test@MAPPED.TEST",
+            "afs/cell.test@CELL.TEST",
+            "afs@CELL.TEST",
+        ];
+        assert_eq!(names(with(None, None)).unwrap(), all);
+        assert_eq!(names(with(Some("R"), None)).unwrap(), ["afs/cell.test@R"]);
+        assert_eq!(names(with(Some("R"), Some("afs/x"))).unwrap(), ["afs/x@R"]);
+        assert_eq!(names(with(None, Some("a/b@C"))).unwrap(), ["a/b@C"]);
+        assert!(names(with(Some("a@b"), None)).is_err());
+        assert!(names(with(None, Some("a//b"))).is_err());
+    }
+}
