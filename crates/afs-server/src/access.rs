@@ -4,6 +4,10 @@
 //! them stand the owner's rights (who may insert may also finish what he inserted), the volume's owner and the
 //! administrators (docs/protocol fileserver.md "5. Identity, rights bits, ACLs").
 
+mod reason;
+
+pub use reason::{Reason, Source, explain};
+
 use afs_wire::acl::Acl;
 use afs_wire::error::Errno;
 use afs_wire::fs::{FileKind, SetStatus};
@@ -74,9 +78,9 @@ pub fn rights(subject: &Subject, object: &Object<'_>) -> Rights {
     if owns(subject, object) { rights | Rights::ADMINISTER } else { rights & !Rights::ADMINISTER }
 }
 
-/// The rights of anybody, as a status reports them.
-pub fn anonymous_rights(acl: &Acl) -> Rights {
-    acl.rights(&[ViceId::ANYUSER])
+/// The rights of anybody on the caller's host, as a status reports them.
+pub fn anonymous_rights(subject: &Subject, acl: &Acl) -> Rights {
+    acl.rights(&[ViceId::ANYUSER]) | listed_for(acl, |id| subject.host_is(id))
 }
 
 /// Decides, in the order and with the codes of docs/protocol fileserver.md "5.4 Checks per operation".
@@ -118,8 +122,17 @@ pub fn settable_mode(subject: &Subject, mode: Mode) -> Mode {
     Mode(mode.0 & settable)
 }
 
+/// What the list gives. Host and caller are counted apart: what is taken from the caller is not taken from its host.
 fn listed(subject: &Subject, acl: &Acl) -> Rights {
-    acl.rights(subject.groups())
+    listed_for(acl, |id| subject.is(id)) | listed_for(acl, |id| subject.host_is(id))
+}
+
+fn listed_for(acl: &Acl, is: impl Fn(ViceId) -> bool) -> Rights {
+    let of = |entries: &[(ViceId, Rights)]| {
+        let matching = entries.iter().filter(|(id, _)| is(*id));
+        matching.fold(Rights::NONE, |rights, (_, more)| rights | *more)
+    };
+    of(&acl.positive) & !of(&acl.negative)
 }
 
 fn owns(subject: &Subject, object: &Object<'_>) -> bool {
@@ -209,5 +222,4 @@ impl Asker<'_> {
 }
 
 #[cfg(test)]
-#[path = "access_tests.rs"]
 mod tests;

@@ -16,6 +16,27 @@ use crate::hosts::{ADDRESSES_MAX, Host, HostIdentity};
 /// Port of a client that is known by an address alone (docs/protocol callback.md "1. Endpoint").
 const CLIENT_PORT: u16 = 7001;
 
+/// Where a client is called, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) peer: SocketAddr,
+    /// `None` is rxnull.
+    pub(super) security: Option<Security>,
+}
+
+impl Way {
+    /// The way to a host that is known.
+    pub(super) fn to(host: &Host) -> Self {
+        let (peer, security) = host.with(|state| (state.destination, state.callback.clone()));
+        Way { peer, security }
+    }
+
+    /// The same host at another address.
+    pub(super) fn at(&self, peer: SocketAddr) -> Self {
+        Way { peer, security: self.security.clone() }
+    }
+}
+
 /// What a client said about itself.
 #[derive(Debug)]
 pub(super) struct Introduction {
@@ -27,36 +48,32 @@ pub(super) struct Introduction {
 }
 
 impl Clients {
-    fn connection(&self, peer: SocketAddr, hard: Duration) -> Result<Connection, CallError> {
+    fn connection(&self, way: &Way, hard: Duration) -> Result<Connection, CallError> {
         let rx = self.rx.upgrade().ok_or(CallError::Closed)?;
         let options = CallOptions { hard: Some(hard), ..CallOptions::default() };
-        Ok(rx.connection(peer, ServiceId::CALLBACK, Security::null()).with_options(options))
+        let security = way.security.clone().unwrap_or_default();
+        Ok(rx.connection(way.peer, ServiceId::CALLBACK, security).with_options(options))
     }
 
-    async fn tell<R: Request>(
-        &self,
-        peer: SocketAddr,
-        hard: Duration,
-        request: &R,
-    ) -> Result<R::Reply, CallError> {
-        self.connection(peer, hard)?.call(request).await
+    async fn tell<R: Request>(&self, way: &Way, hard: Duration, request: &R) -> Result<R::Reply, CallError> {
+        self.connection(way, hard)?.call(request).await
     }
 
     /// Asks who is there: with capabilities, or, of an old client, without; one that knows neither is nameless.
-    pub(super) async fn ask(&self, peer: SocketAddr) -> Result<Introduction, CallError> {
-        match self.tell(peer, self.patience.contact, &cb::TellMeAboutYourself {}).await {
+    pub(super) async fn ask(&self, way: &Way) -> Result<Introduction, CallError> {
+        match self.tell(way, self.patience.contact, &cb::TellMeAboutYourself {}).await {
             Ok(reply) => {
                 let word = reply.capabilities.first().copied().unwrap_or(0);
-                Ok(introduction(peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
+                Ok(introduction(way.peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
             }
-            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(peer).await,
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(way).await,
             Err(error) => Err(error),
         }
     }
 
-    async fn ask_old(&self, peer: SocketAddr) -> Result<Introduction, CallError> {
-        match self.tell(peer, self.patience.contact, &cb::WhoAreYou {}).await {
-            Ok(reply) => Ok(introduction(peer, &reply.addresses, false)),
+    async fn ask_old(&self, way: &Way) -> Result<Introduction, CallError> {
+        match self.tell(way, self.patience.contact, &cb::WhoAreYou {}).await {
+            Ok(reply) => Ok(introduction(way.peer, &reply.addresses, false)),
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(Introduction {
                 identity: HostIdentity::Nameless,
                 alternates: Vec::new(),
@@ -68,35 +85,34 @@ impl Clients {
 
     /// Tells a host to forget every promise of this server.
     pub(super) async fn tell_reset(&self, host: &Host) -> Result<(), CallError> {
-        let (peer, hard) = (host.destination(), self.patience.contact);
+        let (way, hard) = (&Way::to(host), self.patience.contact);
         match host.identity() {
             HostIdentity::Uuid(_) => {
-                self.tell(peer, hard, &cb::InitCallBackState3 { server: self.server }).await
+                self.tell(way, hard, &cb::InitCallBackState3 { server: self.server }).await
             }
-            _ => self.tell(peer, hard, &cb::InitCallBackState {}).await,
+            _ => self.tell(way, hard, &cb::InitCallBackState {}).await,
         }
     }
 
     /// Tells a host that up to 50 promises are broken.
     pub(super) async fn tell_breaks(&self, host: &Host, fids: &[Fid]) -> Result<(), CallError> {
         let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
-        self.tell(host.destination(), self.patience.breaking, &call).await
+        self.tell(&Way::to(host), self.patience.breaking, &call).await
     }
 
     /// Whether the host, and not somebody else, answers at an address.
-    pub(super) async fn answers(&self, peer: SocketAddr, identity: HostIdentity) -> bool {
+    pub(super) async fn answers(&self, way: &Way, identity: HostIdentity) -> bool {
         match identity {
-            HostIdentity::Uuid(uuid) => self.has_uuid(peer, uuid).await,
-            _ => self.tell(peer, self.patience.probe, &cb::Probe {}).await.is_ok(),
+            HostIdentity::Uuid(uuid) => self.has_uuid(way, uuid).await,
+            _ => self.tell(way, self.patience.probe, &cb::Probe {}).await.is_ok(),
         }
     }
 
     /// Old Linux clients always reply, with a word that is zero if the name is theirs
     /// (docs/protocol callback.md "6. What clients implement").
-    async fn has_uuid(&self, peer: SocketAddr, client: Uuid) -> bool {
+    async fn has_uuid(&self, way: &Way, client: Uuid) -> bool {
         let probe = async {
-            let mut call =
-                self.connection(peer, self.patience.probe)?.open(&cb::ProbeUuid { client }).await?;
+            let mut call = self.connection(way, self.patience.probe)?.open(&cb::ProbeUuid { client }).await?;
             call.finish_request()?;
             call.read_to_end(64).await
         };

@@ -10,6 +10,7 @@ use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::Fid;
 
 use super::Clients;
+use super::messages::Way;
 use crate::hosts::Host;
 
 impl Clients {
@@ -73,6 +74,7 @@ impl Clients {
     /// Looks for a host at its other addresses, all at once; the first one that answers is where it is called from
     /// now on.
     pub(super) async fn reach(self: &Arc<Self>, host: &Arc<Host>) -> bool {
+        let way = Way::to(host);
         let (tried, others) = host.with(|state| {
             let others = state.peers.iter().chain(&state.alternates).copied();
             let tried = state.destination;
@@ -81,8 +83,8 @@ impl Clients {
         let probes: Vec<_> = others
             .into_iter()
             .map(|other| {
-                let (clients, identity) = (self.clone(), host.identity());
-                let probe = async move { clients.answers(other, identity).await };
+                let (clients, way, identity) = (self.clone(), way.at(other), host.identity());
+                let probe = async move { clients.answers(&way, identity).await };
                 (other, self.env.spawn_with_result(probe))
             })
             .collect();

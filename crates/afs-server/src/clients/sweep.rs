@@ -7,6 +7,7 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 
 use super::Clients;
+use super::messages::Way;
 use crate::hosts::Host;
 
 /// Time between sweeps.
@@ -64,7 +65,7 @@ impl Clients {
             }
             self.hosts.remove(host);
         } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
-            let lives = self.answers(host.destination(), host.identity()).await || self.reach(host).await;
+            let lives = self.answers(&Way::to(host), host.identity()).await || self.reach(host).await;
             if !lives {
                 host.with(|state| state.down = true);
             }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use afs_rpc::ConnKey;
+use afs_rpc::{ConnKey, Security};
 use afs_wire::ids::Uuid;
 
 use super::id::{HostId, Number};
@@ -56,6 +56,9 @@ pub(crate) struct HostState {
     pub(crate) down: bool,
     /// It has been told to forget what an earlier life of this server promised.
     pub(crate) reset: bool,
+    /// With which security it is called back: what the last connection brought that brought any. Only who answers with it is
+    /// taken for this host.
+    pub(crate) callback: Option<Security>,
     /// Its Rx connections whose identity was asked for.
     pub(crate) connections: VecDeque<(SocketAddr, ConnKey)>,
 }
@@ -80,6 +83,7 @@ impl Host {
                 alternates: Vec::new(),
                 down: false,
                 reset: false,
+                callback: None,
                 connections: VecDeque::new(),
             }),
             turn: afs_rpc::sync::Mutex::new(()),
@@ -129,6 +133,11 @@ impl Host {
     /// Where callbacks go.
     pub fn destination(&self) -> SocketAddr {
         self.with(|state| state.destination)
+    }
+
+    /// How to prove to it who calls it back, if it told.
+    pub(crate) fn callback(&self) -> Option<Security> {
+        self.with(|state| state.callback.clone())
     }
 
     /// Looks at or changes the state, under its lock. Nothing may wait in there.

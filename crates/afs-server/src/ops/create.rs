@@ -80,7 +80,7 @@ impl Made {
     fn status(&self, server: &FileServer, visit: &Visit) -> Status {
         let record = &self.created.object;
         let rights = access::rights(&visit.subject, &object(&self.header, record, &self.acl));
-        server.status_with(&self.header, record, &self.acl, rights | Rights::ADMINISTER)
+        server.status_with(&visit.subject, &self.header, record, &self.acl, rights | Rights::ADMINISTER)
     }
 
     fn dir_status(&self, server: &FileServer, visit: &Visit) -> Status {

@@ -109,12 +109,13 @@ impl FileServer {
         acl: &Acl,
     ) -> Status {
         let access = access::rights(subject, &object(header, record, acl));
-        self.status_with(header, record, acl, access)
+        self.status_with(subject, header, record, acl, access)
     }
 
     /// As [`FileServer::status`], with rights that are known.
     pub(super) fn status_with(
         &self,
+        subject: &Subject,
         header: &VolumeHeader,
         record: &VnodeRecord,
         acl: &Acl,
@@ -134,7 +135,7 @@ impl FileServer {
             author: record.author,
             owner: record.owner,
             caller_access,
-            anonymous_access: access::anonymous_rights(acl),
+            anonymous_access: access::anonymous_rights(subject, acl),
             mode: record.mode,
             parent,
             parent_unique,

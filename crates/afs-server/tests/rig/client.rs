@@ -12,13 +12,14 @@ use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
 use super::heard::{Ears, Heard, Manner, service};
-use super::{FILES, LOCATIONS, PATIENCE, VOLUMES};
+use super::{Believer, Claim, FILES, LOCATIONS, PATIENCE, VOLUMES};
 
 pub struct Client {
     pub world: World,
     pub node: NodeId,
     pub address: SocketAddr,
     rx: Rx,
+    security: Security,
     heard: Arc<Mutex<Vec<Heard>>>,
 }
 
@@ -39,7 +40,38 @@ impl Client {
             let ears = Arc::new(Ears { uuid, heard: heard.clone() });
             rx.listen(Arc::new(service(ears, manner))).unwrap();
         }
-        Client { world, node, address, rx, heard }
+        Client { world, node, address, rx, security: Security::null(), heard }
+    }
+
+    /// The same machine, calling as somebody.
+    pub fn acting_as(&self, claim: &Claim) -> Client {
+        Client {
+            world: self.world.clone(),
+            node: self.node,
+            address: self.address,
+            rx: self.rx.clone(),
+            security: claim.security(),
+            heard: self.heard.clone(),
+        }
+    }
+
+    /// A client whose callback service believes nobody but those who know a word, if one is given, and answers those who
+    /// prove nothing as well, if it is to.
+    pub fn with_word(world: World, address: SocketAddr, uuid: Uuid, word: Option<&str>, open: bool) -> Self {
+        let node = world.node(&format!("client {address}"), address.ip());
+        let env = world.env(node);
+        let rx = world.rx(node, env, address, afs_rx::Config::default(), Limits::default());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ears = Arc::new(Ears { uuid, heard: heard.clone() });
+        let mut classes: Vec<Box<dyn afs_rx::ServerSecurity>> = Vec::new();
+        if open {
+            classes.push(Box::new(afs_rx::NullServer));
+        }
+        if let Some(word) = word {
+            classes.push(Box::new(Believer(word.into())));
+        }
+        rx.listen_with(Arc::new(service(ears, Manner::Modern)), classes).unwrap();
+        Client { world, node, address, rx, security: Security::null(), heard }
     }
 
     /// What was heard since the last time.
@@ -53,7 +85,7 @@ impl Client {
             ServiceId::VOLUME => VOLUMES,
             _ => FILES,
         };
-        self.rx.connection(to, R::SERVICE, Security::null())
+        self.rx.connection(to, R::SERVICE, self.security.clone())
     }
 
     /// Makes a call and waits for its outcome.
@@ -180,7 +212,7 @@ impl Client {
 
     /// Any opcode of any service, with raw arguments.
     pub fn raw(&self, to: SocketAddr, service: ServiceId, request: Vec<u8>) -> Answer<Vec<u8>> {
-        let connection = self.rx.connection(to, service, Security::null());
+        let connection = self.rx.connection(to, service, self.security.clone());
         let work = async move {
             let mut call = connection.begin(Bytes::from(request), true).await?;
             Ok(call.read_to_end(1 << 20).await?.to_vec())

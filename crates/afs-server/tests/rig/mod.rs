@@ -3,6 +3,9 @@
 
 mod client;
 mod heard;
+pub mod people;
+mod proof;
+mod recorder;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,17 +14,21 @@ use std::time::Duration;
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
 use afs_kv::{Inline, Kv, MemoryMedium};
-use afs_rpc::{Limits, Rx};
+use afs_rpc::{Limits, Rx, Service};
+use afs_rx::NullServer;
 use afs_server::{
-    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, Guard,
-    LocationServer, Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
+    Audit, AuditOptions, CellSpec, FileServer, FileServerConfig, FileServerLimits, FirstVolumes, Guard,
+    LocationServer, Partitions, SharedPolicy, VolumeServer, VolumeStates, VoteServer, bootstrap,
 };
 use afs_sim::{NodeId, Sim, World};
 use afs_volume::{Config, VolumeStore};
-use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid};
+use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid, VolumeId};
 
-pub use client::Client;
+pub use client::{Client, mode, name};
 pub use heard::{Heard, Manner};
+pub use people::People;
+pub use proof::{BAD_PROOF, Believer, Claim, WORD};
+pub use recorder::Recorder;
 
 /// Longer than anything a test waits for, in virtual time.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -38,6 +45,9 @@ pub struct Cell {
     pub server: NodeId,
     pub volumes: FirstVolumes,
     pub drive: Arc<MemoryDrive>,
+    pub people: Arc<People>,
+    pub policy: SharedPolicy,
+    pub recorder: Arc<Recorder>,
     medium: MemoryMedium,
     limits: FileServerLimits,
     /// Always there, but for the moment of a restart.
@@ -55,8 +65,21 @@ impl Cell {
         let server = sim.node("server", IpAddr::V4(SERVER_IP));
         let medium = MemoryMedium::default();
         let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
-        let live = start(&sim, server, &medium, &drive, limits, anyuser);
-        Cell { sim, server, volumes: live.volumes, drive, medium, limits, live: Some(live) }
+        let (people, policy, recorder) = <(Arc<People>, SharedPolicy, Arc<Recorder>)>::default();
+        let mut cell = Cell {
+            volumes: FirstVolumes { root_afs: VolumeId(0), root_cell: VolumeId(0) },
+            live: None,
+            sim,
+            server,
+            drive,
+            people,
+            policy,
+            recorder,
+            medium,
+            limits,
+        };
+        cell.start(anyuser);
+        cell
     }
 
     pub fn files(&self) -> &FileServer {
@@ -75,9 +98,26 @@ impl Cell {
         let old = self.live.take().map(|live| Arc::downgrade(&live.files)).unwrap();
         self.sim.restart(self.server);
         assert_eq!(old.strong_count(), 0, "something keeps the old server alive");
-        let live = start(&self.sim, self.server, &self.medium, &self.drive, self.limits, "rlidwka");
+        self.start("rlidwka");
+    }
+
+    fn start(&mut self, anyuser: &str) {
+        let live = start(self, anyuser);
         self.volumes = live.volumes;
         self.live = Some(live);
+    }
+
+    /// Names, policy and audit log of the servers.
+    fn guard(&self) -> Guard {
+        let audit = Audit::new(self.sim.env(self.server), self.recorder.clone(), AuditOptions::default());
+        Guard::new(self.people.clone()).with_policy(self.policy.clone()).with_audit(audit)
+    }
+
+    /// What was recorded since the last time.
+    pub fn recorded(&self) -> Vec<String> {
+        let audit = self.live.as_ref().unwrap().guard.audit().clone();
+        self.sim.block_on(self.server, PATIENCE, async move { audit.flush().await }).unwrap();
+        self.recorder.take()
     }
 
     pub fn world(&self) -> World {
@@ -107,20 +147,16 @@ impl Cell {
 
 struct Started {
     files: Arc<FileServer>,
+    guard: Guard,
     volumes: FirstVolumes,
     partitions: Partitions,
     /// Dropping an endpoint closes its port.
     endpoints: Vec<Rx>,
 }
 
-fn start(
-    sim: &Sim,
-    server: NodeId,
-    medium: &MemoryMedium,
-    drive: &Arc<MemoryDrive>,
-    limits: FileServerLimits,
-    anyuser: &str,
-) -> Started {
+fn start(cell: &Cell, anyuser: &str) -> Started {
+    let Cell { sim, server, medium, drive, limits, .. } = cell;
+    let (server, limits) = (*server, *limits);
     let env = sim.env(server);
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
     let kv =
@@ -149,7 +185,7 @@ fn start(
     };
     let (files_rx, locations_rx, volumes_rx) = (endpoint(FILES), endpoint(LOCATIONS), endpoint(VOLUMES));
     let states = Arc::new(VolumeStates::default());
-    let guard = Guard::new(Arc::new(BuiltInNames::default()));
+    let guard = cell.guard();
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: files_rx.clone(),
@@ -159,10 +195,16 @@ fn start(
         states: states.clone(),
         limits,
     });
-    files_rx.listen(files.service()).unwrap();
-    locations_rx.listen(LocationServer::service(env.clone(), db, guard.clone())).unwrap();
+    offer(&files_rx, files.service());
+    offer(&locations_rx, LocationServer::service(env.clone(), db, guard.clone()));
     locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
-    let volume_server = VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard);
-    volumes_rx.listen(volume_server.service()).unwrap();
-    Started { files, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
+    let volume_server =
+        VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard.clone());
+    offer(&volumes_rx, volume_server.service());
+    Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
+}
+
+/// Without proof, or with one that is believed.
+fn offer(rx: &Rx, service: Arc<dyn Service>) {
+    rx.listen_with(service, vec![Box::new(NullServer), Box::new(Believer(WORD.into()))]).unwrap();
 }

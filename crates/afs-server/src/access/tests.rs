@@ -146,7 +146,7 @@ fn negative_entries_take_away() {
     let object = object(DIR, BOB, 0, &acl);
     assert_eq!(rights(&user(ALICE), &object), "rlika".parse().unwrap());
     assert_eq!(rights(&user(BOB), &object), "rlidwk".parse().unwrap());
-    assert_eq!(anonymous_rights(&acl), "rlidwk".parse().unwrap());
+    assert_eq!(anonymous_rights(&user(ALICE), &acl), "rlidwk".parse().unwrap());
 }
 
 #[test]
@@ -171,4 +171,31 @@ fn a_volume_may_belong_to_a_group() {
 fn only_administrators_set_more_than_nine_bits() {
     assert_eq!(settable_mode(&user(ALICE), Mode(0o6755)), Mode(0o755));
     assert_eq!(settable_mode(&administrator(), Mode(0o106755)), Mode(0o6755));
+}
+
+#[test]
+fn a_host_gives_what_its_groups_may_and_an_entry_against_the_caller_does_not_take_it() {
+    let lab = ViceId(-400);
+    let mut acl = acl(&[(lab, "rl"), (ALICE, "w")]);
+    acl.negative.push((ALICE, "r".parse().unwrap()));
+    let object = object(DIR, BOB, 0, &acl);
+    let elsewhere = user(ALICE);
+    let here = user(ALICE).on_host_in([lab]);
+    assert_eq!(rights(&elsewhere, &object), Rights::WRITE);
+    assert_eq!(rights(&here, &object), "rlw".parse().unwrap());
+    assert_eq!(anonymous_rights(&elsewhere, &acl), Rights::NONE);
+    assert_eq!(anonymous_rights(&here, &acl), "rl".parse().unwrap());
+    let administrators = Subject::anonymous().on_host_in([ViceId::ADMINISTRATORS]);
+    assert!(!administrators.is_administrator(), "a host makes nobody an administrator");
+}
+
+/// `A` to `H` are stored and shown, and mean nothing.
+#[test]
+fn rights_of_their_own_are_for_those_who_gave_them() {
+    let acl = acl(&[(ALICE, "ABCDEFGH")]);
+    let object = object(DIR, BOB, 0, &acl);
+    assert_eq!(rights(&user(ALICE), &object), Rights(0xff00_0000));
+    for wish in [Wish::FetchData, Wish::Insert, Wish::Delete, Wish::StoreAcl, Wish::WriteLock] {
+        assert_eq!(check(&user(ALICE), &object, wish), EACCES);
+    }
 }

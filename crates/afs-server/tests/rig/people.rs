@@ -1,0 +1,142 @@
+//! The people of a test cell.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::net::IpAddr;
+use std::sync::Mutex;
+
+use afs_rpc::sync::lock;
+use afs_rpc::{Identity, Principal};
+use afs_server::subject::{ADMIN, Answer, BuiltInNames, NameService, Subject};
+use afs_wire::acl::Names;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+
+pub const ALICE: ViceId = ViceId(5);
+pub const BOB: ViceId = ViceId(6);
+pub const CAROL: ViceId = ViceId(7);
+pub const DORA: ViceId = ViceId(8);
+pub const ERIN_ELSEWHERE: ViceId = ViceId(9);
+pub const STAFF: ViceId = ViceId(-300);
+/// In [`STAFF`].
+pub const TEAM: ViceId = ViceId(-301);
+/// Of hosts.
+pub const LAB: ViceId = ViceId(-302);
+
+/// Names and memberships that change when a test says so.
+#[derive(Default)]
+pub struct People {
+    built_in: BuiltInNames,
+    state: Mutex<State>,
+}
+
+struct State {
+    names: BTreeMap<&'static str, ViceId>,
+    members: BTreeSet<(ViceId, ViceId)>,
+    hosts: BTreeSet<(IpAddr, ViceId)>,
+    away: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        let names = [
+            ("alice", ALICE),
+            ("bob", BOB),
+            ("carol", CAROL),
+            ("dora", DORA),
+            ("erin@else.where", ERIN_ELSEWHERE),
+            ("admin:staff", STAFF),
+            ("admin:team", TEAM),
+            ("admin:lab", LAB),
+        ];
+        let members = [(TEAM, STAFF), (CAROL, TEAM), (DORA, ViceId::ADMINISTRATORS)];
+        let (hosts, away) = (BTreeSet::new(), false);
+        State { names: names.into(), members: members.into(), hosts, away }
+    }
+}
+
+impl People {
+    pub fn add(&self, member: ViceId, group: ViceId) {
+        lock(&self.state).members.insert((member, group));
+    }
+
+    pub fn remove(&self, member: ViceId, group: ViceId) {
+        lock(&self.state).members.remove(&(member, group));
+    }
+
+    pub fn add_host(&self, host: IpAddr, group: ViceId) {
+        lock(&self.state).hosts.insert((host, group));
+    }
+
+    /// Nobody answers.
+    pub fn go_away(&self) {
+        lock(&self.state).away = true;
+    }
+
+    fn look_up(&self, name: &str) -> Option<ViceId> {
+        self.built_in.id_of(name).or_else(|| lock(&self.state).names.get(name).copied())
+    }
+
+    fn known(&self, identity: &Identity, host: IpAddr) -> Subject {
+        let of_host = lock(&self.state).hosts.clone();
+        let of_host = of_host.into_iter().filter(|(address, _)| *address == host).map(|(_, group)| group);
+        let subject = match identity.principal() {
+            Some(Principal::Named { name, cell }) => {
+                let full = cell.as_ref().map_or_else(|| name.to_string(), |cell| format!("{name}@{cell}"));
+                self.look_up(&full).map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none()))
+            }
+            Some(Principal::CellKey) => Subject::administrator(),
+            None if *identity == Identity::Local => Subject::administrator(),
+            None => Subject::anonymous(),
+        };
+        subject.on_host_in(of_host)
+    }
+
+    fn member(&self, id: ViceId, local: bool) -> Subject {
+        let members = lock(&self.state).members.clone();
+        let mut groups = BTreeSet::from([id]);
+        loop {
+            let more: BTreeSet<_> = members
+                .iter()
+                .filter(|(member, _)| groups.contains(member))
+                .map(|(_, group)| *group)
+                .collect();
+            if more.is_subset(&groups) {
+                break;
+            }
+            groups.extend(more);
+        }
+        groups.insert(ViceId::ANYUSER);
+        if local {
+            groups.insert(ViceId::AUTHUSER);
+        }
+        Subject::new(id, groups)
+    }
+
+    fn answer<T: Send + 'static>(&self, value: T) -> Answer<'_, T> {
+        let away = lock(&self.state).away;
+        Box::pin(ready(if away { Err(AbortCode(-1001)) } else { Ok(value) }))
+    }
+}
+
+impl NameService for People {
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject> {
+        self.answer(self.known(identity, host))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+        self.answer(names.iter().map(|name| self.look_up(name)).collect())
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+        let name = |id: &ViceId| {
+            let names = lock(&self.state).names.clone();
+            let ours = names.into_iter().find(|(_, known)| known == id).map(|(name, _)| name.to_owned());
+            self.built_in.name_of(*id).or(ours)
+        };
+        self.answer(ids.iter().map(name).collect())
+    }
+}
+
+/// The owner of everything that the cell's own process makes.
+pub const OWNER_ID: ViceId = ADMIN;
