@@ -19,6 +19,43 @@ pub struct Client {
 }
 
 impl Client {
+    /// The same machine, used by one of its users.
+    pub fn user(&self, uid: u32) -> Client {
+        self.process(uid, 0)
+    }
+
+    /// The same machine, used by a process of one of its users.
+    pub fn process(&self, uid: u32, pid: u32) -> Client {
+        let venus = Arc::new(self.venus.on_behalf_of(afs_venus::Requester { uid, pid }));
+        Client { venus, ..self.clone() }
+    }
+
+    /// Gives a user of this machine the token of somebody in the cell.
+    pub async fn log_in(&self, uid: u32, name: &str) {
+        self.log_in_as(afs_venus::TokenOwner::Uid(uid), name, None).await;
+    }
+
+    pub async fn log_in_as(
+        &self,
+        owner: afs_venus::TokenOwner,
+        name: &str,
+        expires: Option<afs_rpc::UnixTime>,
+    ) {
+        let cell = afs_wire::ids::CellName::new("test.cell").unwrap();
+        let token = afs_venus::Token { cell, security: super::plate(name), expires, label: name.into() };
+        self.venus.set_token(owner, token).await.unwrap();
+    }
+
+    /// Sets the access list of a directory: names and rights.
+    pub async fn set_acl(&self, path: &str, entries: &[(&str, &str)]) -> Result<()> {
+        let rights = |text: &str| text.parse::<afs_wire::ids::Rights>().unwrap().0;
+        let lines: String =
+            entries.iter().map(|(name, text)| format!("{name}\t{}\n", rights(text))).collect();
+        let text = format!("{}\n0\n{lines}", entries.len());
+        let node = self.venus.walk(path.as_bytes(), true).await?.node;
+        self.venus.setxattr(node, b"afs.acl", text.as_bytes()).await
+    }
+
     /// Splits a path into the node of its directory and its last name.
     pub async fn place<'a>(&self, path: &'a str) -> Result<(NodeId, &'a [u8])> {
         match path.rsplit_once('/') {

@@ -3,9 +3,11 @@
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 mod client;
+mod people;
 mod sink;
 
 pub use client::{Client, pattern};
+pub use people::{People, TOO_LATE, plate};
 pub use sink::Told;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,7 +18,6 @@ use afs_db::{EmbeddedLocationDb, LocationDb, Proposal, ProposedSite, entry_flags
 use afs_drive::SegmentDrive;
 use afs_kv::Kv;
 use afs_rpc::EnvRef;
-use afs_server::subject::BuiltInNames;
 use afs_server::{
     FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions, VolumeStates,
 };
@@ -51,6 +52,11 @@ pub struct Cell {
     /// Where clients made from now on look for the location service.
     pub locations: Mutex<Vec<SocketAddr>>,
     ids: Mutex<Vec<(String, VolumeId)>>,
+    /// Who there is, besides nobody in particular.
+    pub people: People,
+    /// Who the user with the number of a client that is made from now on is, without a token.
+    pub own: Mutex<Option<afs_venus::OwnIdentity>>,
+    pub sessions: Mutex<Option<Arc<dyn afs_venus::SessionLookup>>>,
 }
 
 impl Cell {
@@ -67,6 +73,9 @@ impl Cell {
             limits: Mutex::new(Limits::default()),
             locations: Mutex::new(vec![SocketAddr::new(SERVER.into(), 7003)]),
             ids: Mutex::default(),
+            people: People::default(),
+            own: Mutex::default(),
+            sessions: Mutex::default(),
         };
         cell.start_server();
         cell
@@ -75,7 +84,9 @@ impl Cell {
     pub fn start_server(&self) {
         let (world, server, disk, states) =
             (self.sim.world(), self.server, self.disk.clone(), self.states.clone());
-        let made = self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states).await });
+        let people = self.people.clone();
+        let made =
+            self.sim.block_on(server, LIMIT, async move { serve(world, server, disk, states, people).await });
         let ids = made.unwrap();
         if !ids.is_empty() {
             *self.ids.lock().unwrap() = ids;
@@ -143,7 +154,11 @@ impl Cell {
             sink: Arc::new(told.clone()),
             sysnames: vec!["amd64_linux26".into(), "any".into()],
             limits: self.limits.lock().unwrap().clone(),
-            security: afs_venus::SecurityConfig::default(),
+            security: afs_venus::SecurityConfig {
+                own: self.own.lock().unwrap().clone(),
+                sessions: self.sessions.lock().unwrap().clone(),
+                ..afs_venus::SecurityConfig::default()
+            },
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;
         Ok(Client { venus, node, env, told, world: self.sim.world() })
@@ -164,6 +179,7 @@ async fn serve(
     server: NodeId,
     disk: SimDisk,
     states: Arc<VolumeStates>,
+    people: People,
 ) -> Vec<(String, VolumeId)> {
     let env = world.env(server);
     let db: Arc<dyn LocationDb> = Arc::new(EmbeddedLocationDb::new(kv(&env, &disk, "db", afs_db::TABLES)));
@@ -196,7 +212,7 @@ async fn serve(
         )
     };
     let rx = bind(7000);
-    let guard = Guard::new(Arc::new(BuiltInNames::default()));
+    let guard = Guard::new(Arc::new(people));
     let files = FileServer::new(FileServerConfig {
         env: env.clone(),
         rx: rx.clone(),
@@ -206,7 +222,9 @@ async fn serve(
         states,
         limits: FileServerLimits::default(),
     });
-    rx.listen(files.service()).unwrap();
+    let classes: Vec<Box<dyn afs_rx::ServerSecurity>> =
+        vec![Box::new(afs_rx::NullServer), Box::new(people::Plates)];
+    rx.listen_with(files.service(), classes).unwrap();
     let locations = bind(7003);
     locations.listen(LocationServer::service(env.clone(), db, guard)).unwrap();
     env.spawn(Box::pin(async move {

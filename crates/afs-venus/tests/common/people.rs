@@ -1,0 +1,158 @@
+//! The people of the cell: a protection database in memory, and a security class in which everybody is believed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::{Class, Credential, Identity, Level, Principal, Protection, Security, SecuritySource};
+use afs_rx::{
+    Challenge, ClientSecurity, Instant, PacketContext, PacketSecurity, Proof, Response, SecurityError,
+    ServerSecurity, ServerSession, Verified,
+};
+use afs_server::subject::{Answer, NameService, Subject};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+use bytes::Bytes;
+
+/// Names, and who is in which group. Clones are one.
+#[derive(Clone, Default)]
+pub struct People(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    ids: BTreeMap<String, ViceId>,
+    groups: BTreeMap<ViceId, BTreeSet<ViceId>>,
+}
+
+impl People {
+    pub fn add(&self, name: &str, id: i32) {
+        self.0.lock().unwrap().ids.insert(name.to_owned(), ViceId(id));
+    }
+
+    pub fn join(&self, member: &str, group: &str) {
+        let mut known = self.0.lock().unwrap();
+        let (member, group) = (known.ids[member], known.ids[group]);
+        known.groups.entry(group).or_default().insert(member);
+    }
+
+    pub fn leave(&self, member: &str, group: &str) {
+        let mut known = self.0.lock().unwrap();
+        let (member, group) = (known.ids[member], known.ids[group]);
+        known.groups.entry(group).or_default().remove(&member);
+    }
+
+    fn named(&self, name: &str) -> Subject {
+        let known = self.0.lock().unwrap();
+        let Some(id) = known.ids.get(name) else { return Subject::anonymous() };
+        let of = known.groups.iter().filter(|(_, members)| members.contains(id)).map(|(group, _)| *group);
+        Subject::new(*id, of.chain([ViceId::AUTHUSER, ViceId::ANYUSER]))
+    }
+}
+
+impl NameService for People {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+        let subject = match identity.principal() {
+            Some(Principal::Named { name, .. }) => self.named(name),
+            Some(Principal::CellKey) => Subject::administrator(),
+            None => Subject::anonymous(),
+        };
+        Box::pin(ready(Ok(subject)))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+        let known = self.0.lock().unwrap();
+        let id = |name: &String| known.ids.get(name).copied().or(ViceId::from_well_known_name(name));
+        Box::pin(ready(Ok(names.iter().map(id).collect())))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+        let known = self.0.lock().unwrap();
+        let own =
+            |id: &ViceId| known.ids.iter().find(|(_, known)| *known == id).map(|(name, _)| name.clone());
+        let name = |id: &ViceId| own(id).or(id.well_known_name().map(Into::into));
+        Box::pin(ready(Ok(ids.iter().map(name).collect())))
+    }
+}
+
+/// What calls of this person are made with.
+pub fn plate(name: &str) -> Security {
+    Security::new(Arc::new(Plate(name.to_owned())))
+}
+
+/// A plate whose time is over, as the server says.
+pub const TOO_LATE: &str = "late";
+
+struct Plate(String);
+
+impl SecuritySource for Plate {
+    fn name(&self) -> String {
+        format!("plate {}", self.0)
+    }
+
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        Box::new(Half(self.0.clone()))
+    }
+}
+
+/// Either end of a connection: the name is shown, and believed.
+struct Half(String);
+
+impl PacketSecurity for Half {
+    fn index(&self) -> u8 {
+        2
+    }
+
+    fn seal(&mut self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        Ok(0)
+    }
+
+    fn open(&mut self, _: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
+        Ok(payload)
+    }
+}
+
+impl ClientSecurity for Half {
+    fn respond(&mut self, _: &Challenge<'_>) -> Result<Response, SecurityError> {
+        Ok(Response { payload: self.0.clone().into_bytes(), checksum: 0 })
+    }
+}
+
+/// The class as a server offers it.
+pub struct Plates;
+
+impl ServerSecurity for Plates {
+    fn index(&self) -> u8 {
+        2
+    }
+
+    fn accept(&mut self) -> Box<dyn ServerSession> {
+        Box::new(Half(String::new()))
+    }
+}
+
+impl ServerSession for Half {
+    fn is_authenticated(&self, _: Instant) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn challenge(&mut self, _: Instant, _: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
+        b"who?".to_vec()
+    }
+
+    fn verify(&mut self, proof: &Proof<'_>) -> Result<Verified, SecurityError> {
+        let name = String::from_utf8_lossy(proof.payload).into_owned();
+        if name == TOO_LATE {
+            return Err(SecurityError { code: AbortCode::RXKADEXPIRED.0 });
+        }
+        self.0 = name;
+        Ok(Verified::default())
+    }
+
+    fn identity(&self) -> Option<afs_rx::Identity> {
+        let principal = Principal::Named { name: self.0.as_str().into(), cell: None };
+        let protection = Protection { class: Class::Rxkad, level: Level::Clear };
+        let credential = Credential { principal, protection, expires: None, callback: None };
+        (!self.0.is_empty()).then(|| Arc::new(credential) as afs_rx::Identity)
+    }
+}

@@ -1,0 +1,438 @@
+//! Many users on one machine, each with his own rights.
+
+// A cell that cannot be made is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::UnixTime;
+use afs_venus::{Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, SessionLookup, SetAttr, TokenOwner};
+use bytes::Bytes;
+use common::{Cell, Client, TOO_LATE, pattern};
+
+const ALICE: u32 = 1001;
+const BOB: u32 = 1002;
+const NOBODY: u32 = 1003;
+const DENIED: i32 = 13;
+
+/// A cell with Alice, Bob, and a group `team`.
+fn cell(seed: u64) -> Cell {
+    let cell = Cell::new(seed);
+    cell.people.add("alice", 11);
+    cell.people.add("bob", 12);
+    cell.people.add("team", -300);
+    cell
+}
+
+async fn log_in(client: &Client) {
+    client.log_in(ALICE, "alice").await;
+    client.log_in(BOB, "bob").await;
+}
+
+/// `home` with a file `secret` and a directory `sub`, where only Alice may do anything.
+async fn home_of_alice(client: &Client) {
+    let alice = client.user(ALICE);
+    alice.mkdir("home").await.unwrap();
+    alice.set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
+    alice.put("home/secret", b"of alice").await.unwrap();
+    alice.mkdir("home/sub").await.unwrap();
+}
+
+fn denied<T>(result: afs_venus::Result<T>) {
+    assert_eq!(result.err().map(|error| error.errno()), Some(DENIED));
+}
+
+#[test]
+fn what_one_user_has_cached_is_shown_to_nobody_who_may_not_see_it() {
+    let cell = cell(1);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let (alice, bob, nobody) = (here.user(ALICE), here.user(BOB), here.user(NOBODY));
+        assert_eq!(alice.get("home/secret").await.unwrap(), b"of alice");
+        let dir = alice.find("home").await.unwrap().node;
+        let file = alice.find("home/secret").await.unwrap().node;
+        for other in [&bob, &nobody] {
+            assert_eq!(other.find("home").await.unwrap().node, dir, "home itself is in a public directory");
+            denied(other.names("home").await);
+            denied(other.venus.opendir(dir).await);
+            denied(other.venus.readdirplus(dir, 0, 10).await);
+            denied(other.find("home/secret").await);
+            denied(other.find("home/sub").await);
+            denied(other.find("home/missing").await);
+            denied(other.venus.getattr(file).await);
+            denied(other.venus.open(file, OpenFlags::READ).await);
+            denied(other.venus.open(file, OpenFlags::WRITE).await);
+            denied(other.venus.access(file, Access { read: true, ..Access::default() }).await);
+            denied(other.venus.getxattr(dir, b"afs.acl").await);
+            denied(other.put("home/new", b"x").await);
+            denied(other.venus.unlink(dir, b"secret").await);
+            denied(other.set_acl("home", &[("bob", "rl")]).await);
+        }
+        assert_eq!(alice.get("home/secret").await.unwrap(), b"of alice");
+        let public = alice.find("home").await.unwrap();
+        assert!(public.attr.is_public && here.venus.names_are_public(NodeId::ROOT));
+        assert!(!alice.venus.getattr(file).await.unwrap().is_public && !here.venus.names_are_public(dir));
+    });
+}
+
+#[test]
+fn each_user_sees_what_he_may() {
+    let cell = cell(2);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let (alice, bob, nobody) = (here.user(ALICE), here.user(BOB), here.user(NOBODY));
+        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "l"), ("system:anyuser", "")]).await.unwrap();
+        assert_eq!(bob.names("home").await.unwrap(), [".", "..", "secret", "sub"]);
+        denied(bob.get("home/secret").await);
+        denied(nobody.names("home").await);
+        // Attributes of a file take the right to read it, those of a directory none.
+        let dir = bob.find("home").await.unwrap().node;
+        let listed = bob.venus.readdirplus(dir, 0, 10).await.unwrap();
+        let found: Vec<bool> = listed.iter().map(|entry| entry.found.is_some()).collect();
+        assert_eq!(found, [false, false, false, true]);
+        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+        assert_eq!(bob.get("home/secret").await.unwrap(), b"of alice");
+        let file = bob.find("home/secret").await.unwrap().node;
+        denied(bob.venus.open(file, OpenFlags::READ_WRITE).await);
+        denied(nobody.get("home/secret").await);
+    });
+}
+
+#[test]
+fn who_may_not_write_cannot_do_it_through_what_another_has_open() {
+    let cell = cell(3);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let (alice, bob) = (here.user(ALICE), here.user(BOB));
+        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+        let handle = alice.open("home/secret", OpenFlags::READ_WRITE).await.unwrap();
+        alice.venus.write(handle, 0, Bytes::from_static(b"OF")).await.unwrap();
+        let file = bob.find("home/secret").await.unwrap().node;
+        let cut = SetAttr { size: Some(0), ..SetAttr::default() };
+        denied(bob.venus.setattr(file, None, cut).await);
+        let time = afs_venus::NewTime::At(afs_wire::ids::UnixSeconds(1));
+        let touch = SetAttr { mtime: Some(time), ..SetAttr::default() };
+        denied(bob.venus.setattr(file, None, touch).await);
+        let truncate = OpenFlags { truncate: true, ..OpenFlags::READ };
+        denied(bob.venus.open(file, truncate).await);
+        alice.venus.flush(handle, 0).await.unwrap();
+        assert_eq!(alice.get("home/secret").await.unwrap(), b"OF alice");
+        assert!(alice.venus.getattr(file).await.unwrap().mtime.0 > 1);
+    });
+}
+
+#[test]
+fn a_right_taken_away_bites_at_the_next_operation_here_and_elsewhere() {
+    let cell = cell(4);
+    let (one, two) = (cell.client(1), cell.client(2));
+    let (here, there) = (one.clone(), two.clone());
+    cell.on(&one, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+        assert_eq!(here.user(BOB).get("home/secret").await.unwrap(), b"of alice");
+    });
+    cell.on(&two, async move {
+        log_in(&there).await;
+        assert_eq!(there.user(BOB).get("home/secret").await.unwrap(), b"of alice");
+    });
+    let here = one.clone();
+    cell.on(&one, async move {
+        let (alice, bob) = (here.user(ALICE), here.user(BOB));
+        let file = bob.find("home/secret").await.unwrap().node;
+        alice.set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
+        denied(bob.venus.open(file, OpenFlags::READ).await);
+        denied(bob.venus.getattr(file).await);
+        denied(bob.names("home").await);
+    });
+    let there = two.clone();
+    cell.on(&two, async move {
+        let bob = there.user(BOB);
+        denied(bob.get("home/secret").await);
+        denied(bob.names("home").await);
+        // And given again.
+        let alice = there.user(ALICE);
+        alice.set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+        assert_eq!(bob.get("home/secret").await.unwrap(), b"of alice");
+    });
+    let here = one.clone();
+    cell.on(&one, async move { here.user(BOB).get("home/secret").await.map(drop).unwrap() });
+}
+
+#[test]
+fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
+    let cell = cell(5);
+    cell.people.join("bob", "team");
+    let machine = cell.client(1);
+    let here = machine.clone();
+    let file = cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        alice.set_acl("home", &[("alice", "rlidwka"), ("team", "rl")]).await.unwrap();
+        let bob = here.user(BOB);
+        assert_eq!(bob.get("home/secret").await.unwrap(), b"of alice");
+        bob.find("home/secret").await.unwrap().node
+    });
+    machine.told.take();
+    cell.people.leave("bob", "team");
+    cell.sim.run_for(Duration::from_millis(1001));
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        let bob = here.user(BOB);
+        denied(bob.venus.open(file, OpenFlags::READ).await);
+        denied(bob.names("home").await);
+        assert_eq!(here.user(ALICE).get("home/secret").await.unwrap(), b"of alice");
+        let dir = here.user(ALICE).find("home").await.unwrap().node;
+        assert!(here.told.take().contains(&format!("entry {:x} secret", dir.0)), "the kernel asks again");
+    });
+    cell.people.join("bob", "team");
+    cell.sim.run_for(Duration::from_millis(1001));
+    let here = machine.clone();
+    cell.on(&machine, async move { here.user(BOB).get("home/secret").await.map(drop).unwrap() });
+}
+
+#[test]
+fn rights_of_many_directories_are_asked_for_again_in_one_call() {
+    let cell = cell(6);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    let all = async |alice: &Client| {
+        for n in 0..40 {
+            assert_eq!(alice.get(&format!("home/d{n}/file")).await.unwrap(), pattern(100, n));
+        }
+    };
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        for n in 0..40 {
+            alice.mkdir(&format!("home/d{n}")).await.unwrap();
+            alice.put(&format!("home/d{n}/file"), &pattern(100, n)).await.unwrap();
+        }
+        all(&alice).await;
+        let before = here.venus.counters();
+        all(&alice).await;
+        assert!(here.venus.counters() == before || here.calls_since(&before).is_empty(), "warm");
+    });
+    cell.sim.run_for(Duration::from_secs(10));
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        let before = here.venus.counters();
+        all(&here.user(ALICE)).await;
+        assert_eq!(here.calls_since(&before), ["InlineBulkStatus 1"]);
+    });
+}
+
+#[test]
+fn rights_in_use_are_asked_for_again_in_the_background() {
+    let cell = cell(7);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        here.user(ALICE).get("home/secret").await.unwrap();
+    });
+    let before = machine.venus.counters();
+    for _ in 0..50 {
+        cell.sim.run_for(Duration::from_millis(100));
+        let here = machine.clone();
+        cell.on(&machine, async move {
+            let before = here.env.now();
+            here.user(ALICE).get("home/secret").await.unwrap();
+            assert_eq!(here.env.now(), before, "nobody waits");
+        });
+    }
+    let asked = machine.venus.counters().calls_total() - before.calls_total();
+    assert!((5..=12).contains(&asked), "{asked} calls in five seconds");
+}
+
+#[test]
+fn everybodys_rights_need_not_be_asked_for_again() {
+    let cell = cell(8);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        here.put("file", b"for all").await.unwrap();
+        here.user(BOB).get("file").await.unwrap();
+    });
+    cell.sim.run_for(Duration::from_secs(30));
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        let before = here.venus.counters();
+        for user in [ALICE, BOB, NOBODY] {
+            assert_eq!(here.user(user).get("file").await.unwrap(), b"for all");
+        }
+        assert!(here.calls_since(&before).is_empty(), "{:?}", here.calls_since(&before));
+    });
+}
+
+#[test]
+fn a_store_that_a_token_was_too_old_for_is_made_good_after_a_new_login() {
+    let cell = cell(9);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    let handle = cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let secs = here.env.wall().secs + 60;
+        let expires = Some(UnixTime { secs, nanos: 0 });
+        here.log_in_as(TokenOwner::Uid(ALICE), "alice", expires).await;
+        let alice = here.user(ALICE);
+        let handle = alice.open("home/secret", OpenFlags::READ_WRITE).await.unwrap();
+        alice.venus.write(handle, 0, Bytes::from_static(b"OF")).await.unwrap();
+        handle
+    });
+    cell.sim.run_for(Duration::from_secs(61));
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        let alice = here.user(ALICE);
+        let error = alice.venus.flush(handle, 0).await.unwrap_err();
+        assert_eq!((error.kind, error.errno()), (ErrorKind::TokenExpired, DENIED));
+        alice.venus.release(handle).await.unwrap_err();
+        denied(alice.get("home/secret").await);
+        assert!(alice.venus.tokens().iter().any(|token| token.is_expired));
+    });
+    cell.sim.run_for(Duration::from_secs(600));
+    let here = machine.clone();
+    cell.on(&machine, async move { here.log_in(ALICE, "alice").await });
+    cell.sim.run_for(Duration::from_secs(5));
+    let other = cell.client(2);
+    let there = other.clone();
+    cell.on(&other, async move {
+        log_in(&there).await;
+        assert_eq!(there.user(ALICE).get("home/secret").await.unwrap(), b"OF alice");
+    });
+}
+
+#[test]
+fn a_token_that_a_server_calls_expired_is_used_no_more() {
+    let cell = cell(10);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        here.put("file", b"for all").await.unwrap();
+        here.log_in(BOB, TOO_LATE).await;
+        let bob = here.user(BOB);
+        let dir = here.mkdir("new").await;
+        dir.unwrap();
+        bob.put("new/file", b"as nobody").await.unwrap();
+        let tokens = bob.venus.tokens();
+        assert!(tokens.len() == 1 && tokens[0].is_expired && tokens[0].owner == TokenOwner::Uid(BOB));
+    });
+}
+
+/// Processes with even numbers are in session 5.
+struct Even;
+
+impl SessionLookup for Even {
+    fn session_of(&self, pid: u32) -> Option<u128> {
+        pid.is_multiple_of(2).then_some(5)
+    }
+}
+
+#[test]
+fn a_session_has_a_token_of_its_own() {
+    let cell = cell(11);
+    *cell.sessions.lock().unwrap() = Some(Arc::new(Even));
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let session = TokenOwner::Session { id: 5, uid: BOB };
+        assert!(!here.venus.has_sessions());
+        here.log_in_as(session, "alice", None).await;
+        assert!(here.venus.has_sessions());
+        assert_eq!(here.process(BOB, 2).get("home/secret").await.unwrap(), b"of alice");
+        denied(here.process(BOB, 3).get("home/secret").await);
+        denied(here.process(NOBODY, 2).get("home/secret").await);
+        assert_eq!(here.venus.remove_token(session, None).await.unwrap(), 1);
+        denied(here.process(BOB, 2).get("home/secret").await);
+        assert_eq!(here.venus.tokens().len(), 2);
+    });
+}
+
+#[test]
+fn one_user_may_be_somebody_without_a_token() {
+    let cell = cell(12);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+    });
+    *cell.own.lock().unwrap() = Some(OwnIdentity { uid: NOBODY, security: common::plate("alice") });
+    let other = cell.client(2);
+    let there = other.clone();
+    cell.on(&other, async move {
+        assert_eq!(there.user(NOBODY).get("home/secret").await.unwrap(), b"of alice");
+        assert_eq!(there.get("home/secret").await.unwrap(), b"of alice");
+        denied(there.user(ALICE).get("home/secret").await);
+        there.log_in(NOBODY, "bob").await;
+        denied(there.user(NOBODY).get("home/secret").await);
+        there.venus.remove_token(TokenOwner::Uid(NOBODY), None).await.unwrap();
+        assert_eq!(there.user(NOBODY).get("home/secret").await.unwrap(), b"of alice");
+    });
+}
+
+#[test]
+fn a_new_or_lost_token_makes_the_kernel_ask_again_about_what_is_not_for_all() {
+    let cell = cell(13);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        let (dir, open) =
+            (alice.find("home").await.unwrap().node, alice.find("home/secret").await.unwrap().node);
+        here.told.take();
+        here.log_in(NOBODY, "bob").await;
+        let told = here.told.take();
+        assert!(
+            told.contains(&format!("entry {:x} secret", dir.0))
+                && told.contains(&format!("attributes {:x}", open.0))
+        );
+        assert!(!told.iter().any(|line| line.starts_with(&format!("entry {:x} ", NodeId::ROOT.0))));
+    });
+}
+
+#[test]
+fn an_open_file_goes_on_as_whom_it_was_opened() {
+    let cell = cell(14);
+    cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let (alice, bob) = (here.user(ALICE), here.user(BOB));
+        let data = pattern(500_000, 3);
+        alice.put("home/large", &data).await.unwrap();
+        let node = alice.find("home/large").await.unwrap().node;
+        alice.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
+        let handle = alice.open("home/large", OpenFlags::READ_WRITE).await.unwrap();
+        // Whoever was handed the file reads and writes as Alice.
+        assert!(bob.read_all(handle).await.unwrap() == data);
+        bob.venus.write(handle, 0, Bytes::from_static(b"from bob")).await.unwrap();
+        bob.venus.flush(handle, 0).await.unwrap();
+        bob.venus.release(handle).await.unwrap();
+        assert!(alice.get("home/large").await.unwrap().starts_with(b"from bob"));
+    });
+}
