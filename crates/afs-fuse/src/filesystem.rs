@@ -2,8 +2,8 @@
 
 use crate::convert;
 use crate::dispatch::{self, Spawn};
-use crate::ops::{Create, LockRequest, Mount};
-use afs_venus::{HandleId, LockRange};
+use crate::ops::{Create, LockRequest, Mount, Visit};
+use afs_venus::{HandleId, LockRange, Requester};
 use bytes::Bytes;
 use fuser::{
     AccessFlags, BsdFileFlags, Errno, FileHandle, Filesystem, INodeNo, InitFlags, KernelConfig, LockOwner,
@@ -51,11 +51,12 @@ pub(crate) struct AndrewFs {
 pub(crate) type Over = Box<dyn FnOnce() + Send>;
 
 impl AndrewFs {
-    fn run<W>(&self, work: impl FnOnce(Arc<Mount>) -> W)
+    fn run<W>(&self, request: &Request, work: impl FnOnce(Visit) -> W)
     where
         W: Future<Output = ()> + Send + 'static,
     {
-        dispatch::run(&self.spawn, work(self.mount.clone()));
+        let requester = Requester { uid: request.uid(), pid: request.pid() };
+        dispatch::run(&self.spawn, work(Visit::new(self.mount.clone(), requester)));
     }
 }
 
@@ -87,22 +88,22 @@ impl Filesystem for AndrewFs {
         }
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = bytes(name);
-        self.run(|m| async move { m.lookup(parent, &name, reply).await });
+        self.run(request, |m| async move { m.lookup(parent, &name, reply).await });
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, lookups: u64) {
         self.mount.forget(ino, lookups);
     }
 
-    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.run(|m| async move { m.getattr(ino, reply).await });
+    fn getattr(&self, request: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.run(request, |m| async move { m.getattr(ino, reply).await });
     }
 
     fn setattr(
         &self,
-        _: &Request,
+        request: &Request,
         ino: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
@@ -120,16 +121,16 @@ impl Filesystem for AndrewFs {
     ) {
         let change = convert::changes(mode, uid, gid, size, mtime, self.mount.owner);
         let handle = fh.map(|fh| HandleId(fh.0));
-        self.run(|m| async move { m.setattr(ino, handle, change, reply).await });
+        self.run(request, |m| async move { m.setattr(ino, handle, change, reply).await });
     }
 
-    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        self.run(|m| async move { m.readlink(ino, reply).await });
+    fn readlink(&self, request: &Request, ino: INodeNo, reply: ReplyData) {
+        self.run(request, |m| async move { m.readlink(ino, reply).await });
     }
 
     fn mknod(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
@@ -138,32 +139,32 @@ impl Filesystem for AndrewFs {
         reply: ReplyEntry,
     ) {
         let name = bytes(name);
-        self.run(|m| async move { m.mknod(parent, &name, mode, reply).await });
+        self.run(request, |m| async move { m.mknod(parent, &name, mode, reply).await });
     }
 
-    fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
+    fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
         let name = bytes(name);
-        self.run(|m| async move { m.mkdir(parent, &name, mode, reply).await });
+        self.run(request, |m| async move { m.mkdir(parent, &name, mode, reply).await });
     }
 
-    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = bytes(name);
-        self.run(|m| async move { m.unlink(parent, &name, reply).await });
+        self.run(request, |m| async move { m.unlink(parent, &name, reply).await });
     }
 
-    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = bytes(name);
-        self.run(|m| async move { m.rmdir(parent, &name, reply).await });
+        self.run(request, |m| async move { m.rmdir(parent, &name, reply).await });
     }
 
-    fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+    fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let (name, target) = (bytes(name), bytes(target.as_os_str()));
-        self.run(|m| async move { m.symlink(parent, &name, &target, reply).await });
+        self.run(request, |m| async move { m.symlink(parent, &name, &target, reply).await });
     }
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         newparent: INodeNo,
@@ -172,21 +173,21 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let (old, new) = (bytes(name), bytes(newname));
-        self.run(|m| async move { m.rename((parent, &old), (newparent, &new), flags, reply).await });
+        self.run(request, |m| async move { m.rename((parent, &old), (newparent, &new), flags, reply).await });
     }
 
-    fn link(&self, _: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
+    fn link(&self, request: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
         let name = bytes(newname);
-        self.run(|m| async move { m.link(ino, newparent, &name, reply).await });
+        self.run(request, |m| async move { m.link(ino, newparent, &name, reply).await });
     }
 
-    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.run(|m| async move { m.open(ino, flags.0, reply).await });
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        self.run(request, |m| async move { m.open(ino, flags.0, reply).await });
     }
 
     fn create(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
@@ -195,12 +196,15 @@ impl Filesystem for AndrewFs {
         reply: ReplyCreate,
     ) {
         let name = bytes(name);
-        self.run(|m| async move { m.create(Create { parent, name: &name, mode, flags }, reply).await });
+        self.run(
+            request,
+            |m| async move { m.create(Create { parent, name: &name, mode, flags }, reply).await },
+        );
     }
 
     fn read(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -209,12 +213,12 @@ impl Filesystem for AndrewFs {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.run(|m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
+        self.run(request, |m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
     }
 
     fn write(
         &self,
-        _: &Request,
+        request: &Request,
         ino: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -225,16 +229,16 @@ impl Filesystem for AndrewFs {
         reply: ReplyWrite,
     ) {
         let data = Bytes::copy_from_slice(data);
-        self.run(|m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
+        self.run(request, |m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
     }
 
-    fn flush(&self, _: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
-        self.run(|m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
+    fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
+        self.run(request, |m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
     }
 
     fn release(
         &self,
-        _: &Request,
+        request: &Request,
         ino: INodeNo,
         fh: FileHandle,
         _: OpenFlags,
@@ -242,23 +246,30 @@ impl Filesystem for AndrewFs {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(|m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
+        self.run(request, |m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
     }
 
-    fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.run(|m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
+    fn fsync(&self, request: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        self.run(request, |m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
     }
 
-    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.run(|m| async move { m.opendir(ino, reply).await });
+    fn opendir(&self, request: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.run(request, |m| async move { m.opendir(ino, reply).await });
     }
 
-    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
-        self.run(|m| async move { m.readdir(ino, offset, reply).await });
+    fn readdir(&self, request: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
+        self.run(request, |m| async move { m.readdir(ino, offset, reply).await });
     }
 
-    fn readdirplus(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
-        self.run(|m| async move { m.readdirplus(ino, offset, reply).await });
+    fn readdirplus(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        reply: ReplyDirectoryPlus,
+    ) {
+        self.run(request, |m| async move { m.readdirplus(ino, offset, reply).await });
     }
 
     /// Every change of a directory is durable at the server when its call returns.
@@ -266,13 +277,13 @@ impl Filesystem for AndrewFs {
         reply.ok();
     }
 
-    fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
-        self.run(|m| async move { m.statfs(ino, reply).await });
+    fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.run(request, |m| async move { m.statfs(ino, reply).await });
     }
 
     fn setxattr(
         &self,
-        _: &Request,
+        request: &Request,
         ino: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -281,29 +292,29 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let (name, value) = (bytes(name), value.to_vec());
-        self.run(|m| async move { m.setxattr(ino, &name, &value, reply).await });
+        self.run(request, |m| async move { m.setxattr(ino, &name, &value, reply).await });
     }
 
-    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+    fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = bytes(name);
-        self.run(|m| async move { m.getxattr(ino, &name, size, reply).await });
+        self.run(request, |m| async move { m.getxattr(ino, &name, size, reply).await });
     }
 
-    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(|m| async move { m.listxattr(ino, size, reply).await });
+    fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.run(request, |m| async move { m.listxattr(ino, size, reply).await });
     }
 
     fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
         reply.error(Errno::EOPNOTSUPP);
     }
 
-    fn access(&self, _: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        self.run(|m| async move { m.access(ino, mask, reply).await });
+    fn access(&self, request: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        self.run(request, |m| async move { m.access(ino, mask, reply).await });
     }
 
     fn getlk(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         owner: LockOwner,
@@ -314,12 +325,12 @@ impl Filesystem for AndrewFs {
         reply: ReplyLock,
     ) {
         let lock = lock_request(fh, owner, (start, end), typ, pid);
-        self.run(|m| async move { m.getlk(lock, reply).await });
+        self.run(request, |m| async move { m.getlk(lock, reply).await });
     }
 
     fn setlk(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         owner: LockOwner,
@@ -331,7 +342,7 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let lock = lock_request(fh, owner, (start, end), typ, pid);
-        self.run(|m| async move { m.setlk(lock, sleep, reply).await });
+        self.run(request, |m| async move { m.setlk(lock, sleep, reply).await });
     }
 
     /// The kernel remembers the answer and tells programs EOPNOTSUPP without asking again.

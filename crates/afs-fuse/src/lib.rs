@@ -8,7 +8,9 @@
 //!   the pool that the mount was given.
 //! * **The kernel keeps names, attributes and listings without limit of time.** Venus promises that
 //!   what it hands out stays true until its [`InvalidationSink`](afs_venus::InvalidationSink) is told
-//!   otherwise; [`KernelSink`] is that sink.
+//!   otherwise; [`KernelSink`] is that sink. What not everybody may know is kept only where all who can ask
+//!   have the same rights; elsewhere the kernel asks each time, and says for whom. Opening a file or a
+//!   directory is asked for always, so pages and listings may be kept in any case.
 //! * **Bytes do not pass through here where the kernel can go to the cache file itself**
 //!   (passthrough), and where it may not, its page cache is kept between opens.
 //!
@@ -28,6 +30,7 @@ mod negative;
 mod ops;
 mod options;
 mod passthrough;
+mod sessions;
 mod signals;
 mod sink;
 mod unmount;
@@ -36,5 +39,6 @@ pub use dispatch::{Pause, Pool, Spawn, Task};
 pub use error::MountError;
 pub use mount::{Mounted, mount};
 pub use options::{MountOptions, Owner};
+pub use sessions::{ProcessSessions, SESSION_VARIABLE};
 pub use sink::KernelSink;
 pub use unmount::unmount;

@@ -59,6 +59,7 @@ pub fn mount(
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         owner: options.owner,
         pause: pool.pause,
+        allow_other: options.allow_other,
     });
     let (inodes, negatives) = (state.inodes.clone(), state.negatives.clone());
     let passthrough = state.passthrough.clone();

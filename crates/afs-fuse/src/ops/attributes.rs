@@ -1,18 +1,18 @@
 //! Attributes, access and room.
 
 use crate::convert::{self, errno};
-use crate::ops::Mount;
+use crate::ops::Visit;
 use crate::ops::names::done;
 use afs_venus::{Access, HandleId, SetAttr};
 use fuser::{AccessFlags, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs};
 use std::time::Duration;
 
-impl Mount {
+impl Visit {
     pub(crate) async fn getattr(&self, ino: INodeNo, reply: ReplyAttr) {
         let since = self.moment();
         match self.node(ino) {
             Ok(node) => match self.venus.getattr(node).await {
-                Ok(attr) => reply.attr(&self.validity(since), &self.attributes(&attr, ino)),
+                Ok(attr) => reply.attr(&self.validity(since, attr.is_public), &self.attributes(&attr, ino)),
                 Err(error) => reply.error(errno(&error)),
             },
             Err(error) => reply.error(error),

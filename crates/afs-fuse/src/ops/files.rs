@@ -2,7 +2,7 @@
 
 use crate::convert::{self, errno};
 use crate::ops::names::done;
-use crate::ops::{Moment, Mount};
+use crate::ops::{Moment, Mount, Visit};
 use crate::passthrough::Admission;
 use afs_venus::{Entry, HandleId, Opened};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ pub(crate) struct Create<'a> {
     pub(crate) flags: i32,
 }
 
-impl Mount {
+impl Visit {
     pub(crate) async fn open(&self, ino: INodeNo, flags: i32, reply: ReplyOpen) {
         let node = match self.node(ino) {
             Ok(node) => node,
@@ -71,15 +71,23 @@ impl Mount {
         };
         let wanted = convert::open_flags(file.flags, self.passthrough.allowed());
         match self.venus.create(parent, file.name, file.mode & 0o7777, wanted).await {
-            Ok((entry, opened)) => self.created(&entry, &opened, since, reply).await,
+            Ok((entry, opened)) => self.created(file.parent, &entry, &opened, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    async fn created(&self, entry: &Entry, opened: &Opened, since: Moment, reply: ReplyCreate) {
+    async fn created(
+        &self,
+        parent: INodeNo,
+        entry: &Entry,
+        opened: &Opened,
+        since: Moment,
+        reply: ReplyCreate,
+    ) {
         let (attr, generation) = self.handed_out(entry);
         let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
-        let (ttl, flags) = (self.validity(since), fopen_flags(opened, true));
+        let ttl = self.validity(since, entry.attr.is_public).min(self.name_validity(since, parent));
+        let flags = fopen_flags(opened, true);
         let handle = FileHandle(opened.handle.0);
         match admission {
             Admission::Through(backing) => {
@@ -161,7 +169,9 @@ impl Mount {
             self.changed_elsewhere(node, ino);
         }
     }
+}
 
+impl Mount {
     /// The kernel gives look-ups back.
     pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) {
         if let Some(node) = self.inodes.forget(ino, lookups) {

@@ -2,7 +2,7 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::Mount;
+use crate::ops::Visit;
 use afs_venus::{DirEntry, DirEntryPlus, Kind};
 use fuser::{
     FileAttr, FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
@@ -16,7 +16,7 @@ const NAMES_MAX: usize = 128;
 /// Names with attributes asked for at a time: as many as one bulk status call carries.
 const STATUSES_MAX: usize = 50;
 
-impl Mount {
+impl Visit {
     pub(crate) async fn opendir(&self, ino: INodeNo, reply: ReplyOpen) {
         let node = match self.node(ino) {
             Ok(node) => node,
@@ -61,14 +61,19 @@ impl Mount {
         match self.venus.readdirplus(node, offset, STATUSES_MAX).await {
             Ok(entries) => {
                 // Counted before the moment is looked at: what becomes stale after that finds them.
-                let give =
-                    |entry: DirEntryPlus| (entry.found.map(|found| self.handed_out(&found)), entry.entry);
+                let give = |entry: DirEntryPlus| {
+                    let found = entry.found.map(|found| (self.handed_out(&found), found.attr.is_public));
+                    (found, entry.entry)
+                };
                 let given: Vec<_> = entries.into_iter().map(give).collect();
-                let validity = self.validity(since);
+                let keep = self.name_validity(since, ino);
                 let mut full = false;
                 for (found, entry) in &given {
-                    full = full || add(entry, found.as_ref(), validity, &mut reply);
-                    if full && let Some((attr, _)) = found {
+                    let keep = found
+                        .as_ref()
+                        .map_or(keep, |(_, is_public)| keep.min(self.validity(since, *is_public)));
+                    full = full || add(entry, found.as_ref().map(|(found, _)| found), keep, &mut reply);
+                    if full && let Some(((attr, _), _)) = found {
                         self.forget(attr.ino, 1);
                     }
                 }

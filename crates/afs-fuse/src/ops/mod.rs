@@ -14,8 +14,9 @@ use crate::negative::Negatives;
 use crate::options::Owner;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
-use afs_venus::{Attr, Entry, NodeId, Venus};
+use afs_venus::{Attr, Entry, NodeId, Requester, Venus};
 use fuser::{Errno, FileAttr, Generation, INodeNo};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,29 @@ pub(crate) struct Mount {
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) owner: Option<Owner>,
     pub(crate) pause: Pause,
+    /// Other users of this machine are let in.
+    pub(crate) allow_other: bool,
+}
+
+/// One request: the mount, and Venus speaking for whoever asks.
+pub(crate) struct Visit {
+    mount: Arc<Mount>,
+    venus: Venus,
+}
+
+impl Visit {
+    pub(crate) fn new(mount: Arc<Mount>, requester: Requester) -> Self {
+        let venus = mount.venus.on_behalf_of(requester);
+        Self { mount, venus }
+    }
+}
+
+impl Deref for Visit {
+    type Target = Mount;
+
+    fn deref(&self) -> &Mount {
+        &self.mount
+    }
 }
 
 impl Mount {
@@ -58,9 +82,22 @@ impl Mount {
     }
 
     /// How long the kernel may keep an answer that was begun at `since`: for ever, unless something
-    /// became stale meanwhile, which may have been this.
-    fn validity(&self, since: Moment) -> Duration {
-        if self.unchanged_since(since) { convert::FOREVER } else { Duration::ZERO }
+    /// became stale meanwhile, which may have been this, or the next one who asks may get another answer.
+    fn validity(&self, since: Moment, is_public: bool) -> Duration {
+        let may_keep = (is_public || self.is_private()) && self.unchanged_since(since);
+        if may_keep { convert::FOREVER } else { Duration::ZERO }
+    }
+
+    /// Whether everybody who can ask has the same rights.
+    fn is_private(&self) -> bool {
+        !self.allow_other && !self.venus.has_sessions()
+    }
+
+    /// How long the kernel may keep a name of a directory, and that there is none.
+    fn name_validity(&self, since: Moment, directory: INodeNo) -> Duration {
+        let is_public =
+            self.is_private() || self.node(directory).is_ok_and(|dir| self.venus.names_are_public(dir));
+        self.validity(since, is_public)
     }
 
     fn attributes(&self, attr: &Attr, ino: INodeNo) -> FileAttr {

@@ -2,12 +2,12 @@
 
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::{Moment, Mount};
+use crate::ops::{Moment, Visit};
 use afs_venus::{Entry, ErrorKind, Kind, VenusError};
 use fuser::{Errno, Generation, INodeNo, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use std::time::Duration;
 
-impl Mount {
+impl Visit {
     pub(crate) async fn lookup(&self, parent: INodeNo, name: &[u8], reply: ReplyEntry) {
         let _entered = self.sink.enter(parent);
         let since = self.moment();
@@ -16,19 +16,23 @@ impl Mount {
             Err(error) => return reply.error(error),
         };
         match self.venus.lookup(directory, name).await {
-            Ok(entry) => self.entry(&entry, since, reply),
+            Ok(entry) => self.entry(parent, &entry, since, reply),
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    fn entry(&self, entry: &Entry, since: Moment, reply: ReplyEntry) {
+    fn entry(&self, parent: INodeNo, entry: &Entry, since: Moment, reply: ReplyEntry) {
         let (attr, generation) = self.handed_out(entry);
-        reply.entry(&self.validity(since), &attr, generation);
+        let keep = (self.validity(since, entry.attr.is_public), self.name_validity(since, parent));
+        reply.entry_with_ttls(&keep.0, &keep.1, &attr, generation);
     }
 
     /// "No such name", for the kernel to keep: inode number 0.
     fn missing(&self, parent: INodeNo, name: &[u8], since: Moment, reply: ReplyEntry) {
+        if self.name_validity(since, parent) == Duration::ZERO {
+            return reply.error(Errno::ENOENT);
+        }
         // Written down first: what becomes stale after this finds it.
         if let Some((directory, names)) = self.negatives.note(parent, name) {
             self.sink.forget_names(directory, names);
@@ -40,9 +44,9 @@ impl Mount {
         reply.entry_with_ttls(&Duration::ZERO, &convert::FOREVER, &nobody, Generation(0));
     }
 
-    fn made(&self, outcome: Result<Entry, VenusError>, since: Moment, reply: ReplyEntry) {
+    fn made(&self, parent: INodeNo, outcome: Result<Entry, VenusError>, since: Moment, reply: ReplyEntry) {
         match outcome {
-            Ok(entry) => self.entry(&entry, since, reply),
+            Ok(entry) => self.entry(parent, &entry, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }
@@ -51,7 +55,7 @@ impl Mount {
         let _entered = self.sink.enter(parent);
         let since = self.moment();
         match self.node(parent) {
-            Ok(node) => self.made(self.venus.mkdir(node, name, mode & 0o7777).await, since, reply),
+            Ok(node) => self.made(parent, self.venus.mkdir(node, name, mode & 0o7777).await, since, reply),
             Err(error) => reply.error(error),
         }
     }
@@ -64,7 +68,7 @@ impl Mount {
             return reply.error(Errno::EPERM);
         }
         match self.node(parent) {
-            Ok(node) => self.made(self.venus.mknod(node, name, mode & 0o7777).await, since, reply),
+            Ok(node) => self.made(parent, self.venus.mknod(node, name, mode & 0o7777).await, since, reply),
             Err(error) => reply.error(error),
         }
     }
@@ -75,7 +79,7 @@ impl Mount {
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
                 Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
-                outcome => self.made(outcome, since, reply),
+                outcome => self.made(parent, outcome, since, reply),
             },
             Err(error) => reply.error(error),
         }
@@ -96,10 +100,11 @@ impl Mount {
         let _entered = self.sink.enter(parent);
         let since = self.moment();
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
-            Ok((node, parent)) => match self.venus.link(node, parent, name).await {
+            Ok((node, dir)) => match self.venus.link(node, dir, name).await {
                 Ok(entry) => {
                     let (attr, generation) = self.handed_out(&entry);
-                    reply.entry_with_ttls(&Duration::ZERO, &self.validity(since), &attr, generation);
+                    let keep = self.name_validity(since, parent);
+                    reply.entry_with_ttls(&Duration::ZERO, &keep, &attr, generation);
                 }
                 Err(error) => reply.error(errno(&error)),
             },

@@ -1,0 +1,132 @@
+//! Sessions: processes of one user that have a token of their own.
+//!
+//! A session is a random number in the environment of its processes, which their children inherit. The environment is
+//! read from `/proc`, as it was when the process began its program.
+
+use afs_venus::SessionLookup;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
+
+/// The environment variable: 32 hexadecimal digits.
+pub const SESSION_VARIABLE: &str = "ANDREW_SESSION";
+
+/// Longest environment that is read. In a longer one the variable is found if it stands in this much of it.
+const ENVIRONMENT_MAX: u64 = 1 << 20;
+/// Processes remembered, about 100 bytes each.
+const PROCESSES_MAX: usize = 4096;
+
+/// Finds the sessions of processes of this machine.
+#[derive(Default)]
+pub struct ProcessSessions(Mutex<BTreeMap<u32, (Program, Option<u128>)>>);
+
+/// What tells one program that a process runs from the next: when the process began, and where its environment lies,
+/// which is somewhere else for each program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Program([u64; 3]);
+
+impl SessionLookup for ProcessSessions {
+    fn session_of(&self, pid: u32) -> Option<u128> {
+        let program = Program::of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+        if let Some((known, session)) = self.lock().get(&pid)
+            && *known == program
+        {
+            return *session;
+        }
+        let session = session_in(&environment(pid)?);
+        let mut known = self.lock();
+        if known.len() >= PROCESSES_MAX {
+            // Those that still ask are found again.
+            known.clear();
+        }
+        known.insert(pid, (program, session));
+        session
+    }
+}
+
+impl ProcessSessions {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, (Program, Option<u128>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Program {
+    /// From the line of `/proc/PID/stat`: fields 22, 50 and 51 (proc(5)). The second field is a name in brackets, which may
+    /// contain anything.
+    fn of(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        // The first of these is field 3.
+        let field = |number: usize| fields.get(number - 3)?.parse().ok();
+        Some(Program([field(22)?, field(50)?, field(51)?]))
+    }
+}
+
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn session_in(environment: &[u8]) -> Option<u128> {
+    let mut entries = environment.split(|byte| *byte == 0);
+    let value =
+        entries.find_map(|entry| entry.strip_prefix(SESSION_VARIABLE.as_bytes())?.strip_prefix(b"="))?;
+    let text = std::str::from_utf8(value).ok().filter(|text| text.len() == 32)?;
+    u128::from_str_radix(text, 16).ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    const SESSION: &str = "00112233445566778899aabbccddeeff";
+
+    #[test]
+    fn a_session_is_found_in_an_environment() {
+        let with = |value: &str| session_in(format!("A=b\0{SESSION_VARIABLE}={value}\0C=d\0").as_bytes());
+        assert_eq!(with(SESSION), Some(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff));
+        assert_eq!(with("+0112233445566778899aabbccddeeff"), None);
+        assert_eq!(with("1234"), None);
+        assert_eq!(session_in(format!("X{SESSION_VARIABLE}={SESSION}\0").as_bytes()), None);
+        assert_eq!(session_in(b""), None);
+    }
+
+    #[test]
+    fn a_process_that_begins_another_program_is_looked_at_again() {
+        let sessions = ProcessSessions::default();
+        // Waits for a line, then goes on as another program in a session.
+        let script = format!("read line; export {SESSION_VARIABLE}={SESSION}; exec cat");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .env_remove(SESSION_VARIABLE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let before = sessions.session_of(child.id());
+        assert_eq!(before, None);
+        std::io::Write::write_all(&mut input, b"go\necho\n").unwrap();
+        // `cat` runs when it answers.
+        let mut answer = [0; 5];
+        child.stdout.take().unwrap().read_exact(&mut answer).unwrap();
+        let expected = u128::from_str_radix(SESSION, 16).ok();
+        assert_eq!(sessions.session_of(child.id()), expected);
+        assert_eq!(sessions.session_of(child.id()), expected);
+        drop(input);
+        child.wait().unwrap();
+        assert_eq!(sessions.session_of(child.id()), None);
+        assert_eq!(sessions.session_of(0), None);
+    }
+
+    #[test]
+    fn a_line_of_proc_is_read_whatever_the_programs_name() {
+        let fields: Vec<String> = (3..=52).map(|n| (n * 10).to_string()).collect();
+        let line = format!("1 (a) b (c) {}", fields.join(" "));
+        assert_eq!(Program::of(&line), Some(Program([220, 500, 510])));
+        assert_eq!(Program::of("1 (x) 3 4"), None);
+    }
+}
