@@ -2,6 +2,8 @@
 //! session key and sealed again, and every refusal repeated. docs/protocol/rxkad.md "13. Worked example" says what
 //! each capture shows.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 #[path = "../../afs-rx/tests/support/pcapng.rs"]
 #[allow(dead_code)]
 mod pcapng;

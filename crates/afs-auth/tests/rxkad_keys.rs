@@ -1,5 +1,7 @@
 //! Key files: docs/protocol/rxkad.md "11. Key files".
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use afs_auth::keys::{CellKey, KeyError, KeyKind, KeyRing, SharedKeys, generate};

@@ -1,5 +1,7 @@
 //! Names: docs/protocol/rxkad.md "6.2 Kerberos 5" and "10. Authorisation mapping on servers".
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use afs_auth::names::{AfsName, LocalNames, NameError, afs_name};
 use afs_rpc::Principal;
 

@@ -1,5 +1,7 @@
 //! Known answers: docs/protocol/rxkad.md "13. Worked example", and the tables before it.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use afs_auth::keys::{CellKey, KeyKind, KeyRing};

@@ -1,7 +1,7 @@
 //! The part of a ticket that only the service can read.
 
-use der::asn1::{AnyRef, OctetStringRef};
 use der::Decode;
+use der::asn1::{AnyRef, OctetStringRef};
 
 use super::der::{Fields, field, sequence};
 use super::{RxkadError, TicketFormat};
