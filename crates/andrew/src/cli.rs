@@ -1,10 +1,11 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
-use crate::commands::{bench, completions, down, fs, key, man, mount, serve, status, umount, up, vos, words};
+use crate::commands::{bench, completions, down, fs, key, man, mount, pts, serve, status, umount, up, vos, words};
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -59,6 +60,8 @@ pub enum Command {
     Fs(fs::Args),
     /// Look at and change volumes (the words of OpenAFS's vos)
     Vos(vos::Args),
+    /// Look at and change users and groups (the words of OpenAFS's pts)
+    Pts(pts::Args),
     /// Look at and change the keys that the cell's servers share
     Key(key::Args),
     /// Measure a file system, ours or any other
@@ -80,6 +83,7 @@ impl Command {
             Self::Umount(args) => args.run(json),
             Self::Fs(args) => args.run(json),
             Self::Vos(args) => args.run(json),
+            Self::Pts(args) => args.run(json),
             Self::Key(args) => args.run(json),
             Self::Bench(args) => args.run(json),
             Self::Man(args) => args.run(),
@@ -90,6 +94,8 @@ impl Command {
 
 /// Parses `args` (the program's name first), does what they say, and answers the exit status.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Keys and passphrases are in this process's memory: no core file of it, and nobody looks in with a debugger.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let args = words::long_options(args.into_iter().collect());
     let outcome = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command.run(cli.json),

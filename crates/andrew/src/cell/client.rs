@@ -2,12 +2,17 @@
 
 use crate::cell::identity::write_durably;
 use crate::cell::ports::Ports;
+use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
-use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner};
+use afs_auth::keys::SharedKeys;
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
+use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner, ProcessSessions};
 use afs_net::{System, Udp};
-use afs_rpc::EnvExt;
+use afs_rpc::{EnvExt, Level, Security};
+use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
-use afs_venus::{CellConfig, DiskCache, Limits, RootKind, Venus, VenusConfig};
+use afs_venus::{CellConfig, DiskCache, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig};
 use afs_wire::ids::{CellName, Uuid, VolumeName};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,8 +28,6 @@ pub struct ClientOptions {
     pub servers: Vec<Ipv4Addr>,
     /// Its ports.
     pub ports: Ports,
-    /// Address of our own socket. Loopback for a cell in the same process, which then trusts it.
-    pub bind: Ipv4Addr,
     /// Directory of the cache; made if it is not there. One client at a time.
     pub cache: PathBuf,
     /// Most bytes of data kept; `None`: half of what is free on the cache's disk, at most 8 GiB.
@@ -41,6 +44,9 @@ pub struct ClientOptions {
 pub struct Client {
     system: Arc<System>,
     udp: Udp,
+    uuid: Uuid,
+    /// How servers may call us so that we know that they are those we called.
+    callback: Arc<CallbackOffer>,
     /// Present until stopped.
     running: Option<(Arc<Venus>, KernelSink)>,
     mounted: Option<Mounted>,
@@ -54,8 +60,7 @@ const CACHE_BYTES_MAX: u64 = 8 << 30;
 pub const CACHE_BYTES_MIN: u64 = 16 << 20;
 
 impl Client {
-    /// Opens socket and cache. Nothing is asked of any server yet, so that the servers can be told of
-    /// [`Client::address`] first.
+    /// Opens socket and cache. Nothing is asked of any server yet.
     ///
     /// # Errors
     /// No socket, or a cache that is in use or cannot be opened.
@@ -75,25 +80,34 @@ impl Client {
                 "the cache {shown} is in use by another mount; give another with --cache"
             ))
         })?;
-        let bind = SocketAddr::from((options.bind, 0));
+        let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
+        let callback = CallbackOffer::new(uuid, &random(system))
+            .map_err(|e| CommandError::failed(format!("cannot make a key: {e}")))?;
+        let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(system, bind, afs_rx::Config::default())
             .map_err(|e| CommandError::failed(format!("cannot open a socket: {e}")))?;
-        Ok(Self { system: system.clone(), udp, running: None, mounted: None, _cache_lock: lock })
+        let (system, callback) = (system.clone(), Arc::new(callback));
+        Ok(Self { system, udp, uuid, callback, running: None, mounted: None, _cache_lock: lock })
     }
 
-    /// The address servers see.
+    /// How servers may call us.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.udp.local_addr()
+    pub fn callback(&self) -> &Arc<CallbackOffer> {
+        &self.callback
     }
 
-    /// Starts the cache manager and mounts.
+    /// Starts the cache manager and mounts. `own` is what the one who mounts is to the cell while he has no token.
     ///
     /// # Errors
     /// No server answers, the cell has no root volume, or the directory cannot be mounted on.
-    pub fn mount(&mut self, options: &ClientOptions, ended: impl FnOnce() + Send + 'static) -> CommandResult {
+    pub fn mount(
+        &mut self,
+        options: &ClientOptions,
+        own: Option<Security>,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> CommandResult {
         let sink = KernelSink::new();
-        let config = self.config(options, sink.clone())?;
+        let config = self.config(options, own, sink.clone())?;
         let venus = self
             .system
             .block_on(Venus::start(config))
@@ -113,7 +127,12 @@ impl Client {
         Ok(())
     }
 
-    fn config(&self, options: &ClientOptions, sink: KernelSink) -> CommandResult<VenusConfig> {
+    fn config(
+        &self,
+        options: &ClientOptions,
+        own: Option<Security>,
+        sink: KernelSink,
+    ) -> CommandResult<VenusConfig> {
         let cannot = |e: std::io::Error| {
             CommandError::failed(format!("cannot open the cache {}: {e}", options.cache.display()))
         };
@@ -131,13 +150,22 @@ impl Client {
                 file_port: options.ports.file(),
             }],
             root: RootKind::Volume(root),
-            uuid: client_uuid(&self.system, &options.cache).map_err(cannot)?,
+            uuid: self.uuid,
             cache: Arc::new(cache),
             sink: Arc::new(sink),
             sysnames: sysnames(),
             limits: Limits::default(),
-            security: afs_venus::SecurityConfig::default(),
+            security: self.security(own),
         })
+    }
+
+    fn security(&self, own: Option<Security>) -> SecurityConfig {
+        let uid = rustix::process::getuid().as_raw();
+        SecurityConfig {
+            own: own.map(|security| OwnIdentity { uid, security }),
+            sessions: Some(Arc::new(ProcessSessions::default())),
+            callback_classes: callback_classes(&self.system, self.callback.keys()),
+        }
     }
 
     /// Unmounts, stores what is unsaved, and lets go of everything.
@@ -159,6 +187,13 @@ impl Client {
         stored.map_err(|e| CommandError::failed(format!("not everything could be stored: {e}")))?;
         unmounted.map(drop).map_err(|e| CommandError::failed(format!("cannot unmount: {e}")))
     }
+}
+
+/// Servers of other makers call back without proving anything; ours prove that they are those we called.
+fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
+    let names = Arc::new(LocalNames::default());
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, clock(system), Level::Clear);
+    vec![Box::new(NullServer), Box::new(rxgk)]
 }
 
 /// What is wrong with the mount point is bad input; what is wrong with the machine is not.

@@ -51,14 +51,20 @@ impl KeyStore {
         secret_file::write(&self.0, keys.to_key_file_ext().expose())
     }
 
-    /// The keys, after making those that every cell has.
+    /// The keys, after making those that every cell has, and one for `rxkad` if there shall be one.
     ///
     /// # Errors
     /// As [`KeyStore::load`] and [`KeyStore::save`].
-    pub fn ensure(&self, random: &Random) -> CommandResult<KeyRing> {
-        let mut keys = self.load()?;
+    pub fn ensure(&self, rxkad: bool, random: &Random) -> CommandResult<KeyRing> {
+        let kept = self.load()?;
+        let mut keys = kept.clone();
         if keys.best(KeyKind::Rxgk).is_none() {
             add_rxgk(&mut keys, random)?;
+        }
+        if rxkad && keys.best(KeyKind::RxkadKrb5).is_none() {
+            add_rxkad(&mut keys, random)?;
+        }
+        if keys != kept {
             self.save(&keys)?;
         }
         Ok(keys)
@@ -95,10 +101,13 @@ mod tests {
         let store = KeyStore::of(dir.path());
         let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
         assert!(store.load().unwrap().is_empty());
-        let keys = store.ensure(&random).unwrap();
+        let keys = store.ensure(false, &random).unwrap();
         assert_eq!(keys.best(KeyKind::Rxgk).unwrap().enctype, 20);
         assert!(keys.best(KeyKind::RxkadKrb5).is_none(), "rxkad is weak: its keys are made on demand only");
-        assert_eq!(store.ensure(&random).unwrap(), keys);
+        assert_eq!(store.ensure(false, &random).unwrap(), keys);
         assert_eq!(store.load().unwrap(), keys);
+        let more = store.ensure(true, &random).unwrap();
+        assert_eq!(more.best(KeyKind::RxkadKrb5).unwrap().enctype, 18);
+        assert_eq!(store.ensure(true, &random).unwrap(), more);
     }
 }

@@ -1,7 +1,8 @@
 //! `security.toml` in the state directory: what an administrator asks of connections. Without it, the defaults.
 
 use crate::error::{CommandError, CommandResult};
-use serde::{Deserialize, Serialize};
+use afs_server::Requirement;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -13,12 +14,13 @@ pub const FILE: &str = "security.toml";
 const TOKEN_HOURS_MAX: u32 = 720;
 
 /// What the file says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityFile {
     /// Which connections are taken at all.
     pub connections: Connections,
     /// What the connections that work on a volume must have, by the volume's name.
+    #[serde(deserialize_with = "requirements")]
     pub volumes: BTreeMap<String, Requirement>,
     /// Kerberos realms whose people are this cell's own.
     pub realms: Realms,
@@ -29,7 +31,7 @@ pub struct SecurityFile {
 }
 
 /// Which connections are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Connections {
     /// Whether those that prove nothing are taken; they may do what `system:anyuser` may.
@@ -37,30 +39,12 @@ pub struct Connections {
     /// Whether rxkad is taken, where the cell has keys for it.
     pub rxkad: bool,
     /// What every connection of the file service must have.
+    #[serde(deserialize_with = "requirement")]
     pub minimum: Requirement,
 }
 
-/// What a connection must have, the weaker ones first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Requirement {
-    /// Nothing.
-    #[default]
-    None,
-    /// A proven name.
-    Clear,
-    /// Packets that cannot be changed unnoticed.
-    Auth,
-    /// Packets that cannot be read.
-    Crypt,
-    /// As `auth`, and strong: rxgk.
-    RxgkAuth,
-    /// As `crypt`, and strong: rxgk.
-    RxgkCrypt,
-}
-
 /// Realms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Realms {
     /// Realms beside the one named as the cell.
@@ -70,7 +54,7 @@ pub struct Realms {
 }
 
 /// The login service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Login {
     /// Whether it is offered.
@@ -82,7 +66,7 @@ pub struct Login {
 }
 
 /// The audit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Audit {
     /// Whether there is one.
@@ -107,6 +91,19 @@ impl Default for Audit {
     fn default() -> Self {
         Self { enabled: true, reads: false }
     }
+}
+
+fn requirement<'a, D: Deserializer<'a>>(from: D) -> Result<Requirement, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn requirements<'a, D: Deserializer<'a>>(from: D) -> Result<BTreeMap<String, Requirement>, D::Error> {
+    let words = BTreeMap::<String, String>::deserialize(from)?;
+    let parsed = words.into_iter().map(|(volume, word)| match word.parse() {
+        Ok(requirement) => Ok((volume, requirement)),
+        Err(error) => Err(serde::de::Error::custom(error)),
+    });
+    parsed.collect()
 }
 
 impl SecurityFile {

@@ -2,25 +2,21 @@
 
 use crate::cell::identity::CellIdentity;
 use crate::cell::ports::Ports;
+use crate::cell::security::CellSecurity;
+use crate::cell::stores::Stores;
 use crate::control::{Answer, Handler, Question, Statistics};
 use crate::error::{CommandError, CommandResult};
-use afs_db::{EmbeddedLocationDb, LocationDb};
-use afs_drive::FileDrive;
-use afs_kv::{FileMedium, Kv};
+use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, EnvExt, Security, Service};
-use afs_server::{
-    BuiltInNames, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer,
-    Partitions, VolumeServer, VolumeStates, VoteServer, bootstrap,
-};
-use afs_volume::VolumeStore;
-use afs_wire::ids::{CellName, PartitionId, Rights, UnixSeconds, Uuid};
+use afs_server::VoteServer;
+use afs_wire::ids::{CellName, Rights, Uuid};
 use afs_wire::rpc::ServiceId;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +33,8 @@ pub struct ServerOptions {
     pub ports: Ports,
     /// What `system:anyuser` may do in the top directories of a new cell.
     pub anyuser: Rights,
+    /// Whether a cell without a key for rxkad gets one.
+    pub rxkad: bool,
 }
 
 /// Running servers. Dropping them stops them.
@@ -47,10 +45,9 @@ pub struct Servers {
     owner: Udp,
     owner_calls: BTreeMap<u16, Connection>,
     identity: CellIdentity,
+    security: CellSecurity,
 }
 
-/// The partition a cell of one server has.
-const PARTITION: PartitionId = PartitionId(0);
 /// How long disk work under way may take when the servers stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
@@ -66,28 +63,37 @@ impl Servers {
         let bind = |port| bind(system, Ports::at(options.listen, port));
         let ports = options.ports;
         let (file, location, volume) = (bind(ports.file())?, bind(ports.location())?, bind(ports.volume())?);
+        let protection = bind(ports.protection())?;
         let owner = self::bind(system, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         identity.write(&options.directory)?;
+        let security = CellSecurity::open(system, options)?;
         let stores = system.block_on(Stores::open(system, &options.directory))?;
         system.block_on(stores.first_start(options, identity.file_server))?;
-        let mut servers =
-            Self { system: system.clone(), sockets: vec![], owner, owner_calls: BTreeMap::new(), identity };
-        let guard = Guard::new(Arc::new(BuiltInNames::default()));
+        let guard = stores.guard(system, &security);
         let (file_service, volume_service) =
-            stores.volume_services(system, file.rx(), servers.identity.file_server, &guard);
-        let vote = VoteServer::service(system.env(), Ports::at(options.listen, ports.location()));
-        servers.offer(file, [file_service])?;
-        servers.offer(location, [LocationServer::service(system.env(), stores.db.clone(), guard), vote])?;
-        servers.offer(volume, [volume_service])?;
+            stores.volume_services(system, file.rx(), identity.file_server, &guard);
+        let vote = |port| VoteServer::service(system.env(), Ports::at(options.listen, port));
+        let mut of_protection = vec![stores.protection_service(&security, &guard), vote(ports.protection())];
+        if security.file().login.enabled {
+            of_protection.push(stores.login_service(system, options, &security)?);
+        }
+        let of_location = vec![stores.location_service(system, &guard), vote(ports.location())];
+        let system = system.clone();
+        let mut servers =
+            Self { system, sockets: vec![], owner, owner_calls: BTreeMap::new(), identity, security };
+        servers.offer(file, vec![file_service])?;
+        servers.offer(location, of_location)?;
+        servers.offer(protection, of_protection)?;
+        servers.offer(volume, vec![volume_service])?;
         servers.owner_calls = servers.connections(options);
         Ok(servers)
     }
 
-    fn offer<const N: usize>(&mut self, socket: Udp, services: [Arc<dyn Service>; N]) -> CommandResult {
+    fn offer(&mut self, socket: Udp, services: Vec<Arc<dyn Service>>) -> CommandResult {
         let failed = |e: &dyn Display| CommandError::failed(format!("cannot offer a service: {e}"));
         socket.rx().trust(self.owner.local_addr()).map_err(|e| failed(&e))?;
         for service in services {
-            socket.rx().listen(service).map_err(|e| failed(&e))?;
+            socket.rx().listen_with(service, self.security.classes()).map_err(|e| failed(&e))?;
         }
         self.sockets.push(socket);
         Ok(())
@@ -99,6 +105,8 @@ impl Servers {
             (ServiceId::FILE, ports.file()),
             (ServiceId::LOCATION, ports.location()),
             (ServiceId::VOLUME, ports.volume()),
+            (ServiceId::PROTECTION, ports.protection()),
+            (ServiceId::LOGIN, ports.protection()),
         ];
         let connect = |(service, port): (ServiceId, u16)| {
             let peer = Ports::at(options.listen, port);
@@ -107,13 +115,10 @@ impl Servers {
         services.into_iter().map(connect).collect()
     }
 
-    /// Takes calls from this loopback address for the cell's owner's.
-    ///
-    /// # Errors
-    /// The address is not loopback.
-    pub fn trust(&self, peer: SocketAddr) -> CommandResult {
-        let trust = |socket: &Udp| socket.rx().trust(peer).map_err(CommandError::failed);
-        self.sockets.iter().try_for_each(trust)
+    /// What the one who runs the cell calls it with, as its first user.
+    #[must_use]
+    pub fn owner_security(&self, callback: Arc<CallbackOffer>) -> Security {
+        self.security.owner(callback)
     }
 
     /// The cell.
@@ -127,13 +132,17 @@ impl Servers {
     pub fn handler(&self) -> Handler {
         let (system, calls) = (self.system.clone(), self.owner_calls.clone());
         let servers: Vec<_> = self.sockets.iter().map(|s| s.rx().clone()).collect();
+        let security = self.security.clone();
         Arc::new(move |question| match question {
             Question::Call { service, call } => match calls.get(&service) {
                 Some(connection) => system.block_on(ask(connection, call)),
                 None => Answer::Refused(format!("the cell has no service {service}")),
             },
             Question::Statistics => statistics(&servers),
-            Question::Reload => Answer::Refused("not yet".into()),
+            Question::Reload => match security.reload() {
+                Ok(()) => Answer::Done(Vec::new()),
+                Err(error) => Answer::Refused(error.message),
+            },
         })
     }
 
@@ -203,91 +212,4 @@ fn bind(system: &Arc<System>, address: SocketAddr) -> CommandResult<Udp> {
         )),
         _ => CommandError::failed(format!("cannot listen at {address}: {error}")),
     })
-}
-
-/// The stores of one server.
-struct Stores {
-    db: Arc<dyn LocationDb>,
-    partitions: Partitions,
-}
-
-impl Stores {
-    async fn open(system: &Arc<System>, directory: &Path) -> CommandResult<Self> {
-        let partition = directory.join("vicepa");
-        std::fs::create_dir_all(&partition).map_err(|e| cannot_open(&partition, e))?;
-        let db = index(system, &directory.join("db"), afs_db::TABLES)?;
-        let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;
-        let drive_at = partition.join("drive");
-        let drive =
-            FileDrive::open_directory(&drive_at, runner(system)).map_err(|e| cannot_open(&drive_at, e))?;
-        let env = system.env();
-        let clock = env.clone();
-        let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-        let volumes = VolumeStore::open(rows, Arc::new(drive), config).await;
-        let volumes = volumes.map_err(|e| cannot_open(&partition, e))?;
-        env.spawn(Box::pin(volumes.clone().run_background()));
-        let sweeping = volumes.clone();
-        env.spawn(Box::pin(async move {
-            if let Err(error) = sweeping.sweep().await {
-                tracing::warn!("what an earlier crash left on the drive could not be freed: {error}");
-            }
-        }));
-        Ok(Self {
-            db: Arc::new(EmbeddedLocationDb::new(db)),
-            partitions: Partitions::new([(PARTITION, volumes)]),
-        })
-    }
-
-    /// The file service and the volume service, which work on the same volumes and tell the same clients.
-    fn volume_services(
-        &self,
-        system: &Arc<System>,
-        rx: &afs_rpc::Rx,
-        uuid: Uuid,
-        guard: &Guard,
-    ) -> (Arc<dyn Service>, Arc<dyn Service>) {
-        let states = Arc::new(VolumeStates::default());
-        let file = FileServer::new(FileServerConfig {
-            env: system.env(),
-            rx: rx.clone(),
-            uuid,
-            partitions: self.partitions.clone(),
-            guard: guard.clone(),
-            states: states.clone(),
-            limits: FileServerLimits::default(),
-        });
-        let clients = file.clients().clone();
-        let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients, guard.clone());
-        (file.service(), volume.service())
-    }
-
-    /// Registers the server, and makes what a new cell begins with.
-    async fn first_start(&self, options: &ServerOptions, uuid: Uuid) -> CommandResult {
-        let cell = CellSpec {
-            cell: options.cell.clone(),
-            server: uuid,
-            addresses: vec![options.listen],
-            partition: PARTITION,
-            anyuser: options.anyuser,
-            quota: 0,
-        };
-        let made = bootstrap(&*self.db, &self.partitions, &cell).await;
-        made.map(drop).map_err(|e| CommandError::failed(format!("cannot make the cell: {e}")))
-    }
-}
-
-/// Blocking work of the stores goes to the system's pool.
-fn runner(system: &Arc<System>) -> Arc<impl Fn(Box<dyn FnOnce() + Send>) + Send + Sync + 'static> {
-    let env = system.env();
-    Arc::new(move |job: Box<dyn FnOnce() + Send>| env.blocking(job))
-}
-
-fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CommandResult<Kv> {
-    let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
-    Kv::open(Arc::new(medium), tables, runner(system), afs_kv::Config::default())
-        .map_err(|e| cannot_open(directory, e))
-}
-
-fn cannot_open(what: &Path, error: impl Display) -> CommandError {
-    CommandError::failed(format!("cannot open {}: {error}", what.display()))
 }

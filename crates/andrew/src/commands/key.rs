@@ -193,7 +193,9 @@ impl Which {
                 self.kvno
             )));
         }
-        these.into_iter().for_each(|enctype| drop(keys.remove(kind, self.kvno, enctype)));
+        for enctype in these {
+            keys.remove(kind, self.kvno, enctype);
+        }
         Ok(())
     }
 }

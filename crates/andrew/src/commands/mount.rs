@@ -93,7 +93,6 @@ impl Args {
             cell: self.cell.clone(),
             servers: self.servers.clone(),
             ports: Ports::from(self.base_port),
-            bind: Ipv4Addr::UNSPECIFIED,
             cache: cache.clone(),
             cache_bytes: self.cache_size,
             directory: mount.directory().to_owned(),
@@ -114,7 +113,7 @@ impl Args {
 
     fn mounted(&self, options: &ClientOptions) -> CommandResult<Client> {
         let mut client = Client::open(&new_system()?, options)?;
-        match client.mount(options, life::stop_this_process) {
+        match client.mount(options, None, life::stop_this_process) {
             Ok(()) => Ok(client),
             Err(error) => {
                 let _ = client.stop();

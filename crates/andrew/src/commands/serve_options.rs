@@ -19,13 +19,16 @@ pub struct ServeOptions {
     /// Address of this host at which others reach the servers
     #[arg(long, value_name = "IP", default_value_t = Ipv4Addr::LOCALHOST)]
     pub listen: Ipv4Addr,
-    /// Port of the file server; location (+3) and volume server (+5) follow from it
+    /// Port of the file server; protection (+2), location (+3) and volume server (+5) follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000,
           value_parser = clap::value_parser!(u16).range(i64::from(BASE_PORT_MIN)..=i64::from(BASE_PORT_MAX)))]
     pub base_port: u16,
     /// What everybody may do in the top directory of a new cell: letters of rlidwka, or read, write, none
     #[arg(long, value_name = "RIGHTS", default_value = "rl", value_parser = rights)]
     pub anyuser: Rights,
+    /// Make a key for rxkad if there is none, so that OpenAFS's tools and clients can prove who they are; it is weak
+    #[arg(long)]
+    pub rxkad: bool,
 }
 
 /// Name of a cell that was not given one.
@@ -62,6 +65,7 @@ impl ServeOptions {
             listen: self.listen,
             ports: Ports::from(self.base_port),
             anyuser: self.anyuser,
+            rxkad: self.rxkad,
         })
     }
 }
@@ -89,7 +93,14 @@ mod tests {
     use super::*;
 
     fn options(listen: Ipv4Addr) -> ServeOptions {
-        ServeOptions { state: None, cell: None, listen, base_port: 7000, anyuser: Rights::default() }
+        ServeOptions {
+            state: None,
+            cell: None,
+            listen,
+            base_port: 7000,
+            anyuser: Rights::default(),
+            rxkad: false,
+        }
     }
 
     #[test]

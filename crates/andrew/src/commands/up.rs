@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +117,7 @@ impl Args {
         let Some(mount) = mount else { return Ok((serving, None)) };
         let options = self.client(state, &serving, mount)?;
         let mut client = Client::open(&system, &options)?;
-        serving.servers.trust(client.address())?;
+        let own = serving.servers.owner_security(client.callback().clone());
         let shown = mount.directory.display().to_string();
         let told = stopping.clone();
         let ended = move || {
@@ -126,7 +125,7 @@ impl Args {
                 tracing::warn!("{shown} is not mounted any more; the servers go on");
             }
         };
-        if let Err(error) = client.mount(&options, ended) {
+        if let Err(error) = client.mount(&options, Some(own), ended) {
             stopping.store(true, Ordering::Release);
             let _ = client.stop();
             let _ = serving.stop();
@@ -146,8 +145,6 @@ impl Args {
             cell: serving.servers.cell().clone(),
             servers: vec![self.serve.listen],
             ports: Ports::from(self.serve.base_port),
-            // Servers believe who calls from loopback, whatever address they listen at.
-            bind: Ipv4Addr::LOCALHOST,
             cache: state.cache(),
             cache_bytes: self.cache_size,
             directory: mount.directory.clone(),

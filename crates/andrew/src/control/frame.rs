@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn questions_and_answers_go_through() {
-        for question in [Question::Call { service: 52, call: vec![1, 2, 3] }, Question::Statistics, Question::Reload]
+        for question in
+            [Question::Call { service: 52, call: vec![1, 2, 3] }, Question::Statistics, Question::Reload]
         {
             let mut wire = Vec::new();
             question.write(&mut wire).unwrap();

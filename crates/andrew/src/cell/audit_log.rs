@@ -1,0 +1,88 @@
+//! The audit log on disk: `audit.log` in the state directory, a line of JSON a record, cut into files.
+
+use afs_server::audit::{AuditRecord, AuditSink};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Name of the file that is written; older ones have a number after it.
+const FILE: &str = "audit.log";
+/// A file that has grown over this is put aside.
+const BYTES_MAX: u64 = 64 << 20;
+/// Files kept beside the one that is written; the oldest goes.
+const KEPT: u32 = 4;
+
+/// Writes records to files that only the owner may read.
+pub struct AuditLog {
+    path: PathBuf,
+    bytes_max: u64,
+    open: Mutex<Option<File>>,
+}
+
+impl AuditLog {
+    /// In a state directory. Nothing is made before the first record.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self { path: state.join(FILE), bytes_max: BYTES_MAX, open: Mutex::new(None) }
+    }
+
+    fn append(&self, lines: &str) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *open {
+            Some(file) => file,
+            none => none.insert(OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?),
+        };
+        file.write_all(lines.as_bytes())?;
+        if file.metadata()?.len() > self.bytes_max {
+            *open = None;
+            self.put_aside()?;
+        }
+        Ok(())
+    }
+
+    fn put_aside(&self) -> io::Result<()> {
+        let numbered = |n: u32| match n {
+            0 => self.path.clone(),
+            n => self.path.with_extension(format!("log.{n}")),
+        };
+        for n in (0..KEPT).rev() {
+            match fs::rename(numbered(n), numbered(n + 1)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AuditSink for AuditLog {
+    fn write(&self, records: &[AuditRecord]) -> io::Result<()> {
+        let lines: String = records.iter().map(|record| record.to_json() + "\n").collect();
+        self.append(&lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn lines_are_appended_and_old_files_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = AuditLog { bytes_max: 20, ..AuditLog::of(dir.path()) };
+        log.write(&[AuditRecord::Lost(1)]).unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"lost\":1}\n");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        for n in 2..20 {
+            log.write(&[AuditRecord::Lost(n)]).unwrap();
+        }
+        let files = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(files, 1 + KEPT as usize, "the one that is written and those kept");
+        let newest = fs::read_to_string(dir.path().join("audit.log.1")).unwrap();
+        assert_eq!(newest, "{\"lost\":17}\n{\"lost\":18}\n");
+    }
+}

@@ -1,0 +1,60 @@
+//! What the login service keeps, and whom it knows: the cell's databases in its words.
+
+use afs_db::protection::Asker;
+use afs_db::{EmbeddedLoginDb, LoginDb, ProtectionDb};
+use afs_login::{LoginStore, StoreError, User, Users};
+use afs_rpc::BoxFuture;
+use afs_wire::ids::ViceId;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// Users' login records.
+pub(super) struct LoginRecords(pub(super) EmbeddedLoginDb);
+
+/// The cell's users.
+pub(super) struct LoginUsers(pub(super) Arc<dyn ProtectionDb>);
+
+fn failed(error: impl Display) -> StoreError {
+    StoreError(error.to_string())
+}
+
+impl LoginStore for LoginRecords {
+    fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move { self.0.get(user, kind).await.map_err(failed) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        user: &'a str,
+        kind: &'a str,
+        record: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move { self.0.put(user, kind, record).await.map_err(failed) })
+    }
+
+    fn delete<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move { self.0.delete(user, kind).await.map(drop).map_err(failed) })
+    }
+
+    fn list<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<(String, Vec<u8>)>, StoreError>> {
+        Box::pin(async move {
+            let records = self.0.list(user).await.map_err(failed)?;
+            Ok(records.into_iter().map(|record| (record.kind, record.bytes)).collect())
+        })
+    }
+}
+
+impl Users for LoginUsers {
+    fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
+        Box::pin(async move {
+            let ids = self.0.ids_of(vec![name.to_owned()]).await.map_err(failed)?;
+            let Some(id) = ids.first().copied().flatten().filter(|id| is_user(*id)) else { return Ok(None) };
+            let groups = self.0.cps_of(Asker::CELL, id, None).await.map_err(failed)?;
+            Ok(Some(User { id, administrator: groups.contains(&ViceId::ADMINISTRATORS) }))
+        })
+    }
+}
+
+fn is_user(id: ViceId) -> bool {
+    !id.is_group() && id != ViceId::ANONYMOUS && id.0 != 0
+}

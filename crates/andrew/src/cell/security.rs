@@ -1,0 +1,189 @@
+//! Who is heard at the cell's services: keys, security classes, requirements. All of it can be read again while the
+//! servers run.
+
+use crate::cell::key_store::KeyStore;
+use crate::cell::security_file::SecurityFile;
+use crate::cell::server::ServerOptions;
+use crate::error::CommandResult;
+use afs_auth::crypto::EncType;
+use afs_auth::keys::{KeyRing, SharedKeys};
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
+use afs_auth::rxkad::{RxkadLimits, RxkadServer};
+use afs_auth::{Clock, Random};
+use afs_net::System;
+use afs_rpc::{Level, Security, SecuritySource, UnixTime};
+use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
+use afs_server::{Policy, Requirement, SharedPolicy};
+use afs_wire::rpc::ServiceId;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Name of a cell's first user, who may do everything.
+pub const ADMIN_NAME: &str = "admin";
+/// How long the mount in the servers' own process is good for; it asks for another with each connection.
+const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
+
+/// What decides who is heard.
+#[derive(Clone)]
+pub struct CellSecurity {
+    state: PathBuf,
+    file: SecurityFile,
+    keys: SharedKeys,
+    policy: SharedPolicy,
+    names: Arc<LocalNames>,
+    clock: Clock,
+    random: Random,
+}
+
+/// The wall clock of the machine, for tokens and tickets.
+pub(crate) fn clock(system: &Arc<System>) -> Clock {
+    let env = system.env();
+    Arc::new(move || env.wall())
+}
+
+/// The machine's randomness, for keys.
+pub(crate) fn random(system: &Arc<System>) -> Random {
+    let env = system.env();
+    Arc::new(move |out: &mut [u8]| env.random(out))
+}
+
+impl CellSecurity {
+    /// Reads the keys, making them in a new cell, and `security.toml`.
+    ///
+    /// # Errors
+    /// A file that others may read, or that says something that means nothing.
+    pub fn open(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
+        let state = &options.directory;
+        let file = SecurityFile::read(state)?;
+        let random = random(system);
+        let keys = KeyStore::of(state).ensure(options.rxkad, &random)?;
+        let names = LocalNames {
+            cell: options.cell.to_string(),
+            realms: file.realms.local.clone(),
+            exceptions: file.realms.except.iter().cloned().collect(),
+        };
+        Ok(Self {
+            state: state.to_owned(),
+            keys: SharedKeys::new(keys),
+            policy: SharedPolicy::new(policy(&file)),
+            names: Arc::new(names),
+            clock: clock(system),
+            random,
+            file,
+        })
+    }
+
+    /// Reads keys and requirements again. Which classes are offered, the realms, and the settings of login and audit
+    /// stay as they were at the start.
+    ///
+    /// # Errors
+    /// As [`CellSecurity::open`]; nothing has changed then.
+    pub fn reload(&self) -> CommandResult {
+        let file = SecurityFile::read(&self.state)?;
+        self.keys.set(KeyStore::of(&self.state).load()?);
+        self.policy.set(policy(&file));
+        Ok(())
+    }
+
+    /// What the file said at the start.
+    #[must_use]
+    pub fn file(&self) -> &SecurityFile {
+        &self.file
+    }
+
+    /// The cell's keys.
+    #[must_use]
+    pub fn keys(&self) -> &SharedKeys {
+        &self.keys
+    }
+
+    /// The names of the cell and its realms, which may stand behind the name of one of its users.
+    #[must_use]
+    pub fn local_names(&self) -> Vec<String> {
+        [self.names.cell.clone()].into_iter().chain(self.names.realms.iter().cloned()).collect()
+    }
+
+    /// What connections must be.
+    #[must_use]
+    pub fn policy(&self) -> &SharedPolicy {
+        &self.policy
+    }
+
+    /// The classes every service is offered under. One without a key refuses by itself.
+    #[must_use]
+    pub fn classes(&self) -> Vec<Box<dyn ServerSecurity>> {
+        let mut classes: Vec<Box<dyn ServerSecurity>> = Vec::with_capacity(4);
+        if self.file.connections.anonymous {
+            classes.push(Box::new(NullServer));
+        }
+        if self.file.connections.rxkad {
+            let (keys, names, clock) = (self.keys.clone(), self.names.clone(), self.clock.clone());
+            classes.push(Box::new(RxkadServer::new(keys, names, clock, RxkadLimits::default())));
+        }
+        for variant in [Variant::OpenAfs, Variant::Yfs] {
+            let (keys, names, clock) = (self.keys.clone(), self.names.clone(), self.clock.clone());
+            classes.push(Box::new(RxgkServer::new(variant, keys, names, clock, Level::Clear)));
+        }
+        classes
+    }
+
+    /// What the person who runs the cell calls it with from its own process: as its first user, protected as well as
+    /// anything in it has to be, and to be called back in the way offered.
+    #[must_use]
+    pub fn owner(&self, callback: Arc<CallbackOffer>) -> Security {
+        let strictest = self.file.volumes.values().copied().chain([self.file.connections.minimum]).max();
+        let level = match strictest.unwrap_or_default() {
+            Requirement::None | Requirement::Clear => Level::Clear,
+            Requirement::Auth | Requirement::RxgkAuth => Level::Auth,
+            Requirement::Crypt | Requirement::RxgkCrypt => Level::Crypt,
+        };
+        Security::new(Arc::new(OwnerSource {
+            keys: self.keys.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            level,
+            callback,
+        }))
+    }
+}
+
+fn policy(file: &SecurityFile) -> Policy {
+    let of_files = Policy::default().of_service(ServiceId::FILE, file.connections.minimum);
+    file.volumes.iter().fold(of_files, |policy, (name, required)| policy.of_volume(name, *required))
+}
+
+/// Makes a token for each connection, so that keys may change and nothing needs renewing.
+struct OwnerSource {
+    keys: SharedKeys,
+    clock: Clock,
+    random: Random,
+    level: Level,
+    callback: Arc<CallbackOffer>,
+}
+
+impl OwnerSource {
+    fn token_session(&self, keys: &KeyRing) -> Option<Box<dyn ClientSecurity>> {
+        let now = (self.clock)();
+        let minting = Minting {
+            name: ADMIN_NAME.to_owned(),
+            level: self.level,
+            expires: UnixTime { secs: now.secs + OWNER_SECONDS, nanos: now.nanos },
+            enctype: EncType::DEFAULT,
+        };
+        let token = mint(keys, &minting, &self.random).ok()?;
+        let (clock, random) = (self.clock.clone(), self.random.clone());
+        Some(token.source_with_callback(clock, random, self.callback.clone()).session())
+    }
+}
+
+impl SecuritySource for OwnerSource {
+    fn name(&self) -> String {
+        "owner".to_owned()
+    }
+
+    /// Without a key, which every cell has, as nobody in particular.
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        self.token_session(&self.keys.get()).unwrap_or_else(|| Box::new(NullClient))
+    }
+}
