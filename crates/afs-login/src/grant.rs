@@ -9,6 +9,8 @@ use afs_wire::login::{Renewal, SealedGrant};
 use afs_wire::xdr::{ByteString, Decode, DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
+use crate::host_key::HostKey;
+
 /// Longest encoded token.
 const TOKEN_LEN_MAX: usize = 16 * 1024;
 
@@ -21,11 +23,14 @@ pub struct Grant {
     pub renewal: Renewal,
     /// Until when it can be renewed.
     pub renewable_until: UnixTime,
+    /// The cell's login host key, told by a service that has proven itself: to be known at later logins. `None` for
+    /// tokens of other origin.
+    pub host_key: Option<HostKey>,
 }
 
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { token, renewal, renewable_until } = self;
+        let Self { token, renewal, renewable_until, .. } = self;
         write!(f, "Grant({token:?}, renewal of {} bytes until {})", renewal.len(), renewable_until.secs)
     }
 }
@@ -42,15 +47,22 @@ impl From<DecodeError> for BadGrant {
 }
 
 impl Grant {
+    /// What a token of other origin comes to: it cannot be renewed here.
+    #[must_use]
+    pub fn of_token(token: Token) -> Self {
+        Self { token, renewal: Renewal::empty(), renewable_until: UnixTime::default(), host_key: None }
+    }
+
     /// The plain form, which holds the token's key: to be sealed before it goes anywhere.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let token = self.token.encode();
         // Room for all of it, so that growing leaves no copies behind.
-        let mut out = Zeroizing::new(Vec::with_capacity(token.len() + self.renewal.len() + 64));
+        let mut out = Zeroizing::new(Vec::with_capacity(token.len() + self.renewal.len() + 128));
         put_opaque(&token, &mut out);
         self.renewal.encode(&mut out);
         self.renewable_until.secs.encode(&mut out);
+        put_opaque(self.host_key.as_ref().map_or(&[], |key| key.0.as_slice()), &mut out);
         out
     }
 
@@ -63,8 +75,12 @@ impl Grant {
         let token = Token::decode(reader.opaque(TOKEN_LEN_MAX)?).map_err(|_| BadGrant)?;
         let renewal = ByteString::decode(&mut reader)?;
         let renewable_until = UnixTime { secs: u64::decode(&mut reader)?, nanos: 0 };
+        let host_key = match reader.opaque(32)? {
+            [] => None,
+            key => Some(HostKey(key.try_into().map_err(|_| BadGrant)?)),
+        };
         reader.finish()?;
-        Ok(Self { token, renewal, renewable_until })
+        Ok(Self { token, renewal, renewable_until, host_key })
     }
 
     /// Its size is far below the bound unless the token is a giant; one that does not fit is no grant.

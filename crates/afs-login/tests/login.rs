@@ -33,6 +33,7 @@ fn the_right_passphrase_gives_a_token_that_proves_who_one_is() {
     let end = grant.token.expires().unwrap().secs;
     assert!(end.abs_diff(after(cell.now(), LIFETIMES.token)) < 5);
     assert!(grant.renewable_until.secs.abs_diff(after(cell.now(), LIFETIMES.renewable)) < 5);
+    assert_eq!(grant.host_key, Some(cell.secret.host_key()));
     // The service itself believes it.
     let service = cell.with(&grant.token);
     let ways = cell.world.run(async move { client::list_ways(&service, &user("alice")).await }).unwrap();

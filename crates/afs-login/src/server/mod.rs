@@ -139,7 +139,8 @@ impl LoginServer {
         let end = later(now, self.lifetime(to.wish)).min(to.renewable_until.max(now));
         let token = self.mint.mint(to.user, level, end).ok_or(AbortCode::LGNIO)?;
         let renewal = if to.renewable_until > end { to.renewal.clone() } else { Renewal::empty() };
-        let grant = Grant { token, renewal, renewable_until: to.renewable_until };
+        let host_key = Some(self.secret.host_key());
+        let grant = Grant { token, renewal, renewable_until: to.renewable_until, host_key };
         let sealed = key.seal(kind.purpose.as_bytes(), &grant.encode(), &self.random);
         Grant::to_wire(sealed).map_err(|_| AbortCode::LGNIO)
     }

@@ -4,9 +4,11 @@
 
 mod calls;
 mod fields;
+mod opcodes;
 
 pub use calls::*;
 pub use fields::*;
+pub use opcodes::OPCODES;
 
 use crate::rpc::ServiceId;
 
