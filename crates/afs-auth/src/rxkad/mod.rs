@@ -7,6 +7,8 @@
 pub mod cipher;
 mod client;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handshake;
 mod mint;
 mod packets;

@@ -54,7 +54,7 @@ impl TicketPart {
         Ok(Self { flags, keytype, key, realm, client, authtime, starttime, endtime })
     }
 
-    pub(super) fn encode(&self) -> Result<Secret> {
+    pub(in crate::rxkad) fn encode(&self) -> Result<Secret> {
         let flags = self.flags.to_be_bytes();
         let starttime = self.starttime.map(|start| field(6, &time(start)?)).transpose()?;
         let key = sequence(&[field(0, &self.keytype)?, field(1, &OctetStringRef::new(self.key.expose())?)?])?;
