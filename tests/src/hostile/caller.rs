@@ -79,7 +79,7 @@ impl std::fmt::Debug for Caller {
 const REPLY_MAX: usize = 64 << 20;
 
 /// What file servers ask of every client before they trust it to hear of changes.
-fn ears(uuid: Uuid) -> Table<Uuid> {
+pub fn ears(uuid: Uuid) -> Table<Uuid> {
     let identity = |uuid: Arc<Uuid>| InterfaceAddr { uuid: *uuid, ..InterfaceAddr::default() };
     Table::new(ServiceId::CALLBACK, Arc::new(uuid))
         .call(move |uuid: Arc<Uuid>, _: From, _: cb::TellMeAboutYourself| async move {

@@ -12,6 +12,7 @@ pub mod netns;
 pub mod peers;
 pub mod process;
 pub mod scratch;
+pub mod speaker;
 pub mod stage;
 pub mod wait;
 pub mod watchdog;

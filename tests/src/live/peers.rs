@@ -50,6 +50,12 @@ impl Hosts {
         hosts
     }
 
+    /// What the hosts are made of: `krb5.conf`, `kdc/USER.keytab`, and below `hosts/NAME` each host's own files.
+    #[must_use]
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
     /// The address of the host with that number.
     #[must_use]
     pub fn address(&self, host: u8) -> String {

@@ -1,0 +1,84 @@
+//! A client in this process that speaks to any server, as whomever its token says.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use afs_auth::{Clock, Random, Token};
+use afs_net::{System, Udp};
+use afs_rpc::{CallError, CallOptions, Security};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::Uuid;
+use afs_wire::rpc::{Request, ServiceId};
+
+use super::process::seconds;
+use crate::hostile::caller::ears;
+
+/// The client. It answers servers as a client must.
+pub struct Speaker {
+    // Before the system, which its socket needs to the end.
+    udp: Udp,
+    system: Arc<System>,
+}
+
+impl Speaker {
+    /// A client with a socket on all addresses of the namespace this process is in.
+    ///
+    /// # Panics
+    /// If there is none to be had.
+    #[must_use]
+    pub fn new() -> Self {
+        let system = System::with_workers(2).unwrap_or_else(|error| panic!("no threads: {error}"));
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let udp = Udp::bind(&system, any, afs_rx::Config::default());
+        let udp = udp.unwrap_or_else(|error| panic!("no socket: {error}"));
+        let mut uuid = [0; 16];
+        system.env().random(&mut uuid);
+        let listening = udp.rx().listen(Arc::new(ears(Uuid(uuid))));
+        listening.unwrap_or_else(|error| panic!("no callback service: {error}"));
+        Self { udp, system }
+    }
+
+    /// What makes its connections prove the token.
+    #[must_use]
+    pub fn security(&self, token: &Token) -> Security {
+        let (wall, dice) = (self.system.env(), self.system.env());
+        let clock: Clock = Arc::new(move || wall.wall());
+        let random: Random = Arc::new(move |out: &mut [u8]| dice.random(out));
+        Security::new(token.source(clock, random))
+    }
+
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// The code that the server refuses with.
+    ///
+    /// # Panics
+    /// If there is no answer within half a minute.
+    pub fn call<R: Request>(
+        &self,
+        (server, service): (SocketAddr, ServiceId),
+        security: &Security,
+        request: &R,
+    ) -> Result<R::Reply, AbortCode> {
+        let connection = self.udp.rx().connection(server, service, security.clone());
+        let connection =
+            connection.with_options(CallOptions { dead: Some(seconds(12)), hard: Some(seconds(30)) });
+        self.system.block_on(connection.call(request)).map_err(|error| refusal(server, &error))
+    }
+}
+
+fn refusal(server: SocketAddr, error: &CallError) -> AbortCode {
+    error.abort_code().unwrap_or_else(|| panic!("{server}: {error}"))
+}
+
+impl Default for Speaker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Speaker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Speaker({})", self.udp.local_addr())
+    }
+}

@@ -1,0 +1,117 @@
+//! Kerberos tickets as tokens, in a cell of OpenAFS's with an MIT KDC.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Output;
+
+use afs_rpc::{Level, Security};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::FetchStatus;
+use afs_wire::ids::{CellName, Fid, Rights, Uniquifier, ViceId, VnodeId, VolumeKind};
+use afs_wire::pt::GetCps;
+use afs_wire::rpc::ServiceId;
+use afs_wire::vl::{GetEntryByNameU, GetNewVolumeId, NameText};
+use andrew::kerberos::{KerberosOptions, token_from_kerberos};
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::process::{run_any, seconds};
+use andrew_tests::live::scratch::Scratch;
+use andrew_tests::live::speaker::Speaker;
+use andrew_tests::live::watchdog::Watchdog;
+
+const CELL: &str = "kerb.test";
+/// Where [`as_the_user_of_the_tickets`] finds the servers: the first's address, then the second's.
+const SERVERS: &str = "ANDREW_TEST_SERVERS";
+
+#[test]
+fn openafs_servers_take_the_token_for_its_user() {
+    if !all_there(&[Need::Root, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("kerberos");
+    let _watchdog = Watchdog::new("kerberos", seconds(600), || ());
+    let hosts = Hosts::with_servers(scratch.path(), 15, CELL);
+
+    let none = inside(&hosts, "alice");
+    assert!(said(&none).contains("get some with `kinit`"), "{none:?}");
+    // The volume home.alice is for alice alone; only admin may take volume numbers.
+    for (user, wanted) in [
+        ("alice", "location 363546, protection ok, file 127"),
+        ("bob", "location 363546, protection 267269, file 0"),
+        ("admin", "location ok, protection ok, file 127"),
+    ] {
+        let keytab = hosts.state().join(format!("kdc/{user}.keytab"));
+        let cache = cache(&hosts, user);
+        let kinit =
+            ["env", &format!("KRB5CCNAME={cache}"), "kinit", "-k", "-t", &keytab.to_string_lossy(), user]
+                .map(str::to_owned);
+        hosts.tool("cl1", &kinit.each_ref().map(String::as_str));
+        let output = inside(&hosts, user);
+        for level in ["Clear", "Auth", "Crypt"] {
+            let line = format!("{level}: {wanted}");
+            assert!(
+                said(&output).lines().any(|said| said == line),
+                "{user}: no '{line}' in {}",
+                said(&output)
+            );
+        }
+    }
+}
+
+fn cache(hosts: &Hosts, user: &str) -> String {
+    format!("FILE:{}", hosts.state().join(format!("{user}.cc")).display())
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs [`as_the_user_of_the_tickets`] on the host `venus`, with somebody's tickets.
+fn inside(hosts: &Hosts, user: &str) -> Output {
+    let mut command = hosts.netns("venus").command(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "as_the_user_of_the_tickets", "--nocapture"]);
+    command.env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache(hosts, user));
+    command.env(SERVERS, format!("{} {}", hosts.address(11), hosts.address(12)));
+    run_any(command, seconds(120))
+}
+
+#[test]
+#[ignore = "run by the other tests, with tickets and in the network of the servers"]
+fn as_the_user_of_the_tickets() {
+    let servers = std::env::var(SERVERS).unwrap();
+    let mut servers = servers.split(' ').map(|address| address.parse().unwrap());
+    let (first, second): (Ipv4Addr, Ipv4Addr) = (servers.next().unwrap(), servers.next().unwrap());
+    let cell = CellName::new(CELL).unwrap();
+    let token = token_from_kerberos(&cell, &KerberosOptions::default()).unwrap();
+    let speaker = Speaker::new();
+    for level in [Level::Clear, Level::Auth, Level::Crypt] {
+        let security = speaker.security(&token.clone().with_level(level));
+        println!("{level:?}: {}", answers(&speaker, first, second, &security));
+    }
+}
+
+/// What each service says to somebody: a code it refuses with, or what he may do.
+fn answers(speaker: &Speaker, first: Ipv4Addr, second: Ipv4Addr, security: &Security) -> String {
+    let location = (SocketAddr::from((first, 7003)), ServiceId::LOCATION);
+    let protection = (SocketAddr::from((first, 7002)), ServiceId::PROTECTION);
+    let file = (SocketAddr::from((second, 7000)), ServiceId::FILE);
+    let numbers = speaker.call(location, security, &GetNewVolumeId { count: 0 });
+    let groups = speaker.call(protection, security, &GetCps { id: ALICE });
+    let name = NameText::new(b"home.alice").unwrap();
+    let home = speaker.call(location, security, &GetEntryByNameU { name }).unwrap().entry;
+    let fid = Fid { volume: home.id(VolumeKind::ReadWrite), vnode: VnodeId(1), unique: Uniquifier(1) };
+    let rights = speaker.call(file, security, &FetchStatus { fid }).map(|reply| reply.status.caller_access);
+    let rights = rights.map_or_else(|code| code.0.to_string(), |Rights(bits)| bits.to_string());
+    format!("location {}, protection {}, file {rights}", outcome(&numbers), outcome(&groups))
+}
+
+fn outcome<T>(answer: &Result<T, AbortCode>) -> String {
+    match answer {
+        Ok(_) => "ok".to_owned(),
+        Err(code) => code.0.to_string(),
+    }
+}
+
+/// The number that the cell gives to alice.
+const ALICE: ViceId = ViceId(2);
