@@ -51,12 +51,22 @@ pub(crate) struct AndrewFs {
 pub(crate) type Over = Box<dyn FnOnce() + Send>;
 
 impl AndrewFs {
-    fn run<W>(&self, request: &Request, work: impl FnOnce(Visit) -> W)
+    /// Does something for whoever asks.
+    fn run<W>(&self, request: &Request, work: impl FnOnce(Visit) -> W + Send + 'static)
     where
         W: Future<Output = ()> + Send + 'static,
     {
         let requester = Requester { uid: request.uid(), pid: request.pid() };
-        dispatch::run(&self.spawn, work(Visit::new(self.mount.clone(), requester)));
+        let mount = self.mount.clone();
+        dispatch::run(&self.spawn, async move { work(Visit::of(mount, requester).await).await });
+    }
+
+    /// Does something through a handle.
+    fn run_held<W>(&self, work: impl FnOnce(Arc<Mount>) -> W)
+    where
+        W: Future<Output = ()> + Send + 'static,
+    {
+        dispatch::run(&self.spawn, work(self.mount.clone()));
     }
 }
 
@@ -90,7 +100,7 @@ impl Filesystem for AndrewFs {
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.lookup(parent, &name, reply).await });
+        self.run(request, move |m| async move { m.lookup(parent, &name, reply).await });
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, lookups: u64) {
@@ -98,7 +108,7 @@ impl Filesystem for AndrewFs {
     }
 
     fn getattr(&self, request: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.run(request, |m| async move { m.getattr(ino, reply).await });
+        self.run(request, move |m| async move { m.getattr(ino, reply).await });
     }
 
     fn setattr(
@@ -121,11 +131,11 @@ impl Filesystem for AndrewFs {
     ) {
         let change = convert::changes(mode, uid, gid, size, mtime, self.mount.owner);
         let handle = fh.map(|fh| HandleId(fh.0));
-        self.run(request, |m| async move { m.setattr(ino, handle, change, reply).await });
+        self.run(request, move |m| async move { m.setattr(ino, handle, change, reply).await });
     }
 
     fn readlink(&self, request: &Request, ino: INodeNo, reply: ReplyData) {
-        self.run(request, |m| async move { m.readlink(ino, reply).await });
+        self.run(request, move |m| async move { m.readlink(ino, reply).await });
     }
 
     fn mknod(
@@ -139,27 +149,27 @@ impl Filesystem for AndrewFs {
         reply: ReplyEntry,
     ) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.mknod(parent, &name, mode, reply).await });
+        self.run(request, move |m| async move { m.mknod(parent, &name, mode, reply).await });
     }
 
     fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.mkdir(parent, &name, mode, reply).await });
+        self.run(request, move |m| async move { m.mkdir(parent, &name, mode, reply).await });
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.unlink(parent, &name, reply).await });
+        self.run(request, move |m| async move { m.unlink(parent, &name, reply).await });
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.rmdir(parent, &name, reply).await });
+        self.run(request, move |m| async move { m.rmdir(parent, &name, reply).await });
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let (name, target) = (bytes(name), bytes(target.as_os_str()));
-        self.run(request, |m| async move { m.symlink(parent, &name, &target, reply).await });
+        self.run(request, move |m| async move { m.symlink(parent, &name, &target, reply).await });
     }
 
     fn rename(
@@ -173,16 +183,19 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let (old, new) = (bytes(name), bytes(newname));
-        self.run(request, |m| async move { m.rename((parent, &old), (newparent, &new), flags, reply).await });
+        self.run(
+            request,
+            move |m| async move { m.rename((parent, &old), (newparent, &new), flags, reply).await },
+        );
     }
 
     fn link(&self, request: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
         let name = bytes(newname);
-        self.run(request, |m| async move { m.link(ino, newparent, &name, reply).await });
+        self.run(request, move |m| async move { m.link(ino, newparent, &name, reply).await });
     }
 
     fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.run(request, |m| async move { m.open(ino, flags.0, reply).await });
+        self.run(request, move |m| async move { m.open(ino, flags.0, reply).await });
     }
 
     fn create(
@@ -196,15 +209,14 @@ impl Filesystem for AndrewFs {
         reply: ReplyCreate,
     ) {
         let name = bytes(name);
-        self.run(
-            request,
-            |m| async move { m.create(Create { parent, name: &name, mode, flags }, reply).await },
-        );
+        self.run(request, move |m| async move {
+            m.create(Create { parent, name: &name, mode, flags }, reply).await
+        });
     }
 
     fn read(
         &self,
-        request: &Request,
+        _: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -213,12 +225,12 @@ impl Filesystem for AndrewFs {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.run(request, |m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
+        self.run_held(|m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
     }
 
     fn write(
         &self,
-        request: &Request,
+        _: &Request,
         ino: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -229,16 +241,16 @@ impl Filesystem for AndrewFs {
         reply: ReplyWrite,
     ) {
         let data = Bytes::copy_from_slice(data);
-        self.run(request, |m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
+        self.run_held(|m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
     }
 
-    fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
-        self.run(request, |m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
+    fn flush(&self, _: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
+        self.run_held(|m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
     }
 
     fn release(
         &self,
-        request: &Request,
+        _: &Request,
         ino: INodeNo,
         fh: FileHandle,
         _: OpenFlags,
@@ -246,19 +258,19 @@ impl Filesystem for AndrewFs {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(request, |m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
+        self.run_held(|m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
     }
 
-    fn fsync(&self, request: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.run(request, |m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
+    fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        self.run_held(|m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
     }
 
     fn opendir(&self, request: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.run(request, |m| async move { m.opendir(ino, reply).await });
+        self.run(request, move |m| async move { m.opendir(ino, reply).await });
     }
 
     fn readdir(&self, request: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
-        self.run(request, |m| async move { m.readdir(ino, offset, reply).await });
+        self.run(request, move |m| async move { m.readdir(ino, offset, reply).await });
     }
 
     fn readdirplus(
@@ -269,7 +281,7 @@ impl Filesystem for AndrewFs {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        self.run(request, |m| async move { m.readdirplus(ino, offset, reply).await });
+        self.run(request, move |m| async move { m.readdirplus(ino, offset, reply).await });
     }
 
     /// Every change of a directory is durable at the server when its call returns.
@@ -278,7 +290,7 @@ impl Filesystem for AndrewFs {
     }
 
     fn statfs(&self, request: &Request, ino: INodeNo, reply: ReplyStatfs) {
-        self.run(request, |m| async move { m.statfs(ino, reply).await });
+        self.run(request, move |m| async move { m.statfs(ino, reply).await });
     }
 
     fn setxattr(
@@ -292,16 +304,16 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let (name, value) = (bytes(name), value.to_vec());
-        self.run(request, |m| async move { m.setxattr(ino, &name, &value, reply).await });
+        self.run(request, move |m| async move { m.setxattr(ino, &name, &value, reply).await });
     }
 
     fn getxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = bytes(name);
-        self.run(request, |m| async move { m.getxattr(ino, &name, size, reply).await });
+        self.run(request, move |m| async move { m.getxattr(ino, &name, size, reply).await });
     }
 
     fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(request, |m| async move { m.listxattr(ino, size, reply).await });
+        self.run(request, move |m| async move { m.listxattr(ino, size, reply).await });
     }
 
     fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
@@ -309,12 +321,12 @@ impl Filesystem for AndrewFs {
     }
 
     fn access(&self, request: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        self.run(request, |m| async move { m.access(ino, mask, reply).await });
+        self.run(request, move |m| async move { m.access(ino, mask, reply).await });
     }
 
     fn getlk(
         &self,
-        request: &Request,
+        _: &Request,
         _: INodeNo,
         fh: FileHandle,
         owner: LockOwner,
@@ -325,12 +337,12 @@ impl Filesystem for AndrewFs {
         reply: ReplyLock,
     ) {
         let lock = lock_request(fh, owner, (start, end), typ, pid);
-        self.run(request, |m| async move { m.getlk(lock, reply).await });
+        self.run_held(|m| async move { m.getlk(lock, reply).await });
     }
 
     fn setlk(
         &self,
-        request: &Request,
+        _: &Request,
         _: INodeNo,
         fh: FileHandle,
         owner: LockOwner,
@@ -342,7 +354,7 @@ impl Filesystem for AndrewFs {
         reply: ReplyEmpty,
     ) {
         let lock = lock_request(fh, owner, (start, end), typ, pid);
-        self.run(request, |m| async move { m.setlk(lock, sleep, reply).await });
+        self.run_held(|m| async move { m.setlk(lock, sleep, reply).await });
     }
 
     /// The kernel remembers the answer and tells programs EOPNOTSUPP without asking again.

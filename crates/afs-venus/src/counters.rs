@@ -27,6 +27,8 @@ pub struct CounterValues {
     pub bytes_stored: u64,
     /// Promises broken by servers.
     pub promises_broken: u64,
+    /// Of the calls that servers made to us, those whose caller did not prove who he is.
+    pub callbacks_unproven: u64,
 }
 
 impl CounterValues {
@@ -43,7 +45,7 @@ impl CounterValues {
         };
         format!(
             "{{\"calls\":{},\"callbacks\":{},\"status_hits\":{},\"status_misses\":{},\"data_hits\":{},\
-             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{}}}",
+             \"data_misses\":{},\"bytes_fetched\":{},\"bytes_stored\":{},\"promises_broken\":{},\"callbacks_unproven\":{}}}",
             table(&self.calls),
             table(&self.callbacks),
             self.status_hits,
@@ -52,7 +54,8 @@ impl CounterValues {
             self.data_misses,
             self.bytes_fetched,
             self.bytes_stored,
-            self.promises_broken
+            self.promises_broken,
+            self.callbacks_unproven
         )
     }
 }
@@ -69,6 +72,7 @@ pub(crate) struct Counters {
     pub bytes_fetched: AtomicU64,
     pub bytes_stored: AtomicU64,
     pub promises_broken: AtomicU64,
+    pub callbacks_unproven: AtomicU64,
 }
 
 impl Counters {
@@ -92,6 +96,7 @@ impl Counters {
             bytes_fetched: get(&self.bytes_fetched),
             bytes_stored: get(&self.bytes_stored),
             promises_broken: get(&self.promises_broken),
+            callbacks_unproven: get(&self.callbacks_unproven),
         }
     }
 }

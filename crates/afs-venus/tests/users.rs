@@ -359,11 +359,11 @@ fn a_session_has_a_token_of_its_own() {
         assert!(!here.venus.has_sessions());
         here.log_in_as(session, "alice", None).await;
         assert!(here.venus.has_sessions());
-        assert_eq!(here.process(BOB, 2).get("home/secret").await.unwrap(), b"of alice");
-        denied(here.process(BOB, 3).get("home/secret").await);
-        denied(here.process(NOBODY, 2).get("home/secret").await);
+        assert_eq!(here.process(BOB, 2).await.get("home/secret").await.unwrap(), b"of alice");
+        denied(here.process(BOB, 3).await.get("home/secret").await);
+        denied(here.process(NOBODY, 2).await.get("home/secret").await);
         assert_eq!(here.venus.remove_token(session, None).await.unwrap(), 1);
-        denied(here.process(BOB, 2).get("home/secret").await);
+        denied(here.process(BOB, 2).await.get("home/secret").await);
         assert_eq!(here.venus.tokens().len(), 2);
     });
 }

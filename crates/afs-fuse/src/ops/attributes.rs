@@ -1,8 +1,8 @@
 //! Attributes, access and room.
 
 use crate::convert::{self, errno};
-use crate::ops::Visit;
 use crate::ops::names::done;
+use crate::ops::{Mount, Visit};
 use afs_venus::{Access, HandleId, SetAttr};
 use fuser::{AccessFlags, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs};
 use std::time::Duration;
@@ -72,7 +72,9 @@ impl Visit {
             Err(error) => reply.error(errno(&error)),
         }
     }
+}
 
+impl Mount {
     /// A node was changed through `ino`: what the kernel holds under its other numbers is stale.
     pub(super) fn changed_elsewhere(&self, node: afs_venus::NodeId, ino: INodeNo) {
         if self.inodes.numbers(node).iter().any(|other| *other != ino) && ino != convert::ino(node) {

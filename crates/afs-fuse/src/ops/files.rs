@@ -108,7 +108,9 @@ impl Visit {
             }
         }
     }
+}
 
+impl Mount {
     pub(crate) async fn read(&self, handle: HandleId, pos: u64, len: u32, reply: ReplyData) {
         match self.venus.read(handle, pos, len as usize).await {
             Ok(data) => reply.data(&data),
@@ -169,9 +171,6 @@ impl Visit {
             self.changed_elsewhere(node, ino);
         }
     }
-}
-
-impl Mount {
     /// The kernel gives look-ups back.
     pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) {
         if let Some(node) = self.inodes.forget(ino, lookups) {

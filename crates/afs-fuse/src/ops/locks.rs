@@ -1,7 +1,7 @@
 //! Advisory locks of fcntl(2) and flock(2).
 
 use crate::convert::errno;
-use crate::ops::Visit;
+use crate::ops::Mount;
 use crate::ops::names::done;
 use crate::signals;
 use afs_venus::{ErrorKind, HandleId, LockKind, LockRange};
@@ -21,7 +21,7 @@ pub(crate) struct LockRequest {
 /// Pause before a lock that somebody holds is tried again, and signals are looked for.
 const PAUSE: Duration = Duration::from_millis(500);
 
-impl Visit {
+impl Mount {
     pub(crate) async fn setlk(&self, lock: LockRequest, wait: bool, reply: ReplyEmpty) {
         if lock.kind == libc::F_UNLCK {
             return done(self.venus.unlock(lock.handle, lock.owner, lock.range).await, reply);

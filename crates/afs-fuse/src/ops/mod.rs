@@ -30,7 +30,8 @@ pub(crate) struct Moment {
     said: Epoch,
 }
 
-/// What every operation of one mount needs.
+/// What every operation of one mount needs. What is done through a handle is done for whoever opened it, and needs
+/// nothing else.
 pub(crate) struct Mount {
     pub(crate) venus: Arc<Venus>,
     pub(crate) sink: KernelSink,
@@ -50,8 +51,8 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    pub(crate) fn new(mount: Arc<Mount>, requester: Requester) -> Self {
-        let venus = mount.venus.on_behalf_of(requester);
+    pub(crate) async fn of(mount: Arc<Mount>, requester: Requester) -> Self {
+        let venus = mount.venus.on_behalf_of(requester).await;
         Self { mount, venus }
     }
 }

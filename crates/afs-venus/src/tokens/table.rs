@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::{Security, UnixTime};
 
-use crate::api::{Requester, Token, TokenInfo, TokenOwner};
+use crate::api::{Token, TokenInfo, TokenOwner};
 use crate::key::CellIndex;
 use crate::lock;
 use crate::tokens::Who;
@@ -80,13 +80,9 @@ impl TokenTable {
         table
     }
 
-    /// For whom a process asks. `session` is asked only if its user has a session.
-    pub fn owner(&self, requester: Requester, session: impl FnOnce(u32) -> Option<u128>) -> TokenOwner {
-        let Requester { uid, pid } = requester;
-        if !self.has_session(uid) {
-            return TokenOwner::Uid(uid);
-        }
-        let named = session(pid).map(|id| TokenOwner::Session { id, uid });
+    /// For whom a process of a user asks that is in this session.
+    pub fn owner(&self, uid: u32, session: Option<u128>) -> TokenOwner {
+        let named = session.map(|id| TokenOwner::Session { id, uid });
         let is_known = |owner: &TokenOwner| {
             lock(&self.inner)
                 .held
@@ -97,7 +93,8 @@ impl TokenTable {
         named.filter(is_known).unwrap_or(TokenOwner::Uid(uid))
     }
 
-    fn has_session(&self, uid: u32) -> bool {
+    /// Whether a user has a session: only then it matters in which one a process is.
+    pub fn has_session(&self, uid: u32) -> bool {
         self.any_session.load(Ordering::SeqCst)
             && lock(&self.inner).held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
     }
@@ -276,19 +273,18 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_asked_for_only_where_there_is_one_and_outlives_its_token() {
+    fn a_session_is_known_to_its_user_alone_and_outlives_its_token() {
         let table = TokenTable::default();
-        let asker = Requester { uid: 5, pid: 9 };
-        let unasked = |_| -> Option<u128> { panic!("nobody has a session") };
-        assert_eq!(table.owner(asker, unasked), TokenOwner::Uid(5));
+        assert!(!table.has_session(5) && !table.has_sessions());
         table.set(SESSION, CELL, token(None));
-        assert_eq!(table.owner(Requester { uid: 6, pid: 9 }, unasked), TokenOwner::Uid(6));
-        assert_eq!(table.owner(asker, |_| Some(77)), SESSION);
-        assert_eq!(table.owner(asker, |_| Some(78)), TokenOwner::Uid(5));
-        assert_eq!(table.owner(asker, |_| None), TokenOwner::Uid(5));
+        assert!(table.has_session(5) && !table.has_session(6));
+        assert_eq!(table.owner(6, Some(77)), TokenOwner::Uid(6));
+        assert_eq!(table.owner(5, Some(77)), SESSION);
+        assert_eq!(table.owner(5, Some(78)), TokenOwner::Uid(5));
+        assert_eq!(table.owner(5, None), TokenOwner::Uid(5));
         table.set(TokenOwner::Uid(5), CELL, token(None));
         table.remove(SESSION, None);
-        assert_eq!(table.owner(asker, |_| Some(77)), SESSION);
+        assert_eq!(table.owner(5, Some(77)), SESSION);
         assert_eq!(table.proof(Some(SESSION), CELL, at(0)).id, TokenId::NONE);
         assert_eq!(table.list().len(), 1);
     }

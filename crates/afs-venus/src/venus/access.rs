@@ -153,6 +153,21 @@ impl Venus {
         Ok((by_list | own.unwrap_or(Rights::NONE), own.is_some()))
     }
 
+    /// A server has refused to change an object: what is known of the rights on it, and on its directory, is asked for
+    /// again.
+    pub(super) fn was_refused(&self, vnode: &Vnode) {
+        let token = self.token_for(vnode.key.cell);
+        let parent = {
+            let mut state = vnode.state();
+            state.rights.forget(token);
+            state.status.map(|status| vnode.key.sibling(status.parent, status.parent_unique))
+        };
+        if let Some(dir) = parent.filter(|parent| *parent != vnode.key).and_then(|key| self.vnodes.peek(key))
+        {
+            dir.state().rights.forget(token);
+        }
+    }
+
     /// Whether the one we speak for may know the attributes of an object whose status is here. In doubt the server
     /// decides, since it lets some people see more than their rights say.
     pub(super) async fn require_sight(

@@ -12,6 +12,7 @@ use afs_wire::fs::capability;
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
+use crate::counters::count;
 use crate::venus::{Shared, Venus};
 
 type Answer<T> = std::result::Result<T, AbortCode>;
@@ -22,8 +23,8 @@ const PAST_THE_END: AbortCode = AbortCode(1);
 /// The callback service of a Venus, which it does not keep alive.
 pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
     let table = Table::new(ServiceId::CALLBACK, Arc::new(venus))
-        .call(|venus, _, request: cb::CallBack| async move {
-            call_back(&up(&venus, cb::CallBack::NAME)?, request).await
+        .call(|venus, caller, request: cb::CallBack| async move {
+            call_back(&up(&venus, cb::CallBack::NAME)?, &caller, request).await
         })
         .call(|venus, caller, _: cb::InitCallBackState| async move {
             reset(&up(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
@@ -79,7 +80,8 @@ fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
     Ok(venus)
 }
 
-async fn call_back(venus: &Venus, request: cb::CallBack) -> Answer<()> {
+async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Answer<()> {
+    note_proof(venus, caller);
     for fid in request.fids.iter().filter(|fid| fid.volume.0 != 0) {
         venus.broken(*fid);
     }
@@ -87,8 +89,17 @@ async fn call_back(venus: &Venus, request: cb::CallBack) -> Answer<()> {
     Ok(())
 }
 
+/// Who breaks promises is believed in any case: that costs fetches, and nobody learns or changes anything by it. It is
+/// counted, for those who offered servers something better.
+fn note_proof(venus: &Venus, caller: &Caller) {
+    if caller.identity == afs_rpc::Identity::Anonymous {
+        count(&venus.counters.callbacks_unproven);
+    }
+}
+
 /// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
 async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> Answer<()> {
+    note_proof(venus, caller);
     let by_uuid = named.and_then(|request| venus.servers.by_uuid(request.server));
     match by_uuid.or_else(|| venus.servers.by_address(caller.peer)) {
         Some(server) => venus.server_reset(&server),

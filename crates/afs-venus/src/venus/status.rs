@@ -219,6 +219,10 @@ impl Venus {
         if error.kind == ErrorKind::Stale {
             self.is_gone(vnode);
         }
+        // To fetch is refused all the time: nobody can know beforehand whether it will be.
+        if error.kind == ErrorKind::AccessDenied && !error.operation.starts_with("Fetch") {
+            self.was_refused(vnode);
+        }
         error.of(vnode.key.fid)
     }
 }

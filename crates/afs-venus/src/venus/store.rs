@@ -383,6 +383,9 @@ impl Venus {
 
     fn store_failed(&self, vnode: &Arc<Vnode>, error: &VenusError) {
         tracing::warn!(%error, "unsaved data could not be stored");
+        if error.kind == ErrorKind::AccessDenied {
+            self.was_refused(vnode);
+        }
         if error.kind == ErrorKind::Stale {
             // There is no file any more to store it to.
             let mut state = vnode.state();

@@ -1,5 +1,6 @@
 //! Users and their tokens.
 
+use afs_rpc::EnvExt;
 use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
@@ -11,10 +12,19 @@ use crate::vnode::Vnode;
 
 impl Venus {
     /// The same cache manager, speaking for a process: with its session's token, else its user's, else as nobody in
-    /// particular. Which token that is, is decided anew at each call to a server.
-    pub fn on_behalf_of(&self, requester: Requester) -> Venus {
-        let session = |pid| self.sessions.as_ref().and_then(|sessions| sessions.session_of(pid));
-        self.speaking_for(Some(self.tokens.owner(requester, session)))
+    /// particular. Which token that is, is decided anew at each call to a server. Waits only for the session of a user who
+    /// has one.
+    pub async fn on_behalf_of(&self, requester: Requester) -> Venus {
+        let session = match &self.sessions {
+            Some(sessions) if self.tokens.has_session(requester.uid) => {
+                let sessions = sessions.clone();
+                // It may look into the process, which may be waiting for us.
+                let found = self.env.run_blocking(move || sessions.session_of(requester.pid)).await;
+                found.unwrap_or_default()
+            }
+            _ => None,
+        };
+        self.speaking_for(Some(self.tokens.owner(requester.uid, session)))
     }
 
     /// Gives somebody a token for a cell, in place of the one he had. What he could not store for want of it is tried

@@ -47,6 +47,11 @@ impl RightsTable {
         false
     }
 
+    /// What is known of one person is doubtful.
+    pub fn forget(&mut self, token: TokenId) {
+        self.0.retain(|known| known.token != token);
+    }
+
     /// The promise has ended: nothing is known any more.
     pub fn clear(&mut self) {
         self.0.clear();

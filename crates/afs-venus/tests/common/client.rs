@@ -21,12 +21,17 @@ pub struct Client {
 impl Client {
     /// The same machine, used by one of its users.
     pub fn user(&self, uid: u32) -> Client {
-        self.process(uid, 0)
+        use std::task::{Context, Poll, Waker};
+        let client = std::pin::pin!(self.process(uid, 0));
+        match client.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(client) => client,
+            Poll::Pending => panic!("the user has a session"),
+        }
     }
 
     /// The same machine, used by a process of one of its users.
-    pub fn process(&self, uid: u32, pid: u32) -> Client {
-        let venus = Arc::new(self.venus.on_behalf_of(afs_venus::Requester { uid, pid }));
+    pub async fn process(&self, uid: u32, pid: u32) -> Client {
+        let venus = Arc::new(self.venus.on_behalf_of(afs_venus::Requester { uid, pid }).await);
         Client { venus, ..self.clone() }
     }
 
