@@ -14,6 +14,7 @@ use bytes::Bytes;
 use super::heard::{Ears, Heard, Manner, service};
 use super::{Believer, Claim, FILES, LOCATIONS, PATIENCE, VOLUMES};
 
+#[derive(Clone)]
 pub struct Client {
     pub world: World,
     pub node: NodeId,
@@ -45,14 +46,7 @@ impl Client {
 
     /// The same machine, calling as somebody.
     pub fn acting_as(&self, claim: &Claim) -> Client {
-        Client {
-            world: self.world.clone(),
-            node: self.node,
-            address: self.address,
-            rx: self.rx.clone(),
-            security: claim.security(),
-            heard: self.heard.clone(),
-        }
+        Client { security: claim.security(), ..self.clone() }
     }
 
     /// A client whose callback service believes nobody but those who know a word, if one is given, and answers those who

@@ -17,6 +17,8 @@ pub const BOB: ViceId = ViceId(6);
 pub const CAROL: ViceId = ViceId(7);
 pub const DORA: ViceId = ViceId(8);
 pub const ERIN_ELSEWHERE: ViceId = ViceId(9);
+pub const FRANK: ViceId = ViceId(10);
+pub const OWEN: ViceId = ViceId(11);
 pub const STAFF: ViceId = ViceId(-300);
 /// In [`STAFF`].
 pub const TEAM: ViceId = ViceId(-301);
@@ -45,11 +47,13 @@ impl Default for State {
             ("carol", CAROL),
             ("dora", DORA),
             ("erin@else.where", ERIN_ELSEWHERE),
+            ("frank", FRANK),
+            ("owen", OWEN),
             ("admin:staff", STAFF),
             ("admin:team", TEAM),
             ("admin:lab", LAB),
         ];
-        let members = [(TEAM, STAFF), (CAROL, TEAM), (DORA, ViceId::ADMINISTRATORS)];
+        let members = [(TEAM, STAFF), (CAROL, TEAM), (FRANK, TEAM), (DORA, ViceId::ADMINISTRATORS)];
         let (hosts, away) = (BTreeSet::new(), false);
         State { names: names.into(), members: members.into(), hosts, away }
     }

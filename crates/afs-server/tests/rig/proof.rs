@@ -114,10 +114,6 @@ impl PacketSecurity for Session {
         INDEX
     }
 
-    fn protects(&self) -> bool {
-        false
-    }
-
     fn seal(&mut self, _: &PacketContext, _: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(0)
     }

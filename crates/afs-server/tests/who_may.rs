@@ -1,0 +1,510 @@
+//! Who may make which call: every call of the file, location and volume services, by everybody.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod rig;
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use afs_rpc::CallError;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, AclText, Fids, LockKind, SetStatus};
+use afs_wire::ids::{Fid, KindNumber, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
+use afs_wire::rpc::{Request, ServiceId, encode_call};
+use afs_wire::vol::{self, AttachFlags, TransactionId, VolumeFlags};
+use afs_wire::xdr::{BoundedVec, Encode};
+use afs_wire::{pt, vl};
+use rig::people::OWEN;
+use rig::{Cell, Claim, Client, FILES, LOCATIONS, VOLUMES, name};
+
+/// Everybody, by a letter. The directory's list gives alice everything, staff `rlidwk`, owen `i`; against frank stands a negative
+/// entry; `system:anyuser` has nothing.
+///
+/// | Letter | Who |
+/// | --- | --- |
+/// | `-` | nobody in particular |
+/// | `a` | alice, by an entry of her own |
+/// | `b` | bob, who has no entry |
+/// | `c` | carol, in the team, which is in the staff |
+/// | `f` | frank, likewise, but for the negative entry |
+/// | `o` | owen, who owns the file |
+/// | `d` | dora, an administrator |
+/// | `k` | a holder of the cell's key |
+/// | `e` | erin of another cell, whom the database knows |
+/// | `x` | somebody of another cell whom it does not |
+/// | `L` | the cell's own process |
+const EVERYBODY: &str = "-abcfodkexL";
+const ADMINISTRATORS: &str = "dkL";
+
+struct Scene {
+    cell: Cell,
+    callers: Vec<(char, Client)>,
+    dir: Fid,
+    count: u32,
+}
+
+impl Scene {
+    fn new(seed: u64) -> Self {
+        let cell = Cell::with(seed, Default::default(), "rlidwka");
+        let (client, owner) = (cell.client(1), cell.owner());
+        let claim = |letter| match letter {
+            'a' => Claim::of("alice"),
+            'b' => Claim::of("bob"),
+            'c' => Claim::of("carol"),
+            'f' => Claim::of("frank"),
+            'o' => Claim::of("owen"),
+            'd' => Claim::of("dora"),
+            'k' => Claim::of_key(),
+            'e' => Claim::of_cell("erin", "else.where"),
+            'x' => Claim::of_cell("alice", "nowhere"),
+            other => panic!("{other}"),
+        };
+        let callers = EVERYBODY.chars().map(|letter| match letter {
+            '-' => (letter, client.clone()),
+            'L' => (letter, owner.clone()),
+            letter => (letter, client.acting_as(&claim(letter))),
+        });
+        let callers = callers.collect();
+        let dir = owner.make_dir(cell.root(), "d").unwrap().fid;
+        owner.ask(fs::StoreAcl { fid: dir, acl: list() }).unwrap();
+        Scene { cell, callers, dir, count: 0 }
+    }
+
+    fn caller(&self, letter: char) -> &Client {
+        &self.callers.iter().find(|caller| caller.0 == letter).unwrap().1
+    }
+
+    /// A file of owen's, which alice made.
+    fn file(&mut self) -> (Fid, String) {
+        self.count += 1;
+        let text = format!("f{}", self.count);
+        let fid = self.caller('a').create(self.dir, &text).unwrap().fid;
+        let status = SetStatus { owner: Some(OWEN), ..SetStatus::default() };
+        self.caller('L').ask(fs::StoreStatus { fid, status }).unwrap();
+        (fid, text)
+    }
+
+    /// A name that nothing has.
+    fn fresh(&mut self) -> String {
+        self.count += 1;
+        format!("n{}", self.count)
+    }
+}
+
+fn list() -> AclText {
+    AclText::new("3\n1\nadmin:staff\t63\nalice\t127\nowen\t4\nfrank\t127\n\0").unwrap()
+}
+
+/// Whether a call got past the question of who makes it.
+fn passed<T: std::fmt::Debug>(outcome: Result<T, CallError>, refusals: &[AbortCode]) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(CallError::Abort(code)) if refusals.contains(&code) => false,
+        Err(CallError::Abort(code)) => panic!("neither done nor refused: {code}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn ok<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
+    passed(outcome, &[Errno::EACCES.to_uae(), Errno::EPERM.to_uae()])
+}
+
+type Attempt = fn(&mut Scene, char) -> bool;
+
+/// A call, on what, who may make it, and the attempt. Source: docs/protocol fileserver.md "5.4 Checks per operation".
+const FILE_CALLS: &[(&str, &str, Attempt)] = &[
+    ("FetchData", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).fetch_as(fs::FetchData { fid, position: 0, length: 9 }, 4))
+    }),
+    ("FetchData", "acdkL", |s, who| {
+        ok(s.caller(who).fetch_as(fs::FetchData { fid: s.dir, position: 0, length: 9 }, 4))
+    }),
+    ("FetchData64", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).fetch(fid, 0, 9))
+    }),
+    ("FetchACL", "acdkL", |s, who| ok(s.caller(who).ask(fs::FetchAcl { fid: s.dir }))),
+    ("FetchACL", "acodkL", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).ask(fs::FetchAcl { fid }))
+    }),
+    ("FetchStatus", EVERYBODY, |s, who| ok(s.caller(who).fetch_status(s.dir))),
+    ("FetchStatus", "acodkL", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).fetch_status(fid))
+    }),
+    ("BulkStatus", EVERYBODY, |s, who| {
+        ok(s.caller(who).ask(fs::BulkStatus { fids: Fids::first_of([s.dir]) }))
+    }),
+    ("BulkStatus", "acodkL", |s, who| {
+        let fids = Fids::first_of([s.dir, s.file().0]);
+        ok(s.caller(who).ask(fs::BulkStatus { fids }))
+    }),
+    ("InlineBulkStatus", "acodkL", |s, who| {
+        let fids = Fids::first_of([s.file().0]);
+        let reply = s.caller(who).ask(fs::InlineBulkStatus { fids }).unwrap();
+        match reply.statuses[0].error {
+            AbortCode::OK => true,
+            code => passed::<()>(Err(CallError::Abort(code)), &[Errno::EACCES.to_uae()]),
+        }
+    }),
+    ("StoreData", "aco", |s, who| {
+        let (fid, _) = s.file();
+        let status = SetStatus::default();
+        let request = fs::StoreData { fid, status, position: 0, length: 1, file_length: 1 };
+        ok(s.caller(who).store_as(request, b"x"))
+    }),
+    ("StoreData64", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).store(fid, 0, b"x"))
+    }),
+    ("OldStoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::OldStoreAcl { fid: s.dir, acl: list() }))),
+    ("StoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::StoreAcl { fid: s.dir, acl: list() }))),
+    ("StoreStatus", "acodkL", |s, who| {
+        let (fid, _) = s.file();
+        let status = SetStatus { mode: Some(Mode(0o600)), ..SetStatus::default() };
+        ok(s.caller(who).ask(fs::StoreStatus { fid, status }))
+    }),
+    ("StoreStatus", "dkL", |s, who| {
+        let (fid, _) = s.file();
+        let status = SetStatus { owner: Some(rig::people::BOB), ..SetStatus::default() };
+        ok(s.caller(who).ask(fs::StoreStatus { fid, status }))
+    }),
+    ("RemoveFile", "ac", |s, who| {
+        let (_, text) = s.file();
+        ok(s.caller(who).remove(s.dir, &text))
+    }),
+    ("CreateFile", "aco", |s, who| {
+        let text = s.fresh();
+        ok(s.caller(who).create(s.dir, &text))
+    }),
+    ("Rename", "ac", |s, who| {
+        let (_, text) = s.file();
+        let new = s.fresh();
+        ok(s.caller(who).rename(s.dir, &text, s.dir, &new))
+    }),
+    ("Symlink", "aco", |s, who| {
+        let text = s.fresh();
+        ok(s.caller(who).symlink(s.dir, &text, "target", 0o777))
+    }),
+    // A mount point.
+    ("Symlink", "a", |s, who| {
+        let text = s.fresh();
+        ok(s.caller(who).symlink(s.dir, &text, "#root.cell.", 0o644))
+    }),
+    ("Link", "aco", |s, who| {
+        let ((fid, _), text) = (s.file(), s.fresh());
+        ok(s.caller(who).link(s.dir, &text, fid))
+    }),
+    ("MakeDir", "aco", |s, who| {
+        let text = s.fresh();
+        ok(s.caller(who).make_dir(s.dir, &text))
+    }),
+    ("RemoveDir", "ac", |s, who| {
+        let text = s.fresh();
+        s.caller('a').make_dir(s.dir, &text).unwrap();
+        ok(s.caller(who).remove_dir(s.dir, &text))
+    }),
+    ("SetLock", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).ask(fs::SetLock { fid, kind: LockKind::WRITE }))
+    }),
+    ("SetLock", "aco", |s, who| {
+        let (fid, _) = s.file();
+        ok(s.caller(who).ask(fs::SetLock { fid, kind: LockKind::READ }))
+    }),
+    ("OldSetLock", "aco", |s, who| {
+        let (fid, sync) = (s.file().0, fs::VolSync::default());
+        ok(s.caller(who).ask(fs::OldSetLock { fid, kind: LockKind::WRITE, sync }))
+    }),
+    ("ExtendLock", EVERYBODY, |s, who| {
+        let fid = locked(s);
+        ok(s.caller(who).ask(fs::ExtendLock { fid }))
+    }),
+    ("OldExtendLock", EVERYBODY, |s, who| {
+        let (fid, sync) = (locked(s), fs::VolSync::default());
+        ok(s.caller(who).ask(fs::OldExtendLock { fid, sync }))
+    }),
+    ("ReleaseLock", EVERYBODY, |s, who| {
+        let fid = locked(s);
+        ok(s.caller(who).ask(fs::ReleaseLock { fid }))
+    }),
+    ("OldReleaseLock", EVERYBODY, |s, who| {
+        let (fid, sync) = (locked(s), fs::VolSync::default());
+        ok(s.caller(who).ask(fs::OldReleaseLock { fid, sync }))
+    }),
+    ("GiveUpCallBacks", EVERYBODY, |s, who| {
+        let (fids, callbacks) = (Fids::first_of([s.dir]), fs::Promises::new());
+        ok(s.caller(who).ask(fs::GiveUpCallBacks { fids, callbacks }))
+    }),
+    ("GiveUpAllCallBacks", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::GiveUpAllCallBacks {}))),
+    ("GetVolumeStatus", EVERYBODY, |s, who| {
+        ok(s.caller(who).ask(fs::GetVolumeStatus { volume: s.dir.volume }))
+    }),
+    ("SetVolumeStatus", ADMINISTRATORS, |s, who| {
+        let (name, offline_message, motd) = Default::default();
+        let status = Default::default();
+        let call = fs::StoreVolumeStatus { volume: s.dir.volume, status, name, offline_message, motd };
+        ok(s.caller(who).ask(call))
+    }),
+    ("FlushCPS", ADMINISTRATORS, |s, who| {
+        let (ids, addresses) = Default::default();
+        ok(s.caller(who).ask(fs::FlushCps { ids, addresses, spare: 0 }))
+    }),
+    ("GetTime", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::GetTime {}))),
+    ("GetCapabilities", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::GetCapabilities {}))),
+    ("GetStatistics", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::GetStatistics {}))),
+    ("GetStatistics64", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::GetStatistics64 { version: 16 }))),
+    ("XStatsVersion", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::XStatsVersion {}))),
+    ("GetXStats", EVERYBODY, |s, who| {
+        ok(s.caller(who).ask(fs::GetXStats { client_version: 2, collection: 0 }))
+    }),
+];
+
+/// Refused to everybody alike.
+const REFUSED_FILE_CALLS: &[&str] = &[
+    "GetVolumeInfo",
+    "NGetVolumeInfo",
+    "GetRootVolume",
+    "CheckToken",
+    "Lookup",
+    "DFSSymlink",
+    "FsCmd",
+    "CallBackRxConnAddr",
+];
+
+fn locked(scene: &mut Scene) -> Fid {
+    let (fid, _) = scene.file();
+    scene.caller('a').ask(fs::SetLock { fid, kind: LockKind::WRITE }).unwrap();
+    fid
+}
+
+#[test]
+fn every_call_of_the_file_service_by_everybody() {
+    let mut scene = Scene::new(81);
+    for (call, allowed, attempt) in FILE_CALLS {
+        let may: String = EVERYBODY.chars().filter(|who| attempt(&mut scene, *who)).collect();
+        assert_eq!(may, *allowed, "{call}");
+    }
+    for call in REFUSED_FILE_CALLS {
+        let opcode = fs::OPCODES.iter().find(|row| row.1 == *call).unwrap().0;
+        let codes: BTreeSet<_> =
+            scene.callers.iter().map(|(_, client)| raw(client, FILES, 1, opcode)).collect();
+        assert_eq!(codes.len(), 1, "{call}");
+    }
+    let named = FILE_CALLS.iter().map(|row| row.0).chain(REFUSED_FILE_CALLS.iter().copied());
+    complete(fs::OPCODES, named);
+}
+
+fn raw(client: &Client, to: SocketAddr, service: u16, opcode: u32) -> AbortCode {
+    match client.raw(to, ServiceId(service), opcode.to_bytes()) {
+        Err(CallError::Abort(code)) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every call of a service has its row.
+fn complete<'a>(opcodes: &[(u32, &str)], named: impl Iterator<Item = &'a str>) {
+    let named: BTreeSet<&str> = named.collect();
+    let all: BTreeSet<&str> = opcodes.iter().map(|row| row.1).collect();
+    assert_eq!(named.symmetric_difference(&all).collect::<Vec<_>>(), [&""; 0], "calls without a row");
+}
+
+/// A call and the group of those who may make it.
+struct Row {
+    call: &'static str,
+    allowed: &'static str,
+    request: Vec<u8>,
+}
+
+fn row<R: Request>(allowed: &'static str, request: R) -> Row {
+    Row { call: R::NAME, allowed, request: encode_call(&request) }
+}
+
+/// Who gets past the question of who he is. What comes of the call is another matter: most of these make no sense.
+fn check_rows(scene: &Scene, to: SocketAddr, service: ServiceId, refusal: AbortCode, rows: &[Row]) {
+    for row in rows {
+        let passes = |client: &Client| match client.raw(to, service, row.request.clone()) {
+            Ok(_) => true,
+            Err(CallError::Abort(code)) => {
+                assert_ne!(code, AbortCode::RXGEN_SS_UNMARSHAL, "{}", row.call);
+                assert_ne!(code, AbortCode::RXGEN_OPCODE, "{}", row.call);
+                code != refusal
+            }
+            Err(error) => panic!("{}: {error}", row.call),
+        };
+        let passing = scene.callers.iter().filter(|(_, client)| passes(client));
+        assert_eq!(passing.map(|caller| caller.0).collect::<String>(), row.allowed, "{}", row.call);
+    }
+}
+
+fn location_rows() -> Vec<Row> {
+    let text = || vl::NameText::new(b"nothing".as_slice()).unwrap();
+    let (volume, kind, release) = (VolumeId(77), KindNumber::ANY, vl::ReleaseType::ALL);
+    let entry = vl::Entry::default;
+    let attributes = vl::Attributes::default;
+    let page = |pattern: &[u8]| vl::ListAttributesN2 {
+        attributes: attributes(),
+        name: vl::NameText::new(pattern).unwrap(),
+        start: 0,
+    };
+    let query = vl::ServerKey::Index(1).into();
+    let uuid = Uuid([3; 16]);
+    vec![
+        row(ADMINISTRATORS, vl::CreateEntry { entry: entry().into() }),
+        row(ADMINISTRATORS, vl::CreateEntryN { entry: entry() }),
+        row(ADMINISTRATORS, vl::DeleteEntry { volume, kind }),
+        row(ADMINISTRATORS, vl::ReplaceEntry { volume, kind, entry: entry().into(), release }),
+        row(ADMINISTRATORS, vl::ReplaceEntryN { volume, kind, entry: entry(), release }),
+        row(ADMINISTRATORS, vl::UpdateEntry { volume, kind, update: Default::default(), release }),
+        row(ADMINISTRATORS, vl::UpdateEntryByName { name: text(), update: Default::default(), release }),
+        row(ADMINISTRATORS, vl::SetLock { volume, kind, operation: vl::LockOperation::MOVE }),
+        row(ADMINISTRATORS, vl::ReleaseLock { volume, kind, release }),
+        row(ADMINISTRATORS, vl::GetNewVolumeId { count: 1 }),
+        row(ADMINISTRATORS, vl::ChangeAddr { old: Ipv4Addr::LOCALHOST, new: Ipv4Addr::LOCALHOST }),
+        row(ADMINISTRATORS, vl::RegisterAddrs { uuid, spare: 0, addresses: BoundedVec::new() }),
+        row(ADMINISTRATORS, page(b"root.*")),
+        row(EVERYBODY, page(b".*")),
+        row(EVERYBODY, vl::GetEntryById { volume, kind }),
+        row(EVERYBODY, vl::GetEntryByIdN { volume, kind }),
+        row(EVERYBODY, vl::GetEntryByNameO { name: text() }),
+        row(EVERYBODY, vl::GetEntryByNameN { name: text() }),
+        row(EVERYBODY, vl::GetEntryByNameU { name: text() }),
+        row(EVERYBODY, vl::ListEntry { previous: 0 }),
+        row(EVERYBODY, vl::ListEntryN { previous: 0 }),
+        row(EVERYBODY, vl::ListAttributes { attributes: attributes() }),
+        row(EVERYBODY, vl::ListAttributesN { attributes: attributes() }),
+        row(EVERYBODY, vl::LinkedList { attributes: attributes() }),
+        row(EVERYBODY, vl::LinkedListN { attributes: attributes() }),
+        row(EVERYBODY, vl::GetAddrs { handle: 0, spare: 0 }),
+        row(EVERYBODY, vl::GetAddrsU { query }),
+        row(EVERYBODY, vl::GetStats {}),
+        row(EVERYBODY, vl::ProbeServer {}),
+    ]
+}
+
+/// Numbers that nobody serves.
+const UNKNOWN_LOCATION_CALLS: &[&str] = &[
+    "CreateEntryU",
+    "GetEntryByIDU",
+    "ReplaceEntryU",
+    "ListEntryU",
+    "ListAttributesU",
+    "LinkedListU",
+    "YFSVL.GetEndpoints",
+    "YFSVL.GetCellName",
+    "GetCapabilities",
+];
+
+#[test]
+fn every_call_of_the_location_service_by_everybody() {
+    let (scene, rows) = (Scene::new(82), location_rows());
+    check_rows(&scene, LOCATIONS, ServiceId::LOCATION, AbortCode::VL_PERM, &rows);
+    unknown(&scene, LOCATIONS, ServiceId::LOCATION, vl::OPCODES, UNKNOWN_LOCATION_CALLS);
+    complete(vl::OPCODES, rows.iter().map(|row| row.call).chain(UNKNOWN_LOCATION_CALLS.iter().copied()));
+}
+
+fn unknown(scene: &Scene, to: SocketAddr, service: ServiceId, opcodes: &[(u32, &str)], calls: &[&str]) {
+    for (opcode, call) in opcodes.iter().filter(|row| calls.contains(&row.1)) {
+        for (_, client) in &scene.callers {
+            assert_eq!(raw(client, to, service.0, *opcode), AbortCode::RXGEN_OPCODE, "{call}");
+        }
+    }
+}
+
+fn volume_rows() -> Vec<Row> {
+    let text = || vol::NameText::new(b"nothing".as_slice()).unwrap();
+    let slots = || vol::PartitionText::new(b"/vicepa".as_slice()).unwrap();
+    let (transaction, partition) = (TransactionId(9999), PartitionNumber(0));
+    let (volume, none, kind, date) = (VolumeId(77), VolumeId(0), KindNumber(0), UnixSeconds(1));
+    let info = vol::VolumeInfo::unchanged();
+    // The last caller makes the volume for good; it is refused to the others before its name counts.
+    let create = vol::CreateVolume { partition, name: text(), kind: KindNumber(9), parent: none, volume };
+    let ids = vol::SetIdsTypes { transaction, name: text(), kind, parent: none, clone: none, backup: none };
+    vec![
+        row(ADMINISTRATORS, create),
+        row(ADMINISTRATORS, vol::DeleteVolume { transaction }),
+        row(ADMINISTRATORS, vol::NukeVolume { partition, volume }),
+        row(ADMINISTRATORS, vol::TransCreate { volume, partition, flags: AttachFlags::BUSY }),
+        row(ADMINISTRATORS, vol::EndTrans { transaction }),
+        row(ADMINISTRATORS, vol::SetFlags { transaction, flags: VolumeFlags(0) }),
+        row(ADMINISTRATORS, vol::SetInfo { transaction, info }),
+        row(ADMINISTRATORS, vol::SetDate { transaction, date }),
+        row(ADMINISTRATORS, ids),
+        row(ADMINISTRATORS, vol::SetForwarding { transaction, site: Ipv4Addr::LOCALHOST }),
+        row(EVERYBODY, vol::GetFlags { transaction }),
+        row(EVERYBODY, vol::GetName { transaction }),
+        row(EVERYBODY, vol::GetStatus { transaction }),
+        row(EVERYBODY, vol::SignalRestore { name: text(), kind, parent: none, clone: none }),
+        row(EVERYBODY, vol::Monitor {}),
+        row(EVERYBODY, vol::ListVolumes { partition, flags: 1 }),
+        row(EVERYBODY, vol::XListVolumes { partition, flags: 1 }),
+        row(EVERYBODY, vol::ListOneVolume { partition, volume }),
+        row(EVERYBODY, vol::XListOneVolume { partition, volume }),
+        row(EVERYBODY, vol::ListPartitions {}),
+        row(EVERYBODY, vol::XListPartitions {}),
+        row(EVERYBODY, vol::PartitionInfo { name: slots() }),
+        row(EVERYBODY, vol::PartitionInfo64 { name: slots() }),
+        row(EVERYBODY, vol::GetNthVolume { index: 0 }),
+    ]
+}
+
+/// Numbers that are not served (yet, or by anybody).
+const UNKNOWN_VOLUME_CALLS: &[&str] = &[
+    "Restore",
+    "Forward",
+    "Clone",
+    "Dump",
+    "ReClone",
+    "ForwardMultiple",
+    "ConvertROtoRWvolume",
+    "GetSize",
+    "DumpV2",
+    "OsdSupport",
+    "Traverse",
+    "WipeCand",
+    "OldSalvage",
+    "OldArchCand",
+    "Salvage",
+    "ListObjects",
+    "SplitVolume",
+    "ArchCand",
+];
+
+#[test]
+fn every_call_of_the_volume_service_by_everybody() {
+    let (scene, rows) = (Scene::new(83), volume_rows());
+    check_rows(&scene, VOLUMES, ServiceId::VOLUME, AbortCode::VOLSERBAD_ACCESS, &rows);
+    unknown(&scene, VOLUMES, ServiceId::VOLUME, vol::OPCODES, UNKNOWN_VOLUME_CALLS);
+    complete(vol::OPCODES, rows.iter().map(|row| row.call).chain(UNKNOWN_VOLUME_CALLS.iter().copied()));
+}
+
+/// The calls of the protection service have their table where that service is tested; here only that none is added
+/// without being noticed.
+#[test]
+fn the_calls_of_the_protection_service_are_those_that_were_thought_of() {
+    assert_eq!(pt::OPCODES.len(), PROTECTION_CALLS, "add the call to the protection service's own table");
+}
+
+const PROTECTION_CALLS: usize = 23;
+
+#[test]
+fn proof_that_is_not_believed_reaches_no_handler() {
+    let scene = Scene::new(84);
+    scene.cell.recorded();
+    let calls = || scene.caller('L').ask(fs::GetStatistics {}).unwrap().statistics.total_calls;
+    let before = calls();
+    let liar = scene.caller('-').acting_as(&Claim::of_key().with_word("guess"));
+    let refused = CallError::Abort(AbortCode(rig::BAD_PROOF));
+    assert_eq!(liar.fetch_status(scene.dir).unwrap_err(), refused);
+    assert_eq!(liar.ask(vl::GetNewVolumeId { count: 1 }).unwrap_err(), refused);
+    assert_eq!(liar.ask(vol::Monitor {}).unwrap_err(), refused);
+    assert_eq!(
+        liar.ask(fs::CreateFile { dir: scene.dir, name: name("x"), status: rig::mode(0o644) }).unwrap_err(),
+        refused
+    );
+    assert_eq!(calls(), before, "no call was counted");
+    assert_eq!(scene.cell.recorded(), [""; 0]);
+}
