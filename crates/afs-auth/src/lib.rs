@@ -3,6 +3,8 @@
 //! Nothing here reads a clock, a file or a random generator: all three are handed in.
 
 pub mod crypto;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod keys;
 pub mod names;
 pub mod rxgk;

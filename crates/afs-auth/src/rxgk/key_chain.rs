@@ -21,7 +21,7 @@ pub(super) struct KeyChain {
     /// What the current key has protected, both ways.
     bytes: u64,
     /// The keys made so far, a few at most.
-    made: Vec<(u32, Box<PacketKeys>)>,
+    made: Vec<(u32, PacketKeys)>,
 }
 
 /// All it takes to make a key.
@@ -90,7 +90,7 @@ impl KeyChain {
             Some(at) => at,
             None => self.make(number)?,
         };
-        self.made.get(at).map(|(_, keys)| &**keys).ok_or(code::INCONSISTENCY)
+        self.made.get(at).map(|(_, keys)| keys).ok_or(code::INCONSISTENCY)
     }
 
     /// A packet with this number was good: the peer has the key, and we follow if it is ahead.
@@ -117,7 +117,7 @@ impl KeyChain {
                 self.made.swap_remove(at);
             }
         }
-        self.made.push((number, Box::new(keys)));
+        self.made.push((number, keys));
         Ok(self.made.len() - 1)
     }
 }

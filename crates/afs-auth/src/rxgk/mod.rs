@@ -36,7 +36,7 @@ pub use container::{open_token, seal_token};
 pub use contents::TokenContents;
 pub use lifetime::Lifetime;
 pub use mint::{MintError, Minting, mint};
-pub use packet::PacketKeys;
+pub use packet::{AuthKeys, CryptKeys, PacketKeys};
 pub use print::local_token;
 pub use response::Response;
 pub use server::RxgkServer;
@@ -46,13 +46,13 @@ pub use transport::{ConnectionSeed, MasterKey};
 pub use variant::Variant;
 
 /// Key usage numbers: `docs/protocol/rxgk.md` "2. Constants".
-mod usage {
-    pub(super) const CLIENT_ENC_PACKET: u32 = 1026;
-    pub(super) const CLIENT_MIC_PACKET: u32 = 1027;
-    pub(super) const SERVER_ENC_PACKET: u32 = 1028;
-    pub(super) const SERVER_MIC_PACKET: u32 = 1029;
-    pub(super) const CLIENT_ENC_RESPONSE: u32 = 1030;
-    pub(super) const SERVER_ENC_TOKEN: u32 = 1036;
+pub(crate) mod usage {
+    pub(crate) const CLIENT_ENC_PACKET: u32 = 1026;
+    pub(crate) const CLIENT_MIC_PACKET: u32 = 1027;
+    pub(crate) const SERVER_ENC_PACKET: u32 = 1028;
+    pub(crate) const SERVER_MIC_PACKET: u32 = 1029;
+    pub(crate) const CLIENT_ENC_RESPONSE: u32 = 1030;
+    pub(crate) const SERVER_ENC_TOKEN: u32 = 1036;
 }
 
 /// What rxdebug calls the class.

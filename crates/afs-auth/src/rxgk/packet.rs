@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::pseudo_header::{self, pseudo_header};
 use super::{MasterKey, code, usage};
-use crate::crypto::{Confounders, MicKey, OpenKey, SealKey, equal_in_constant_time};
+use crate::crypto::{Confounders, CryptoError, MicKey, OpenKey, SealKey, equal_in_constant_time};
 
 /// Bytes of a confounder.
 const CONFOUNDER: usize = 16;
@@ -17,19 +17,27 @@ pub enum PacketKeys {
     /// Packets are not protected.
     Clear,
     /// A checksum before the data.
-    Auth {
-        /// For what this end sends.
-        ours: MicKey,
-        /// For what the other end sends.
-        theirs: MicKey,
-    },
+    Auth(Box<AuthKeys>),
     /// Everything is encrypted.
-    Crypt {
-        /// For what this end sends.
-        ours: SealKey,
-        /// For what the other end sends.
-        theirs: OpenKey,
-    },
+    Crypt(Box<CryptKeys>),
+}
+
+/// Keys of checksums.
+#[derive(Clone, Debug)]
+pub struct AuthKeys {
+    /// For what this end sends.
+    ours: MicKey,
+    /// For what the other end sends.
+    theirs: MicKey,
+}
+
+/// Keys of encryption.
+#[derive(Clone, Debug)]
+pub struct CryptKeys {
+    /// For what this end sends.
+    ours: SealKey,
+    /// For what the other end sends.
+    theirs: OpenKey,
 }
 
 impl PacketKeys {
@@ -38,25 +46,12 @@ impl PacketKeys {
     /// # Errors
     /// None in practice.
     pub fn new(level: Level, transport: &MasterKey, side: Side) -> Result<Self, SecurityError> {
-        let (enctype, key) = (transport.enctype(), transport.secret().expose());
-        let by_side = |client, server| match side {
-            Side::Client => (client, server),
-            Side::Server => (server, client),
-        };
-        let keys = match level {
+        match level {
             Level::Clear => Ok(Self::Clear),
-            Level::Auth => {
-                let (ours, theirs) = by_side(usage::CLIENT_MIC_PACKET, usage::SERVER_MIC_PACKET);
-                MicKey::new(enctype, key, ours)
-                    .and_then(|ours| Ok(Self::Auth { ours, theirs: MicKey::new(enctype, key, theirs)? }))
-            }
-            Level::Crypt => {
-                let (ours, theirs) = by_side(usage::CLIENT_ENC_PACKET, usage::SERVER_ENC_PACKET);
-                SealKey::new(enctype, key, ours)
-                    .and_then(|ours| Ok(Self::Crypt { ours, theirs: OpenKey::new(enctype, key, theirs)? }))
-            }
-        };
-        keys.map_err(code::of)
+            Level::Auth => AuthKeys::new(transport, side).map(|keys| Self::Auth(Box::new(keys))),
+            Level::Crypt => CryptKeys::new(transport, side).map(|keys| Self::Crypt(Box::new(keys))),
+        }
+        .map_err(code::of)
     }
 
     /// Bytes around the data of every packet.
@@ -64,9 +59,9 @@ impl PacketKeys {
     pub fn overhead(&self) -> Overhead {
         match self {
             Self::Clear => Overhead::default(),
-            Self::Auth { ours, .. } => Overhead { header: ours.mac_len(), trailer: 0 },
-            Self::Crypt { ours, .. } => {
-                Overhead { header: CONFOUNDER + pseudo_header::LEN, trailer: ours.mac_len() }
+            Self::Auth(keys) => Overhead { header: keys.ours.mac_len(), trailer: 0 },
+            Self::Crypt(keys) => {
+                Overhead { header: CONFOUNDER + pseudo_header::LEN, trailer: keys.ours.mac_len() }
             }
         }
     }
@@ -85,15 +80,15 @@ impl PacketKeys {
         let pseudo = pseudo_header(packet, data_len);
         match self {
             Self::Clear => Ok(()),
-            Self::Auth { ours, .. } => {
-                let (mic, data) = payload.split_at_mut(ours.mac_len());
-                ours.sign(&pseudo, data, mic).map_err(code::of)
+            Self::Auth(keys) => {
+                let (mic, data) = payload.split_at_mut(keys.ours.mac_len());
+                keys.ours.sign(&pseudo, data, mic).map_err(code::of)
             }
-            Self::Crypt { ours, .. } => {
+            Self::Crypt(keys) => {
                 payload[..CONFOUNDER].copy_from_slice(&confounders.next_block());
                 payload[CONFOUNDER..CONFOUNDER + pseudo_header::LEN].copy_from_slice(&pseudo);
-                payload.resize(payload.len() + ours.mac_len(), 0);
-                ours.seal_in_place(payload).map_err(code::of)
+                payload.resize(payload.len() + keys.ours.mac_len(), 0);
+                keys.ours.seal_in_place(payload).map_err(code::of)
             }
         }
     }
@@ -105,21 +100,46 @@ impl PacketKeys {
     pub fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         match self {
             Self::Clear => Ok(payload),
-            Self::Auth { theirs, .. } => {
-                let (mic, data) = payload.split_at_checked(theirs.mac_len()).ok_or(code::PACKET_SHORT)?;
-                theirs.verify(&pseudo_header(packet, data.len()), data, mic).map_err(code::of)?;
-                Ok(payload.slice(mic.len()..))
+            Self::Auth(keys) => {
+                let mic_len = keys.theirs.mac_len();
+                let (mic, data) = payload.split_at_checked(mic_len).ok_or(code::PACKET_SHORT)?;
+                keys.theirs.verify(&pseudo_header(packet, data.len()), data, mic).map_err(code::of)?;
+                Ok(payload.slice(mic_len..))
             }
-            Self::Crypt { theirs, .. } => {
+            Self::Crypt(keys) => {
                 let mut message = match payload.try_into_mut() {
                     Ok(own) => own,
                     Err(shared) => BytesMut::from(&*shared),
                 };
-                let plain = theirs.open_in_place(&mut message).map_err(code::of)?;
+                let plain = keys.theirs.open_in_place(&mut message).map_err(code::of)?;
                 let message = message.freeze().slice(plain);
                 data_of(packet, &message)
             }
         }
+    }
+}
+
+impl AuthKeys {
+    fn new(transport: &MasterKey, side: Side) -> Result<Self, CryptoError> {
+        let key = |usage| MicKey::new(transport.enctype(), transport.secret().expose(), usage);
+        let (ours, theirs) = by_side(side, usage::CLIENT_MIC_PACKET, usage::SERVER_MIC_PACKET);
+        Ok(Self { ours: key(ours)?, theirs: key(theirs)? })
+    }
+}
+
+impl CryptKeys {
+    fn new(transport: &MasterKey, side: Side) -> Result<Self, CryptoError> {
+        let (enctype, key) = (transport.enctype(), transport.secret().expose());
+        let (ours, theirs) = by_side(side, usage::CLIENT_ENC_PACKET, usage::SERVER_ENC_PACKET);
+        Ok(Self { ours: SealKey::new(enctype, key, ours)?, theirs: OpenKey::new(enctype, key, theirs)? })
+    }
+}
+
+/// What this end uses, and what the other does.
+fn by_side(side: Side, client: u32, server: u32) -> (u32, u32) {
+    match side {
+        Side::Client => (client, server),
+        Side::Server => (server, client),
     }
 }
 
