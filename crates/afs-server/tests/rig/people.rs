@@ -87,7 +87,8 @@ impl People {
         let subject = match identity.principal() {
             Some(Principal::Named { name, cell }) => {
                 let full = cell.as_ref().map_or_else(|| name.to_string(), |cell| format!("{name}@{cell}"));
-                self.look_up(&full).map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none()))
+                let user = self.look_up(&full).filter(|id| !id.is_group());
+                user.map_or_else(Subject::anonymous, |id| self.member(id, cell.is_none()))
             }
             Some(Principal::CellKey) => Subject::administrator(),
             None if *identity == Identity::Local => Subject::administrator(),
