@@ -17,5 +17,6 @@ pub mod output;
 pub mod size;
 pub mod state;
 mod sys;
+pub mod tokens;
 
 pub use cli::main;

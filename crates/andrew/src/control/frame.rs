@@ -93,7 +93,7 @@ impl Answer {
 }
 
 /// A frame: four bytes of length of what follows, one byte of kind, the parts.
-fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
+pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
     let length = 1 + parts.iter().map(|p| p.len()).sum::<usize>();
     let short = u32::try_from(length).ok().filter(|_| length <= max).ok_or_else(|| damaged("too long"))?;
     let mut frame = Vec::with_capacity(4 + length);
@@ -104,7 +104,7 @@ fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io
     to.flush()
 }
 
-fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
+pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut length = [0; 4];
     // The end between two frames is a good end; anywhere else it is not.
     if from.read(&mut length[..1])? == 0 {
@@ -125,7 +125,7 @@ fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8
     Ok(Some((kind[0], body)))
 }
 
-fn damaged(what: &'static str) -> io::Error {
+pub(crate) fn damaged(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 

@@ -5,7 +5,7 @@
 //! it as its administrator and sends the bytes of the answer back. Nothing of this reaches the network.
 
 mod client;
-mod frame;
+pub(crate) mod frame;
 mod server;
 
 pub use client::ControlClient;

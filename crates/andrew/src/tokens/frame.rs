@@ -1,0 +1,197 @@
+//! What goes over a mount's token socket: frames like the control socket's. Bounded both ways.
+
+use super::kept::{KeptToken, LEN_MAX};
+use super::session::SessionId;
+use crate::control::frame::{damaged, read_frame, write_frame};
+use afs_wire::ids::CellName;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
+
+/// Longest question: one token.
+const QUESTION_LEN_MAX: usize = LEN_MAX + 64;
+/// Longest answer: a list of some hundred tokens or cells.
+const ANSWER_LEN_MAX: usize = 64 * 1024;
+
+/// What a user asks of a mount. A `session` of `None` means him outside of all sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenQuestion {
+    /// Use this token from now on.
+    Set {
+        /// For whom of the user's.
+        session: Option<SessionId>,
+        /// The token.
+        token: Box<KeptToken>,
+    },
+    /// Forget the token of a cell, or all of them.
+    Remove {
+        /// Whose.
+        session: Option<SessionId>,
+        /// Which; `None` is all.
+        cell: Option<CellName>,
+    },
+    /// Which tokens are there?
+    List {
+        /// Whose.
+        session: Option<SessionId>,
+    },
+    /// Which cells does the mount know, and where are their servers?
+    Cells,
+}
+
+/// A token that a mount uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldToken {
+    /// The cell.
+    pub cell: String,
+    /// Who its holder is there.
+    pub user: String,
+    /// When it ends, in Unix seconds; `None` is never.
+    pub expires: Option<u64>,
+}
+
+/// A cell that a mount knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellPlace {
+    /// The cell.
+    pub cell: String,
+    /// Its database servers.
+    pub servers: Vec<Ipv4Addr>,
+    /// Port of its file servers; the others follow from it.
+    pub base_port: u16,
+}
+
+/// What a mount answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenAnswer {
+    /// It is done.
+    Done,
+    /// The tokens.
+    Tokens(Vec<HeldToken>),
+    /// The cells.
+    Cells(Vec<CellPlace>),
+    /// It is not done; a line for a person.
+    Refused(String),
+}
+
+impl TokenQuestion {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let session = |session: &Option<SessionId>| session.map_or(Vec::new(), |id| id.0.to_vec());
+        match self {
+            Self::Set { session: of, token } => {
+                let (of, token) = (session(of), token.encode());
+                write_frame(to, 1, &[&[of.len() as u8], &of, &token], QUESTION_LEN_MAX)
+            }
+            Self::Remove { session: of, cell } => {
+                let (of, cell) = (session(of), cell.as_ref().map_or("", |cell| cell.as_str()));
+                write_frame(to, 2, &[&[of.len() as u8], &of, cell.as_bytes()], QUESTION_LEN_MAX)
+            }
+            Self::List { session: of } => {
+                let of = session(of);
+                write_frame(to, 3, &[&[of.len() as u8], &of], QUESTION_LEN_MAX)
+            }
+            Self::Cells => write_frame(to, 4, &[], QUESTION_LEN_MAX),
+        }
+    }
+
+    /// The next question, or `None` when the other side is done.
+    pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+        let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
+        let body = zeroize::Zeroizing::new(body);
+        if kind == 4 && body.is_empty() {
+            return Ok(Some(Self::Cells));
+        }
+        let (session, rest) = split_session(&body)?;
+        match kind {
+            1 => {
+                let token = KeptToken::decode(rest).map_err(|_| damaged("not a token"))?;
+                Ok(Some(Self::Set { session, token: Box::new(token) }))
+            }
+            2 if rest.is_empty() => Ok(Some(Self::Remove { session, cell: None })),
+            2 => {
+                let name = std::str::from_utf8(rest).ok().and_then(|name| CellName::new(name).ok());
+                Ok(Some(Self::Remove { session, cell: Some(name.ok_or_else(|| damaged("not a cell"))?) }))
+            }
+            3 if rest.is_empty() => Ok(Some(Self::List { session })),
+            _ => Err(damaged("not a question")),
+        }
+    }
+}
+
+fn split_session(body: &[u8]) -> io::Result<(Option<SessionId>, &[u8])> {
+    match body.split_first() {
+        Some((0, rest)) => Ok((None, rest)),
+        Some((16, rest)) => match rest.split_first_chunk::<16>() {
+            Some((id, rest)) => Ok((Some(SessionId(*id)), rest)),
+            None => Err(damaged("not a session")),
+        },
+        _ => Err(damaged("not a session")),
+    }
+}
+
+impl TokenAnswer {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Done => write_frame(to, 0, &[], ANSWER_LEN_MAX),
+            Self::Tokens(tokens) => write_frame(to, 1, &[&serde_json::to_vec(tokens)?], ANSWER_LEN_MAX),
+            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], ANSWER_LEN_MAX),
+            Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], ANSWER_LEN_MAX),
+        }
+    }
+
+    pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
+        let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        match kind {
+            0 if body.is_empty() => Ok(Self::Done),
+            1 => Ok(Self::Tokens(serde_json::from_slice(&body)?)),
+            2 => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
+            3 => Ok(Self::Cells(serde_json::from_slice(&body)?)),
+            _ => Err(damaged("not an answer")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kept::tests::kept;
+    use super::*;
+
+    #[test]
+    fn questions_and_answers_go_through() {
+        let session = Some(SessionId([7; 16]));
+        let token = Box::new(kept("example.org", 99));
+        let cell = Some(token.cell.clone());
+        for question in [
+            TokenQuestion::Set { session, token: token.clone() },
+            TokenQuestion::Set { session: None, token },
+            TokenQuestion::Remove { session, cell },
+            TokenQuestion::Remove { session: None, cell: None },
+            TokenQuestion::List { session },
+            TokenQuestion::Cells,
+        ] {
+            let mut wire = Vec::new();
+            question.write(&mut wire).unwrap();
+            assert_eq!(TokenQuestion::read(&mut &*wire).unwrap(), Some(question));
+        }
+        let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
+        let place = CellPlace { cell: "a".into(), servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000 };
+        for answer in [
+            TokenAnswer::Done,
+            TokenAnswer::Tokens(vec![held]),
+            TokenAnswer::Cells(vec![place]),
+            TokenAnswer::Refused("no".into()),
+        ] {
+            let mut wire = Vec::new();
+            answer.write(&mut wire).unwrap();
+            assert_eq!(TokenAnswer::read(&mut &*wire).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        for wire in [&b"\0\0\0\x01\x01"[..], b"\0\0\0\x02\x03\x07", b"\0\0\0\x03\x02\0/", b"\0\0\0\x01\x09"] {
+            assert!(TokenQuestion::read(&mut &*wire).is_err(), "{wire:?}");
+        }
+        assert!(TokenAnswer::read(&mut &b"\0\0\0\x02\x01x"[..]).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! A token with everything that is needed to use and renew it.
+
+use afs_auth::Token;
+use afs_login::Grant;
+use afs_rpc::UnixTime;
+use afs_wire::ids::CellName;
+use afs_wire::xdr::{BoundedVec, ByteString, Decode, DecodeError, Encode, Reader};
+use std::fmt;
+use std::net::Ipv4Addr;
+use zeroize::Zeroizing;
+
+/// A user's token of a cell, as it is kept in a file and handed to mounts.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeptToken {
+    /// The cell.
+    pub cell: CellName,
+    /// Who he is there, for people.
+    pub user: String,
+    /// The token, and the right to renew it.
+    pub grant: Grant,
+    /// Servers of the cell, where a login service may answer.
+    pub servers: Vec<Ipv4Addr>,
+    /// Port of their file service; the others follow from it.
+    pub base_port: u16,
+}
+
+/// Why bytes are no kept token. Does not say what they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a token, or one that another version wrote")]
+pub struct BadToken;
+
+/// What every file of a token begins with: `andrew token` and the version of the form.
+const MAGIC: &[u8; 16] = b"andrew token\0\0\0\x01";
+/// Longest grant: a token of 16 KiB and what belongs to it.
+const GRANT_LEN_MAX: usize = 20 * 1024;
+/// Most servers kept.
+const SERVERS_MAX: usize = 32;
+/// Longest encoded form.
+pub(super) const LEN_MAX: usize = 24 * 1024;
+
+impl KeptToken {
+    /// As bytes, which hold the token's key.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let grant = self.grant.encode();
+        // Room for all of it, so that growing leaves no copies behind.
+        let mut out = Zeroizing::new(Vec::with_capacity(grant.len() + 1024));
+        out.extend_from_slice(MAGIC);
+        ByteString::<256>::truncated(self.cell.as_str().as_bytes()).encode(&mut out);
+        ByteString::<256>::truncated(self.user.as_bytes()).encode(&mut out);
+        let servers = self.servers.iter().map(|server| server.to_bits());
+        BoundedVec::<u32, SERVERS_MAX>::first_of(servers).encode(&mut out);
+        u32::from(self.base_port).encode(&mut out);
+        (grant.len() as u32).encode(&mut out);
+        out.extend_from_slice(&grant);
+        out
+    }
+
+    /// Reads [`KeptToken::encode`]'s bytes.
+    ///
+    /// # Errors
+    /// [`BadToken`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadToken> {
+        let body = bytes.strip_prefix(MAGIC).filter(|_| bytes.len() <= LEN_MAX).ok_or(BadToken)?;
+        let mut reader = Reader::new(body);
+        let r = &mut reader;
+        let cell = ByteString::<256>::decode(r)?;
+        let cell = std::str::from_utf8(&cell).ok().and_then(|cell| CellName::new(cell).ok());
+        let user = ByteString::<256>::decode(r)?.to_text();
+        let servers = BoundedVec::<u32, SERVERS_MAX>::decode(r)?;
+        let base_port = u16::try_from(r.u32()?).map_err(|_| BadToken)?;
+        let len = r.count(GRANT_LEN_MAX)?;
+        let grant = Grant::decode(r.raw(len)?).map_err(|_| BadToken)?;
+        reader.finish()?;
+        let servers = servers.into_iter().map(Ipv4Addr::from_bits).collect();
+        Ok(Self { cell: cell.ok_or(BadToken)?, user, grant, servers, base_port })
+    }
+
+    /// The token.
+    #[must_use]
+    pub fn token(&self) -> &Token {
+        &self.grant.token
+    }
+
+    /// Whether it counts at a time.
+    #[must_use]
+    pub fn is_good_at(&self, now: UnixTime) -> bool {
+        self.token().expires().is_none_or(|end| end > now)
+    }
+}
+
+impl From<DecodeError> for BadToken {
+    fn from(_: DecodeError) -> Self {
+        Self
+    }
+}
+
+impl fmt::Debug for KeptToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cell, user, grant, .. } = self;
+        write!(f, "KeptToken({user}@{cell}, {grant:?})")
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use afs_auth::keys::{KeyKind, KeyRing, generate};
+    use afs_auth::rxgk::{Minting, mint};
+    use afs_auth::{Random, crypto::EncType};
+    use afs_rpc::Level;
+    use afs_wire::login::Renewal;
+    use std::sync::Arc;
+
+    pub(crate) fn kept(cell: &str, end: u64) -> KeptToken {
+        let random: Random = Arc::new(|out| out.fill(0x5a));
+        let mut keys = KeyRing::default();
+        keys.add(generate(KeyKind::Rxgk, 20, 1, &random).unwrap()).unwrap();
+        let (expires, enctype) = (UnixTime { secs: end, nanos: 0 }, EncType::DEFAULT);
+        let minting = Minting { name: "alice".into(), level: Level::Crypt, expires, enctype };
+        let token = Token::Rxgk(mint(&keys, &minting, &random).unwrap());
+        let renewal = Renewal::new([9; 100]).unwrap();
+        let renewable_until = UnixTime { secs: end + 1000, nanos: 0 };
+        KeptToken {
+            cell: CellName::new(cell).unwrap(),
+            user: "alice".into(),
+            grant: Grant { token, renewal, renewable_until, host_key: None },
+            servers: vec![Ipv4Addr::new(192, 0, 2, 1)],
+            base_port: 7000,
+        }
+    }
+
+    #[test]
+    fn it_reads_back_and_does_not_show_its_key() {
+        let kept = kept("example.org", 5_000_000_000);
+        assert_eq!(KeptToken::decode(&kept.encode()), Ok(kept.clone()));
+        let shown = format!("{kept:?}");
+        assert!(shown.starts_with("KeptToken(alice@example.org") && !shown.contains("90, 90"), "{shown}");
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let bytes = kept("example.org", 5_000_000_000).encode();
+        for at in 0..bytes.len() {
+            assert_eq!(KeptToken::decode(&bytes[..at]), Err(BadToken));
+        }
+        let mut later = bytes.to_vec();
+        later[15] = 2;
+        assert_eq!(KeptToken::decode(&later), Err(BadToken));
+    }
+}

@@ -1,0 +1,24 @@
+//! Tokens on this machine: the files a user keeps them in, and how running mounts are told of them.
+//!
+//! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
+//! takes a token for the user at the other end of the socket, whom the kernel names.
+
+mod desk;
+mod frame;
+mod handing;
+mod kept;
+mod places;
+mod renew;
+mod server;
+mod session;
+mod store;
+
+pub use desk::TokenDesk;
+pub use frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+pub use handing::{Mounts, cell_places};
+pub use kept::KeptToken;
+pub use places::socket_path;
+pub use renew::{keep, renew, warning};
+pub use server::{TokenHandler, TokenServer};
+pub use session::SessionId;
+pub use store::{TokenStore, of};

@@ -1,0 +1,114 @@
+//! Tokens renewed before their end.
+
+use super::kept::KeptToken;
+use afs_auth::{Clock, Random};
+use afs_login::client::{self, Kept, Login, LoginError};
+use afs_login::{Grant, UserName};
+use afs_rpc::{Connection, EnvExt, EnvRef, Rx, Security, UnixTime};
+use afs_wire::rpc::ServiceId;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// From the file service's port to the protection service's, where the login service answers too.
+pub(crate) const PORT_OFFSET: u16 = 2;
+/// With so much time left, a token that will not be renewed is worth a warning.
+const SOON: Duration = Duration::from_secs(3600);
+
+/// Has a token renewed by the first of the cell's servers that answers.
+///
+/// # Errors
+/// None answers, or the login service refuses.
+pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
+    let (clock, random) = outside(rx.env());
+    let user =
+        UserName::new(&kept.user).map_err(|_| LoginError::Answer("the token's user is no user's name"))?;
+    let login = Login { cell: kept.cell.clone(), user, lifetime: 0, level: kept.token().level() };
+    let mut last = LoginError::Answer("no server of the cell is known");
+    for server in &kept.servers {
+        let security = Security::new(kept.token().source(clock.clone(), random.clone()));
+        let peer = SocketAddr::from((*server, kept.base_port.saturating_add(PORT_OFFSET)));
+        let service: Connection = rx.connection(peer, ServiceId::LOGIN, security);
+        match client::renew(&service, &login, &kept.grant.renewal, &random).await {
+            Ok(grant) => return Ok(KeptToken { grant, ..kept.clone() }),
+            Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// The world's clock and randomness, as tokens want them.
+pub(crate) fn outside(env: &EnvRef) -> (Clock, Random) {
+    let (clock, random) = (env.clone(), env.clone());
+    (Arc::new(move || clock.wall()), Arc::new(move |out: &mut [u8]| random.random(out)))
+}
+
+/// Keeps a token alive as long as the cell allows: renews it before each end and hands the new one to `renewed`. Warns
+/// in the log an hour before it ends for good; ready after that.
+pub async fn keep(rx: &Rx, kept: KeptToken, renewed: impl Fn(&KeptToken) + Send + Sync) {
+    let env = rx.env().clone();
+    let with = |grant: &Grant| KeptToken { grant: grant.clone(), ..kept.clone() };
+    let renew = |grant: Grant| {
+        let token = with(&grant);
+        async move { self::renew(rx, &token).await.map(|token| token.grant) }
+    };
+    let ended = client::keep(&env, kept.grant.clone(), renew, |grant| renewed(&with(grant))).await;
+    let last = match ended {
+        Kept::Final(grant) => with(&grant),
+        Kept::Refused(grant, error) => {
+            tracing::warn!("the token of {} in {} cannot be renewed: {error}", kept.user, kept.cell);
+            with(&grant)
+        }
+    };
+    while let Some(end) = last.token().expires() {
+        let now = env.wall();
+        if let Some(line) = warning(&last, now) {
+            tracing::warn!("{line}");
+            return;
+        }
+        let left = end.secs.saturating_sub(now.secs).saturating_sub(SOON.as_secs());
+        // In steps, since the wall clock may jump.
+        env.sleep(Duration::from_secs(left.clamp(1, 60))).await;
+    }
+}
+
+/// What its user should know about a token that ends soon, or has ended.
+#[must_use]
+pub fn warning(kept: &KeptToken, now: UnixTime) -> Option<String> {
+    let end = kept.token().expires()?;
+    let KeptToken { cell, user, .. } = kept;
+    if end <= now {
+        return Some(format!(
+            "the token of {user} in {cell} has ended; log in again: andrew login --cell {cell} {user}"
+        ));
+    }
+    let left = end.secs - now.secs;
+    let renewable = kept.grant.renew_at(now).is_some();
+    (left <= SOON.as_secs() && !renewable).then(|| {
+        let minutes = left / 60;
+        format!("the token of {user} in {cell} ends in {minutes} minutes; log in again: andrew login --cell {cell} {user}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kept::tests::kept;
+    use super::*;
+    use afs_wire::login::Renewal;
+
+    #[test]
+    fn who_will_have_to_log_in_again_is_told_in_time() {
+        let mut kept = kept("example.org", 100_000);
+        let at = |secs| UnixTime { secs, nanos: 0 };
+        assert_eq!(warning(&kept, at(99_000)), None, "it can be renewed");
+        kept.grant.renewal = Renewal::empty();
+        assert_eq!(warning(&kept, at(90_000)), None);
+        assert!(warning(&kept, at(99_400)).unwrap().contains("ends in 10 minutes"));
+        assert!(
+            warning(&kept, at(100_000))
+                .unwrap()
+                .contains("has ended; log in again: andrew login --cell example.org alice")
+        );
+    }
+}
