@@ -8,6 +8,7 @@ pub mod fs;
 pub mod key;
 pub mod man;
 pub mod mount;
+pub mod pts;
 pub mod serve;
 mod serve_options;
 pub mod status;

@@ -3,10 +3,12 @@
 use clap::CommandFactory;
 use std::ffi::OsString;
 
-/// After `fs` and `vos`, turns a single-dash word that names (or begins the name of) a long option
+/// After `fs`, `vos` and `pts`, turns a single-dash word that names (or begins the name of) a long option
 /// of the subcommand into a double-dash one. All else stays as it is, so `-rl` remains a value.
 pub fn long_options(args: Vec<OsString>) -> Vec<OsString> {
-    let Some(suite) = args.iter().skip(1).position(|a| a == "fs" || a == "vos").map(|at| at + 1) else {
+    let Some(suite) =
+        args.iter().skip(1).position(|a| a == "fs" || a == "vos" || a == "pts").map(|at| at + 1)
+    else {
         return args;
     };
     let names = option_names(&args[suite..]);

@@ -10,7 +10,7 @@ mod examine;
 mod listvldb;
 mod listvol;
 mod partinfo;
-mod reach;
+pub(crate) mod reach;
 mod remove;
 mod show;
 mod status;

@@ -156,7 +156,11 @@ impl Target {
     }
 }
 
-fn through_control<R: Request>(control: &mut ControlClient, request: &R) -> Result<R::Reply, Failure> {
+/// A call to a service of the cell that runs here, as its owner.
+pub(crate) fn through_control<R: Request>(
+    control: &mut ControlClient,
+    request: &R,
+) -> Result<R::Reply, Failure> {
     let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
     match control.ask(&question) {
         Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply)

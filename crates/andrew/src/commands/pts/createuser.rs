@@ -1,0 +1,79 @@
+//! `andrew pts createuser`.
+
+use super::names;
+use super::reach::{Target, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{EntryKind, INewEntry, NewEntry};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew pts createuser`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+A machine is a user too, named by its IP address; 10.1.2.0 stands for a whole network.
+
+Examples:
+  andrew pts createuser alice
+  andrew pts createuser -name alice bob -id 1001 1002")]
+pub struct Args {
+    /// Names
+    #[arg(value_name = "NAME")]
+    bare: Vec<String>,
+    /// Names, as OpenAFS's pts takes them
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    name: Vec<String>,
+    /// Numbers for them, in their order; the next free ones where left out
+    #[arg(long, value_name = "ID", num_args = 1.., value_parser = clap::value_parser!(i32).range(1..))]
+    id: Vec<i32>,
+}
+
+#[derive(Serialize)]
+struct User {
+    name: String,
+    id: i32,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<User>);
+
+impl Args {
+    /// Makes the users.
+    ///
+    /// # Errors
+    /// A name or number that is taken or cannot be, or the server's refusal.
+    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        let names = names::given(self.bare, self.name, "createuser", "the name of a user")?;
+        if self.id.len() > names.len() {
+            return Err(CommandError::usage("pts: there are more ids than names; give one for each"));
+        }
+        let ids = self.id.into_iter().map(Some).chain(std::iter::repeat(None));
+        let mut made = Vec::new();
+        let outcome = target.for_each(names.into_iter().zip(ids), |target, (name, id)| {
+            made.push(create(target, name, id)?);
+            Ok(())
+        });
+        output::show(json, &Answer(made));
+        outcome
+    }
+}
+
+fn create(target: &mut Target, name: String, id: Option<i32>) -> CommandResult<User> {
+    let (text, owner) = (names::text(&name)?, ViceId(0));
+    let made = match id {
+        Some(id) => target.call(&INewEntry { name: text, id: ViceId(id), owner }).map(|()| id),
+        None => target.call(&NewEntry { name: text, kind: EntryKind::USER, owner }).map(|reply| reply.id.0),
+    };
+    match made {
+        Ok(id) => Ok(User { name, id }),
+        Err(failure) => Err(refused(failure, &format!("unable to create user {name}"))),
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|User { name, id }| writeln!(f, "User {name} has id {id}"))
+    }
+}

@@ -1,0 +1,114 @@
+//! `andrew pts`: users, groups and who is in which group, in the words of OpenAFS's `pts`.
+//!
+//! With `--servers` the calls go over the network. Without, they go to the cell that runs on the state directory,
+//! through its control socket, as its owner.
+
+mod access;
+mod adduser;
+mod chown;
+mod creategroup;
+mod createuser;
+mod delete;
+mod examine;
+mod listentries;
+mod listmax;
+mod listowned;
+mod membership;
+mod names;
+mod reach;
+mod removeuser;
+mod rename;
+mod setfields;
+mod setmax;
+
+use crate::error::CommandResult;
+use clap::Subcommand;
+
+use reach::Reach;
+
+/// `andrew pts`.
+#[derive(clap::Args, Debug)]
+#[command(
+    infer_subcommands = true,
+    infer_long_args = true,
+    arg_required_else_help = true,
+    after_help = "\
+Commands may be shortened as long as they stay clear, and take OpenAFS's single-dash options
+(`pts adduser -user alice bob -group staff`). Names of groups are OWNER:NAME. Wherever a user or group is named, its
+number will do; numbers of groups are negative.
+
+Examples:
+  andrew pts createuser alice
+  andrew pts creategroup alice:friends -owner alice
+  andrew pts adduser bob alice:friends
+  andrew pts membership alice:friends"
+)]
+pub struct Args {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Make users
+    #[command(visible_alias = "cu")]
+    Createuser(createuser::Args),
+    /// Make groups
+    #[command(visible_alias = "cg")]
+    Creategroup(creategroup::Args),
+    /// Put users into groups
+    Adduser(adduser::Args),
+    /// Take users out of groups
+    Removeuser(removeuser::Args),
+    /// Show the members of a group, or the groups of a user
+    #[command(visible_alias = "groups")]
+    Membership(membership::Args),
+    /// Show a user or group
+    #[command(visible_alias = "check")]
+    Examine(examine::Args),
+    /// Remove users and groups
+    Delete(delete::Args),
+    /// Give a user or group another name
+    Rename(rename::Args),
+    /// Give a group another owner
+    Chown(chown::Args),
+    /// Show the groups that somebody owns
+    Listowned(listowned::Args),
+    /// Show all users or groups
+    Listentries(listentries::Args),
+    /// Say who may see and change a user or group, and how many groups a user may make
+    Setfields(setfields::Args),
+    /// Show the numbers that new users and groups follow
+    Listmax(listmax::Args),
+    /// Set the numbers that new users and groups follow
+    Setmax(setmax::Args),
+}
+
+impl Args {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    /// One line; status 2 when a name or value was wrong.
+    pub fn run(self, json: bool) -> CommandResult {
+        let mut target = self.reach.open()?;
+        let target = &mut target;
+        match self.command {
+            Command::Createuser(args) => args.run(target, json),
+            Command::Creategroup(args) => args.run(target, json),
+            Command::Adduser(args) => args.run(target, json),
+            Command::Removeuser(args) => args.run(target, json),
+            Command::Membership(args) => args.run(target, json),
+            Command::Examine(args) => args.run(target, json),
+            Command::Delete(args) => args.run(target, json),
+            Command::Rename(args) => args.run(target, json),
+            Command::Chown(args) => args.run(target, json),
+            Command::Listowned(args) => args.run(target, json),
+            Command::Listentries(args) => args.run(target, json),
+            Command::Setfields(args) => args.run(target, json),
+            Command::Listmax(args) => args.run(target, json),
+            Command::Setmax(args) => args.run(target, json),
+        }
+    }
+}

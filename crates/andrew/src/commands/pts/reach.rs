@@ -1,0 +1,190 @@
+//! Which cell `pts` speaks to, and how a call reaches it.
+
+use crate::commands::vos::reach::{Failure, through_control};
+use crate::control::ControlClient;
+use crate::error::{CommandError, CommandResult};
+use crate::state::StateDir;
+use afs_net::{System, Udp};
+use afs_rpc::{CallError, Connection, Security};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::{Request, ServiceId};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which cell to speak to.
+#[derive(clap::Args, Debug)]
+pub(super) struct Reach {
+    /// Protection servers of the cell, over the network; without this, the cell that runs on the state directory, as
+    /// its owner
+    #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
+    servers: Vec<Ipv4Addr>,
+    /// Name of the cell; the one that runs here if it is left out
+    #[arg(long, value_name = "NAME", global = true)]
+    cell: Option<String>,
+    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
+    state: Option<PathBuf>,
+    /// Port of the cell's file servers, with --servers; the others follow from it
+    #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
+    base_port: u16,
+    /// With --servers: as nobody in particular
+    #[arg(long, global = true)]
+    noauth: bool,
+    /// Go on with the next user or group when one is refused
+    #[arg(long, global = true)]
+    force: bool,
+    /// Accepted for scripts: calls to the cell that runs here are its owner's
+    #[arg(long, global = true, hide = true)]
+    localauth: bool,
+    /// Accepted for scripts
+    #[arg(long, global = true, hide = true)]
+    auth: bool,
+    /// Accepted for scripts
+    #[arg(long, global = true, hide = true)]
+    encrypt: bool,
+}
+
+/// A cell that can be called.
+pub(super) struct Target {
+    way: Way,
+    /// Go on with the next when one is refused.
+    force: bool,
+}
+
+enum Way {
+    /// The cell running here, as its owner.
+    Owner(ControlClient),
+    /// Protection servers on the network, in the order in which they are tried.
+    Network { system: Arc<System>, connections: Vec<Connection>, _udp: Udp },
+}
+
+impl Reach {
+    /// Opens the way.
+    pub(super) fn open(&self) -> CommandResult<Target> {
+        let way = if self.servers.is_empty() { self.owner()? } else { self.network()? };
+        Ok(Target { way, force: self.force })
+    }
+
+    fn owner(&self) -> CommandResult<Way> {
+        let state = StateDir::resolve(self.state.as_deref())?;
+        let control = ControlClient::of(&state)?;
+        let running = state.running()?.map(|running| running.cell);
+        match (&self.cell, running) {
+            (Some(wanted), Some(cell)) if !cell.eq_ignore_ascii_case(wanted) => {
+                Err(CommandError::usage(format!(
+                    "pts: the cell running here is {cell}; for {wanted} give its protection servers with --servers"
+                )))
+            }
+            _ => Ok(Way::Owner(control)),
+        }
+    }
+
+    fn network(&self) -> CommandResult<Way> {
+        let failed = |e: std::io::Error| CommandError::failed(format!("pts: cannot open a socket: {e}"));
+        let system = System::with_workers(1).map_err(failed)?;
+        let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default())
+            .map_err(failed)?;
+        let port = self.base_port.checked_add(PROTECTION_AFTER_FILE);
+        let port = port.ok_or_else(|| CommandError::usage("pts: --base-port is too large"))?;
+        let security = self.security();
+        let connect = |server: &Ipv4Addr| {
+            let peer = SocketAddr::from((*server, port));
+            udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
+        };
+        let connections = self.servers.iter().map(connect).collect();
+        Ok(Way::Network { system, connections, _udp: udp })
+    }
+
+    /// As whom to call over the network.
+    fn security(&self) -> Security {
+        Security::null()
+    }
+}
+
+/// The protection service's port, counted from the file service's.
+const PROTECTION_AFTER_FILE: u16 = 2;
+
+impl Target {
+    /// A call to the protection service: over the network to the first of its servers that answers.
+    pub(super) fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
+        match &mut self.way {
+            Way::Owner(control) => through_control(control, request),
+            Way::Network { system, connections, .. } => {
+                let mut last = Failure::Trouble("no server was named".into());
+                for connection in connections {
+                    match system.block_on(connection.call(request)) {
+                        Ok(reply) => return Ok(reply),
+                        Err(CallError::Abort(code)) if !is_elsewhere(code) => {
+                            return Err(Failure::Code(code));
+                        }
+                        Err(error) => last = Failure::Trouble(error.to_string()),
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    /// Does the same with each; stops at the first that fails, unless told to go on.
+    pub(super) fn for_each<T>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+        mut one: impl FnMut(&mut Self, T) -> CommandResult,
+    ) -> CommandResult {
+        let mut first = Ok(());
+        for item in all {
+            match one(self, item) {
+                Err(error) if self.force => {
+                    eprintln!("andrew: {error} (ignored)");
+                    first = first.and(Err(error));
+                }
+                outcome => outcome?,
+            }
+        }
+        // What was said already is not said again; the status tells.
+        first.map_err(|error| CommandError { message: "pts: some were refused".into(), ..error })
+    }
+}
+
+/// Whether a server means that another one must be asked (docs/protocol/vldb.md "8. Ubik as seen by tools and clients").
+fn is_elsewhere(code: AbortCode) -> bool {
+    matches!(code, AbortCode::UNOQUORUM | AbortCode::UNOTSYNC)
+        || code.0 < 0 && code != AbortCode::RXGEN_OPCODE
+}
+
+/// The error of a command to which the service did not do `what`, in the words that scripts look for.
+pub(super) fn refused(failure: Failure, what: &str) -> CommandError {
+    let reason = match failure {
+        Failure::Code(AbortCode::PREXIST) => "Entry for name already exists".into(),
+        Failure::Code(AbortCode::PRIDEXIST) => "Entry for id already exists".into(),
+        Failure::Code(AbortCode::PRNOENT) => "User or group doesn't exist".into(),
+        Failure::Code(AbortCode::PRPERM) => "Permission denied".into(),
+        Failure::Code(code) => code.meaning().map_or_else(|| code.to_string(), capitalized),
+        Failure::Trouble(line) => line,
+    };
+    CommandError::failed(format!("pts: {reason} ; {what}"))
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_scripts_look_for() {
+        let said = |code| refused(Failure::Code(code), "unable to add user a to group b").message;
+        assert_eq!(
+            said(AbortCode::PRIDEXIST),
+            "pts: Entry for id already exists ; unable to add user a to group b"
+        );
+        assert_eq!(
+            said(AbortCode::PRNOMORE),
+            "pts: The quota of groups or users is used up ; unable to add user a to group b"
+        );
+    }
+}

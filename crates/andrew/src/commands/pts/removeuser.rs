@@ -1,0 +1,92 @@
+//! `andrew pts removeuser`.
+
+use super::names::{self, Party};
+use super::reach::{Target, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_wire::pt::RemoveFromGroup;
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew pts removeuser`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "andrew pts removeuser [OPTIONS] USER GROUP\n       andrew pts removeuser [OPTIONS] -user USER... -group GROUP...",
+    after_help = "\
+Whoever is taken out of a group has lost what it gave at the next call to a server.
+
+Examples:
+  andrew pts removeuser bob alice:friends
+  andrew pts removeuser -user bob carol -group alice:friends staff"
+)]
+pub struct Args {
+    /// User and group
+    #[arg(value_name = "USER GROUP", num_args = 0..=2, allow_negative_numbers = true)]
+    bare: Vec<String>,
+    /// Users, as OpenAFS's pts takes them
+    #[arg(long, value_name = "USER", num_args = 1.., allow_negative_numbers = true)]
+    user: Vec<String>,
+    /// Groups, as OpenAFS's pts takes them
+    #[arg(long, value_name = "GROUP", num_args = 1.., allow_negative_numbers = true)]
+    group: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Membership {
+    user: String,
+    group: String,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<Membership>);
+
+impl Args {
+    /// Takes every user out of every group.
+    ///
+    /// # Errors
+    /// A user or group that does not exist, or the server's refusal.
+    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        let (users, groups) = self.parties(target)?;
+        let pairs = groups.iter().flat_map(|group| users.iter().map(move |user| (user, group)));
+        let mut done = Vec::new();
+        let outcome = target.for_each(pairs, |target, (user, group)| {
+            remove(target, user, group)?;
+            done.push(Membership { user: user.text.clone(), group: group.text.clone() });
+            Ok(())
+        });
+        output::show(json, &Answer(done));
+        outcome
+    }
+
+    fn parties(self, target: &mut Target) -> CommandResult<(Vec<Party>, Vec<Party>)> {
+        let (mut users, mut groups) = (self.user, self.group);
+        let mut bare = self.bare.into_iter();
+        if users.is_empty() {
+            users.extend(bare.next());
+        }
+        if groups.is_empty() {
+            groups.extend(bare.next());
+        }
+        if users.is_empty() || groups.is_empty() || bare.next().is_some() {
+            return Err(CommandError::usage(
+                "pts: removeuser needs a user and a group; see `andrew pts removeuser --help`",
+            ));
+        }
+        Ok((names::find_all(target, &users)?, names::find_all(target, &groups)?))
+    }
+}
+
+fn remove(target: &mut Target, user: &Party, group: &Party) -> CommandResult {
+    let outcome = target.call(&RemoveFromGroup { member: user.id, group: group.id });
+    outcome.map_err(|failure| {
+        refused(failure, &format!("unable to remove user {} from group {}", user.text, group.text))
+    })
+}
+
+/// OpenAFS's pts says nothing.
+impl fmt::Display for Answer {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}

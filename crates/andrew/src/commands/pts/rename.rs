@@ -1,0 +1,70 @@
+//! `andrew pts rename`.
+
+use super::names;
+use super::reach::{Target, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::ChangeEntry;
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew pts rename`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "andrew pts rename [OPTIONS] OLDNAME NEWNAME",
+    after_help = "\
+Groups that a user owns keep their names when the user gets another; rename them too.
+
+Examples:
+  andrew pts rename alice alicia
+  andrew pts rename alice:friends alicia:friends"
+)]
+pub struct Args {
+    /// The name or number it has, and the name it gets
+    #[arg(value_name = "OLDNAME NEWNAME", num_args = 0..=2, allow_negative_numbers = true)]
+    bare: Vec<String>,
+    /// The name or number it has, as OpenAFS's pts takes it
+    #[arg(long, value_name = "OLDNAME", allow_negative_numbers = true)]
+    oldname: Option<String>,
+    /// The name it gets, as OpenAFS's pts takes it
+    #[arg(long, value_name = "NEWNAME", allow_negative_numbers = true)]
+    newname: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: i32,
+    newname: String,
+}
+
+impl Args {
+    /// Gives a user or group another name.
+    ///
+    /// # Errors
+    /// A user or group that does not exist, a name that is taken or cannot be, or the server's refusal.
+    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        let mut bare = self.bare.into_iter();
+        let missing =
+            || CommandError::usage("pts: rename needs an old and a new name; see `andrew pts rename --help`");
+        let oldname = self.oldname.or_else(|| bare.next()).ok_or_else(missing)?;
+        let newname = self.newname.or_else(|| bare.next()).ok_or_else(missing)?;
+        if bare.next().is_some() {
+            return Err(missing());
+        }
+        let party = names::find(target, &oldname)?;
+        let name = names::text(&newname)?;
+        let change = ChangeEntry { id: party.id, name, owner: ViceId(0), new_id: ViceId(0) };
+        let what = format!("unable to change name of {} to {newname}", party.text);
+        target.call(&change).map_err(|failure| refused(failure, &what))?;
+        output::show(json, &Answer { id: party.id.0, newname });
+        Ok(())
+    }
+}
+
+/// OpenAFS's pts says nothing.
+impl fmt::Display for Answer {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}

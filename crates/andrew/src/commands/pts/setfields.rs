@@ -1,0 +1,102 @@
+//! `andrew pts setfields`.
+
+use super::access;
+use super::names;
+use super::reach::{Target, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{SetFieldsEntry, field_mask};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew pts setfields`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+ACCESS is five letters, or dashes in their places: who may see the entry (S anyone, s members), what it owns (O), its
+memberships (M, m), add members (A, a), and remove them (r). New users have S----, new groups S-M--.
+
+Examples:
+  andrew pts setfields alice:friends -access s-mar
+  andrew pts setfields alice -groupquota 50")]
+pub struct Args {
+    /// Users or groups, by name or number
+    #[arg(value_name = "NAME", allow_negative_numbers = true)]
+    bare: Vec<String>,
+    /// The same, as OpenAFS's pts takes them
+    #[arg(long, value_name = "NAME", num_args = 1.., allow_negative_numbers = true)]
+    nameorid: Vec<String>,
+    /// Who may see and change it
+    #[arg(long, value_name = "ACCESS", allow_hyphen_values = true)]
+    access: Option<String>,
+    /// How many more groups it may make
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
+    groupquota: Option<i32>,
+    /// Quota of foreign users; kept for the tools
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
+    foreignquota: Option<i32>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    changed: Vec<i32>,
+}
+
+impl Args {
+    /// Sets what was given.
+    ///
+    /// # Errors
+    /// A user or group that does not exist, letters that make no sense, or the server's refusal.
+    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        let wanted = self.request()?;
+        let named = names::given(self.bare, self.nameorid, "setfields", "the name of a user or group")?;
+        let parties = names::find_all(target, &named)?;
+        let mut changed = Vec::new();
+        let outcome = target.for_each(parties, |target, party| {
+            let outcome = target.call(&SetFieldsEntry { id: party.id, ..wanted.clone() });
+            let what = format!("unable to set fields for {} (id: {})", party.text, party.id);
+            outcome.map_err(|failure| refused(failure, &what))?;
+            changed.push(party.id.0);
+            Ok(())
+        });
+        output::show(json, &Answer { changed });
+        outcome
+    }
+
+    /// What to set, for nobody yet.
+    fn request(&self) -> CommandResult<SetFieldsEntry> {
+        let flags = self.access.as_deref().map(|letters| {
+            access::bits(letters).ok_or_else(|| {
+                CommandError::usage(format!(
+                    "pts: '{letters}' is no access; give five of S or s, O, M or m, A or a, r, with dashes for what is not given"
+                ))
+            })
+        });
+        let flags = flags.transpose()?;
+        let bit = |given: bool, bit: u32| if given { bit } else { 0 };
+        let mask = bit(flags.is_some(), field_mask::ACCESS)
+            | bit(self.groupquota.is_some(), field_mask::GROUP_QUOTA)
+            | bit(self.foreignquota.is_some(), field_mask::USER_QUOTA);
+        if mask == 0 {
+            return Err(CommandError::usage(
+                "pts: setfields needs something to set; give -access, -groupquota or -foreignquota",
+            ));
+        }
+        Ok(SetFieldsEntry {
+            id: ViceId(0),
+            mask,
+            flags: flags.unwrap_or(0),
+            group_quota: self.groupquota.unwrap_or(0),
+            user_quota: self.foreignquota.unwrap_or(0),
+            spare1: 0,
+            spare2: 0,
+        })
+    }
+}
+
+/// OpenAFS's pts says nothing.
+impl fmt::Display for Answer {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
