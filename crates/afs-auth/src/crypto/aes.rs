@@ -5,6 +5,8 @@ use ::aes::{Aes128Dec, Aes128Enc, Aes256Dec, Aes256Enc};
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, InnerIvInit};
 
 use super::CryptoError;
+use super::chained::{Chained, Pieces};
+use super::mac::HmacKey;
 
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 16;
@@ -55,6 +57,17 @@ impl Encryptor {
         if let Some(last) = blocks.last() {
             *before = (*last).into();
         }
+    }
+
+    /// All blocks of `text` in CBC mode from a zero vector, and their checksum; answers the last cipher block.
+    pub(super) fn cbc_with_mac(&self, text: &mut [u8], mac: &mut HmacKey, pieces: Pieces) -> [u8; BLOCK] {
+        let mut last = AesBlock::default();
+        let chained = Chained { text, mac, pieces, last: &mut last };
+        match self {
+            Self::Aes128(cipher) => cipher.encrypt_with_backend(chained),
+            Self::Aes256(cipher) => cipher.encrypt_with_backend(chained),
+        }
+        last.into()
     }
 
     /// The end of a message whose blocks before `last` (1 to 16 bytes) are encrypted: steals from the block before.

@@ -4,6 +4,7 @@
 //! that a packet costs no derivation, and work in place.
 
 mod aes;
+mod chained;
 mod confounder;
 mod derive;
 mod enctype;

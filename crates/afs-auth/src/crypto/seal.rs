@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::aes::{BLOCK, Encryptor, cbc_len};
+use super::chained::Pieces;
 use super::derive::{Purpose, usage_key};
 use super::mac::{HmacKey, Tag};
 use super::profile::Profile;
@@ -56,16 +57,13 @@ impl SealKey {
         Ok(())
     }
 
-    /// RFC 3962. One hash block at a time: a processor that looks ahead then does both chains at once, each of which
-    /// alone would wait for itself.
+    /// RFC 3962.
     fn mac_and_encrypt(&self, text: &mut [u8]) -> Tag {
         let mut mac = self.mac.clone();
         let (body, last) = text.split_at_mut(cbc_len(text.len()));
-        let mut before = [0; BLOCK];
-        for piece in body.chunks_mut(self.profile.hash_block()) {
-            mac.update(piece);
-            self.cipher.cbc(&mut before, piece);
-        }
+        let step = self.profile.hash_block();
+        let before =
+            self.cipher.cbc_with_mac(body, &mut mac, Pieces { first: step, step, of_cipher_text: false });
         mac.update(last);
         self.finish(&before, body, last);
         mac.tag()
@@ -75,17 +73,13 @@ impl SealKey {
     /// hash always gets whole blocks.
     fn encrypt_and_mac(&self, text: &mut [u8]) -> Tag {
         let mut mac = self.mac.clone();
-        let mut before = [0; BLOCK];
-        mac.update(&before);
-        let len = text.len();
-        let (body, last) = text.split_at_mut(cbc_len(len));
+        mac.update(&[0; BLOCK]);
+        let (body, last) = text.split_at_mut(cbc_len(text.len()));
         // Stealing changes the last block of the body once more.
         let (early, previous) = body.split_at_mut(body.len() - BLOCK);
-        let (first, rest) = early.split_at_mut(early.len().min(self.profile.hash_block() - BLOCK));
-        for piece in std::iter::once(first).chain(rest.chunks_mut(self.profile.hash_block())) {
-            self.cipher.cbc(&mut before, piece);
-            mac.update(piece);
-        }
+        let step = self.profile.hash_block();
+        let pieces = Pieces { first: step - BLOCK, step, of_cipher_text: true };
+        let mut before = self.cipher.cbc_with_mac(early, &mut mac, pieces);
         self.cipher.cbc(&mut before, previous);
         self.finish(&before, previous, last);
         mac.update(previous);
