@@ -26,7 +26,7 @@ const SEALED_INCONSISTENT: i32 = 19_270_410;
 
 fn keys() -> KeyRing {
     let mut keys = KeyRing::default();
-    for (enctype, len) in [(18, 32), (17, 16), (20, 32), (23, 16)] {
+    for (enctype, len) in [(18, 32), (17, 16), (19, 16), (20, 32), (23, 16)] {
         let secret = Secret::new(vec![7; len]);
         keys.add(CellKey { kind: KeyKind::RxkadKrb5, kvno: 7, enctype, secret }).unwrap();
     }
@@ -38,8 +38,12 @@ fn clock() -> Clock {
 }
 
 fn server() -> RxkadServer {
+    server_with(RxkadLimits::default())
+}
+
+fn server_with(limits: RxkadLimits) -> RxkadServer {
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    RxkadServer::new(SharedKeys::new(keys()), names, clock(), RxkadLimits::default())
+    RxkadServer::new(SharedKeys::new(keys()), names, clock(), limits)
 }
 
 fn token(level: Level) -> RxkadToken {
@@ -57,8 +61,12 @@ struct Pair {
 
 impl Pair {
     fn new(level: Level) -> Self {
+        Self::with(level, Level::Clear)
+    }
+
+    fn with(level: Level, minimum: Level) -> Self {
         let mut script = Script::new(Config::default());
-        script.end.listen(SERVICE, vec![Box::new(server())]).unwrap();
+        script.end.listen(SERVICE, vec![Box::new(server_with(RxkadLimits { minimum }))]).unwrap();
         Self { script, client: token(level).source(clock()).session(), serial: 0, cid: CID }
     }
 
@@ -196,6 +204,28 @@ fn a_response_to_another_challenge_is_out_of_sequence() {
 }
 
 #[test]
+fn a_client_that_overlooks_the_least_level_is_refused() {
+    let mut pair = Pair::with(Level::Auth, Level::Crypt);
+    let request = pair.request(0, 1, b"request");
+    pair.give(&request);
+    let mut overlooked = pair.challenge().to_vec();
+    assert_eq!(overlooked[8..], [0, 0, 0, 2, 0, 0, 0, 0]);
+    overlooked[11] = 0;
+    let response = pair.answer(&overlooked, [1, 0, 0, 0]);
+    assert_eq!(pair.refused(&response), 19_270_402);
+}
+
+#[test]
+fn call_numbers_below_zero_are_no_call_numbers() {
+    let mut pair = Pair::new(Level::Clear);
+    let request = pair.request(0, 1, b"request");
+    pair.give(&request);
+    let challenge = pair.challenge();
+    let response = pair.answer(&challenge, [1, 0, 0x8000_0000, 0]);
+    assert_eq!(pair.refused(&response), SEALED_INCONSISTENT);
+}
+
+#[test]
 fn a_response_of_another_connection_is_worth_nothing() {
     let mut pair = Pair::new(Level::Clear);
     let request = pair.request(0, 1, b"request");
@@ -289,6 +319,28 @@ fn the_old_handshake_is_refused_at_both_ends() {
         call_numbers: [1, 0, 0, 0],
     };
     assert_eq!(pair.client.respond(&old).map_err(|error| error.code), Err(19_270_401));
+}
+
+#[test]
+fn a_ticket_opens_with_every_encryption_type() {
+    let random: Random = Arc::new(|bytes| bytes.fill(1));
+    for key in keys().iter() {
+        let part = ticket::TicketPart {
+            flags: ticket::TicketPart::INVALID,
+            keytype: 20,
+            key: Secret::new(vec![3; 32]),
+            realm: "EXAMPLE.ORG".to_owned(),
+            client: vec!["alice".to_owned(), "admin".to_owned()],
+            authtime: 1_000_000_000,
+            starttime: Some(1_000_000_001),
+            endtime: 1_000_003_600,
+        };
+        let printed = ticket::print(&part, key, &random).unwrap();
+        assert_eq!(ticket::open(213, &printed, &keys()), Ok(part.clone()));
+        // Kerberos has marked it as not to be used yet.
+        let unusable = ticket::check_times(&part, 1_000_000_002).map_err(|error| error.code());
+        assert_eq!(unusable, Err(19_270_405));
+    }
 }
 
 #[test]
