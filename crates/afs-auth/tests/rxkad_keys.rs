@@ -122,7 +122,7 @@ fn the_best_key_is_the_one_the_class_prefers() {
         key(KeyKind::Rxgk, 1, 20, [1; 32]),
         key(KeyKind::Rxgk, 2, 17, [1; 16]),
         key(KeyKind::Rxgk, 2, 18, [1; 32]),
-        key(KeyKind::Rxgk, 2, 77, [1; 32]),
+        key(KeyKind::Rxgk, 3, 77, [1; 32]),
     ]);
     assert_eq!(numbers(keys.best(KeyKind::RxkadKrb5)), Some((4, 18)));
     assert_eq!(numbers(keys.best(KeyKind::Rxgk)), Some((2, 18)));

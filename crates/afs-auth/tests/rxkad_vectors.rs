@@ -95,6 +95,15 @@ fn session_keys_from_kerberos_keys() {
 }
 
 #[test]
+fn new_session_keys_are_not_weak_even_from_bad_randomness() {
+    for byte in [0, 1, 0x1f, 0xe0, 0xff] {
+        let random: Random = Arc::new(move |bytes| bytes.fill(byte));
+        let key = *SessionKey::generate(&random).expose();
+        assert!(!is_weak(key) && with_odd_parity(key) == key, "{key:02x?}");
+    }
+}
+
+#[test]
 fn triple_des_keys_lose_their_parity_bits() {
     // The eighth byte 0b1010_1011 gives, from its second bit up: 1 0 1 0 1 0 1.
     let key = [0x10, 0x21, 0x30, 0x41, 0x50, 0x61, 0x70, 0b1010_1011];

@@ -7,8 +7,9 @@ use super::{CellKey, KeyError, KeyKind};
 /// triple DES.
 const RXKAD_ORDER: [i32; 5] = [18, 17, 20, 19, 23];
 
-/// Encryption types of rxgk from worst to best (`docs/protocol/rxgk.md` "3. Token format").
-const RXGK_ORDER: [i32; 12] = [24, 2, 1, 3, 23, 16, 25, 17, 19, 26, 18, 20];
+/// Encryption types of rxgk from worst to best, as far as there is a cipher for them here
+/// (`docs/protocol/rxgk.md` "4. Tokens").
+const RXGK_ORDER: [i32; 4] = [17, 19, 18, 20];
 
 /// The keys of a cell, at most one for each kind, number and encryption type. In the order of those.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -39,14 +40,17 @@ impl KeyRing {
         self.0.get(at)
     }
 
-    /// The key to make something new with. For rxgk the highest number, and of those the best encryption type; for
+    /// The key to make something new with, of those that can be encrypted with here. For rxgk the highest number, and of those the best encryption type; for
     /// `rxkad_krb5` the best encryption type, and of those the highest number; for DES the highest number.
     #[must_use]
     pub fn best(&self, kind: KeyKind) -> Option<&CellKey> {
         let keys = self.0.iter().filter(|key| key.kind == kind);
         match kind {
             KeyKind::RxkadDes => keys.max_by_key(|key| key.kvno),
-            KeyKind::Rxgk => keys.max_by_key(|key| (key.kvno, position(&RXGK_ORDER, key.enctype))),
+            KeyKind::Rxgk => {
+                let usable = keys.filter(|key| RXGK_ORDER.contains(&key.enctype));
+                usable.max_by_key(|key| (key.kvno, position(&RXGK_ORDER, key.enctype)))
+            }
             KeyKind::RxkadKrb5 => {
                 let usable = keys.filter(|key| RXKAD_ORDER.contains(&key.enctype));
                 usable.min_by_key(|key| (position(&RXKAD_ORDER, key.enctype), u32::MAX - key.kvno))
@@ -100,7 +104,7 @@ fn identifier(key: &CellKey) -> (KeyKind, u32, i32) {
     (key.kind, key.kvno, key.enctype)
 }
 
-/// The place in an order; `None`, which is less than any place, for what is not in it.
+/// The place in an order.
 fn position(order: &[i32], enctype: i32) -> Option<usize> {
     order.iter().position(|known| *known == enctype)
 }

@@ -40,15 +40,14 @@ impl SessionKey {
     /// A new one.
     #[must_use]
     pub fn generate(random: &Random) -> Self {
-        loop {
-            let mut bytes = [0; 8];
-            random(&mut bytes);
-            let bytes = with_odd_parity(bytes);
-            // One in 2^52 is weak.
-            if !is_weak(bytes) {
-                return Self::new(bytes);
-            }
+        let mut bytes = [0; 8];
+        random(&mut bytes);
+        let mut bytes = with_odd_parity(bytes);
+        if is_weak(bytes) {
+            // No weak key begins like that. The parity stays.
+            bytes[0] ^= 0xf0;
         }
+        Self::new(bytes)
     }
 
     /// The bytes themselves.
