@@ -22,6 +22,7 @@ use afs_wire::ids::CellName;
 use cache::{Credential, Location};
 use config::Profile;
 use network::Network;
+use principal::Principal;
 use rustix::process::geteuid;
 use search::{Search, services};
 use std::sync::Arc;
@@ -37,6 +38,16 @@ pub struct KerberosOptions {
     pub service: Option<String>,
 }
 
+/// A token, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KerberosToken {
+    /// The token.
+    pub token: Token,
+    /// The user as the cell calls him: `name`, `name.instance`, or with `@realm` behind it where the realm is not
+    /// named like the cell. Whether the cell counts the realm as its own, its servers know.
+    pub user: String,
+}
+
 /// A token for `cell`, from the tickets in the user's credential cache.
 ///
 /// The cache is the one that `KRB5CCNAME` names, else `default_ccache_name` of `krb5.conf`, else `/tmp/krb5cc_UID`.
@@ -45,13 +56,23 @@ pub struct KerberosOptions {
 ///
 /// # Errors
 /// There are no tickets, others may read them, they have expired, or no realm knows the cell.
-pub fn token_from_kerberos(cell: &CellName, options: &KerberosOptions) -> CommandResult<Token> {
+pub fn token_from_kerberos(cell: &CellName, options: &KerberosOptions) -> CommandResult<KerberosToken> {
     let profile = Profile::read(std::env::var_os("KRB5_CONFIG").as_deref())?;
     let cache = location(&profile)?.read()?;
     let services = services(cell, options, &profile, &cache.owner)?;
     let (now, random) = outside()?;
     let search = Search { cache: &cache, kdcs: &Network::new(&profile), now, random: &random };
-    token(&search.first(&services)?)
+    let credential = search.first(&services)?;
+    Ok(KerberosToken { token: token(&credential)?, user: name_in(cell, &credential.client) })
+}
+
+/// `docs/protocol/rxkad.md` "6.2 Kerberos 5", "Name rules", for people: what the servers make of it may differ.
+fn name_in(cell: &CellName, user: &Principal) -> String {
+    let name = user.components.join(".").to_lowercase();
+    if user.realm.eq_ignore_ascii_case(cell.as_str()) {
+        return name;
+    }
+    format!("{name}@{}", user.realm.to_lowercase())
 }
 
 fn location(profile: &Profile) -> CommandResult<Location> {
@@ -82,4 +103,40 @@ fn token(credential: &Credential) -> CommandResult<Token> {
     RxkadToken::from_kerberos(&credential.ticket, key.enctype, key.secret.expose(), expires)
         .map(Token::Rxkad)
         .map_err(|e| CommandError::failed(format!("the ticket for {} is no token: {e}", credential.server)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cache::Cache;
+
+    #[test]
+    fn a_ticket_is_a_token_until_it_ends() {
+        let cache = Cache::decode(samples::CACHE).unwrap();
+        let now = UnixTime { secs: samples::ISSUED, nanos: 0 };
+        let service = Principal::parse(samples::AFS, "").unwrap();
+        let credential = cache.find(&service, now).unwrap();
+        let made = token(credential).unwrap();
+        assert_eq!(made.expires(), Some(credential.ends));
+        let Token::Rxkad(made) = made else { panic!("{made:?}") };
+        assert_eq!(made.ticket(), credential.ticket);
+
+        let mut old = credential.clone();
+        old.key.enctype = 4;
+        assert!(token(&old).unwrap_err().message.contains("is no token"));
+        old.ticket = vec![0; 12_001];
+        assert!(token(&old).is_err());
+    }
+
+    #[test]
+    fn a_user_is_called_as_his_cell_calls_him() {
+        let cell = CellName::new("example.org").unwrap();
+        for (user, name) in [
+            ("alice@EXAMPLE.ORG", "alice"),
+            ("alice/admin@EXAMPLE.ORG", "alice.admin"),
+            ("Bob@AD.EXAMPLE.ORG", "bob@ad.example.org"),
+        ] {
+            assert_eq!(name_in(&cell, &Principal::parse(user, "").unwrap()), name);
+        }
+    }
 }
