@@ -33,7 +33,7 @@ fn openafs_servers_take_the_token_for_its_user() {
     let _watchdog = Watchdog::new("kerberos", seconds(600), || ());
     let hosts = Hosts::with_servers(scratch.path(), 15, CELL);
 
-    let none = inside(&hosts, "alice");
+    let none = inside(&hosts, "FILE:/nowhere/krb5cc");
     assert!(said(&none).contains("get some with `kinit`"), "{none:?}");
     // The volume home.alice is for alice alone; only admin may take volume numbers.
     for (user, wanted) in [
@@ -41,13 +41,9 @@ fn openafs_servers_take_the_token_for_its_user() {
         ("bob", "location 363546, protection 267269, file 0"),
         ("admin", "location ok, protection ok, file 127"),
     ] {
-        let keytab = hosts.state().join(format!("kdc/{user}.keytab"));
-        let cache = cache(&hosts, user);
-        let kinit =
-            ["env", &format!("KRB5CCNAME={cache}"), "kinit", "-k", "-t", &keytab.to_string_lossy(), user]
-                .map(str::to_owned);
-        hosts.tool("cl1", &kinit.each_ref().map(String::as_str));
-        let output = inside(&hosts, user);
+        let cache = hosts.kinit(user);
+        let output = inside(&hosts, &cache);
+        assert!(said(&output).contains(&format!("user {user}\n")), "{output:?}");
         for level in ["Clear", "Auth", "Crypt"] {
             let line = format!("{level}: {wanted}");
             assert!(
@@ -59,19 +55,15 @@ fn openafs_servers_take_the_token_for_its_user() {
     }
 }
 
-fn cache(hosts: &Hosts, user: &str) -> String {
-    format!("FILE:{}", hosts.state().join(format!("{user}.cc")).display())
-}
-
 fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Runs [`as_the_user_of_the_tickets`] on the host `venus`, with somebody's tickets.
-fn inside(hosts: &Hosts, user: &str) -> Output {
+/// Runs [`as_the_user_of_the_tickets`] on the host `venus`, with the tickets of a cache.
+fn inside(hosts: &Hosts, cache: &str) -> Output {
     let mut command = hosts.netns("venus").command(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "as_the_user_of_the_tickets", "--nocapture"]);
-    command.env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache(hosts, user));
+    command.env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache);
     command.env(SERVERS, format!("{} {}", hosts.address(11), hosts.address(12)));
     run_any(command, seconds(120))
 }
@@ -83,10 +75,11 @@ fn as_the_user_of_the_tickets() {
     let mut servers = servers.split(' ').map(|address| address.parse().unwrap());
     let (first, second): (Ipv4Addr, Ipv4Addr) = (servers.next().unwrap(), servers.next().unwrap());
     let cell = CellName::new(CELL).unwrap();
-    let token = token_from_kerberos(&cell, &KerberosOptions::default()).unwrap();
+    let made = token_from_kerberos(&cell, &KerberosOptions::default()).unwrap();
+    println!("user {}", made.user);
     let speaker = Speaker::new();
     for level in [Level::Clear, Level::Auth, Level::Crypt] {
-        let security = speaker.security(&token.clone().with_level(level));
+        let security = speaker.security(&made.token.clone().with_level(level));
         println!("{level:?}: {}", answers(&speaker, first, second, &security));
     }
 }

@@ -74,6 +74,35 @@ impl Hosts {
         Netns::existing(&format!("{}-{host}", self.prefix))
     }
 
+    /// Gives a host the keys and the configuration of a server of the cell at `servers`, so that OpenAFS's tools work
+    /// there with `-localauth`.
+    ///
+    /// # Panics
+    /// If a file cannot be written.
+    pub fn give_keys(&self, host: &str, cell: &str, servers: &str, key_file_ext: &Path) {
+        let etc = self.state.join("hosts").join(host).join("etc-openafs");
+        let write = |path: PathBuf, bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        };
+        let keys = std::fs::read(key_file_ext);
+        let keys = keys.unwrap_or_else(|error| panic!("{}: {error}", key_file_ext.display()));
+        for folder in [etc.clone(), etc.join("server")] {
+            write(folder.join("ThisCell"), format!("{cell}\n").as_bytes());
+            write(folder.join("CellServDB"), format!(">{cell} #test\n{servers} #vice.{cell}\n").as_bytes());
+        }
+        write(etc.join("server/KeyFileExt"), &keys);
+    }
+
+    /// Gets a user's tickets from the KDC of an OpenAFS cell, by his key; answers the name of the cache they are in.
+    #[must_use]
+    pub fn kinit(&self, user: &str) -> String {
+        let keytab = self.state.join(format!("kdc/{user}.keytab"));
+        let cache = format!("FILE:{}", self.state.join(format!("{user}.cc")).display());
+        let variable = format!("KRB5CCNAME={cache}");
+        self.tool("cl1", &["env", &variable, "kinit", "-k", "-t", &keytab.to_string_lossy(), user]);
+        cache
+    }
+
     /// Mounts the cell with OpenAFS's own client on a host.
     pub fn mount(&self, host: &str, folder: &Path) {
         let folder = folder.to_string_lossy();

@@ -1,0 +1,127 @@
+//! OpenAFS's tools in a cell of ours, as somebody: with the cell's key, and with Kerberos tickets.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::scratch::Scratch;
+
+/// Whoever has the cell's key may do everything, in every service that OpenAFS's tools speak to.
+#[test]
+fn localauth_works_with_the_key_file_of_our_cell() {
+    if !all_there(&[Need::Root, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("openafs-localauth");
+    let hosts = Hosts::around_our_cell(scratch.path(), 16, CELL);
+    let vice = hosts.address(5);
+    let mut options = CellOptions::at(&vice, "rl");
+    options.more = vec!["--rxkad".to_owned()];
+    let cell = Cell::serve(&hosts.netns("vice"), scratch.path(), &options);
+    hosts.give_keys("cl1", CELL, &vice, &cell.state().join("keys/KeyFileExt"));
+
+    let run = |line: &str| hosts.tool("cl1", &words(line));
+    // Calls to the protection service are encrypted, those of vos only when it is told to.
+    run(&format!("vos create {vice} a made -localauth"));
+    assert!(run("vos examine made -localauth -encrypt").contains("On-line"));
+    run("pts createuser carol -localauth");
+    run("pts creategroup admin:staff -owner admin -localauth");
+    run("pts adduser carol admin:staff -localauth");
+    assert!(run("pts membership admin:staff -localauth").contains("carol"));
+    run("pts removeuser carol admin:staff -localauth");
+    assert!(!run("pts membership admin:staff -localauth").contains("carol"));
+    let everybody = run("pts listentries -localauth");
+    assert!(everybody.contains("carol") && everybody.contains("anonymous"), "{everybody}");
+    run(&format!("vos remove {vice} a made -localauth -encrypt"));
+    assert!(!run("vos listvldb -localauth").contains("made"));
+
+    // A host without the key is nobody in particular.
+    for refused in [format!("vos create {vice} a other -noauth"), "pts createuser dave -noauth".to_owned()] {
+        let output = hosts.try_tool("cl2", &words(&refused));
+        assert!(!output.status.success(), "{refused}: {output:?}");
+    }
+}
+
+/// A cell that shares its key with a Kerberos realm takes the realm's users for its own.
+#[test]
+fn kerberos_users_have_their_rights_in_our_cell() {
+    if !all_there(&[Need::Root, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("openafs-kerberos");
+    // Only the KDC of this cell is used, and its key.
+    let hosts = Hosts::with_servers(scratch.path(), 17, REALM_CELL);
+    let (venus, ours) = (hosts.netns("venus"), hosts.address(6));
+    let keytab = hosts.state().join("kdc/afs.keytab").to_string_lossy().into_owned();
+    let state = scratch.path().join("state").to_string_lossy().into_owned();
+    let listed = command(&venus, &["key", "add", "--state", &state, "--keytab", &keytab]);
+    assert!(listed.contains("rxkad"), "{listed}");
+    let mut options = CellOptions::at(&ours, "rl");
+    options.cell = REALM_CELL.to_owned();
+    let _cell = Cell::serve(&venus, scratch.path(), &options);
+    let keys = hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt");
+    hosts.give_keys("cl1", REALM_CELL, &ours, &keys);
+
+    let run = |line: &str| hosts.tool("cl1", &words(line));
+    run("pts createuser alice -localauth");
+    run("pts createuser bob -localauth");
+    run(&format!("vos create {ours} a home.alice -localauth"));
+    for user in ["alice", "bob", "admin"] {
+        let _ = hosts.kinit(user);
+    }
+    assert!(afsx(&hosts, "admin", "-clear", "sa home.alice alice all").is_some());
+    for level in LEVELS {
+        assert_eq!(rights(&hosts, "alice", level), "7f/0", "{level}");
+        assert_eq!(rights(&hosts, "bob", level), "0/0", "{level}");
+        // Whoever is an administrator may always administer.
+        assert_eq!(rights(&hosts, "admin", level), "7f/0", "{level}");
+    }
+    contents_survive_every_level(&hosts);
+}
+
+fn contents_survive_every_level(hosts: &Hosts) {
+    for (number, level) in LEVELS.into_iter().enumerate() {
+        assert!(afsx(hosts, "alice", level, &format!("create home.alice f{number}")).is_some());
+        // More than a window of packets, and no whole number of them.
+        let script = format!(
+            "seq 1 200000 | {0} put home.alice:/f{number} && {0} get home.alice:/f{number} | cksum && seq 1 200000 | cksum",
+            afsx_line(level)
+        );
+        let sums = as_user(hosts, "alice", &["sh", "-c", &script]).unwrap();
+        let sums: Vec<&str> = sums.lines().collect();
+        assert!(matches!(sums.as_slice(), [read, written] if read == written), "{level}: {sums:?}");
+        assert!(afsx(hosts, "bob", level, &format!("get home.alice:/f{number}")).is_none(), "{level}");
+    }
+}
+
+/// The third number of `afsx stat`: what the caller may do, and what everybody may, in hexadecimal.
+fn rights(hosts: &Hosts, user: &str, level: &str) -> String {
+    let said = afsx(hosts, user, level, "stat home.alice").unwrap();
+    let at = said.find("rights ").unwrap_or_else(|| panic!("{said}"));
+    said[at..].split_whitespace().nth(1).unwrap().to_owned()
+}
+
+fn afsx(hosts: &Hosts, user: &str, level: &str, line: &str) -> Option<String> {
+    as_user(hosts, user, &words(&format!("{} {line}", afsx_line(level))))
+}
+
+fn afsx_line(level: &str) -> String {
+    format!("afsx -krb5 {} {level}", REALM_CELL.to_uppercase())
+}
+
+/// What a program says that runs with a user's tickets, if it succeeds.
+fn as_user(hosts: &Hosts, user: &str, program: &[&str]) -> Option<String> {
+    let cache = format!("KRB5CCNAME=FILE:{}", hosts.state().join(format!("{user}.cc")).display());
+    let output = hosts.try_tool("cl1", &[&["env", &cache], program].concat());
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// rxkad's levels, as options of `afsx`. None is everything encrypted.
+const LEVELS: [&str; 3] = ["-clear", "-auth", ""];
+/// The cell whose name is that of its realm in lower case.
+const REALM_CELL: &str = "realm.test";
