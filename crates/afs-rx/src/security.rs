@@ -85,6 +85,12 @@ pub trait PacketSecurity: Send {
         true
     }
 
+    /// True when a packet carries its data as it is, so that all the class has to say of it is the header's checksum.
+    /// The endpoint then gives `seal` an empty payload and sends the data without copying it.
+    fn keeps_data(&self) -> bool {
+        false
+    }
+
     /// Protects a packet before its first transmission.
     ///
     /// `payload` holds `overhead().header` bytes to be filled in and the data; the class may append up to

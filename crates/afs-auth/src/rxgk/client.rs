@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::UnixTime;
+use afs_rpc::{Level, UnixTime};
 use afs_rx::{
     Challenge, Cid, ClientSecurity, Epoch, Overhead, PacketContext, PacketSecurity, SecurityError,
     SecurityReport, Side,
@@ -57,6 +57,10 @@ impl PacketSecurity for RxgkClient {
 
     fn overhead(&self) -> Overhead {
         self.overhead
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.holder.token.level == Level::Clear
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Class, Credential, Protection, UnixTime};
+use afs_rpc::{Class, Credential, Level, Protection, UnixTime};
 use afs_rx::{
     Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, SecurityError, SecurityReport,
     ServerSession, Side, Verified,
@@ -135,6 +135,10 @@ impl PacketSecurity for RxgkSession {
 
     fn overhead(&self) -> Overhead {
         self.proven.as_ref().map(|proven| proven.shield.overhead()).unwrap_or_default()
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.proven.as_ref().is_some_and(|proven| proven.shield.level() == Level::Clear)
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {

@@ -1,6 +1,6 @@
 //! The client's half.
 
-use afs_rpc::SecuritySource;
+use afs_rpc::{Level, SecuritySource};
 use afs_rx::{
     Challenge, ClientSecurity, Overhead, PacketContext, PacketSecurity, Response, SecurityError,
     SecurityReport,
@@ -70,6 +70,10 @@ impl PacketSecurity for Session {
 
     fn overhead(&self) -> Overhead {
         overhead(self.token.level())
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.token.level() == Level::Clear
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {

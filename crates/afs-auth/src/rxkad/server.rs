@@ -129,6 +129,10 @@ impl PacketSecurity for Session {
         self.proven.as_ref().map(|proven| overhead(proven.packets.level())).unwrap_or_default()
     }
 
+    fn keeps_data(&self) -> bool {
+        self.proven.as_ref().is_some_and(|proven| proven.packets.level() == Level::Clear)
+    }
+
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         Ok(self.good()?.packets.seal(packet, payload)?)
     }

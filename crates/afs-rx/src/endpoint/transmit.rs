@@ -181,12 +181,16 @@ impl Sender<'_> {
             return Ok((data, 0));
         }
         let overhead = self.connection.overhead();
+        let from_client = self.call.side == Side::Client;
+        let context = self.connection.context(self.call.channel, self.call.number, seq, from_client);
+        let security = self.connection.security.packets_mut();
+        if security.keeps_data() {
+            return Ok((data, security.seal(&context, &mut Vec::new())?));
+        }
         let mut payload = Vec::with_capacity(overhead.header + data.len() + overhead.trailer);
         payload.resize(overhead.header, 0);
         payload.extend_from_slice(&data);
-        let from_client = self.call.side == Side::Client;
-        let context = self.connection.context(self.call.channel, self.call.number, seq, from_client);
-        let checksum = self.connection.security.packets_mut().seal(&context, &mut payload)?;
+        let checksum = security.seal(&context, &mut payload)?;
         Ok((payload.into(), checksum))
     }
 
