@@ -21,10 +21,11 @@ impl Profile {
         }
     }
 
-    /// Bytes the hash takes at a time.
-    pub(super) const fn hash_block(self) -> usize {
+    /// Bytes given to cipher and hash in turn: blocks of the hash, as many as measured fastest.
+    pub(super) const fn piece(self) -> usize {
         match self {
-            Self::Sha1 | Self::Sha256 => 64,
+            Self::Sha1 => 64,
+            Self::Sha256 => 2 * 64,
             Self::Sha384 => 128,
         }
     }

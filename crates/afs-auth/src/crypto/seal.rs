@@ -61,7 +61,7 @@ impl SealKey {
     fn mac_and_encrypt(&self, text: &mut [u8]) -> Tag {
         let mut mac = self.mac.clone();
         let (body, last) = text.split_at_mut(cbc_len(text.len()));
-        let step = self.profile.hash_block();
+        let step = self.profile.piece();
         let before =
             self.cipher.cbc_with_mac(body, &mut mac, Pieces { first: step, step, of_cipher_text: false });
         mac.update(last);
@@ -77,7 +77,7 @@ impl SealKey {
         let (body, last) = text.split_at_mut(cbc_len(text.len()));
         // Stealing changes the last block of the body once more.
         let (early, previous) = body.split_at_mut(body.len() - BLOCK);
-        let step = self.profile.hash_block();
+        let step = self.profile.piece();
         let pieces = Pieces { first: step - BLOCK, step, of_cipher_text: true };
         let mut before = self.cipher.cbc_with_mac(early, &mut mac, pieces);
         self.cipher.cbc(&mut before, previous);
