@@ -1,6 +1,9 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
-use crate::commands::{bench, completions, down, fs, key, man, mount, pts, serve, status, umount, up, vos, words};
+use crate::commands::{
+    bench, completions, down, fs, key, login, logout, man, mount, passwd, pts, run_with_token, serve,
+    ssh_keys, status, tokens, umount, up, vos, words,
+};
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -64,6 +67,18 @@ pub enum Command {
     Pts(pts::Args),
     /// Look at and change the keys that the cell's servers share
     Key(key::Args),
+    /// Get a token: with a passphrase, an SSH key, or Kerberos tickets
+    Login(login::Args),
+    /// Forget tokens
+    Logout(logout::Args),
+    /// List your tokens
+    Tokens(tokens::Args),
+    /// Set a passphrase to log in with
+    Passwd(passwd::Args),
+    /// Look at and change the SSH keys to log in with
+    SshKeys(ssh_keys::Args),
+    /// Run a command with a token of its own, renewed while it runs
+    RunWithToken(run_with_token::Args),
     /// Measure a file system, ours or any other
     Bench(bench::Args),
     /// Write the manual pages
@@ -85,6 +100,12 @@ impl Command {
             Self::Vos(args) => args.run(json),
             Self::Pts(args) => args.run(json),
             Self::Key(args) => args.run(json),
+            Self::Login(args) => args.run(json),
+            Self::Logout(args) => args.run(json),
+            Self::Tokens(args) => args.run(json),
+            Self::Passwd(args) => args.run(json),
+            Self::SshKeys(args) => args.run(json),
+            Self::RunWithToken(args) => args.run(),
             Self::Bench(args) => args.run(json),
             Self::Man(args) => args.run(),
             Self::Completions(args) => args.run(),

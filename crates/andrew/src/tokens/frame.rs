@@ -54,11 +54,27 @@ pub struct HeldToken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellPlace {
     /// The cell.
-    pub cell: String,
+    #[serde(with = "as_text")]
+    pub cell: CellName,
     /// Its database servers.
     pub servers: Vec<Ipv4Addr>,
     /// Port of its file servers; the others follow from it.
     pub base_port: u16,
+}
+
+/// A cell's name in JSON.
+mod as_text {
+    use super::CellName;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(cell: &CellName, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(cell)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CellName, D::Error> {
+        CellName::new(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 /// What a mount answers.
@@ -174,7 +190,8 @@ mod tests {
             assert_eq!(TokenQuestion::read(&mut &*wire).unwrap(), Some(question));
         }
         let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
-        let place = CellPlace { cell: "a".into(), servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000 };
+        let cell = CellName::new("example.org").unwrap();
+        let place = CellPlace { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000 };
         for answer in [
             TokenAnswer::Done,
             TokenAnswer::Tokens(vec![held]),

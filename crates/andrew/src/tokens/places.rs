@@ -53,7 +53,7 @@ fn own() -> Option<PathBuf> {
 }
 
 /// The user's directory for what lives as long as the machine runs.
-pub(super) fn runtime() -> Option<PathBuf> {
+pub(crate) fn runtime() -> Option<PathBuf> {
     let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let usual =
         || Some(PathBuf::from(format!("/run/user/{}", getuid().as_raw()))).filter(|path| path.is_dir());

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Environment variable that puts a process into a session.
-pub const VARIABLE: &str = "ANDREW_SESSION";
+pub(crate) const VARIABLE: &str = "ANDREW_SESSION";
 
 /// A session's name: 128 random bits. Who knows it may use the session's tokens, if he is the same user.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

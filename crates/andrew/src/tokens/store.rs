@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Environment variable that names one token file, which then is the only one.
-pub const VARIABLE: &str = "ANDREW_TOKENS";
+pub(crate) const VARIABLE: &str = "ANDREW_TOKENS";
 /// Most token files looked at.
 const FILES_MAX: usize = 1000;
 

@@ -1,0 +1,130 @@
+//! `andrew login`.
+
+mod agent;
+pub(super) mod key;
+mod known;
+pub(super) mod obtain;
+pub(super) mod passphrase;
+pub(super) mod place;
+pub(super) mod service;
+
+use crate::error::{CommandError, CommandResult};
+use crate::kerberos::{KerberosOptions, token_from_kerberos};
+use crate::output;
+use crate::tokens::{KeptToken, Mounts, SessionId, TokenStore};
+use afs_login::Grant;
+use obtain::Way;
+use place::{Place, PlaceOptions};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew login`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Without --ssh, --ssh-key or --passphrase-file: with one of your SSH keys where the cell's login service is known
+already, else with your passphrase. The token goes into a file of yours and to every mount on this machine.
+
+Examples:
+  andrew login alice                                   in the cell that runs or is mounted here
+  andrew login alice --cell example.org --servers 192.0.2.1
+  andrew login --ssh-key ~/.ssh/id_ed25519
+  andrew login --kerberos                              after kinit")]
+pub struct Args {
+    /// Who you are in the cell [default: your name on this machine]
+    user: Option<String>,
+    #[command(flatten)]
+    place: PlaceOptions,
+    #[command(flatten)]
+    way: Way,
+    /// Take the token from Kerberos tickets that you have
+    #[arg(long, conflicts_with_all = ["ssh", "ssh_key", "passphrase_file"])]
+    kerberos: bool,
+    /// Realm of the cell's Kerberos service, where it is not the usual one
+    #[arg(long, value_name = "REALM", requires = "kerberos")]
+    realm: Option<String>,
+    /// The cell's Kerberos service [default: afs/CELL, then afs]
+    #[arg(long, value_name = "PRINCIPAL", requires = "kerberos")]
+    service: Option<String>,
+    /// Write the token to this file alone, for `andrew run-with-token --token-file`
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    cell: String,
+    user: String,
+    /// Unix seconds.
+    expires: Option<u64>,
+    /// Unix seconds.
+    renewable_until: Option<u64>,
+    mounts: usize,
+    #[serde(skip)]
+    refusals: Vec<String>,
+}
+
+impl Args {
+    /// Logs in, keeps the token, and tells the mounts.
+    ///
+    /// # Errors
+    /// No token, or nowhere to keep it.
+    pub fn run(self, json: bool) -> CommandResult {
+        let place = self.place.place()?;
+        let kept = if self.kerberos {
+            self.kerberos(&place)?
+        } else {
+            self.way.obtain(self.user.as_deref(), &place)?
+        };
+        let (mounts, refusals) = match &self.token_file {
+            Some(file) => {
+                TokenStore::File(file.clone()).put(&kept)?;
+                (0, Vec::new())
+            }
+            None => {
+                TokenStore::current()?.put(&kept)?;
+                Mounts::running().hand_over(SessionId::current()?, &kept)
+            }
+        };
+        output::show(json, &Answer::new(&kept, mounts, refusals));
+        Ok(())
+    }
+
+    fn kerberos(&self, place: &Place) -> CommandResult<KeptToken> {
+        let options = KerberosOptions { realm: self.realm.clone(), service: self.service.clone() };
+        let made = token_from_kerberos(&place.cell, &options)?;
+        match &self.user {
+            Some(user) if *user != made.user => Err(not_a_user(format!(
+                "the Kerberos tickets are those of {}, not of {user}; get others with `kinit`",
+                made.user
+            ))),
+            _ => Ok(place.kept(made.user, Grant::of_token(made.token))),
+        }
+    }
+}
+
+impl Answer {
+    fn new(kept: &KeptToken, mounts: usize, refusals: Vec<String>) -> Self {
+        let until = Some(kept.grant.renewable_until.secs).filter(|_| !kept.grant.renewal.is_empty());
+        Self {
+            cell: kept.cell.to_string(),
+            user: kept.user.clone(),
+            expires: kept.token().expires().map(|end| end.secs),
+            renewable_until: until,
+            mounts,
+            refusals,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} is logged in to {}", self.user, self.cell)?;
+        self.refusals.iter().try_for_each(|line| writeln!(f, "a mount did not take the token: {line}"))
+    }
+}
+
+/// A line for a person who typed something wrong.
+fn not_a_user(error: impl fmt::Display) -> CommandError {
+    CommandError::usage(error)
+}

@@ -1,0 +1,154 @@
+//! Getting a token from a login service.
+
+use super::key;
+use super::known::KnownHosts;
+use super::passphrase;
+use super::place::Place;
+use super::service::{Network, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::tokens::KeptToken;
+use afs_login::client::{self, Login, LoginError};
+use afs_login::{Grant, HostKey, Signer, UserName};
+use afs_rpc::Level;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+
+/// How to prove oneself, and what for.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(in crate::commands) struct Way {
+    /// Log in with an SSH key: one of the agent's, or ~/.ssh/id_ed25519
+    #[arg(long)]
+    ssh: bool,
+    /// Log in with this SSH key; a .pub file names one of the agent's
+    #[arg(long, value_name = "FILE")]
+    ssh_key: Option<PathBuf>,
+    /// Take the passphrase from the first line of a file (mode 600) or of an open descriptor, by its number
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ssh", "ssh_key"])]
+    passphrase_file: Option<PathBuf>,
+    /// Fingerprint of the cell's login host key, instead of trusting the one that is shown first
+    #[arg(long, value_name = "SHA256:...")]
+    host_key: Option<String>,
+    /// Hours until the token ends, if that is sooner than what the cell gives
+    #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..=720))]
+    hours: Option<u32>,
+    /// Have packets protected against change only, not against reading
+    #[arg(long)]
+    readable: bool,
+}
+
+/// The user's name on this machine.
+///
+/// # Errors
+/// It is not in the environment.
+pub(in crate::commands) fn local_user() -> CommandResult<String> {
+    let set = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
+    set("USER")
+        .or_else(|| set("LOGNAME"))
+        .ok_or_else(|| CommandError::usage("say who you are in the cell: USER"))
+}
+
+impl Way {
+    /// Logs in and gives the token.
+    ///
+    /// # Errors
+    /// What the login service says, or what is missing here.
+    pub(in crate::commands) fn obtain(&self, user: Option<&str>, place: &Place) -> CommandResult<KeptToken> {
+        let user = user.map_or_else(local_user, |user| Ok(user.to_owned()))?;
+        let user = UserName::new(&user).map_err(super::not_a_user)?;
+        let network = Network::open()?;
+        let mut login = Login::new(place.cell.clone(), user);
+        login.lifetime = self.hours.unwrap_or(0) * 3600;
+        login.level = if self.readable { Level::Auth } else { Level::Crypt };
+        let attempt = Attempt { way: self, place, network: &network, login, known: KnownHosts::current()? };
+        let grant = attempt.run()?;
+        if let Some(key) = &grant.host_key {
+            attempt.known.set(&place.cell, key)?;
+        }
+        Ok(place.kept(attempt.login.user.to_string(), grant))
+    }
+}
+
+struct Attempt<'a> {
+    way: &'a Way,
+    place: &'a Place,
+    network: &'a Network,
+    login: Login,
+    known: KnownHosts,
+}
+
+impl Attempt<'_> {
+    fn run(&self) -> CommandResult<Grant> {
+        let wanted = self.way.ssh || self.way.ssh_key.is_some();
+        for key in self.keys()? {
+            match self.with_key(&*key)? {
+                Ok(grant) => return Ok(grant),
+                // Another key may be the right one, and without --ssh there is the passphrase.
+                Err(LoginError::Denied) => {}
+                Err(LoginError::Signer(_)) if !wanted => {}
+                Err(error) => return Err(refused(self.place, &error)),
+            }
+        }
+        if wanted {
+            let user = &self.login.user;
+            return Err(CommandError::failed(format!(
+                "none of the SSH keys is one that {user} logs in with; `andrew ssh-keys add` makes it one"
+            )));
+        }
+        self.with_passphrase()
+    }
+
+    fn keys(&self) -> CommandResult<Vec<Box<dyn Signer>>> {
+        match (&self.way.ssh_key, &self.way.passphrase_file) {
+            (Some(file), _) => Ok(vec![key::of_file(file)?]),
+            (None, Some(_)) => Ok(Vec::new()),
+            // Nobody is asked about a host key he may never need.
+            (None, None) if self.way.ssh || self.expected()?.is_some() => Ok(key::usual()),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// What the host key must be: by fingerprint, or as known.
+    fn expected(&self) -> CommandResult<Option<String>> {
+        match &self.way.host_key {
+            Some(fingerprint) => Ok(Some(fingerprint.clone())),
+            None => Ok(self.known.get(&self.place.cell)?.map(|key| key.to_string())),
+        }
+    }
+
+    fn with_key(&self, key: &dyn Signer) -> CommandResult<Result<Grant, LoginError>> {
+        let (expected, random) = (self.expected()?, self.network.random());
+        let trusted = |shown: &HostKey| match &expected {
+            Some(fingerprint) => *fingerprint == shown.to_string(),
+            None => confirm(&format!("The login service of {} shows the host key {shown}.", self.place.cell)),
+        };
+        let (login, random, trusted) = (&self.login, &random, &trusted);
+        Ok(self.network.first(self.place, None, |service| async move {
+            client::login_with_ssh(&service, login, key, trusted, random).await
+        }))
+    }
+
+    fn with_passphrase(&self) -> CommandResult<Grant> {
+        let (user, cell) = (&self.login.user, &self.place.cell);
+        let secret = match &self.way.passphrase_file {
+            Some(file) => passphrase::from_file(file)?,
+            None => passphrase::ask(&format!("Passphrase of {user} in {cell}"))?,
+        };
+        let (login, secret, random) = (&self.login, &secret, &self.network.random());
+        let outcome = self.network.first(self.place, None, |service| async move {
+            client::login_with_passphrase(&service, login, secret, random).await
+        });
+        outcome.map_err(|error| refused(self.place, &error))
+    }
+}
+
+/// Asks a person at the terminal; no terminal is no.
+fn confirm(what: &str) -> bool {
+    let Ok(mut terminal) = File::options().read(true).write(true).open("/dev/tty") else { return false };
+    if write!(terminal, "{what}\nIs it the cell's own? (yes/no) ").is_err() {
+        return false;
+    }
+    let mut answer = String::new();
+    let read = BufReader::new(terminal).read_line(&mut answer);
+    read.is_ok() && answer.trim() == "yes"
+}

@@ -1,0 +1,125 @@
+//! The way to a cell's login service.
+
+use super::place::Place;
+use crate::control::{Answer, ControlClient, Question};
+use crate::error::{CommandError, CommandResult};
+use crate::tokens::KeptToken;
+use afs_auth::Random;
+use afs_login::client::{Ask, LoginError};
+use afs_net::{System, Udp};
+use afs_rpc::{CallError, Connection, Env, Security};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::{self, Request, ServiceId};
+use std::future::{Future, ready};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// From the file service's port to that of the protection and login services.
+const PORT_OFFSET: u16 = 2;
+
+/// Calls over the network.
+pub(in crate::commands) struct Network {
+    pub(in crate::commands) system: Arc<System>,
+    pub(in crate::commands) udp: Udp,
+}
+
+impl Network {
+    pub(in crate::commands) fn open() -> CommandResult<Self> {
+        let failed = |e: std::io::Error| CommandError::failed(format!("cannot open a socket: {e}"));
+        let system = System::with_workers(1).map_err(failed)?;
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
+        Ok(Self { system, udp })
+    }
+
+    /// The machine's randomness.
+    pub(in crate::commands) fn random(&self) -> Random {
+        let system = self.system.clone();
+        Arc::new(move |out: &mut [u8]| system.random(out))
+    }
+
+    /// Does something at the first of a cell's login services that answers.
+    ///
+    /// # Errors
+    /// None answers, or what the first that did says.
+    pub(in crate::commands) fn first<T, F>(
+        &self,
+        place: &Place,
+        with: Option<&KeptToken>,
+        work: impl Fn(Connection) -> F,
+    ) -> Result<T, LoginError>
+    where
+        F: Future<Output = Result<T, LoginError>>,
+    {
+        let mut last = LoginError::Answer("the cell has no servers");
+        for server in &place.servers {
+            let peer = SocketAddr::from((*server, place.base_port.saturating_add(PORT_OFFSET)));
+            let service = self.udp.rx().connection(peer, ServiceId::LOGIN, self.security(with));
+            match self.system.block_on(work(service)) {
+                Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+
+    fn security(&self, with: Option<&KeptToken>) -> Security {
+        let Some(kept) = with else { return Security::null() };
+        let system = self.system.clone();
+        Security::new(kept.token().source(Arc::new(move || system.wall()), self.random()))
+    }
+}
+
+/// The login service of the cell that runs here, as its owner.
+pub(in crate::commands) struct OwnService(Mutex<ControlClient>);
+
+impl OwnService {
+    pub(in crate::commands) fn of(place: &Place) -> CommandResult<Option<Self>> {
+        place
+            .state
+            .as_ref()
+            .map(ControlClient::of)
+            .transpose()
+            .map(|found| found.map(|c| Self(Mutex::new(c))))
+    }
+}
+
+impl Ask for OwnService {
+    fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send {
+        let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
+        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).ask(&question);
+        ready(match answer {
+            Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply).map_err(CallError::from),
+            Ok(Answer::Aborted(code)) => Err(CallError::Abort(AbortCode(code))),
+            Ok(Answer::Refused(_)) | Err(_) => Err(CallError::Closed),
+        })
+    }
+}
+
+/// A login service, by whichever way.
+pub(in crate::commands) enum Service {
+    Own(Arc<OwnService>),
+    Network(Connection),
+}
+
+impl Ask for Service {
+    async fn ask<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        match self {
+            Self::Own(own) => own.ask(request).await,
+            Self::Network(network) => network.ask(request).await,
+        }
+    }
+}
+
+/// A login service's refusal as a command's error.
+pub(in crate::commands) fn refused(place: &Place, error: &LoginError) -> CommandError {
+    let cell = &place.cell;
+    match error {
+        LoginError::Call(CallError::Abort(AbortCode::RX_INVALID_OPERATION | AbortCode::RXGEN_OPCODE)) => {
+            CommandError::failed(format!(
+                "the cell {cell} has no login service; use --kerberos if it has Kerberos"
+            ))
+        }
+        error => CommandError::failed(format!("login service of {cell}: {error}")),
+    }
+}

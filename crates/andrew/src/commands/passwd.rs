@@ -1,0 +1,101 @@
+//! `andrew passwd`.
+
+use super::login::obtain::{Way, local_user};
+use super::login::passphrase;
+use super::login::place::{Place, PlaceOptions};
+use super::login::service::{Network, OwnService, Service, refused};
+use crate::error::{CommandError, CommandResult};
+use crate::tokens::{KeptToken, TokenStore};
+use afs_login::UserName;
+use afs_login::client::{self, LoginError};
+use afs_rpc::Env;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Options of `andrew passwd`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+You set your own; an administrator, and the owner of the cell that runs here, anybody's. The login service never sees
+a passphrase. Tokens got with an earlier one stay good until they end, but are not renewed.
+
+Examples:
+  andrew passwd
+  andrew passwd alice
+  andrew passwd alice --passphrase-file /root/alice.pass
+  andrew passwd --remove alice")]
+pub struct Args {
+    /// Whose passphrase [default: your own]
+    user: Option<String>,
+    #[command(flatten)]
+    place: PlaceOptions,
+    /// Take the new passphrase from the first line of a file (mode 600) or of an open descriptor, by its number
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+    /// Take the passphrase away
+    #[arg(long, conflicts_with = "passphrase_file")]
+    remove: bool,
+}
+
+impl Args {
+    /// Sets, changes or removes a passphrase.
+    ///
+    /// # Errors
+    /// What the login service says, or what is missing here.
+    pub fn run(self, _json: bool) -> CommandResult {
+        let place = self.place.place()?;
+        let changer = Changer::open(place, self.user.as_deref())?;
+        let user = &changer.user;
+        if self.remove {
+            return changer.run(|service| async move { client::remove_passphrase(&service, user).await });
+        }
+        let secret = match &self.passphrase_file {
+            Some(file) => passphrase::from_file(file)?,
+            None => passphrase::ask_new(user.as_str())?,
+        };
+        let (cell, secret, random) = (&changer.place.cell, &secret, &changer.network.random());
+        changer.run(|service| async move {
+            client::register_passphrase(&service, cell, user, secret, random).await
+        })
+    }
+}
+
+/// One who may change how a user logs in: the cell's owner, or the holder of a token.
+pub(super) struct Changer {
+    pub(super) place: Place,
+    pub(super) network: Network,
+    pub(super) user: UserName,
+    own: Option<Arc<OwnService>>,
+    token: Option<KeptToken>,
+}
+
+impl Changer {
+    /// For `user`, or for the one who asks.
+    pub(super) fn open(place: Place, user: Option<&str>) -> CommandResult<Self> {
+        let network = Network::open()?;
+        let own = OwnService::of(&place)?.map(Arc::new);
+        let mut token =
+            TokenStore::current()?.get(&place.cell)?.filter(|kept| kept.is_good_at(network.system.wall()));
+        if own.is_none() && token.is_none() {
+            token = Some(Way::default().obtain(user, &place)?);
+        }
+        let asker = || token.as_ref().map_or_else(local_user, |kept| Ok(kept.user.clone()));
+        let user = user.map_or_else(asker, |user| Ok(user.to_owned()))?;
+        let user = UserName::new(&user).map_err(CommandError::usage)?;
+        Ok(Self { place, network, user, own, token })
+    }
+
+    /// Does something at the login service.
+    pub(super) fn run<T, F>(&self, work: impl Fn(Service) -> F) -> CommandResult<T>
+    where
+        F: Future<Output = Result<T, LoginError>>,
+    {
+        let done = match &self.own {
+            Some(own) => self.network.system.block_on(work(Service::Own(own.clone()))),
+            None => self
+                .network
+                .first(&self.place, self.token.as_ref(), |service| work(Service::Network(service))),
+        };
+        done.map_err(|error| refused(&self.place, &error))
+    }
+}

@@ -1,0 +1,170 @@
+//! `andrew run-with-token`.
+
+use super::login::obtain::Way;
+use super::login::place::PlaceOptions;
+use super::login::service::Network;
+use crate::error::{CommandError, CommandResult};
+use crate::sys::signals::StopSignals;
+use crate::tokens::{
+    KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
+};
+use afs_rpc::{Env, EnvExt};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::thread;
+
+/// Options of `andrew run-with-token`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The command runs in a session of its own: its token is not used by your other programs, nor theirs by it. The token is
+renewed while the command runs, as long as the cell allows, and forgotten when it ends. Without --user and --token-file
+the session begins with your token of the cell.
+
+Examples:
+  andrew run-with-token --user backup --ssh-key /etc/backup.key -- rsync -a /srv/ /afs/example.org/backup/
+  andrew login robot --token-file /var/lib/robot/token && \\
+    andrew run-with-token --token-file /var/lib/robot/token -- make nightly
+
+Exit status: that of the command; 128 and the signal's number where a signal ended it.")]
+pub struct Args {
+    /// Log in as this user first
+    #[arg(long, value_name = "USER", conflicts_with = "token_file")]
+    user: Option<String>,
+    /// Take the token from this file (mode 600), and write renewed ones back
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    place: PlaceOptions,
+    #[command(flatten)]
+    way: Way,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// A session, ended when this is dropped.
+struct Session {
+    id: SessionId,
+    store: TokenStore,
+    file: PathBuf,
+}
+
+impl Args {
+    /// Runs the command and exits as it did.
+    ///
+    /// # Errors
+    /// No token, or the command cannot be started.
+    pub fn run(self) -> CommandResult {
+        let kept = self.token()?;
+        // Before any thread is started, so that all of them wait for these signals instead of dying of them. The
+        // command begins with none blocked.
+        let signals = StopSignals::block().map_err(CommandError::failed)?;
+        let network = Network::open()?;
+        let now = network.system.wall();
+        if !kept.is_good_at(now) {
+            return Err(CommandError::usage(format!(
+                "the token of {} in {} has ended; log in again",
+                kept.user, kept.cell
+            )));
+        }
+        let session = Arc::new(Session::begin(SessionId(network.system.random_bytes()), &kept)?);
+        let child = self.start(&session)?;
+        let (rx, renewing, file) = (network.udp.rx().clone(), session.clone(), self.token_file.clone());
+        network.system.spawn(Box::pin(async move {
+            keep(&rx, kept, |renewed| renewing.renewed(renewed, file.as_ref())).await;
+        }));
+        let status = wait(child, signals);
+        session.end();
+        std::process::exit(code(status?));
+    }
+
+    fn token(&self) -> CommandResult<KeptToken> {
+        if let Some(file) = &self.token_file {
+            let found = TokenStore::File(file.clone()).all()?.pop();
+            return found.ok_or_else(|| {
+                let shown = file.display();
+                CommandError::usage(format!(
+                    "{shown} is not there; make it with `andrew login --token-file {shown}`"
+                ))
+            });
+        }
+        let place = self.place.place()?;
+        if self.user.is_some() {
+            return self.way.obtain(self.user.as_deref(), &place);
+        }
+        TokenStore::current()?.get(&place.cell)?.ok_or_else(|| {
+            CommandError::usage(format!(
+                "you have no token of {}; say --user or --token-file, or log in",
+                place.cell
+            ))
+        })
+    }
+
+    fn start(&self, session: &Session) -> CommandResult<Child> {
+        let (program, arguments) =
+            self.command.split_first().ok_or_else(|| CommandError::usage("no command"))?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env(SESSION_VARIABLE, session.id.to_string())
+            .env(TOKENS_VARIABLE, &session.file);
+        command.spawn().map_err(|error| {
+            session.end();
+            CommandError::usage(format!("cannot run {}: {error}", program.display()))
+        })
+    }
+}
+
+impl Session {
+    fn begin(id: SessionId, kept: &KeptToken) -> CommandResult<Self> {
+        let runtime = runtime().ok_or_else(|| CommandError::usage("there is no home directory; set HOME"))?;
+        let file = runtime.join("sessions").join(id.to_string());
+        let session = Self { id, store: TokenStore::File(file.clone()), file };
+        session.store.put(kept)?;
+        let (_, refusals) = Mounts::running().hand_over(Some(id), kept);
+        refusals.iter().for_each(|line| tracing::warn!("a mount did not take the token: {line}"));
+        Ok(session)
+    }
+
+    /// A renewed token takes the place of the old one in both files. Mounts renew their own.
+    fn renewed(&self, kept: &KeptToken, file: Option<&PathBuf>) {
+        let stores = [Some(self.store.clone()), file.map(|file| TokenStore::File(file.clone()))];
+        for store in stores.into_iter().flatten() {
+            if let Err(error) = store.put(kept) {
+                tracing::warn!("a renewed token was not written: {error}");
+            }
+        }
+    }
+
+    fn end(&self) {
+        Mounts::running().forget(Some(self.id), None);
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Waits for the command's end, and passes signals on to it until then.
+fn wait(mut child: Child, signals: StopSignals) -> CommandResult<ExitStatus> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // It goes with the process, when the command has ended.
+    let forward = move || {
+        while let (Ok(signal), Some(pid)) = (signals.wait(), pid) {
+            // The terminal sends its own to both of us.
+            let from_terminal = signal == libc::SIGINT && io::IsTerminal::is_terminal(&io::stdin());
+            if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
+                let _ = kill_process(pid, signal);
+            }
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(forward).map_err(CommandError::failed)?;
+    child.wait().map_err(|error| CommandError::failed(format!("cannot wait for the command: {error}")))
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+}

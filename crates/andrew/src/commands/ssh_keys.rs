@@ -1,0 +1,138 @@
+//! `andrew ssh-keys`.
+
+use super::login::key::public_of_file;
+use super::login::place::PlaceOptions;
+use super::passwd::Changer;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_login::UserKey;
+use afs_login::client;
+use afs_wire::login::Ways;
+use clap::Subcommand;
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Options of `andrew ssh-keys`.
+#[derive(clap::Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Ed25519 keys, ECDSA keys over nistp256, and Ed25519 keys on a security key. You change your own; an administrator, and
+the owner of the cell that runs here, anybody's.
+
+Examples:
+  andrew ssh-keys add ~/.ssh/id_ed25519.pub
+  andrew ssh-keys list
+  andrew ssh-keys remove SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU --user alice"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// Whose keys [default: your own]
+    #[arg(long, value_name = "USER", global = true)]
+    user: Option<String>,
+    #[command(flatten)]
+    place: PlaceOptions,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show the keys, and whether there is a passphrase
+    List,
+    /// Add a key, so that its holder may log in
+    Add {
+        /// A key file; of a private key the public half is used
+        file: PathBuf,
+    },
+    /// Remove a key
+    Remove {
+        /// Its fingerprint, or a key file
+        key: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Answer {
+    user: String,
+    /// When it was set, in Unix seconds; none: there is none.
+    passphrase: Option<u32>,
+    keys: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    fingerprint: String,
+    comment: String,
+    /// Unix seconds.
+    added: u32,
+}
+
+impl Args {
+    /// Lists, adds or removes.
+    ///
+    /// # Errors
+    /// What the login service says, or what is missing here.
+    pub fn run(self, json: bool) -> CommandResult {
+        let changer = Changer::open(self.place.place()?, self.user.as_deref())?;
+        match &self.command {
+            Command::List => {
+                output::show(json, &list(&changer)?);
+                Ok(())
+            }
+            Command::Add { file } => add(&changer, file),
+            Command::Remove { key } => remove(&changer, key),
+        }
+    }
+}
+
+fn ways(changer: &Changer) -> CommandResult<Ways> {
+    let user = &changer.user;
+    changer.run(|service| async move { client::list_ways(&service, user).await })
+}
+
+fn list(changer: &Changer) -> CommandResult<Answer> {
+    let ways = ways(changer)?;
+    let row = |info: &afs_wire::login::SshKeyInfo| Row {
+        fingerprint: UserKey::from_wire(&info.key)
+            .map_or_else(|error| error.to_string(), |key| key.to_string()),
+        comment: info.comment.to_text(),
+        added: info.added.0,
+    };
+    let passphrase = Some(ways.passphrase.0).filter(|set| *set > 0);
+    Ok(Answer { user: changer.user.to_string(), passphrase, keys: ways.keys.iter().map(row).collect() })
+}
+
+fn add(changer: &Changer, file: &Path) -> CommandResult {
+    let public = public_of_file(file)?;
+    let key =
+        UserKey::new(&public).map_err(|error| CommandError::usage(format!("{}: {error}", file.display())))?;
+    let (user, key, comment) = (&changer.user, &key, public.comment());
+    changer.run(|service| async move { client::add_ssh_key(&service, user, key, comment).await })
+}
+
+fn remove(changer: &Changer, which: &str) -> CommandResult {
+    let named = |key: &UserKey| key.to_string() == which;
+    let keys = ways(changer)?.keys;
+    let known = keys.iter().filter_map(|info| UserKey::from_wire(&info.key).ok()).find(named);
+    let key = match known {
+        Some(key) => key,
+        None if which.starts_with("SHA256:") => {
+            let user = &changer.user;
+            return Err(CommandError::usage(format!(
+                "{user} has no key {which}; `andrew ssh-keys list` shows them"
+            )));
+        }
+        None => UserKey::new(&public_of_file(Path::new(which))?).map_err(CommandError::usage)?,
+    };
+    let (user, key) = (&changer.user, &key);
+    changer.run(|service| async move { client::remove_ssh_key(&service, user, key).await })
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let passphrase = if self.passphrase.is_some() { "a passphrase" } else { "no passphrase" };
+        writeln!(f, "{} has {passphrase} and {} SSH keys", self.user, self.keys.len())?;
+        self.keys.iter().try_for_each(|key| writeln!(f, "{} {}", key.fingerprint, key.comment.escape_debug()))
+    }
+}

@@ -1,0 +1,134 @@
+//! `andrew tokens`.
+
+use crate::commands::words_of_time::in_words;
+use crate::error::CommandResult;
+use crate::output;
+use crate::tokens::{HeldToken, KeptToken, Mounts, SessionId, TokenStore, warning};
+use afs_net::System;
+use afs_rpc::{Env, Level, UnixTime};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew tokens`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  andrew tokens\n  andrew tokens --json | jq '.tokens[].expires'")]
+pub struct Args {}
+
+#[derive(Serialize)]
+struct Answer {
+    /// The session, if this process is in one.
+    session: Option<String>,
+    tokens: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    cell: String,
+    user: String,
+    /// Unix seconds; none: never.
+    expires: Option<u64>,
+    /// Unix seconds; none: not renewable.
+    renewable_until: Option<u64>,
+    level: Option<&'static str>,
+    /// Whether there is a file with it.
+    file: bool,
+    /// How many mounts use it.
+    mounts: usize,
+    warning: Option<String>,
+    #[serde(skip)]
+    now: u64,
+}
+
+impl Args {
+    /// Lists the tokens of this user, or of this session.
+    ///
+    /// # Errors
+    /// A token file that cannot be read, or that others may read too.
+    pub fn run(self, json: bool) -> CommandResult {
+        let session = SessionId::current()?;
+        let now = System::with_workers(1).map_err(crate::error::CommandError::failed)?.wall();
+        let held = Mounts::running().held(session);
+        let mut rows: Vec<Row> =
+            TokenStore::current()?.all()?.iter().map(|kept| Row::of(kept, &held, now)).collect();
+        for held in &held {
+            match rows.iter_mut().find(|row| row.cell == held.cell) {
+                Some(row) => row.mounts += 1,
+                None => rows.push(Row::of_mount(held, now)),
+            }
+        }
+        let session = session.map(|_| "a session of its own".to_owned());
+        output::show(json, &Answer { session, tokens: rows });
+        Ok(())
+    }
+}
+
+impl Row {
+    fn of(kept: &KeptToken, held: &[HeldToken], now: UnixTime) -> Self {
+        // A mount may have renewed it meanwhile.
+        let here = kept.token().expires().map(|end| end.secs);
+        let in_mounts =
+            held.iter().filter(|held| held.cell == kept.cell.as_str()).filter_map(|held| held.expires);
+        let level = match kept.token().level() {
+            Level::Clear => "clear",
+            Level::Auth => "auth",
+            Level::Crypt => "crypt",
+        };
+        Self {
+            cell: kept.cell.to_string(),
+            user: kept.user.clone(),
+            expires: in_mounts.max().max(here),
+            renewable_until: Some(kept.grant.renewable_until.secs).filter(|_| !kept.grant.renewal.is_empty()),
+            level: Some(level),
+            file: true,
+            mounts: 0,
+            warning: warning(kept, now),
+            now: now.secs,
+        }
+    }
+
+    fn of_mount(held: &HeldToken, now: UnixTime) -> Self {
+        Self {
+            cell: held.cell.clone(),
+            user: held.user.clone(),
+            expires: held.expires,
+            renewable_until: None,
+            level: None,
+            file: false,
+            mounts: 1,
+            warning: None,
+            now: now.secs,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(session) = &self.session {
+            writeln!(f, "this is {session}")?;
+        }
+        if self.tokens.is_empty() {
+            return writeln!(f, "no tokens; `andrew login` gets one");
+        }
+        self.tokens.iter().try_for_each(|row| row.fmt(f))
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.user, self.cell)?;
+        match self.expires {
+            None => write!(f, ", without end")?,
+            Some(end) if end <= self.now => write!(f, ", ended")?,
+            Some(end) => write!(f, ", ends in {}", in_words(end - self.now))?,
+        }
+        if let Some(until) = self.renewable_until.filter(|until| *until > self.now) {
+            write!(f, ", renewable for {}", in_words(until - self.now))?;
+        }
+        if let Some(level) = self.level {
+            write!(f, ", {level}")?;
+        }
+        let mounts = if self.mounts == 1 { "mount" } else { "mounts" };
+        writeln!(f, ", in use by {} {mounts}", self.mounts)?;
+        self.warning.as_ref().map_or(Ok(()), |line| writeln!(f, "  {line}"))
+    }
+}
