@@ -1,0 +1,205 @@
+//! A cell in this process, a mount of it for all users, and the users.
+
+#[path = "../../../afs-venus/tests/common/people.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod people;
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use afs_db::EmbeddedLocationDb;
+use afs_drive::MemoryDrive;
+use afs_fuse::{KernelSink, MountOptions, Mounted, Pool, ProcessSessions, SESSION_VARIABLE};
+use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_net::{System, Udp};
+use afs_rpc::{EnvExt, Service};
+use afs_server::{
+    CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions,
+    VolumeStates, bootstrap,
+};
+use afs_venus::{
+    CellConfig, DiskCache, Limits, Requester, RootKind, SecurityConfig, Token, TokenOwner, Venus, VenusConfig,
+};
+use afs_volume::{Config, VolumeStore};
+use afs_wire::ids::{CellName, PartitionId, Rights, UnixSeconds, Uuid, VolumeName};
+use people::{People, Plates, plate};
+
+pub const ALICE: u32 = 61_001;
+pub const BOB: u32 = 61_002;
+pub const NOBODY: u32 = 61_003;
+
+pub struct Scene {
+    pub system: Arc<System>,
+    pub venus: Arc<Venus>,
+    pub people: People,
+    mount: PathBuf,
+    mounted: Option<Mounted>,
+    _kept: (Vec<Udp>, Arc<FileServer>, tempfile::TempDir),
+}
+
+impl Scene {
+    pub fn new() -> Scene {
+        let system = System::new().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let people = People::default();
+        for (name, id) in [("alice", 11), ("bob", 12), ("team", -300)] {
+            people.add(name, id);
+        }
+        let (mut sockets, files) = serve(&system, &people);
+        let own = Udp::bind(&system, local(), afs_rx::Config::default()).unwrap();
+        let sink = KernelSink::new();
+        let config = VenusConfig {
+            env: system.env(),
+            rx: own.rx().clone(),
+            cells: vec![CellConfig {
+                name: cell_name(),
+                location_servers: vec![sockets[1].local_addr()],
+                file_port: sockets[0].local_addr().port(),
+            }],
+            root: RootKind::Volume(VolumeName::new("root.cell").unwrap()),
+            uuid: Uuid([7; 16]),
+            cache: Arc::new(DiskCache::open(&scratch.path().join("cache"), 64 << 20, "boot").unwrap()),
+            sink: Arc::new(sink.clone()),
+            sysnames: Vec::new(),
+            limits: Limits::default(),
+            security: SecurityConfig {
+                sessions: Some(Arc::new(ProcessSessions::default())),
+                ..SecurityConfig::default()
+            },
+        };
+        sockets.push(own);
+        let venus = system.block_on(Venus::start(config)).unwrap();
+        let mount = scratch.path().join("mount");
+        fs::create_dir(&mount).unwrap();
+        let mounted = Some(mount_for_all(&system, &venus, sink, &mount));
+        Scene { system, venus, people, mount, mounted, _kept: (sockets, files, scratch) }
+    }
+
+    pub fn log_in(&self, owner: TokenOwner, name: &str) {
+        let token = Token { cell: cell_name(), security: plate(name), expires: None, label: name.into() };
+        self.system.block_on(self.venus.set_token(owner, token)).unwrap();
+    }
+
+    /// Alice sets the access list of a directory.
+    pub fn set_acl(&self, path: &str, entries: &[(&str, &str)]) {
+        let rights = |text: &str| text.parse::<Rights>().unwrap().0;
+        let lines: String =
+            entries.iter().map(|(name, text)| format!("{name}\t{}\n", rights(text))).collect();
+        let text = format!("{}\n0\n{lines}", entries.len());
+        self.system.block_on(async {
+            let alice = self.venus.on_behalf_of(Requester { uid: ALICE, pid: 0 }).await;
+            let node = alice.walk(path.as_bytes(), true).await.unwrap().node;
+            alice.setxattr(node, b"afs.acl", text.as_bytes()).await.unwrap();
+            alice.forget(node, 1);
+        });
+    }
+
+    /// What a user's shell makes of a script, in which `$M` is the mount: what it says, or what it complains of.
+    pub fn sh(&self, uid: u32, script: &str) -> Result<String, String> {
+        self.sh_in(uid, None, script)
+    }
+
+    pub fn sh_in(&self, uid: u32, session: Option<u128>, script: &str) -> Result<String, String> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).current_dir("/").env("M", &self.mount).uid(uid).gid(uid);
+        if let Some(session) = session {
+            shell.env(SESSION_VARIABLE, format!("{session:032x}"));
+        }
+        let output = shell.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
+    pub fn denied(&self, uid: u32, script: &str) {
+        let said = self.sh(uid, script);
+        let denied = said.as_ref().is_err_and(|error| error.contains("ermission denied"));
+        assert!(denied, "{uid} {script}: {said:?}");
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if let Some(mounted) = self.mounted.take() {
+            mounted.unmount().ok();
+        }
+        self.system.block_on(self.venus.shut_down()).ok();
+    }
+}
+
+/// Whether there can be a scene; says so where not.
+pub fn can_mount() -> bool {
+    let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !can {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "needed on CI: root and /dev/fuse");
+        eprintln!("SKIPPED: this test must be run as root, with /dev/fuse");
+    }
+    can
+}
+
+fn mount_for_all(system: &Arc<System>, venus: &Arc<Venus>, sink: KernelSink, directory: &Path) -> Mounted {
+    let options = MountOptions { allow_other: true, ..MountOptions::new("test.cell") };
+    let (env, clock) = (system.env(), system.env());
+    let pool = Pool {
+        spawn: Arc::new(move |task| env.spawn(task)),
+        pause: Arc::new(move |duration| clock.sleep(duration)),
+    };
+    afs_fuse::mount(venus.clone(), sink, directory, &options, pool, || ()).unwrap()
+}
+
+fn local() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn cell_name() -> CellName {
+    CellName::new("test.cell").unwrap()
+}
+
+/// A file server and a location server, where anybody may do everything at first.
+fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
+    let env = system.env();
+    let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
+    let medium = Arc::new(MemoryMedium::default());
+    let kv = Kv::open(medium, &tables, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+    let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
+    let uuid = Uuid([0x5e; 16]);
+    let spec = CellSpec {
+        cell: cell_name(),
+        server: uuid,
+        addresses: vec![Ipv4Addr::LOCALHOST],
+        partition: PartitionId(0),
+        anyuser: Rights::ALL,
+        quota: 0,
+    };
+    let (clock, place) = (env.clone(), db.clone());
+    let partitions = system.block_on(async move {
+        let config = Config::new(move || UnixSeconds(clock.wall().secs_u32()));
+        let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
+        let partitions = Partitions::one(VolumeStore::open(kv, drive, config).await.unwrap());
+        bootstrap(&*place, &partitions, &spec).await.unwrap();
+        partitions
+    });
+    let bind = || Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
+    let (file_socket, location_socket) = (bind(), bind());
+    let guard = Guard::new(Arc::new(people.clone()));
+    let files = FileServer::new(FileServerConfig {
+        env: env.clone(),
+        rx: file_socket.rx().clone(),
+        uuid,
+        partitions,
+        guard: guard.clone(),
+        states: Arc::new(VolumeStates::default()),
+        limits: FileServerLimits::default(),
+    });
+    let offer = |socket: &Udp, service: Arc<dyn Service>| {
+        socket.rx().listen_with(service, vec![Box::new(afs_rx::NullServer), Box::new(Plates)]).unwrap();
+    };
+    offer(&file_socket, files.service());
+    offer(&location_socket, LocationServer::service(env, db, guard));
+    (vec![file_socket, location_socket], files)
+}
