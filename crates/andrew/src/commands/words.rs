@@ -88,12 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn single_dash_words_of_fs_and_vos_are_long_options() {
+    fn single_dash_words_of_the_suites_are_long_options() {
         assert_eq!(line("andrew fs sa -dir d -acl u rl -neg"), "andrew fs sa --dir d --acl u rl --neg");
         assert_eq!(
             line("andrew vos create -server s -part a -name n"),
             "andrew vos create --server s --part a --name n"
         );
+        assert_eq!(line("andrew pts adduser -user a -group -204"), "andrew pts adduser --user a --group -204");
     }
 
     #[test]

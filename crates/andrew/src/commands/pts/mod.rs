@@ -14,17 +14,20 @@ mod listentries;
 mod listmax;
 mod listowned;
 mod membership;
-mod names;
-mod reach;
+pub(crate) mod names;
+pub(crate) mod reach;
 mod removeuser;
 mod rename;
 mod setfields;
 mod setmax;
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::CommandResult;
 use clap::Subcommand;
 
-use reach::Reach;
+use reach::{Reach, Target};
 
 /// `andrew pts`.
 #[derive(clap::Args, Debug)]
@@ -93,22 +96,27 @@ impl Args {
     /// One line; status 2 when a name or value was wrong.
     pub fn run(self, json: bool) -> CommandResult {
         let mut target = self.reach.open()?;
-        let target = &mut target;
-        match self.command {
-            Command::Createuser(args) => args.run(target, json),
-            Command::Creategroup(args) => args.run(target, json),
-            Command::Adduser(args) => args.run(target, json),
-            Command::Removeuser(args) => args.run(target, json),
-            Command::Membership(args) => args.run(target, json),
-            Command::Examine(args) => args.run(target, json),
-            Command::Delete(args) => args.run(target, json),
-            Command::Rename(args) => args.run(target, json),
-            Command::Chown(args) => args.run(target, json),
-            Command::Listowned(args) => args.run(target, json),
-            Command::Listentries(args) => args.run(target, json),
-            Command::Setfields(args) => args.run(target, json),
-            Command::Listmax(args) => args.run(target, json),
-            Command::Setmax(args) => args.run(target, json),
+        self.command.run(&mut target, json)
+    }
+}
+
+impl Command {
+    fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        match self {
+            Self::Createuser(args) => args.run(target, json),
+            Self::Creategroup(args) => args.run(target, json),
+            Self::Adduser(args) => args.run(target, json),
+            Self::Removeuser(args) => args.run(target, json),
+            Self::Membership(args) => args.run(target, json),
+            Self::Examine(args) => args.run(target, json),
+            Self::Delete(args) => args.run(target, json),
+            Self::Rename(args) => args.run(target, json),
+            Self::Chown(args) => args.run(target, json),
+            Self::Listowned(args) => args.run(target, json),
+            Self::Listentries(args) => args.run(target, json),
+            Self::Setfields(args) => args.run(target, json),
+            Self::Listmax(args) => args.run(target, json),
+            Self::Setmax(args) => args.run(target, json),
         }
     }
 }

@@ -10,11 +10,11 @@ const BATCH: usize = 100;
 
 /// A user or group that was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Party {
+pub(crate) struct Party {
     /// As it was named.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Its number.
-    pub(super) id: ViceId,
+    pub(crate) id: ViceId,
 }
 
 /// A name as an argument of a call.
@@ -29,7 +29,7 @@ fn bad_name(name: &str) -> CommandError {
 }
 
 /// The users and groups named, in their order. A number is taken for an id, whether or not anybody has it.
-pub(super) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<Vec<Party>> {
+pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<Vec<Party>> {
     let mut found = Vec::with_capacity(wanted.len());
     for batch in wanted.chunks(BATCH) {
         let names = batch.iter().map(|name| {
@@ -47,7 +47,7 @@ pub(super) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<
 }
 
 /// The one user or group named.
-pub(super) fn find(target: &mut Target, wanted: &str) -> CommandResult<Party> {
+pub(crate) fn find(target: &mut Target, wanted: &str) -> CommandResult<Party> {
     let found = find_all(target, &[wanted.to_owned()])?.pop();
     found.ok_or_else(|| CommandError::failed("pts: the server's answer has no id"))
 }
@@ -66,7 +66,7 @@ fn party(text: &str, id: ViceId) -> CommandResult<Party> {
 }
 
 /// The names of ids, in their order; the number where there is no name.
-pub(super) fn of(target: &mut Target, ids: &[ViceId]) -> CommandResult<Vec<String>> {
+pub(crate) fn of(target: &mut Target, ids: &[ViceId]) -> CommandResult<Vec<String>> {
     let mut names = Vec::with_capacity(ids.len());
     for batch in ids.chunks(BATCH) {
         let reply = target.call(&IdToName { ids: Ids::first_of(batch.iter().copied()) });

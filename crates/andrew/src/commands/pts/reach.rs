@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Which cell to speak to.
 #[derive(clap::Args, Debug)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     /// Protection servers of the cell, over the network; without this, the cell that runs on the state directory, as
     /// its owner
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
@@ -46,7 +46,7 @@ pub(super) struct Reach {
 }
 
 /// A cell that can be called.
-pub(super) struct Target {
+pub(crate) struct Target {
     way: Way,
     /// Go on with the next when one is refused.
     force: bool,
@@ -61,7 +61,7 @@ enum Way {
 
 impl Reach {
     /// Opens the way.
-    pub(super) fn open(&self) -> CommandResult<Target> {
+    pub(crate) fn open(&self) -> CommandResult<Target> {
         let way = if self.servers.is_empty() { self.owner()? } else { self.network()? };
         Ok(Target { way, force: self.force })
     }
@@ -107,7 +107,7 @@ const PROTECTION_AFTER_FILE: u16 = 2;
 
 impl Target {
     /// A call to the protection service: over the network to the first of its servers that answers.
-    pub(super) fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
+    pub(crate) fn call<R: Request>(&mut self, request: &R) -> Result<R::Reply, Failure> {
         match &mut self.way {
             Way::Owner(control) => through_control(control, request),
             Way::Network { system, connections, .. } => {
@@ -154,7 +154,7 @@ fn is_elsewhere(code: AbortCode) -> bool {
 }
 
 /// The error of a command to which the service did not do `what`, in the words that scripts look for.
-pub(super) fn refused(failure: Failure, what: &str) -> CommandError {
+pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
     let reason = match failure {
         Failure::Code(AbortCode::PREXIST) => "Entry for name already exists".into(),
         Failure::Code(AbortCode::PRIDEXIST) => "Entry for id already exists".into(),
@@ -169,6 +169,15 @@ pub(super) fn refused(failure: Failure, what: &str) -> CommandError {
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+impl Target {
+    /// A service at one address, called from a socket that it knows.
+    pub(super) fn at(system: Arc<System>, udp: Udp, peer: SocketAddr, force: bool) -> Self {
+        let connections = vec![udp.rx().connection(peer, ServiceId::PROTECTION, Security::null())];
+        Target { way: Way::Network { system, connections, _udp: udp }, force }
+    }
 }
 
 #[cfg(test)]
