@@ -14,7 +14,7 @@ use crate::rxgk::{
     Authenticator, ConnectionSeed, Response, RxgkServer, RxgkTime, RxgkToken, Variant, local_token,
     open_token, usage,
 };
-use crate::{Clock, Random, Token};
+use crate::{Clock, Random, Secret, Token};
 
 const EPOCH: Epoch = Epoch(0x8000_0001);
 const CID: Cid = Cid::of(0x1000);
@@ -119,7 +119,7 @@ impl Cell {
     /// What it finds in a good client's application data.
     fn appdata(&self, bytes: &[u8]) {
         let mut proof = Authenticator::new([7; 20], self.token.level, EPOCH, CID);
-        proof.appdata = bytes.to_vec();
+        proof.appdata = Secret::new(bytes.to_vec());
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let Ok(transport) = self.token.key.transport_key(&seed, 0) else { return };
         if let Ok(sealed) = proof.seal(&transport, &self.random) {

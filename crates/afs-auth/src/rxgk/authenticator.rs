@@ -3,11 +3,12 @@
 use afs_rpc::Level;
 use afs_rx::{CHANNELS, Cid, Epoch, SecurityError};
 use afs_wire::xdr::{DecodeError, Encode, Reader};
+use zeroize::Zeroizing;
 
 use super::wire::put_opaque;
 use super::{MasterKey, code, usage};
-use crate::Random;
 use crate::crypto::equal_in_constant_time;
+use crate::{Random, Secret};
 
 /// Bytes of a challenge.
 pub const NONCE_LEN: usize = 20;
@@ -20,8 +21,8 @@ pub(super) const SEALED_MAX: usize = 1416;
 pub struct Authenticator {
     /// The challenge.
     pub nonce: [u8; NONCE_LEN],
-    /// Whatever else the client has to say.
-    pub appdata: Vec<u8>,
+    /// Whatever else the client has to say. May have a key in it.
+    pub appdata: Secret,
     /// The level's number; must be the token's.
     pub level: i32,
     /// The connection's epoch.
@@ -38,7 +39,14 @@ impl Authenticator {
     pub fn new(nonce: [u8; NONCE_LEN], level: Level, epoch: Epoch, cid: Cid) -> Self {
         let cid = cid.with_channel(0);
         let level = i32::from(level.number());
-        Self { nonce, appdata: Vec::new(), level, epoch: epoch.0, cid, call_numbers: [0; CHANNELS] }
+        Self {
+            nonce,
+            appdata: Secret::new(Vec::new()),
+            level,
+            epoch: epoch.0,
+            cid,
+            call_numbers: [0; CHANNELS],
+        }
     }
 
     /// Seals it.
@@ -59,7 +67,7 @@ impl Authenticator {
     pub fn open(transport: &MasterKey, sealed: &[u8]) -> Result<Self, SecurityError> {
         let (enctype, key) = (transport.enctype(), transport.secret().expose());
         let plain = enctype.decrypt(key, usage::CLIENT_ENC_RESPONSE, sealed);
-        let plain = plain.map_err(|_| code::SEALED_INCONSISTENT)?;
+        let plain = Zeroizing::new(plain.map_err(|_| code::SEALED_INCONSISTENT)?);
         Self::decode(&plain).map_err(|_| code::BAD_CHALLENGE)
     }
 
@@ -78,9 +86,11 @@ impl Authenticator {
         out
     }
 
-    fn encode(&self) -> Vec<u8> {
-        let mut out = self.nonce.to_vec();
-        put_opaque(&self.appdata, &mut out);
+    fn encode(&self) -> Zeroizing<Vec<u8>> {
+        // Room for all of it, so that no copy of the data stays behind when the vector grows.
+        let mut out = Zeroizing::new(Vec::with_capacity(64 + self.appdata.expose().len()));
+        out.extend_from_slice(&self.nonce);
+        put_opaque(self.appdata.expose(), &mut out);
         self.level.encode(&mut out);
         self.epoch.encode(&mut out);
         self.cid.encode(&mut out);
@@ -92,7 +102,7 @@ impl Authenticator {
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let nonce = *reader.array()?;
-        let appdata = reader.opaque(SEALED_MAX)?.to_vec();
+        let appdata = Secret::new(reader.opaque(SEALED_MAX)?.to_vec());
         let (level, epoch, cid) = (reader.i32()?, reader.u32()?, reader.u32()?);
         let count = reader.u32()?;
         if count != CHANNELS as u32 {

@@ -54,17 +54,17 @@ impl CallbackOffer {
         variant: Variant,
         level: Level,
         random: &Random,
-    ) -> Result<Vec<u8>, SecurityError> {
+    ) -> Result<Secret, SecurityError> {
         let key = self.keys.best(KeyKind::Rxgk).ok_or(code::NO_SUCH_KEY)?;
         let token = print(variant, key, level, random)?;
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(192 + token.sealed.len());
         self.client.encode(&mut out);
         put_opaque(&token.sealed, &mut out);
         put_opaque(token.key.secret().expose(), &mut out);
         token.key.enctype().number().encode(&mut out);
         // The server that is meant is the one that can read this.
         Uuid::NIL.encode(&mut out);
-        Ok(out)
+        Ok(Secret::new(out))
     }
 }
 

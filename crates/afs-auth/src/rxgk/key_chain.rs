@@ -126,3 +126,83 @@ impl KeyChain {
 fn age(since: UnixTime, now: UnixTime) -> Duration {
     Duration::from_secs(now.secs.saturating_sub(since.secs))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+    use crate::rxgk::RxgkTime;
+    use afs_rx::{Cid, Epoch};
+
+    fn at(secs: u64) -> UnixTime {
+        UnixTime { secs, nanos: 0 }
+    }
+
+    fn chain(number: u32, lifetime: Lifetime) -> KeyChain {
+        let master = MasterKey::new(17, Secret::new(vec![1; 16])).unwrap();
+        let seed = ConnectionSeed { epoch: Epoch(1), cid: Cid::of(4), start: RxgkTime(7) };
+        let derivation = Derivation { master, seed, level: Level::Auth, side: Side::Client };
+        KeyChain::new(derivation, lifetime, number, at(0))
+    }
+
+    fn accepted(chain: &KeyChain) -> Vec<u32> {
+        (0..=u16::MAX).filter_map(|low_bits| chain.number_of(low_bits).ok()).collect()
+    }
+
+    #[test]
+    fn numbers_at_the_ends_and_over_the_low_bits() {
+        let none = Lifetime::default();
+        assert_eq!(accepted(&chain(0, none)), [0, 1]);
+        assert_eq!(accepted(&chain(2, none)), [0, 1, 2, 3]);
+        let mut ends = accepted(&chain(u32::MAX, none));
+        ends.sort_unstable();
+        assert_eq!(ends, [u32::MAX - 3, u32::MAX - 2, u32::MAX - 1, u32::MAX]);
+        let wrapped = chain(0x1_0000, none);
+        assert_eq!(wrapped.number_of(0xffff), Ok(0xffff));
+        assert_eq!(wrapped.number_of(1), Ok(0x1_0001));
+        assert_eq!(wrapped.number_of(2), Err(code::BAD_KEY_NUMBER));
+    }
+
+    #[test]
+    fn one_ahead_of_the_peer_and_no_further() {
+        let mut chain = chain(0, Lifetime { seconds: 0, bytelife: 10 });
+        assert_eq!(chain.sending(2000, at(5)).unwrap().0, 0);
+        // Used up, but too soon after the last change, which is the connection's beginning.
+        assert_eq!(chain.sending(2000, at(9)).unwrap().0, 0);
+        assert_eq!(chain.sending(2000, at(10)).unwrap().0, 1);
+        assert_eq!(chain.sending(2000, at(1000)).unwrap().0, 1);
+        // What the peer sent before it knew is good, and is no confirmation.
+        chain.verified(0, 100, at(1001));
+        assert_eq!(chain.sending(2000, at(1001)).unwrap().0, 1);
+        chain.verified(1, 100, at(1002));
+        assert_eq!(chain.sending(2000, at(1002)).unwrap().0, 2);
+    }
+
+    #[test]
+    fn following_begins_anew() {
+        let mut chain = chain(0, Lifetime { seconds: 60, bytelife: 0 });
+        chain.verified(1, 100, at(59));
+        assert_eq!(chain.sending(10, at(118)).unwrap().0, 1);
+        assert_eq!(chain.sending(10, at(119)).unwrap().0, 2);
+        // A clock that was set back makes nothing older.
+        chain.verified(2, 1, at(3));
+        assert_eq!(chain.sending(10, at(3)).unwrap().0, 2);
+    }
+
+    #[test]
+    fn the_last_number_stays() {
+        let mut chain = chain(u32::MAX, Lifetime { seconds: 1, bytelife: 1 });
+        assert_eq!(chain.sending(1000, at(1000)).unwrap().0, u32::MAX);
+    }
+
+    #[test]
+    fn few_keys_are_kept() {
+        let mut chain = chain(0, Lifetime::default());
+        for number in 0..100 {
+            chain.keys(number).unwrap();
+            chain.verified(number, 1, at(0));
+            let _ = chain.keys(number + 1).unwrap();
+        }
+        assert!(chain.made.len() <= MADE_MAX && chain.made.iter().any(|(number, _)| *number == 99));
+    }
+}

@@ -34,3 +34,15 @@ impl Lifetime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytelife_in_every_reading() {
+        let bytes = |bytelife| Lifetime { seconds: 0, bytelife }.bytes_max();
+        assert_eq!([0, 63].map(bytes), [u64::MAX; 2]);
+        assert_eq!([1, 30, 62, 64, u32::MAX].map(bytes), [2, 1 << 30, 1 << 62, 64, 0xffff_ffff]);
+    }
+}

@@ -87,7 +87,7 @@ impl RxgkSession {
         answer: &Authenticator,
         token: &TokenContents,
     ) -> Result<Option<afs_rpc::Security>, SecurityError> {
-        let Some(back) = callback::token(self.offered.variant, &answer.appdata, token.level) else {
+        let Some(back) = callback::token(self.offered.variant, answer.appdata.expose(), token.level) else {
             return Ok(None);
         };
         let random = Confounders::new(&asked.callback_seed).map_err(code::of)?.into_random();
