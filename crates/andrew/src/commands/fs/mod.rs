@@ -3,7 +3,9 @@
 //! Everything goes through extended attributes of the mount (`afs.acl`, `afs.quota`, ...), so these
 //! commands work on every mount of ours, whoever mounted it, with the rights of the one who asks.
 
+mod access;
 mod access_list;
+mod access_people;
 mod attribute;
 mod cleanacl;
 mod copyacl;
@@ -52,6 +54,8 @@ enum Command {
     /// Show the access lists of directories
     #[command(visible_alias = "la")]
     Listacl(listacl::Args),
+    /// Show what somebody may do in directories, and why
+    Access(access::Args),
     /// Change entries of the access lists of directories
     #[command(visible_alias = "sa")]
     Setacl(setacl::Args),
@@ -107,6 +111,7 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         match self.command {
             Command::Listacl(args) => args.run(json),
+            Command::Access(args) => args.run(json),
             Command::Setacl(args) => args.run(),
             Command::Copyacl(args) => args.run(),
             Command::Cleanacl(args) => args.run(json),

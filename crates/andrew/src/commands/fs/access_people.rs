@@ -1,0 +1,174 @@
+//! What `andrew fs access` asks the protection service: who is meant, and through which groups he is in others.
+
+use crate::commands::pts::names;
+use crate::commands::pts::reach::{Reach, Target, refused};
+use crate::error::{CommandError, CommandResult};
+use afs_server::Subject;
+use afs_wire::acl::{Acl, NamedAcl, Names};
+use afs_wire::ids::ViceId;
+use afs_wire::pt;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Groups looked at for the way to others.
+const GROUPS_MAX: usize = 256;
+
+/// Whose rights are asked for.
+pub(super) struct Person {
+    pub(super) name: String,
+    pub(super) subject: Subject,
+}
+
+/// The protection service, opened when it is asked for the first time.
+pub(super) struct Way {
+    reach: Reach,
+    target: Option<Target>,
+}
+
+/// From a person to the groups it is in.
+pub(super) struct Ways {
+    names: BTreeMap<ViceId, String>,
+    /// Each group with the one that leads to it.
+    from: BTreeMap<ViceId, ViceId>,
+    start: ViceId,
+}
+
+impl Way {
+    pub(super) fn new(reach: Reach) -> Self {
+        Way { reach, target: None }
+    }
+
+    fn target(&mut self) -> CommandResult<&mut Target> {
+        let target = match self.target.take() {
+            Some(target) => target,
+            None => self.reach.open()?,
+        };
+        Ok(self.target.insert(target))
+    }
+
+    /// A user or group with its groups; nobody in particular without a name.
+    pub(super) fn find(&mut self, name: Option<&str>) -> CommandResult<Person> {
+        let Some(name) = name else {
+            return Ok(Person { name: "anybody".into(), subject: Subject::anonymous() });
+        };
+        let target = self.target()?;
+        let id = names::find(target, name)?.id;
+        let known = names::of(target, &[id])?.pop().unwrap_or_else(|| name.to_owned());
+        let reply = target.call(&pt::GetCps { id });
+        let groups = reply.map_err(|f| refused(f, &format!("unable to get the groups of {known}")))?.ids;
+        Ok(Person { name: known, subject: Subject::new(id, groups.into_vec()) })
+    }
+
+    /// The ids behind a list's names.
+    pub(super) fn resolve(&mut self, named: &NamedAcl) -> CommandResult<(Acl, Vec<(ViceId, String)>)> {
+        let wanted: Vec<String> =
+            named.positive.iter().chain(&named.negative).map(|entry| entry.name.clone()).collect();
+        let unknown: Vec<String> =
+            wanted.iter().filter(|name| ViceId::from_well_known_name(name).is_none()).cloned().collect();
+        let mut known = Known(Vec::new());
+        if !unknown.is_empty() {
+            let found = names::find_all(self.target()?, &unknown)?;
+            known.0.extend(found.into_iter().map(|party| (party.id, party.text)));
+        }
+        let well_known = |name: &String| Some((ViceId::from_well_known_name(name)?, name.clone()));
+        known.0.extend(wanted.iter().filter_map(well_known));
+        let acl = named.resolve(&known).map_err(|error| CommandError::failed(format!("fs: {error}")))?;
+        Ok((acl, known.0))
+    }
+
+    /// The ways from a person to some of its groups, each as short as there is one. Where memberships may not be seen
+    /// there is none.
+    pub(super) fn ways(&mut self, person: &Person, wanted: &[ViceId]) -> CommandResult<Ways> {
+        let start = person.subject.id();
+        let mut ways =
+            Ways { names: BTreeMap::from([(start, person.name.clone())]), from: BTreeMap::new(), start };
+        let is_open =
+            |ways: &Ways, id: &ViceId| *id != start && !is_everybody(*id) && !ways.from.contains_key(id);
+        let mut fresh = VecDeque::from([start]);
+        for _ in 0..GROUPS_MAX {
+            let Some(id) = fresh.pop_front() else { break };
+            if !wanted.iter().any(|group| is_open(&ways, group)) {
+                break;
+            }
+            for group in self.groups_of(id)? {
+                if is_open(&ways, &group) {
+                    ways.from.insert(group, id);
+                    fresh.push_back(group);
+                }
+            }
+        }
+        let ids: Vec<ViceId> = ways.from.keys().copied().collect();
+        if !ids.is_empty() {
+            ways.names.extend(ids.iter().copied().zip(names::of(self.target()?, &ids)?));
+        }
+        Ok(ways)
+    }
+
+    /// The groups that a user or group is in itself, as far as they may be seen.
+    fn groups_of(&mut self, id: ViceId) -> CommandResult<Vec<ViceId>> {
+        if id == ViceId::ANONYMOUS {
+            return Ok(Vec::new());
+        }
+        let target = self.target()?;
+        let reply = if id.is_group() {
+            target.call(&pt::ListSuperGroups { id })
+        } else {
+            target.call(&pt::ListElements { id })
+        };
+        Ok(reply.map(|reply| reply.ids.into_vec()).unwrap_or_default())
+    }
+}
+
+/// Groups that nobody is put into.
+fn is_everybody(id: ViceId) -> bool {
+    [ViceId::ANYUSER, ViceId::AUTHUSER].contains(&id)
+}
+
+impl Ways {
+    /// The names from the person to a group; empty if the way is not known, or there is none to be shown.
+    pub(super) fn to(&self, group: ViceId) -> Vec<String> {
+        let mut through = Vec::new();
+        let mut at = group;
+        while at != self.start {
+            let (Some(name), Some(before)) = (self.names.get(&at), self.from.get(&at)) else {
+                return Vec::new();
+            };
+            through.push(name.clone());
+            at = *before;
+        }
+        through.extend(self.names.get(&self.start).cloned());
+        through.reverse();
+        through
+    }
+}
+
+/// The names of one list.
+struct Known(Vec<(ViceId, String)>);
+
+impl Names for Known {
+    fn name_of(&self, id: ViceId) -> Option<String> {
+        self.0.iter().find(|known| known.0 == id).map(|known| known.1.clone())
+    }
+
+    fn id_of(&self, name: &str) -> Option<ViceId> {
+        self.0.iter().find(|known| known.1 == name).map(|known| known.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_through_groups_and_ends_with_the_one_asked_for() {
+        let (alice, team, staff) = (ViceId(5), ViceId(-301), ViceId(-300));
+        let names = [(alice, "alice"), (team, "team"), (staff, "staff")];
+        let ways = Ways {
+            names: names.into_iter().map(|(id, name)| (id, name.to_owned())).collect(),
+            from: BTreeMap::from([(team, alice), (staff, team)]),
+            start: alice,
+        };
+        assert_eq!(ways.to(staff), ["alice", "team", "staff"]);
+        assert_eq!(ways.to(alice), ["alice"]);
+        assert!(ways.to(ViceId::ANYUSER).is_empty());
+    }
+}
