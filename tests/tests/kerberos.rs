@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use afs_rpc::{Level, Security};
 use afs_wire::error::AbortCode;
@@ -13,11 +16,14 @@ use afs_wire::pt::GetCps;
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{GetEntryByNameU, GetNewVolumeId, NameText};
 use andrew::kerberos::{KerberosOptions, token_from_kerberos};
+use andrew_tests::live::cell::andrew;
+use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
-use andrew_tests::live::process::{run_any, seconds};
-use andrew_tests::live::scratch::Scratch;
+use andrew_tests::live::process::{run, run_any, seconds};
+use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::speaker::Speaker;
+use andrew_tests::live::wait::until_equal;
 use andrew_tests::live::watchdog::Watchdog;
 
 const CELL: &str = "kerb.test";
@@ -53,6 +59,57 @@ fn openafs_servers_take_the_token_for_its_user() {
             );
         }
     }
+}
+
+/// What only alice may read is hers on our mount of OpenAFS's servers for as long as she is logged in.
+#[test]
+fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("kerberos-mount");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("kerberos_mount", seconds(600), move || unmount_below(&folder));
+    let hosts = Hosts::with_servers(scratch.path(), 18, CELL);
+    let mount = Mount::new(&hosts.netns("venus"), CELL, &hosts.address(11), scratch.path(), "ours", &[]);
+    let home = mount.path().join("alice");
+    assert_eq!(fs::read_dir(&home).unwrap_err().kind(), ErrorKind::PermissionDenied);
+
+    let (alice, bob) = (hosts.kinit("alice"), hosts.kinit("bob"));
+    let as_bob = andrew_with(&hosts, &bob, &scratch, &["login", "--kerberos", "--cell", CELL]);
+    assert!(as_bob.contains("bob is logged in"), "{as_bob}");
+    assert_eq!(fs::read_dir(&home).unwrap_err().kind(), ErrorKind::PermissionDenied);
+
+    let as_alice = andrew_with(&hosts, &alice, &scratch, &["login", "--kerberos", "--cell", CELL]);
+    assert!(as_alice.contains("alice is logged in"), "{as_alice}");
+    let text = "only for alice\n".repeat(100_000);
+    fs::write(home.join("letter"), &text).unwrap();
+    assert_eq!(fs::read_to_string(home.join("letter")).unwrap(), text);
+    // The server has it, and gives it to her alone.
+    let get = |cache: &str| {
+        let line = format!("afsx -krb5 {} get home.alice:/letter | cksum", CELL.to_uppercase());
+        hosts.tool("cl1", &["env", &format!("KRB5CCNAME={cache}"), "sh", "-c", &line])
+    };
+    let mut cksum = Command::new("cksum");
+    cksum.arg(home.join("letter"));
+    let sum = run(cksum, seconds(60));
+    assert!(sum.starts_with(get(&alice).trim()), "{sum}");
+    assert!(get(&bob).ends_with(" 0\n"));
+
+    let _ = andrew_with(&hosts, &alice, &scratch, &["logout", "--cell", CELL]);
+    let denied = |path: &Path| File::open(path).err().map(|error| error.kind());
+    until_equal("her letter", &Some(ErrorKind::PermissionDenied), || denied(&home.join("letter")));
+    until_equal("her folder", &Some(ErrorKind::PermissionDenied), || {
+        fs::read_dir(&home).err().map(|error| error.kind())
+    });
+}
+
+/// An `andrew` command on the host `venus`, with the tickets of a cache and a place of its own for tokens.
+fn andrew_with(hosts: &Hosts, cache: &str, scratch: &Scratch, words: &[&str]) -> String {
+    let mut command = hosts.netns("venus").command(andrew());
+    command.args(words).env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache);
+    command.env("XDG_STATE_HOME", scratch.folder("home"));
+    run(command, seconds(60))
 }
 
 fn said(output: &Output) -> String {
