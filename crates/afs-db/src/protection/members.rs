@@ -124,7 +124,11 @@ pub(super) fn check_room(
     member: ViceId,
     group: ViceId,
 ) -> Result<(), ProtectionError> {
-    let groups = rows::seconds(rows, GROUP, member, BAD_ID, GROUPS_MAX)?.len();
+    // Only of users it is counted how many groups they are in.
+    let groups = match member.is_group() {
+        true => rows::seconds(rows, GROUP, member, BAD_ID, GROUPS_MAX)?.len(),
+        false => rows::count(rows, member)? as usize,
+    };
     if rows::count(rows, group)? as usize >= MEMBERS_MAX || groups >= GROUPS_MAX {
         return Err(Refusal::TooMany.into());
     }

@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 use afs_wire::ids::ViceId;
 
 use super::{
-    After, Asker, BAD_ID, Change, Fields, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy, ProtectionError,
-    Refusal, Status, Who, bootstrap, change, cps, create, delete, fields, ids, list, members, rows,
+    After, Asker, BAD_ID, Change, Fields, GROUPS_MAX, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy,
+    ProtectionError, Refusal, Status, Who, bootstrap, change, cps, create, delete, fields, ids, list,
+    members, rows,
 };
 use crate::MemoryRows;
 
@@ -587,4 +588,13 @@ fn a_full_group_takes_nobody_more() {
     let g = group(&mut rows, &CELL, "full", 0).unwrap();
     rows::set_count(&mut rows, g, MEMBERS_MAX as u32).unwrap();
     assert_eq!(join(&mut rows, "alice", "full"), refused(Refusal::TooMany));
+}
+
+#[test]
+fn nobody_is_in_more_groups_than_clients_take() {
+    let mut rows = cell();
+    group(&mut rows, &CELL, "one", 0).unwrap();
+    rows::set_count(&mut rows, ViceId(2), GROUPS_MAX as u32).unwrap();
+    assert_eq!(join(&mut rows, "alice", "one"), refused(Refusal::TooMany));
+    join(&mut rows, "bob", "one").unwrap();
 }

@@ -94,7 +94,10 @@ mod tests {
             line("andrew vos create -server s -part a -name n"),
             "andrew vos create --server s --part a --name n"
         );
-        assert_eq!(line("andrew pts adduser -user a -group -204"), "andrew pts adduser --user a --group -204");
+        assert_eq!(
+            line("andrew pts adduser -user a -group -204"),
+            "andrew pts adduser --user a --group -204"
+        );
     }
 
     #[test]
