@@ -11,7 +11,7 @@ use std::time::Duration;
 use afs_rpc::UnixTime;
 use afs_venus::{Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, SessionLookup, SetAttr, TokenOwner};
 use bytes::Bytes;
-use common::{Cell, Client, TOO_LATE, pattern};
+use common::{CAREFUL, Cell, Client, TOO_LATE, pattern};
 
 const ALICE: u32 = 1001;
 const BOB: u32 = 1002;
@@ -335,6 +335,28 @@ fn a_token_that_a_server_calls_expired_is_used_no_more() {
         let tokens = bob.venus.tokens();
         assert!(tokens.len() == 1 && tokens[0].is_expired && tokens[0].owner == TokenOwner::Uid(BOB));
     });
+}
+
+#[test]
+fn a_server_that_was_told_how_proves_who_it_is_when_it_calls_back() {
+    let cell = cell(15);
+    cell.people.add(CAREFUL, 13);
+    let (one, two) = (cell.client(1), cell.client(2));
+    let (here, there) = (one.clone(), two.clone());
+    cell.on(&one, async move { here.put("file", b"old").await.unwrap() });
+    cell.on(&two, async move {
+        there.log_in(BOB, CAREFUL).await;
+        assert_eq!(there.user(BOB).get("file").await.unwrap(), b"old");
+    });
+    let before = two.venus.counters();
+    let here = one.clone();
+    cell.on(&one, async move { here.put("file", b"new").await.unwrap() });
+    let after = two.venus.counters();
+    assert!(after.callbacks["CallBack"] > before.callbacks.get("CallBack").copied().unwrap_or(0));
+    assert_eq!(after.callbacks_unproven, before.callbacks_unproven);
+    assert!(one.venus.counters().callbacks_unproven > 0, "this machine has told nobody");
+    let there = two.clone();
+    cell.on(&two, async move { assert_eq!(there.user(BOB).get("file").await.unwrap(), b"new") });
 }
 
 /// Processes with even numbers are in session 5.

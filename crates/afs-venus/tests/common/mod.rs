@@ -7,7 +7,7 @@ mod people;
 mod sink;
 
 pub use client::{Client, pattern};
-pub use people::{People, TOO_LATE, plate};
+pub use people::{CAREFUL, People, Plates, TOO_LATE, plate};
 pub use sink::Told;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -157,7 +157,7 @@ impl Cell {
             security: afs_venus::SecurityConfig {
                 own: self.own.lock().unwrap().clone(),
                 sessions: self.sessions.lock().unwrap().clone(),
-                ..afs_venus::SecurityConfig::default()
+                callback_classes: vec![Box::new(afs_rx::NullServer), Box::new(Plates)],
             },
         };
         let venus = self.sim.block_on(node, LIMIT, Venus::start(config)).unwrap()?;

@@ -82,6 +82,8 @@ pub fn plate(name: &str) -> Security {
 
 /// A plate whose time is over, as the server says.
 pub const TOO_LATE: &str = "late";
+/// Who tells servers how to call back so that they prove who they are.
+pub const CAREFUL: &str = "careful";
 
 struct Plate(String);
 
@@ -152,7 +154,8 @@ impl ServerSession for Half {
     fn identity(&self) -> Option<afs_rx::Identity> {
         let principal = Principal::Named { name: self.0.as_str().into(), cell: None };
         let protection = Protection { class: Class::Rxkad, level: Level::Clear };
-        let credential = Credential { principal, protection, expires: None, callback: None };
+        let callback = (self.0 == CAREFUL).then(|| plate("server"));
+        let credential = Credential { principal, protection, expires: None, callback };
         (!self.0.is_empty()).then(|| Arc::new(credential) as afs_rx::Identity)
     }
 }
