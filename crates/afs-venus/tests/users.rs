@@ -70,6 +70,7 @@ fn what_one_user_has_cached_is_shown_to_nobody_who_may_not_see_it() {
             denied(other.venus.open(file, OpenFlags::WRITE).await);
             denied(other.venus.access(file, Access { read: true, ..Access::default() }).await);
             denied(other.venus.getxattr(dir, b"afs.acl").await);
+            denied(other.venus.getxattr(file, b"afs.status").await);
             denied(other.put("home/new", b"x").await);
             denied(other.venus.unlink(dir, b"secret").await);
             denied(other.set_acl("home", &[("bob", "rl")]).await);

@@ -91,7 +91,7 @@ impl Venus {
                 .status
                 .quota_max
                 .to_string(),
-            "afs.status" => self.cache_status(key, &volume),
+            "afs.status" => self.cache_status(key, &volume).await?,
             _ => match name.strip_prefix(LSMOUNT) {
                 Some(entry) => return self.lsmount(key, entry.as_bytes()).await,
                 None => return Err(unknown()),
@@ -218,8 +218,12 @@ impl Venus {
         ))
     }
 
-    fn cache_status(&self, key: Key, volume: &Arc<Volume>) -> String {
+    async fn cache_status(&self, key: Key, volume: &Arc<Volume>) -> Result<String> {
         let vnode = self.vnode(key);
+        let known = vnode.state().status;
+        if let Some(status) = known {
+            self.require_sight(&vnode, volume, &status).await?;
+        }
         let promised = vnode.fresh_status(volume, self.now()).is_some();
         let known = self.known_rights(&vnode, volume, |_| false);
         let state = vnode.state();
@@ -232,11 +236,11 @@ impl Venus {
         };
         let version = state.status.map_or(0, |status| status.data_version.0);
         let access = known.map(|rights| rights.to_string()).unwrap_or_default();
-        format!(
+        Ok(format!(
             "{{\"promised\":{promised},\"data_version\":{version},\"opens\":{},\"open_bytes_here\":{here},\
              \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures},\"access\":\"{access}\"}}",
             state.opens
-        )
+        ))
     }
 
     async fn lsmount(&self, dir: Key, name: &[u8]) -> Result<Bytes> {
