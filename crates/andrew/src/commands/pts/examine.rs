@@ -12,8 +12,8 @@ use std::fmt;
 /// Options of `andrew pts examine`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The flags are five letters: who may see the entry (S anyone, s members), what it owns (O), its memberships (M, m), add
-members (A, a), and remove them (r).
+The flags are five letters: who may see the entry (S anyone, s members), what it owns (O), its
+memberships (M, m), add members (A, a), and remove them (r).
 
 Examples:
   andrew pts examine alice

@@ -37,8 +37,8 @@ use reach::{Reach, Target};
     arg_required_else_help = true,
     after_help = "\
 Commands may be shortened as long as they stay clear, and take OpenAFS's single-dash options
-(`pts adduser -user alice bob -group staff`). Names of groups are OWNER:NAME. Wherever a user or group is named, its
-number will do; numbers of groups are negative.
+(`pts adduser -user alice bob -group staff`). Names of groups are OWNER:NAME. Wherever a user
+or group is named, its number will do; numbers of groups are negative.
 
 Examples:
   andrew pts createuser alice

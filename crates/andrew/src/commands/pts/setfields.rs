@@ -13,8 +13,9 @@ use std::fmt;
 /// Options of `andrew pts setfields`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-ACCESS is five letters, or dashes in their places: who may see the entry (S anyone, s members), what it owns (O), its
-memberships (M, m), add members (A, a), and remove them (r). New users have S----, new groups S-M--.
+ACCESS is five letters, or dashes in their places: who may see the entry (S anyone, s members),
+what it owns (O), its memberships (M, m), add members (A, a), and remove them (r). New users have
+S----, new groups S-M--.
 
 Examples:
   andrew pts setfields alice:friends -access s-mar
