@@ -360,6 +360,32 @@ fn a_server_that_was_told_how_proves_who_it_is_when_it_calls_back() {
     cell.on(&two, async move { assert_eq!(there.user(BOB).get("file").await.unwrap(), b"new") });
 }
 
+#[test]
+fn while_the_server_is_away_everybody_goes_on_with_what_he_could_read() {
+    let cell = cell(16);
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        assert_eq!(here.user(ALICE).get("home/secret").await.unwrap(), b"of alice");
+        denied(here.user(BOB).get("home/secret").await);
+    });
+    cell.sim.crash(cell.server);
+    cell.sim.run_for(Duration::from_secs(5));
+    for round in 0..5 {
+        let here = machine.clone();
+        cell.on(&machine, async move {
+            let before = here.env.now();
+            assert_eq!(here.user(ALICE).get("home/secret").await.unwrap(), b"of alice");
+            let waited = here.env.now().saturating_since(before);
+            assert!(round == 0 || waited < Duration::from_secs(1), "round {round} waited {waited:?}");
+            here.user(BOB).get("home/secret").await.unwrap_err();
+        });
+        cell.sim.run_for(Duration::from_secs(4));
+    }
+}
+
 /// Processes with even numbers are in session 5.
 struct Even;
 

@@ -68,10 +68,11 @@ impl Venus {
         let known = known?;
         if token != TokenId::NONE {
             let age = now.saturating_since(known.asked);
-            if age > self.limits.rights_max_age {
+            let can_ask = !self.is_out_of_reach(volume);
+            if age > self.limits.rights_max_age && can_ask {
                 return None;
             }
-            if age > self.limits.rights_max_age / 2 {
+            if age > self.limits.rights_max_age / 2 && can_ask {
                 self.reask_soon(dir, volume);
             }
         }
@@ -106,8 +107,20 @@ impl Venus {
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
-        let status = self.ask_status(dir, volume).await?;
-        Ok(status.caller_access | status.anonymous_access)
+        match self.ask_status(dir, volume).await {
+            Ok(status) => Ok(status.caller_access | status.anonymous_access),
+            Err(error) if error.kind == ErrorKind::ServerAway => {
+                self.known_rights(dir, volume, &enough).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether no server of a volume answered when last called. What was promised and known before goes on to count then:
+    /// whoever works on what is in the cache need not stop because nobody can be asked whether he has left a group.
+    fn is_out_of_reach(&self, volume: &Volume) -> bool {
+        let sites = volume.sites(self.now());
+        sites.iter().all(|server| server.addresses().iter().all(|address| address.is_silent()))
     }
 
     /// The rights on an object, if need be as a server tells them now. On a file [`Rights::ADMINISTER`] says that the
