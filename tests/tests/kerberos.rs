@@ -16,7 +16,6 @@ use afs_wire::pt::GetCps;
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{GetEntryByNameU, GetNewVolumeId, NameText};
 use andrew::kerberos::{KerberosOptions, token_from_kerberos};
-use andrew_tests::live::cell::andrew;
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
@@ -76,11 +75,12 @@ fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
     assert_eq!(fs::read_dir(&home).unwrap_err().kind(), ErrorKind::PermissionDenied);
 
     let (alice, bob) = (hosts.kinit("alice"), hosts.kinit("bob"));
-    let as_bob = andrew_with(&hosts, &bob, &scratch, &["login", "--kerberos", "--cell", CELL]);
+    let tokens = scratch.folder("tokens");
+    let as_bob = hosts.andrew_with("venus", &bob, &tokens, &["login", "--kerberos", "--cell", CELL]);
     assert!(as_bob.contains("bob is logged in"), "{as_bob}");
     assert_eq!(fs::read_dir(&home).unwrap_err().kind(), ErrorKind::PermissionDenied);
 
-    let as_alice = andrew_with(&hosts, &alice, &scratch, &["login", "--kerberos", "--cell", CELL]);
+    let as_alice = hosts.andrew_with("venus", &alice, &tokens, &["login", "--kerberos", "--cell", CELL]);
     assert!(as_alice.contains("alice is logged in"), "{as_alice}");
     let text = "only for alice\n".repeat(100_000);
     fs::write(home.join("letter"), &text).unwrap();
@@ -96,20 +96,12 @@ fn our_mount_shows_a_user_what_is_hers_on_openafs_servers() {
     assert!(sum.starts_with(get(&alice).trim()), "{sum}");
     assert!(get(&bob).ends_with(" 0\n"));
 
-    let _ = andrew_with(&hosts, &alice, &scratch, &["logout", "--cell", CELL]);
+    let _ = hosts.andrew_with("venus", &alice, &tokens, &["logout", "--cell", CELL]);
     let denied = |path: &Path| File::open(path).err().map(|error| error.kind());
     until_equal("her letter", &Some(ErrorKind::PermissionDenied), || denied(&home.join("letter")));
     until_equal("her folder", &Some(ErrorKind::PermissionDenied), || {
         fs::read_dir(&home).err().map(|error| error.kind())
     });
-}
-
-/// An `andrew` command on the host `venus`, with the tickets of a cache and a place of its own for tokens.
-fn andrew_with(hosts: &Hosts, cache: &str, scratch: &Scratch, words: &[&str]) -> String {
-    let mut command = hosts.netns("venus").command(andrew());
-    command.args(words).env("KRB5_CONFIG", hosts.state().join("krb5.conf")).env("KRB5CCNAME", cache);
-    command.env("XDG_STATE_HOME", scratch.folder("home"));
-    run(command, seconds(60))
 }
 
 fn said(output: &Output) -> String {

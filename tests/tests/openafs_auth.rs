@@ -2,10 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::fs;
+use std::io::ErrorKind;
+
 use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
+use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
-use andrew_tests::live::scratch::Scratch;
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::watchdog::Watchdog;
 
 /// Whoever has the cell's key may do everything, in every service that OpenAFS's tools speak to.
 #[test]
@@ -46,10 +52,12 @@ fn localauth_works_with_the_key_file_of_our_cell() {
 /// A cell that shares its key with a Kerberos realm takes the realm's users for its own.
 #[test]
 fn kerberos_users_have_their_rights_in_our_cell() {
-    if !all_there(&[Need::Root, Need::OpenAfs]) {
+    if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
         return;
     }
     let scratch = Scratch::new("openafs-kerberos");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("openafs_kerberos", seconds(600), move || unmount_below(&folder));
     // Only the KDC of this cell is used, and its key.
     let hosts = Hosts::with_servers(scratch.path(), 17, REALM_CELL);
     let (venus, ours) = (hosts.netns("venus"), hosts.address(6));
@@ -78,6 +86,22 @@ fn kerberos_users_have_their_rights_in_our_cell() {
         assert_eq!(rights(&hosts, "admin", level), "7f/0", "{level}");
     }
     contents_survive_every_level(&hosts);
+    assert!(afsx(&hosts, "admin", "", "mkm root.cell alice home.alice").is_some());
+    our_mount_is_the_user_of_the_tickets(&hosts, &scratch);
+}
+
+fn our_mount_is_the_user_of_the_tickets(hosts: &Hosts, scratch: &Scratch) {
+    let (client, servers) = (hosts.netns("cl1"), hosts.address(6));
+    let mount = Mount::new(&client, REALM_CELL, &servers, scratch.path(), "ours", &[]);
+    let home = mount.path().join("alice");
+    assert_eq!(fs::read_dir(&home).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let (alice, tokens) = (hosts.kinit("alice"), scratch.folder("tokens"));
+    let said = hosts.andrew_with("cl1", &alice, &tokens, &["login", "--kerberos", "--cell", REALM_CELL]);
+    assert!(said.contains("alice is logged in"), "{said}");
+    fs::write(home.join("letter"), "only for alice").unwrap();
+    assert_eq!(afsx(hosts, "alice", "", "get home.alice:/letter").unwrap(), "only for alice");
+    assert_eq!(afsx(hosts, "bob", "", "get home.alice:/letter"), None);
+    let _ = hosts.andrew_with("cl1", &alice, &tokens, &["logout", "--cell", REALM_CELL]);
 }
 
 fn contents_survive_every_level(hosts: &Hosts) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use super::cell::andrew;
 use super::needs::peers;
 use super::netns::{Netns, PATH};
 use super::process::{run, run_any, seconds};
@@ -101,6 +102,15 @@ impl Hosts {
         let variable = format!("KRB5CCNAME={cache}");
         self.tool("cl1", &["env", &variable, "kinit", "-k", "-t", &keytab.to_string_lossy(), user]);
         cache
+    }
+
+    /// An `andrew` command on a host that must succeed, with the tickets of a cache; tokens are kept below `home`.
+    #[must_use]
+    pub fn andrew_with(&self, host: &str, cache: &str, home: &Path, words: &[&str]) -> String {
+        let mut command = self.netns(host).command(andrew());
+        command.args(words).env("XDG_STATE_HOME", home);
+        command.env("KRB5_CONFIG", self.state.join("krb5.conf")).env("KRB5CCNAME", cache);
+        run(command, seconds(60))
     }
 
     /// Mounts the cell with OpenAFS's own client on a host.
