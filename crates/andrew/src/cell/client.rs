@@ -4,6 +4,7 @@ use crate::cell::identity::write_durably;
 use crate::cell::ports::Ports;
 use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
+use crate::tokens::{CellPlace, TokenDesk, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -50,6 +51,8 @@ pub struct Client {
     /// Present until stopped.
     running: Option<(Arc<Venus>, KernelSink)>,
     mounted: Option<Mounted>,
+    /// Where the users of the mount hand in their tokens.
+    tokens: Option<TokenServer>,
     /// Held as long as the cache is in use.
     _cache_lock: File,
 }
@@ -87,7 +90,16 @@ impl Client {
         let udp = Udp::bind(system, bind, afs_rx::Config::default())
             .map_err(|e| CommandError::failed(format!("cannot open a socket: {e}")))?;
         let (system, callback) = (system.clone(), Arc::new(callback));
-        Ok(Self { system, udp, uuid, callback, running: None, mounted: None, _cache_lock: lock })
+        Ok(Self {
+            system,
+            udp,
+            uuid,
+            callback,
+            running: None,
+            mounted: None,
+            tokens: None,
+            _cache_lock: lock,
+        })
     }
 
     /// How servers may call us.
@@ -113,6 +125,14 @@ impl Client {
             .block_on(Venus::start(config))
             .map_err(|e| CommandError::failed(format!("cannot reach the cell {}: {e}", options.cell)))?;
         self.running = Some((venus.clone(), sink.clone()));
+        let place = CellPlace {
+            cell: options.cell.clone(),
+            servers: options.servers.clone(),
+            base_port: options.ports.base(),
+        };
+        let (rx, everybody) = (self.udp.rx(), options.allow_other);
+        let tokens = TokenDesk::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
+        self.tokens = Some(tokens);
         let (env, clock) = (self.system.env(), self.system.env());
         let pool = afs_fuse::Pool {
             spawn: Arc::new(move |task| env.spawn(task)),
@@ -173,6 +193,7 @@ impl Client {
     /// # Errors
     /// Data that could not be stored.
     pub fn stop(mut self) -> CommandResult {
+        drop(self.tokens.take());
         let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
         let stored = match self.running.take() {
             Some((venus, _)) => self.system.block_on(venus.shut_down()),

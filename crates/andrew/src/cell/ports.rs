@@ -20,6 +20,12 @@ impl Ports {
         Self { base: base.min(BASE_PORT_MAX) }
     }
 
+    /// The first of them.
+    #[must_use]
+    pub fn base(self) -> u16 {
+        self.base
+    }
+
     /// The file service: 7000.
     #[must_use]
     pub fn file(self) -> u16 {

@@ -8,7 +8,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::state::StateDir;
 use afs_auth::Random;
-use afs_auth::keys::{KeyKind, KeyRing};
+use afs_auth::keys::{KeyError, KeyKind, KeyRing};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 use std::fmt;
@@ -136,6 +136,9 @@ pub(crate) fn reload(state: &StateDir) -> CommandResult {
     }
 }
 
+/// Reads one kind of key file.
+type ReadKeys = fn(&[u8]) -> Result<KeyRing, KeyError>;
+
 impl Source {
     fn add_to(&self, keys: &mut KeyRing) -> CommandResult {
         if self.rxgk || self.rxkad {
@@ -145,7 +148,7 @@ impl Source {
             let made = if self.rxgk { add_rxgk(keys, &random) } else { add_rxkad(keys, &random) };
             return made.map(drop);
         }
-        let readers: [(&Option<PathBuf>, fn(&[u8]) -> Result<KeyRing, afs_auth::keys::KeyError>); 3] = [
+        let readers: [(&Option<PathBuf>, ReadKeys); 3] = [
             (&self.keytab, KeyRing::from_keytab),
             (&self.key_file_ext, KeyRing::from_key_file_ext),
             (&self.key_file, KeyRing::from_key_file),
@@ -157,10 +160,7 @@ impl Source {
     }
 }
 
-fn from_file(
-    path: &Path,
-    read: fn(&[u8]) -> Result<KeyRing, afs_auth::keys::KeyError>,
-) -> CommandResult<KeyRing> {
+fn from_file(path: &Path, read: ReadKeys) -> CommandResult<KeyRing> {
     let shown = path.display();
     let bytes = secret_file::read(path)?
         .ok_or_else(|| CommandError::usage(format!("{shown} is not there; name a file with keys")))?;

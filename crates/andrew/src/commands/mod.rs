@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod as_whom;
 pub mod bench;
 mod bench_load;
 pub mod completions;

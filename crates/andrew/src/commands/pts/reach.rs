@@ -1,11 +1,14 @@
 //! Which cell `pts` speaks to, and how a call reaches it.
 
+use crate::commands::as_whom::AsWhom;
 use crate::commands::vos::reach::{Failure, through_control};
 use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
 use afs_net::{System, Udp};
-use afs_rpc::{CallError, Connection, Security};
+#[cfg(test)]
+use afs_rpc::Security;
+use afs_rpc::{CallError, Connection};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{Request, ServiceId};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,21 +31,11 @@ pub(crate) struct Reach {
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
     base_port: u16,
-    /// With --servers: as nobody in particular
-    #[arg(long, global = true)]
-    noauth: bool,
     /// Go on with the next user or group when one is refused
     #[arg(long, global = true)]
     force: bool,
-    /// Accepted for scripts: calls to the cell that runs here are its owner's
-    #[arg(long, global = true, hide = true)]
-    localauth: bool,
-    /// Accepted for scripts
-    #[arg(long, global = true, hide = true)]
-    auth: bool,
-    /// Accepted for scripts
-    #[arg(long, global = true, hide = true)]
-    encrypt: bool,
+    #[command(flatten)]
+    whom: AsWhom,
 }
 
 /// A cell that can be called.
@@ -87,18 +80,13 @@ impl Reach {
             .map_err(failed)?;
         let port = self.base_port.checked_add(PROTECTION_AFTER_FILE);
         let port = port.ok_or_else(|| CommandError::usage("pts: --base-port is too large"))?;
-        let security = self.security();
+        let security = self.whom.security(&system, self.cell.as_deref(), &self.servers)?;
         let connect = |server: &Ipv4Addr| {
             let peer = SocketAddr::from((*server, port));
             udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
         };
         let connections = self.servers.iter().map(connect).collect();
         Ok(Way::Network { system, connections, _udp: udp })
-    }
-
-    /// As whom to call over the network.
-    fn security(&self) -> Security {
-        Security::null()
     }
 }
 

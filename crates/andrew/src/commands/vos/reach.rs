@@ -1,5 +1,6 @@
 //! Which cell `vos` speaks to, and how a call reaches it.
 
+use crate::commands::as_whom::AsWhom;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 /// Which cell to speak to.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Reach {
-    /// Location servers of the cell, over the network and as nobody in particular; without this, the
-    /// cell that runs on the state directory, as its owner
+    /// Location servers of the cell, over the network; without this, the cell that runs on the state directory, as
+    /// its owner
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     servers: Vec<Ipv4Addr>,
     /// State directory of the cell that runs here [default: ~/.local/state/andrew]
@@ -25,12 +26,11 @@ pub(crate) struct Reach {
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
     base_port: u16,
-    /// Accepted for scripts: calls over the network are never authenticated
-    #[arg(long, global = true, hide = true)]
-    noauth: bool,
-    /// Accepted for scripts: calls to the cell that runs here are its owner's
-    #[arg(long, global = true, hide = true)]
-    localauth: bool,
+    /// Name of the cell, with --servers, if the token is not one that was got from them
+    #[arg(long, value_name = "NAME", global = true)]
+    cell: Option<String>,
+    #[command(flatten)]
+    whom: AsWhom,
     /// Accepted for scripts
     #[arg(long, global = true, hide = true)]
     verbose: bool,
@@ -53,6 +53,7 @@ pub(crate) enum Target {
 pub(crate) struct Network {
     system: Arc<System>,
     udp: Udp,
+    security: Security,
     servers: Vec<Ipv4Addr>,
     base_port: u16,
     connections: BTreeMap<(ServiceId, Ipv4Addr), Connection>,
@@ -94,9 +95,11 @@ impl Reach {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default());
+        let security = self.whom.security(&system, self.cell.as_deref(), &self.servers)?;
         Ok(Target::Network(Box::new(Network {
             system,
             udp: udp.map_err(failed)?,
+            security,
             servers: self.servers.clone(),
             base_port: self.base_port,
             connections: BTreeMap::new(),
@@ -174,11 +177,11 @@ pub(crate) fn through_control<R: Request>(
 impl Network {
     fn call<R: Request>(&mut self, server: Ipv4Addr, request: &R) -> Result<R::Reply, Failure> {
         let port = self.base_port + if R::SERVICE == ServiceId::VOLUME { 5 } else { 3 };
-        let rx = self.udp.rx();
+        let (rx, security) = (self.udp.rx(), &self.security);
         let connection = self
             .connections
             .entry((R::SERVICE, server))
-            .or_insert_with(|| rx.connection(SocketAddr::from((server, port)), R::SERVICE, Security::null()));
+            .or_insert_with(|| rx.connection(SocketAddr::from((server, port)), R::SERVICE, security.clone()));
         self.system.block_on(connection.call(request)).map_err(|error| match error {
             CallError::Abort(code) => Failure::Code(code),
             other => Failure::Trouble(other.to_string()),

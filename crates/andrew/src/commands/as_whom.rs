@@ -1,0 +1,96 @@
+//! As whom a tool calls the servers of a cell over the network.
+
+use crate::cell::key_store::KeyStore;
+use crate::cell::secret_file;
+use crate::cell::security::{clock, random};
+use crate::error::{CommandError, CommandResult};
+use crate::state::StateDir;
+use crate::tokens::{KeptToken, TokenStore};
+use afs_auth::Token;
+use afs_auth::keys::KeyRing;
+use afs_auth::rxgk::{self, Variant};
+use afs_auth::rxkad;
+use afs_net::System;
+use afs_rpc::{Level, Security, UnixTime};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// As whom. With a token of the cell if there is one, unless an option says otherwise.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct AsWhom {
+    /// With --servers: as nobody in particular, even with a token
+    #[arg(long, global = true)]
+    noauth: bool,
+    /// With --servers: as the cell itself, with its key file
+    #[arg(long, global = true, conflicts_with = "noauth")]
+    localauth: bool,
+    /// Key file for --localauth [default: keys/KeyFileExt of the state directory, or OpenAFS's on a server]
+    #[arg(long, value_name = "FILE", global = true)]
+    key_file: Option<PathBuf>,
+    /// Accepted for scripts: what a tool says is encrypted wherever it can be
+    #[arg(long, global = true, hide = true)]
+    encrypt: bool,
+    /// Accepted for scripts
+    #[arg(long, global = true, hide = true)]
+    auth: bool,
+}
+
+/// Where Debian's OpenAFS servers keep their keys.
+const OPENAFS_KEY_FILE: &str = "/etc/openafs/server/KeyFileExt";
+
+impl AsWhom {
+    /// What to call the servers of a cell with. Without the cell's name, the token that was got from one of these
+    /// servers counts.
+    ///
+    /// # Errors
+    /// A token or key file that cannot be read or is not safe, or no key that a token could be made with.
+    pub(crate) fn security(
+        &self,
+        system: &Arc<System>,
+        cell: Option<&str>,
+        servers: &[Ipv4Addr],
+    ) -> CommandResult<Security> {
+        let token = match (self.noauth, self.localauth) {
+            (true, _) => None,
+            (_, true) => Some(self.made_of_keys(system)?),
+            _ => kept_token(system.env().wall(), cell, servers)?,
+        };
+        let source = token.map(|token| token.source(clock(system), random(system)));
+        Ok(source.map_or_else(Security::null, Security::new))
+    }
+
+    /// A token that says that its holder has the cell's key.
+    fn made_of_keys(&self, system: &Arc<System>) -> CommandResult<Token> {
+        let path = self.key_file()?;
+        let shown = path.display();
+        let bytes = secret_file::read(&path)?.ok_or_else(|| {
+            CommandError::usage(format!("{shown} is not there; name the cell's KeyFileExt with --key-file"))
+        })?;
+        let keys =
+            KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))?;
+        let random = random(system);
+        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random)
+            .map(Token::Rxgk)
+            .or_else(|| rxkad::local_token(&keys, &random, Level::Crypt).map(Token::Rxkad))
+            .ok_or_else(|| CommandError::usage(format!("{shown} has no key that a token can be made with")))
+    }
+
+    fn key_file(&self) -> CommandResult<PathBuf> {
+        if let Some(given) = &self.key_file {
+            return Ok(given.clone());
+        }
+        let own = KeyStore::of(StateDir::resolve(None)?.path()).path().to_owned();
+        Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
+    }
+}
+
+/// The user's good token of a cell, or the one that came from one of these servers.
+fn kept_token(now: UnixTime, cell: Option<&str>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
+    let is_of_cell = |kept: &KeptToken| match cell {
+        Some(cell) => kept.cell.as_str().eq_ignore_ascii_case(cell),
+        None => kept.servers.iter().any(|server| servers.contains(server)),
+    };
+    let all = TokenStore::current()?.all()?;
+    Ok(all.into_iter().find(|kept| is_of_cell(kept) && kept.is_good_at(now)).map(|kept| kept.grant.token))
+}
