@@ -62,8 +62,7 @@ impl Args {
     /// No token, or the command cannot be started.
     pub fn run(self) -> CommandResult {
         let kept = self.token()?;
-        // Before any thread is started, so that all of them wait for these signals instead of dying of them. The
-        // command begins with none blocked.
+        // Before any thread is started, so that all of them wait for these signals instead of dying of them.
         let signals = StopSignals::block().map_err(CommandError::failed)?;
         let network = Network::open()?;
         let now = network.system.wall();
@@ -74,7 +73,7 @@ impl Args {
             )));
         }
         let session = Arc::new(Session::begin(SessionId(network.system.random_bytes()), &kept)?);
-        let child = self.start(&session)?;
+        let child = self.start(&session, &signals)?;
         let (rx, renewing, file) = (network.udp.rx().clone(), session.clone(), self.token_file.clone());
         network.system.spawn(Box::pin(async move {
             keep(&rx, kept, |renewed| renewing.renewed(renewed, file.as_ref())).await;
@@ -86,7 +85,7 @@ impl Args {
 
     fn token(&self) -> CommandResult<KeptToken> {
         if let Some(file) = &self.token_file {
-            let found = TokenStore::File(file.clone()).all()?.pop();
+            let found = TokenStore::file(file)?.all()?.pop();
             return found.ok_or_else(|| {
                 let shown = file.display();
                 CommandError::usage(format!(
@@ -106,7 +105,7 @@ impl Args {
         })
     }
 
-    fn start(&self, session: &Session) -> CommandResult<Child> {
+    fn start(&self, session: &Session, signals: &StopSignals) -> CommandResult<Child> {
         let (program, arguments) =
             self.command.split_first().ok_or_else(|| CommandError::usage("no command"))?;
         let mut command = Command::new(program);
@@ -114,6 +113,7 @@ impl Args {
             .args(arguments)
             .env(SESSION_VARIABLE, session.id.to_string())
             .env(TOKENS_VARIABLE, &session.file);
+        signals.unblocked_in(&mut command);
         command.spawn().map_err(|error| {
             session.end();
             CommandError::usage(format!("cannot run {}: {error}", program.display()))
@@ -134,7 +134,7 @@ impl Session {
 
     /// A renewed token takes the place of the old one in both files. Mounts renew their own.
     fn renewed(&self, kept: &KeptToken, file: Option<&PathBuf>) {
-        let stores = [Some(self.store.clone()), file.map(|file| TokenStore::File(file.clone()))];
+        let stores = [Some(self.store.clone()), file.and_then(|file| TokenStore::file(file).ok())];
         for store in stores.into_iter().flatten() {
             if let Err(error) = store.put(kept) {
                 tracing::warn!("a renewed token was not written: {error}");

@@ -3,6 +3,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// SIGINT, SIGTERM and SIGHUP, blocked in every thread started after [`StopSignals::block`].
 pub(crate) struct StopSignals(libc::sigset_t);
@@ -26,6 +28,21 @@ impl StopSignals {
             0 => Ok(Self(set)),
             code => Err(io::Error::from_raw_os_error(code)),
         }
+    }
+
+    /// Has a command begin without them blocked, as its parent was begun.
+    pub(crate) fn unblocked_in(&self, command: &mut Command) {
+        let set = self.0;
+        let unblock = move || {
+            // SAFETY: `set` is initialised, and a null old set is allowed; the call is one of those that may be made
+            // between fork and exec.
+            match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut()) } {
+                0 => Ok(()),
+                code => Err(io::Error::from_raw_os_error(code)),
+            }
+        };
+        // SAFETY: the closure makes one system call, takes no lock and allocates nothing.
+        unsafe { command.pre_exec(unblock) };
     }
 
     /// Waits until one of them arrives; answers which.

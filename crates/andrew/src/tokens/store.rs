@@ -3,6 +3,7 @@
 use super::kept::KeptToken;
 use crate::cell::secret_file;
 use crate::error::{CommandError, CommandResult};
+use crate::mounts::absolute;
 use crate::state::StateDir;
 use afs_auth::Token;
 use afs_wire::ids::CellName;
@@ -40,9 +41,17 @@ impl TokenStore {
     /// There is no home directory.
     pub fn current() -> CommandResult<Self> {
         match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-            Some(path) => Ok(Self::File(path.into())),
+            Some(path) => Self::file(Path::new(&path)),
             None => Ok(Self::Directory(StateDir::resolve(None)?.path().join("tokens"))),
         }
+    }
+
+    /// The one file at `path`.
+    ///
+    /// # Errors
+    /// The current directory is gone.
+    pub fn file(path: &Path) -> CommandResult<Self> {
+        absolute(path).map(Self::File)
     }
 
     /// The token of a cell.
@@ -75,11 +84,13 @@ impl TokenStore {
         let mut found = Vec::new();
         for entry in entries.take(FILES_MAX) {
             let path = entry.map_err(cannot)?.path();
-            // Others are left over from a write that was cut short.
-            let named =
-                path.file_name().and_then(|name| name.to_str()).and_then(|name| CellName::new(name).ok());
-            let kept = if named.is_some() { read(&path)? } else { None };
-            found.extend(kept.filter(|kept| named.is_some_and(|named| named == kept.cell)));
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let kept = match read(&path) {
+                // Left over from a write that was cut short.
+                Err(_) if name.ends_with(".new") => None,
+                kept => kept?,
+            };
+            found.extend(kept.filter(|kept| kept.cell.as_str() == name));
         }
         found.sort_by(|a, b| a.cell.cmp(&b.cell));
         Ok(found)
@@ -138,7 +149,7 @@ mod tests {
         let (one, two) = (kept("example.org", 10), kept("example.com", 20));
         store.put(&one).unwrap();
         store.put(&two).unwrap();
-        fs::write(dir.path().join("tokens/example.net.new~"), "half a write").unwrap();
+        fs::write(dir.path().join("tokens/example.net.new"), "half a write").unwrap();
         assert_eq!(store.all().unwrap(), [two.clone(), one.clone()]);
         let path = dir.path().join("tokens/example.org");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);

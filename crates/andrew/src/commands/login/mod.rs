@@ -78,7 +78,7 @@ impl Args {
         };
         let (mounts, refusals) = match &self.token_file {
             Some(file) => {
-                TokenStore::File(file.clone()).put(&kept)?;
+                TokenStore::file(file)?.put(&kept)?;
                 (0, Vec::new())
             }
             None => {
