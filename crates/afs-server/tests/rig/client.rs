@@ -46,7 +46,12 @@ impl Client {
 
     /// The same machine, calling as somebody.
     pub fn acting_as(&self, claim: &Claim) -> Client {
-        Client { security: claim.security(), ..self.clone() }
+        self.acting_with(&claim.security())
+    }
+
+    /// The same machine, calling with a proof.
+    pub fn acting_with(&self, security: &Security) -> Client {
+        Client { security: security.clone(), ..self.clone() }
     }
 
     /// A client whose callback service believes nobody but those who know a word, if one is given, and answers those who

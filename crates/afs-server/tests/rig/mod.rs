@@ -6,6 +6,7 @@ mod heard;
 pub mod people;
 mod proof;
 mod recorder;
+mod tokens;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use heard::{Heard, Manner};
 pub use people::People;
 pub use proof::{BAD_PROOF, Believer, Claim, WORD};
 pub use recorder::Recorder;
+pub use tokens::Tokens;
 
 /// Longer than anything a test waits for, in virtual time.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -48,6 +50,7 @@ pub struct Cell {
     pub people: Arc<People>,
     pub policy: SharedPolicy,
     pub recorder: Arc<Recorder>,
+    pub tokens: Tokens,
     medium: MemoryMedium,
     limits: FileServerLimits,
     /// Always there, but for the moment of a restart.
@@ -66,6 +69,7 @@ impl Cell {
         let medium = MemoryMedium::default();
         let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
         let (people, policy, recorder) = <(Arc<People>, SharedPolicy, Arc<Recorder>)>::default();
+        let tokens = Tokens::new(sim.env(server));
         let mut cell = Cell {
             volumes: FirstVolumes { root_afs: VolumeId(0), root_cell: VolumeId(0) },
             live: None,
@@ -75,6 +79,7 @@ impl Cell {
             people,
             policy,
             recorder,
+            tokens,
             medium,
             limits,
         };
@@ -195,16 +200,19 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
         states: states.clone(),
         limits,
     });
-    offer(&files_rx, files.service());
-    offer(&locations_rx, LocationServer::service(env.clone(), db, guard.clone()));
+    offer(cell, &files_rx, files.service());
+    offer(cell, &locations_rx, LocationServer::service(env.clone(), db, guard.clone()));
     locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
     let volume_server =
         VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard.clone());
-    offer(&volumes_rx, volume_server.service());
+    offer(cell, &volumes_rx, volume_server.service());
     Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
 }
 
-/// Without proof, or with one that is believed.
-fn offer(rx: &Rx, service: Arc<dyn Service>) {
-    rx.listen_with(service, vec![Box::new(NullServer), Box::new(Believer(WORD.into()))]).unwrap();
+/// Without proof, with one that is believed, or with a real one.
+fn offer(cell: &Cell, rx: &Rx, service: Arc<dyn Service>) {
+    let mut classes = cell.tokens.classes();
+    classes.push(Box::new(NullServer));
+    classes.push(Box::new(Believer(WORD.into())));
+    rx.listen_with(service, classes).unwrap();
 }
