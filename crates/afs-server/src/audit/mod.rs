@@ -10,9 +10,7 @@ mod record;
 
 pub use record::{AuditObject, AuditRecord, AuditedCall, CallKind};
 
-pub(crate) use calls::Described;
-#[allow(unused_imports)] // For services elsewhere in this crate.
-pub(crate) use calls::described;
+pub(crate) use calls::{Described, described};
 
 use std::io;
 use std::sync::Arc;
