@@ -1,0 +1,157 @@
+//! Logging in, as users meet it: a cell is served, and passphrases, keys, tokens and sessions are used on it.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A served cell in a home directory of its own; stopped however the test ends.
+struct Cell {
+    home: tempfile::TempDir,
+}
+
+impl Cell {
+    /// Each test looks for free ports in a range of its own.
+    fn start(ports: u16) -> Self {
+        let cell = Self { home: tempfile::tempdir().unwrap() };
+        let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
+        let base = (ports..ports + 2000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
+        cell.done(&format!("serve --base-port {base} --detach"));
+        cell.secret("pass", "correct horse\n");
+        cell
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+        command.args(words).current_dir(self.home.path()).env("HOME", self.home.path()).env("USER", "admin");
+        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "ANDREW_TOKENS"]
+        {
+            command.env_remove(name);
+        }
+        command.output().unwrap()
+    }
+
+    fn done(&self, line: &str) -> String {
+        let output = self.run(&line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "andrew {line}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, line: &str) -> String {
+        let output = self.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(!output.status.success(), "andrew {line}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn secret(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+        self.chmod(name, 0o600);
+    }
+
+    fn chmod(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn key(&self, name: &str) {
+        let seed = [name.len() as u8; 32];
+        let pair = ssh_key::private::KeypairData::Ed25519(ssh_key::private::Ed25519Keypair::from_seed(&seed));
+        let key = ssh_key::PrivateKey::new(pair, "me@laptop").unwrap();
+        key.write_openssh_file(&self.path(name), ssh_key::LineEnding::LF).unwrap();
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.run(&["down"]);
+    }
+}
+
+#[test]
+fn a_passphrase_is_set_used_changed_and_taken_away() {
+    let cell = Cell::start(50_000);
+    cell.done("passwd admin --passphrase-file pass");
+    assert_eq!(cell.done("login admin --passphrase-file pass"), "admin is logged in to andrew.local\n");
+    let tokens = cell.done("tokens");
+    assert!(
+        tokens.starts_with("admin in andrew.local, ends in 25 h, renewable for 7 days, crypt"),
+        "{tokens}"
+    );
+    let file = cell.path(".local/state/andrew/tokens/andrew.local");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    cell.secret("other", "battery staple\n");
+    for line in ["login admin --passphrase-file other", "login nobody --passphrase-file pass"] {
+        assert!(cell.refused(line).contains("the user does not exist, or the passphrase or key is wrong"));
+    }
+    cell.done("passwd --passphrase-file other");
+    cell.refused("login --passphrase-file pass");
+    cell.done("login --passphrase-file other");
+    cell.chmod("other", 0o644);
+    assert!(cell.refused("login --passphrase-file other").contains("chmod 600"));
+    cell.done("passwd --remove admin");
+    cell.chmod("other", 0o600);
+    cell.refused("login --passphrase-file other");
+    cell.done("logout");
+    assert_eq!(cell.done("tokens"), "no tokens; `andrew login` gets one\n");
+}
+
+#[test]
+fn ssh_keys_are_added_used_and_removed() {
+    let cell = Cell::start(52_000);
+    cell.key("key");
+    cell.done("ssh-keys add key --user admin");
+    let listed = cell.done("ssh-keys list --user admin");
+    assert!(
+        listed.contains("admin has no passphrase and 1 SSH keys") && listed.contains("me@laptop"),
+        "{listed}"
+    );
+    // There is no terminal to ask on whether the host key is the cell's.
+    let host = cell.refused("login --ssh-key key");
+    assert!(host.contains("shows the host key SHA256:"), "{host}");
+    let fingerprint = host.split(' ').find(|word| word.starts_with("SHA256:")).unwrap().trim_end_matches(',');
+    cell.refused(&format!("login --ssh-key key --host-key {fingerprint}x"));
+    cell.done(&format!("login --ssh-key key --host-key {fingerprint}"));
+    // It is known from then on.
+    cell.done("login --ssh-key key");
+    cell.key("another");
+    assert!(cell.refused("login --ssh-key another").contains("none of the SSH keys"));
+    cell.done("ssh-keys remove key --user admin");
+    assert!(cell.refused("login --ssh-key key").contains("none of the SSH keys"));
+}
+
+#[test]
+fn a_command_has_a_token_of_its_own() {
+    let cell = Cell::start(54_000);
+    cell.done("passwd admin --passphrase-file pass");
+    let shell = |script: &str| {
+        cell.run(&[
+            "run-with-token",
+            "--user",
+            "admin",
+            "--passphrase-file",
+            "pass",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+    };
+    let output = shell("echo $ANDREW_SESSION $ANDREW_TOKENS; stat -c %a $ANDREW_TOKENS; exit 7");
+    assert_eq!(output.status.code(), Some(7));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    assert_eq!((words[0].len(), words[2]), (32, "600"), "{said}");
+    assert!(!Path::new(words[1]).exists(), "the file goes with the session");
+    assert_eq!(cell.done("tokens"), "no tokens; `andrew login` gets one\n");
+    // Signals are not blocked in it.
+    assert_eq!(shell("kill -TERM $$").status.code(), Some(128 + 15));
+    cell.done("login --passphrase-file pass --token-file job");
+    cell.done("run-with-token --token-file job -- true");
+    cell.chmod("job", 0o640);
+    assert!(cell.refused("run-with-token --token-file job -- true").contains("chmod 600"));
+}
