@@ -3,9 +3,9 @@
 use crate::cell::identity::write_durably;
 use crate::error::{CommandError, CommandResult};
 use rustix::process::geteuid;
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -20,7 +20,9 @@ const OTHERS: u32 = 0o077;
 /// It belongs to somebody else, or others may read or write it: what it holds is no secret then.
 pub fn read(path: &Path) -> CommandResult<Option<Zeroizing<Vec<u8>>>> {
     let cannot = |e: io::Error| CommandError::failed(format!("cannot read {}: {e}", path.display()));
-    let file = match File::open(path) {
+    // A pipe that somebody put there would otherwise be waited on.
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = match opened {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(cannot(e)),

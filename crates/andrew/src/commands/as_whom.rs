@@ -12,6 +12,7 @@ use afs_auth::rxgk::{self, Variant};
 use afs_auth::rxkad;
 use afs_net::System;
 use afs_rpc::{Level, Security, UnixTime};
+use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl AsWhom {
     pub(crate) fn security(
         &self,
         system: &Arc<System>,
-        cell: Option<&str>,
+        cell: Option<&CellName>,
         servers: &[Ipv4Addr],
     ) -> CommandResult<Security> {
         let token = match (self.noauth, self.localauth) {
@@ -86,9 +87,9 @@ impl AsWhom {
 }
 
 /// The user's good token of a cell, or the one that came from one of these servers.
-fn kept_token(now: UnixTime, cell: Option<&str>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
+fn kept_token(now: UnixTime, cell: Option<&CellName>, servers: &[Ipv4Addr]) -> CommandResult<Option<Token>> {
     let is_of_cell = |kept: &KeptToken| match cell {
-        Some(cell) => kept.cell.as_str().eq_ignore_ascii_case(cell),
+        Some(cell) => kept.cell == *cell,
         None => kept.servers.iter().any(|server| servers.contains(server)),
     };
     let all = TokenStore::current()?.all()?;

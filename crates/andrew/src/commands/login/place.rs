@@ -50,15 +50,7 @@ impl PlaceOptions {
         if let Some(place) = self.running_here()?.filter(|place| wanted(&place.cell)) {
             return Ok(place);
         }
-        let mut places = mounted();
-        places.extend(TokenStore::current()?.all()?.into_iter().map(|kept| Place {
-            cell: kept.cell,
-            servers: kept.servers,
-            base_port: kept.base_port,
-            state: None,
-        }));
-        places.retain(|place| wanted(&place.cell) && !place.servers.is_empty());
-        only(places, self.cell.as_ref())
+        only(mounted_or_logged_in_to(self.cell.as_ref())?, self.cell.as_ref())
     }
 
     fn running_here(&self) -> CommandResult<Option<Place>> {
@@ -69,6 +61,27 @@ impl PlaceOptions {
         let cell = CellName::new(&running.cell).map_err(CommandError::failed)?;
         Ok(Some(Place { cell, servers: vec![listen], base_port: running.base_port, state: Some(state) }))
     }
+}
+
+/// The cell that is mounted here or was logged in to; `None` if there is none.
+///
+/// # Errors
+/// There is more than one, and which is not said.
+pub(in crate::commands) fn elsewhere(wanted: Option<&CellName>) -> CommandResult<Option<Place>> {
+    let places = mounted_or_logged_in_to(wanted)?;
+    if places.is_empty() { Ok(None) } else { only(places, wanted).map(Some) }
+}
+
+fn mounted_or_logged_in_to(wanted: Option<&CellName>) -> CommandResult<Vec<Place>> {
+    let mut places = mounted();
+    places.extend(TokenStore::current()?.all()?.into_iter().map(|kept| Place {
+        cell: kept.cell,
+        servers: kept.servers,
+        base_port: kept.base_port,
+        state: None,
+    }));
+    places.retain(|place| wanted.is_none_or(|wanted| *wanted == place.cell) && !place.servers.is_empty());
+    Ok(places)
 }
 
 fn mounted() -> Vec<Place> {

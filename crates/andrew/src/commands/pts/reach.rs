@@ -1,6 +1,7 @@
 //! Which cell `pts` speaks to, and how a call reaches it.
 
 use crate::commands::as_whom::AsWhom;
+use crate::commands::login::place::elsewhere;
 use crate::commands::vos::reach::{Failure, through_control};
 use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
@@ -10,6 +11,7 @@ use afs_net::{System, Udp};
 use afs_rpc::Security;
 use afs_rpc::{CallError, Connection};
 use afs_wire::error::AbortCode;
+use afs_wire::ids::CellName;
 use afs_wire::rpc::{Request, ServiceId};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -19,12 +21,12 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Reach {
     /// Protection servers of the cell, over the network; without this, the cell that runs on the state directory, as
-    /// its owner
+    /// its owner, or else the one that is mounted here
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     servers: Vec<Ipv4Addr>,
     /// Name of the cell; the one that runs here if it is left out
     #[arg(long, value_name = "NAME", global = true)]
-    cell: Option<String>,
+    cell: Option<CellName>,
     /// State directory of the cell that runs here [default: ~/.local/state/andrew]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
     state: Option<PathBuf>,
@@ -55,16 +57,28 @@ enum Way {
 impl Reach {
     /// Opens the way.
     pub(crate) fn open(&self) -> CommandResult<Target> {
-        let way = if self.servers.is_empty() { self.owner()? } else { self.network()? };
-        Ok(Target { way, force: self.force })
+        Ok(Target { way: self.way()?, force: self.force })
     }
 
-    fn owner(&self) -> CommandResult<Way> {
+    fn way(&self) -> CommandResult<Way> {
+        if !self.servers.is_empty() {
+            return self.network(self.cell.as_ref(), &self.servers, self.base_port);
+        }
         let state = StateDir::resolve(self.state.as_deref())?;
-        let control = ControlClient::of(&state)?;
+        if self.state.is_none()
+            && state.running()?.is_none()
+            && let Some(place) = elsewhere(self.cell.as_ref())?
+        {
+            return self.network(Some(&place.cell), &place.servers, place.base_port);
+        }
+        self.owner(&state)
+    }
+
+    fn owner(&self, state: &StateDir) -> CommandResult<Way> {
+        let control = ControlClient::of(state)?;
         let running = state.running()?.map(|running| running.cell);
         match (&self.cell, running) {
-            (Some(wanted), Some(cell)) if !cell.eq_ignore_ascii_case(wanted) => {
+            (Some(wanted), Some(cell)) if !cell.eq_ignore_ascii_case(wanted.as_str()) => {
                 Err(CommandError::usage(format!(
                     "pts: the cell running here is {cell}; for {wanted} give its protection servers with --servers"
                 )))
@@ -73,19 +87,19 @@ impl Reach {
         }
     }
 
-    fn network(&self) -> CommandResult<Way> {
+    fn network(&self, cell: Option<&CellName>, servers: &[Ipv4Addr], base_port: u16) -> CommandResult<Way> {
         let failed = |e: std::io::Error| CommandError::failed(format!("pts: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default())
             .map_err(failed)?;
-        let port = self.base_port.checked_add(PROTECTION_AFTER_FILE);
+        let port = base_port.checked_add(PROTECTION_AFTER_FILE);
         let port = port.ok_or_else(|| CommandError::usage("pts: --base-port is too large"))?;
-        let security = self.whom.security(&system, self.cell.as_deref(), &self.servers)?;
+        let security = self.whom.security(&system, cell, servers)?;
         let connect = |server: &Ipv4Addr| {
             let peer = SocketAddr::from((*server, port));
             udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
         };
-        let connections = self.servers.iter().map(connect).collect();
+        let connections = servers.iter().map(connect).collect();
         Ok(Way::Network { system, connections, _udp: udp })
     }
 }

@@ -1,12 +1,14 @@
 //! Which cell `vos` speaks to, and how a call reaches it.
 
 use crate::commands::as_whom::AsWhom;
+use crate::commands::login::place::elsewhere;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, Security};
 use afs_wire::error::AbortCode;
+use afs_wire::ids::CellName;
 use afs_wire::rpc::{self, Request, ServiceId};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 pub(crate) struct Reach {
     /// Location servers of the cell, over the network; without this, the cell that runs on the state directory, as
-    /// its owner
+    /// its owner, or else the one that is mounted here
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     servers: Vec<Ipv4Addr>,
     /// State directory of the cell that runs here [default: ~/.local/state/andrew]
@@ -28,7 +30,7 @@ pub(crate) struct Reach {
     base_port: u16,
     /// Name of the cell, with --servers, if the token is not one that was got from them
     #[arg(long, value_name = "NAME", global = true)]
-    cell: Option<String>,
+    cell: Option<CellName>,
     #[command(flatten)]
     whom: AsWhom,
     /// Accepted for scripts
@@ -86,22 +88,37 @@ impl Failure {
 impl Reach {
     /// Opens the way.
     pub(crate) fn open(&self) -> CommandResult<Target> {
-        if self.servers.is_empty() {
-            let state = StateDir::resolve(self.state.as_deref())?;
-            let control = ControlClient::of(&state)?;
-            let listen = state.running()?.map_or(Ipv4Addr::LOCALHOST.into(), |r| r.listen);
-            return Ok(Target::Owner { control, listen });
+        if !self.servers.is_empty() {
+            return self.network(self.cell.as_ref(), &self.servers, self.base_port);
         }
+        let state = StateDir::resolve(self.state.as_deref())?;
+        if self.state.is_none()
+            && state.running()?.is_none()
+            && let Some(place) = elsewhere(self.cell.as_ref())?
+        {
+            return self.network(Some(&place.cell), &place.servers, place.base_port);
+        }
+        let control = ControlClient::of(&state)?;
+        let listen = state.running()?.map_or(Ipv4Addr::LOCALHOST.into(), |r| r.listen);
+        Ok(Target::Owner { control, listen })
+    }
+
+    fn network(
+        &self,
+        cell: Option<&CellName>,
+        servers: &[Ipv4Addr],
+        base_port: u16,
+    ) -> CommandResult<Target> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default());
-        let security = self.whom.security(&system, self.cell.as_deref(), &self.servers)?;
+        let security = self.whom.security(&system, cell, servers)?;
         Ok(Target::Network(Box::new(Network {
             system,
             udp: udp.map_err(failed)?,
             security,
-            servers: self.servers.clone(),
-            base_port: self.base_port,
+            servers: servers.to_vec(),
+            base_port,
             connections: BTreeMap::new(),
         })))
     }
