@@ -6,7 +6,7 @@ use super::places;
 use super::session::SessionId;
 use crate::sys::socket;
 use afs_wire::ids::CellName;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,11 +74,17 @@ pub fn cell_places() -> Vec<CellPlace> {
     Mounts::running().ask(&TokenQuestion::Cells).into_iter().flat_map(cells).collect()
 }
 
-/// `None` when nobody listens any more: a killed process leaves its socket.
+/// `None` where there is no mount for us: a killed process leaves its socket.
 fn ask(path: &Path, question: &TokenQuestion) -> io::Result<Option<TokenAnswer>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
-        Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {
+        // Nobody listens there any more, or it is somebody's own mount.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::ConnectionRefused | ErrorKind::NotFound | ErrorKind::PermissionDenied
+            ) =>
+        {
             return Ok(None);
         }
         Err(e) => return Err(e),
