@@ -21,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     ("volume_service", volume_service),
     ("protection_service", protection_service),
     ("login_service", login_service),
+    ("overseer_service", overseer_service),
     ("directory", directory),
     ("acl", acl),
     ("mount_point", mount_point),
@@ -58,6 +59,11 @@ pub fn protection_service(bytes: &[u8]) {
 /// Arguments and results of the login service.
 pub fn login_service(bytes: &[u8]) {
     service(bytes, crate::login::DECODERS);
+}
+
+/// Arguments and results of the overseer service.
+pub fn overseer_service(bytes: &[u8]) {
+    service(bytes, crate::bos::DECODERS);
 }
 
 fn service(bytes: &[u8], tables: &[&[Decoders]]) {

@@ -12,6 +12,7 @@
 //! | [`error`] | abort codes, their names, and their meaning as Linux error numbers |
 //! | [`fs`], [`cb`], [`vl`], [`vol`], [`pt`] | every call of the file, callback, location, volume and protection services |
 //! | [`login`] | every call of our own login service |
+//! | [`bos`] | every call of the overseer service |
 //! | [`dir`] | directory pages |
 //! | [`acl`], [`mountpoint`], [`volname`] | the small texts inside the protocol |
 //!
@@ -21,6 +22,7 @@
 mod macros;
 
 pub mod acl;
+pub mod bos;
 pub mod cb;
 pub mod dir;
 pub mod error;

@@ -17,6 +17,8 @@ impl ServiceId {
     pub const FILE: Self = Self(1);
     /// Callback service, which cache managers offer; the same number as [`Self::FILE`] on another port (7001).
     pub const CALLBACK: Self = Self(1);
+    /// Overseer service, the same number once more on port 7007.
+    pub const OVERSEER: Self = Self(1);
     /// Volume service, UDP port 7005.
     pub const VOLUME: Self = Self(4);
     /// Ubik's voting service, beside location (7003) and protection (7002).

@@ -127,6 +127,13 @@ fn login_service() {
 }
 
 #[test]
+fn overseer_service() {
+    let text = [&b"\0\0\0\x02fs\0\0"[..], &[0; 80]].concat();
+    let for_each_call = |call: u8| [&[call / 2, call % 2], text.as_slice()].concat();
+    run("overseer_service", 10, 8_000, &(0..74).map(for_each_call).collect::<Vec<_>>());
+}
+
+#[test]
 fn directory() {
     let mut blob = Blob::create((VnodeId(1), Uniquifier(1)), (VnodeId(1), Uniquifier(1)));
     for number in 0..150u32 {
@@ -166,6 +173,7 @@ fn no_target_is_left_out() {
         "volume_service",
         "protection_service",
         "login_service",
+        "overseer_service",
         "directory",
         "acl",
     ];

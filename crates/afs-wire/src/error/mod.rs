@@ -81,6 +81,8 @@ mod tests {
     #[test]
     fn codes_have_the_documented_numbers() {
         for (code, number) in [
+            (AbortCode::BZDOM, 39_429),
+            (AbortCode::BZENCREQ, 39_436),
             (AbortCode::VL_IDEXIST, 363_520),
             (AbortCode::VL_PERM, 363_546),
             (AbortCode::VL_DBBAD, 363_552),
