@@ -74,7 +74,7 @@ impl Drop for Cell {
 
 #[test]
 fn a_passphrase_is_set_used_changed_and_taken_away() {
-    let cell = Cell::start(50_000);
+    let cell = Cell::start(20_000);
     cell.done("passwd admin --passphrase-file pass");
     assert_eq!(cell.done("login admin --passphrase-file pass"), "admin is logged in to andrew.local\n");
     let tokens = cell.done("tokens");
@@ -102,7 +102,7 @@ fn a_passphrase_is_set_used_changed_and_taken_away() {
 
 #[test]
 fn ssh_keys_are_added_used_and_removed() {
-    let cell = Cell::start(52_000);
+    let cell = Cell::start(22_000);
     cell.key("key");
     cell.done("ssh-keys add key --user admin");
     let listed = cell.done("ssh-keys list --user admin");
@@ -126,7 +126,7 @@ fn ssh_keys_are_added_used_and_removed() {
 
 #[test]
 fn a_command_has_a_token_of_its_own() {
-    let cell = Cell::start(54_000);
+    let cell = Cell::start(24_000);
     cell.done("passwd admin --passphrase-file pass");
     let shell = |script: &str| {
         cell.run(&[
@@ -154,4 +154,37 @@ fn a_command_has_a_token_of_its_own() {
     cell.done("run-with-token --token-file job -- true");
     cell.chmod("job", 0o640);
     assert!(cell.refused("run-with-token --token-file job -- true").contains("chmod 600"));
+}
+
+#[test]
+fn nothing_kept_or_logged_shows_a_secret() {
+    let cell = Cell::start(26_000);
+    cell.done("passwd admin --passphrase-file pass");
+    cell.done("login admin --passphrase-file pass");
+    cell.done("pts createuser alice");
+    cell.done("down");
+    let state = cell.path(".local/state/andrew");
+    let mut keys = vec![b"correct horse".to_vec()];
+    for file in ["keys/KeyFileExt", "keys/login"] {
+        // Somewhere in the middle of each is a key, wherever exactly.
+        let bytes = fs::read(state.join(file)).unwrap();
+        keys.extend(bytes.chunks_exact(16).skip(2).map(<[u8]>::to_vec));
+    }
+    for file in files_below(&state) {
+        if file.starts_with(state.join("keys")) {
+            continue;
+        }
+        let bytes = fs::read(&file).unwrap();
+        let shown = keys.iter().any(|key| bytes.windows(key.len()).any(|window| window == key));
+        assert!(!shown, "{} has a secret in it", file.display());
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        let private = file.starts_with(state.join("vicepa")) || file.starts_with(state.join("db"));
+        assert!(private || mode & 0o077 == 0, "{} has mode {mode:o}", file.display());
+    }
+}
+
+fn files_below(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: std::path::PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    entries.flat_map(below).filter(|path| path.is_file()).collect()
 }
