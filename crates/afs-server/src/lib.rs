@@ -1,8 +1,10 @@
-//! The servers of a cell over its stores: file service, location service, protection service, volume service.
+//! The servers of a cell over its stores: file service, location service, protection service, volume service,
+//! and the overseer service that tells of them.
 
 pub mod access;
 pub mod audit;
 mod bootstrap;
+pub mod bos;
 pub mod callbacks;
 pub mod clients;
 mod guard;
@@ -21,6 +23,7 @@ mod volumes;
 
 pub use audit::{Audit, AuditOptions, AuditSink};
 pub use bootstrap::{BootstrapError, CellSpec, FirstVolumes, ROOT_AFS, ROOT_CELL, bootstrap};
+pub use bos::{BosServer, Overseen, Role};
 pub use guard::Guard;
 pub use location::{LocationServer, VoteServer};
 pub use partitions::Partitions;

@@ -2,7 +2,7 @@
 //!
 //! Who may do what is decided by the database, in the transaction that does it; the service says who asks.
 
-mod asker;
+pub(crate) mod asker;
 mod audit;
 mod cache;
 mod change;

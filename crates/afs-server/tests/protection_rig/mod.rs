@@ -1,7 +1,9 @@
-//! A protection service and its callers in one simulated world.
+//! A protection service, the overseer service beside it, and their callers in one simulated world.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses a part of this.
 
 mod claims;
+#[path = "../rig/recorder.rs"]
+mod recorder;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,15 +13,19 @@ use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
 use afs_kv::{Inline, Kv, MemoryMedium};
 use afs_rpc::{CallError, Limits, Rx, Security};
 use afs_rx::NullServer;
-use afs_server::{Guard, ProtectionNames, ProtectionOptions, ProtectionServer, VoteServer};
+use afs_server::{
+    Audit, AuditOptions, BosServer, Guard, Overseen, ProtectionNames, ProtectionOptions, ProtectionServer,
+    Role as Played, SharedPolicy, VoteServer,
+};
 use afs_sim::{NodeId, Sim};
 use afs_wire::error::AbortCode;
-use afs_wire::ids::ViceId;
+use afs_wire::ids::{CellName, ViceId};
 use afs_wire::pt::{self, EntryKind, NameText};
 use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
 use claims::{ClaimServer, ClaimSource};
+use recorder::Recorder;
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const SERVER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -46,6 +52,9 @@ pub enum Role {
 pub struct Cell {
     pub sim: Sim,
     pub db: Arc<dyn ProtectionDb>,
+    pub policy: SharedPolicy,
+    audit: Audit,
+    recorder: Arc<Recorder>,
     server: NodeId,
     client: (NodeId, Rx),
     owner: (NodeId, Rx),
@@ -73,14 +82,19 @@ impl Cell {
         };
         let endpoint = rx(server, SERVER);
         endpoint.trust(OWNER).unwrap();
+        let (policy, recorder) = <(SharedPolicy, Arc<Recorder>)>::default();
+        let audit = Audit::new(sim.env(server), recorder.clone(), AuditOptions::default());
         let guard = Guard::new(Arc::new(ProtectionNames::new(db.clone(), vec![])));
-        let service = ProtectionServer::service(db.clone(), guard, options);
-        endpoint.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer)]).unwrap();
+        let guard = guard.with_policy(policy.clone()).with_audit(audit.clone());
+        let overseer = BosServer::service(&sim.env(server), overseen(), db.clone(), guard.clone());
+        for service in [ProtectionServer::service(db.clone(), guard, options), overseer] {
+            endpoint.listen_with(service, vec![Box::new(NullServer), Box::new(ClaimServer)]).unwrap();
+        }
         endpoint.listen(VoteServer::service(sim.env(server), SERVER)).unwrap();
         let client = sim.node("client", CLIENT.ip());
         let owner = sim.node("owner", OWNER.ip());
         let (client, owner) = ((client, rx(client, CLIENT)), (owner, rx(owner, OWNER)));
-        Cell { db, server, client, owner, _endpoint: endpoint, sim }
+        Cell { db, policy, audit, recorder, server, client, owner, _endpoint: endpoint, sim }
     }
 
     /// Makes a call and waits for its outcome.
@@ -114,6 +128,13 @@ impl Cell {
         self.sim.block_on(self.client.0, PATIENCE, work).unwrap()
     }
 
+    /// What was recorded since the last time: `who call object -> code`.
+    pub fn recorded(&self) -> Vec<String> {
+        let audit = self.audit.clone();
+        self.on_server(async move { audit.flush().await });
+        self.recorder.take()
+    }
+
     /// Runs something on the server's machine.
     pub fn on_server<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         self.sim.block_on(self.server, PATIENCE, work).unwrap()
@@ -134,6 +155,15 @@ impl Cell {
 
     pub fn join(&self, member: ViceId, group: ViceId) {
         self.ask(Role::CellKey, pt::AddToGroup { member, group }).unwrap();
+    }
+}
+
+fn overseen() -> Overseen {
+    Overseen {
+        cell: CellName::new("test.cell").unwrap(),
+        hosts: vec![SERVER_IP.to_string()],
+        roles: vec![Played::Protection, Played::Locations, Played::Files],
+        command: "andrew serve".into(),
     }
 }
 

@@ -1,0 +1,57 @@
+//! Calls that start, stop, install or change something, or that tell what nobody is told.
+//!
+//! What OpenAFS refuses to administrators too in restricted mode is refused so to everybody. The rest is refused to
+//! those who are no administrators, and unknown to those who are, so that they need not doubt who they are.
+
+use std::sync::Arc;
+
+use afs_rpc::{ServerCall, Table};
+use afs_wire::bos;
+use afs_wire::error::AbortCode;
+
+use super::{BosServer, Server};
+use crate::audit::Described;
+use crate::guard::{Guarded, administrators};
+
+pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
+    let table = forbidden::<bos::CreateBnode>(table);
+    let table = forbidden::<bos::DeleteBnode>(table);
+    let table = forbidden::<bos::UnInstall>(table);
+    let table = forbidden::<bos::Exec>(table);
+    let table = forbidden::<bos::Prune>(table);
+    let table = unknown::<bos::SetStatus>(table);
+    let table = unknown::<bos::SetTStatus>(table);
+    let table = unknown::<bos::ShutdownAll>(table);
+    let table = unknown::<bos::RestartAll>(table);
+    let table = unknown::<bos::StartupAll>(table);
+    let table = unknown::<bos::ReBozo>(table);
+    let table = unknown::<bos::Restart>(table);
+    let table = unknown::<bos::AddSUser>(table);
+    let table = unknown::<bos::DeleteSUser>(table);
+    let table = unknown::<bos::ListKeys>(table);
+    let table = unknown::<bos::AddKey>(table);
+    let table = unknown::<bos::DeleteKey>(table);
+    let table = unknown::<bos::SetCellName>(table);
+    let table = unknown::<bos::AddCellHost>(table);
+    let table = unknown::<bos::DeleteCellHost>(table);
+    let table = unknown::<bos::SetNoAuthFlag>(table);
+    let table = unknown::<bos::SetRestartTime>(table);
+    let table = unknown::<bos::GetLog>(table);
+    let table = unknown::<bos::SetRestrictedMode>(table);
+    table.streamed(install)
+}
+
+fn forbidden<R: Described>(table: Table<BosServer>) -> Table<BosServer> {
+    administrators(table, |_: Server, _: R| async { Err(AbortCode::BZACCESS) })
+}
+
+fn unknown<R: Described>(table: Table<BosServer>) -> Table<BosServer> {
+    administrators(table, |_: Server, _: R| async { Err(AbortCode::RXGEN_OPCODE) })
+}
+
+/// Forbidden before any of the program is read.
+async fn install(server: Arc<BosServer>, call: ServerCall, request: bos::Install) {
+    let guard = server.guard();
+    guard.note::<bos::Install>(call.caller(), guard.object(&request), AbortCode::BZACCESS);
+    call.abort(AbortCode::BZACCESS);
+}
