@@ -26,9 +26,8 @@ const PIECE: usize = 1 << 20;
 /// # Errors
 /// How a call failed.
 pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), LoadError> {
-    let name = Name::truncated(b"load-bulk");
     let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
-    let create = CreateFile { dir: target.directory, name, status };
+    let create = CreateFile { dir: target.directory, name: name(), status };
     let fid = target.call(&create).await?.fid;
 
     let pattern = pattern();
@@ -46,7 +45,7 @@ pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), Lo
     Ok((fid, throughput(target, start, length)))
 }
 
-/// Fetches the `length` bytes that [`store`] stored, compares them, and removes the file.
+/// Fetches the `length` bytes that [`store`] stored, and compares them.
 ///
 /// # Errors
 /// How a call failed, or which byte is wrong.
@@ -74,10 +73,20 @@ pub async fn fetch(target: &Target, fid: Fid, length: u64) -> Result<Throughput,
         }
     }
     call.finish::<FetchData64>().await.during("FetchData64")?;
-    let throughput = throughput(target, start, length);
-    let remove = RemoveFile { dir: target.directory, name: Name::truncated(b"load-bulk") };
-    target.call(&remove).await?;
-    Ok(throughput)
+    Ok(throughput(target, start, length))
+}
+
+/// Removes the file that [`store`] made.
+///
+/// # Errors
+/// How the call failed.
+pub async fn remove(target: &Target) -> Result<(), LoadError> {
+    let remove = RemoveFile { dir: target.directory, name: name() };
+    target.call(&remove).await.map(drop)
+}
+
+fn name() -> Name {
+    Name::truncated(b"load-bulk")
 }
 
 /// One piece of bytes that repeats, of a period (a prime) that no chunk, page or packet size divides.

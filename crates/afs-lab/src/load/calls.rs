@@ -61,15 +61,15 @@ fn name(number: u32) -> Name {
 }
 
 /// Runs `one` for 0..`calls`, `in_flight` at a time.
-async fn many<F, W>(target: &Target, calls: u32, in_flight: u32, one: F) -> Result<Rate, LoadError>
+pub(super) async fn many<F, W>(target: &Target, calls: u32, in_flight: u32, one: F) -> Result<Rate, LoadError>
 where
-    F: Fn(Target, u32) -> W + Copy + Send + Sync + 'static,
+    F: Fn(Target, u32) -> W + Clone + Send + Sync + 'static,
     W: Future<Output = Result<(), LoadError>> + Send,
 {
     let next = Arc::new(AtomicU32::new(0));
     let start = target.env.now();
     let worker = || {
-        let (target, next) = (target.clone(), next.clone());
+        let (target, next, one) = (target.clone(), next.clone(), one.clone());
         async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);

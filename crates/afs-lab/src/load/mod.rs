@@ -7,11 +7,13 @@
 mod bulk;
 mod caller;
 mod calls;
+mod connections;
 mod error;
 
-pub use bulk::{Throughput, fetch, store};
+pub use bulk::{Throughput, fetch, remove, store};
 pub use caller::callbacks;
 pub use calls::{Rate, creations, statuses};
+pub use connections::{Connect, connections, first_calls};
 pub use error::LoadError;
 
 use std::time::Duration;

@@ -63,27 +63,43 @@ impl AsWhom {
 
     /// A token that says that its holder has the cell's key.
     fn made_of_keys(&self, system: &Arc<System>) -> CommandResult<Token> {
-        let path = self.key_file()?;
-        let shown = path.display();
-        let bytes = secret_file::read(&path)?.ok_or_else(|| {
-            CommandError::usage(format!("{shown} is not there; name the cell's KeyFileExt with --key-file"))
-        })?;
-        let keys =
-            KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))?;
+        let path = key_file(self.key_file.as_deref())?;
+        let keys = key_ring(&path)?;
         let random = random(system);
         rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random)
             .map(Token::Rxgk)
             .or_else(|| rxkad::local_token(&keys, &random, Level::Crypt).map(Token::Rxkad))
-            .ok_or_else(|| CommandError::usage(format!("{shown} has no key that a token can be made with")))
+            .ok_or_else(|| no_key(&path))
     }
+}
 
-    fn key_file(&self) -> CommandResult<PathBuf> {
-        if let Some(given) = &self.key_file {
-            return Ok(given.clone());
-        }
-        let own = KeyStore::of(StateDir::resolve(None)?.path()).path().to_owned();
-        Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
+/// The key file that was given, or that of the state directory, or OpenAFS's.
+///
+/// # Errors
+/// There is no home directory for the default.
+pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
     }
+    let own = KeyStore::of(StateDir::resolve(None)?.path()).path().to_owned();
+    Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
+}
+
+/// The keys of a file.
+///
+/// # Errors
+/// A file that is not there, is not safe, or is damaged.
+pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
+    let shown = path.display();
+    let bytes = secret_file::read(path)?.ok_or_else(|| {
+        CommandError::usage(format!("{shown} is not there; name the cell's KeyFileExt with --key-file"))
+    })?;
+    KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))
+}
+
+/// What to say of a key file without a key of the kind that is needed.
+pub(crate) fn no_key(path: &Path) -> CommandError {
+    CommandError::usage(format!("{} has no key that a token can be made with", path.display()))
 }
 
 /// The user's good token of a cell, or the one that came from one of these servers.

@@ -1,26 +1,35 @@
 //! `andrew bench load`: calls at a file server, without a cache manager in between.
 
+mod answer;
+mod as_whom;
+mod processor;
+
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_lab::load::{self, LoadError, Rate, Target, Throughput};
+use afs_lab::load::{self, Connect, LoadError, Target};
 use afs_net::{System, Udp};
-use afs_rpc::Security;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use afs_wire::rpc::ServiceId;
-use serde::Serialize;
-use std::fmt;
+use answer::{Answer, Bulk, Connections};
+use as_whom::AsWhom;
+use processor::Meter;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// Options of `andrew bench load`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The calls are made as nobody in particular: system:anyuser needs the rights rliwd in the directory.
+Without --security the calls are made as nobody in particular: system:anyuser needs the rights rliwd in the
+directory. With it they are made as the holder of the cell's key.
 Statuses are FetchStatus calls; creations are CreateFile calls, each durable when it returns; a file of
---bytes is stored by one call and fetched and compared by another. Works on any AFS-3 file server.
+--bytes is stored by one call and fetched and compared by another; a connection is measured by a
+FetchStatus that is its first call. Works on any AFS-3 file server.
 
 Examples:
   andrew bench load --server 192.0.2.1 --directory 536870915.1.1
-  andrew bench load --server 127.0.0.1:7000 --directory 536870915.1.1 --in-flight 64 --json")]
+  andrew bench load --server 127.0.0.1:7000 --directory 536870915.1.1 --in-flight 64 --json
+  andrew bench load --server 127.0.0.1 --directory 536870915.1.1 --only connections,fetch \\
+      --security rxgk --level crypt --key-file keys/KeyFileExt --server-pid 4711")]
 pub struct Args {
     /// File server, with its port when that is not 7000
     #[arg(long, value_name = "IP[:PORT]", value_parser = server)]
@@ -28,12 +37,23 @@ pub struct Args {
     /// Directory to work in, as `andrew fs getfid` shows it
     #[arg(long, value_name = "VOLUME.VNODE.UNIQUIFIER", value_parser = fid)]
     directory: Fid,
+    /// What to measure
+    #[arg(
+        long,
+        value_name = "PART",
+        value_delimiter = ',',
+        default_value = "statuses,creations,store,fetch"
+    )]
+    only: Vec<Part>,
     /// Status calls
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1..))]
     statuses: u32,
     /// Creations
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     creations: u32,
+    /// Connections, once one after the other and once --in-flight at a time
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    connections: u32,
     /// Calls under way at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: u32,
@@ -43,71 +63,95 @@ pub struct Args {
     /// Repetitions of the file
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     files: u32,
+    /// Process of the server, if it runs here: its processor time is shown
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<u32>,
+    #[command(flatten)]
+    as_whom: AsWhom,
 }
 
-#[derive(Serialize)]
-struct Answer {
-    statuses: Rate,
-    creations: Rate,
-    stores: Vec<Throughput>,
-    fetches: Vec<Throughput>,
+/// What can be measured.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// Status calls
+    Statuses,
+    /// Durable creations
+    Creations,
+    /// A file stored
+    Store,
+    /// A file fetched
+    Fetch,
+    /// First calls of new connections
+    Connections,
 }
 
 impl Args {
     /// Measures and prints.
     ///
     /// # Errors
-    /// The first call that fails.
+    /// No key to call with; the first call that fails.
     pub fn run(self, json: bool) -> CommandResult {
         let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
         let system = System::new().map_err(failed)?;
+        let source = self.as_whom.source(&system)?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
         let env = system.env();
         let listening = udp.rx().listen(load::callbacks(&*env));
         listening.map_err(|e| CommandError::failed(format!("bench: {e}")))?;
-        let files = udp.rx().connection(self.server, ServiceId::FILE, Security::null());
+        let (rx, server) = (udp.rx().clone(), self.server);
+        let files = rx.connection(server, ServiceId::FILE, as_whom::shared(&source));
+        let connect: Connect =
+            Arc::new(move || rx.connection(server, ServiceId::FILE, as_whom::fresh(&source)));
         let target = Target { env, files, directory: self.directory };
-        let answer = system.block_on(self.measure(&target));
+        let answer = system.block_on(self.measure(&target, &connect));
         let answer = answer.map_err(|e| CommandError::failed(format!("bench: {}: {e}", self.server)))?;
         output::show(json, &answer);
         Ok(())
     }
 
-    async fn measure(&self, target: &Target) -> Result<Answer, LoadError> {
-        let statuses = load::statuses(target, self.statuses, self.in_flight).await?;
-        let creations = load::creations(target, self.creations, self.in_flight).await?;
-        let (mut stores, mut fetches) = (Vec::new(), Vec::new());
-        for _ in 0..self.files {
-            let (fid, stored) = load::store(target, self.bytes).await?;
-            stores.push(stored);
-            fetches.push(load::fetch(target, fid, self.bytes).await?);
-        }
-        Ok(Answer { statuses, creations, stores, fetches })
+    fn wants(&self, part: Part) -> bool {
+        self.only.contains(&part)
     }
-}
 
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, rate) in [("statuses", &self.statuses), ("durable creations", &self.creations)] {
-            writeln!(
-                f,
-                "{name:<18} {:>9.0}/s, {} in flight, {} calls",
-                rate.per_second, rate.in_flight, rate.calls
-            )?;
+    async fn measure(&self, target: &Target, connect: &Connect) -> Result<Answer, LoadError> {
+        let mut answer = Answer::default();
+        if self.wants(Part::Statuses) {
+            answer.statuses = Some(load::statuses(target, self.statuses, self.in_flight).await?);
         }
-        for (name, all) in [("store", &self.stores), ("fetch", &self.fetches)] {
-            let mut rates: Vec<f64> = all.iter().map(|one| one.per_second / 1e6).collect();
-            rates.sort_by(f64::total_cmp);
-            let (Some(low), Some(high)) = (rates.first(), rates.last()) else { continue };
-            let median = rates.get(rates.len() / 2).unwrap_or(high);
-            let bytes = all.first().map_or(0, |one| one.bytes);
-            writeln!(
-                f,
-                "{name:<18} {median:>9.0} MB/s ({low:.0}-{high:.0}), {bytes} bytes, {} times",
-                rates.len()
-            )?;
+        if self.wants(Part::Creations) {
+            answer.creations = Some(load::creations(target, self.creations, self.in_flight).await?);
         }
+        if self.wants(Part::Connections) {
+            answer.connections = Some(self.connect(target, connect).await?);
+        }
+        if self.wants(Part::Store) || self.wants(Part::Fetch) {
+            self.bulk(target, &mut answer).await?;
+        }
+        Ok(answer)
+    }
+
+    async fn connect(&self, target: &Target, connect: &Connect) -> Result<Connections, LoadError> {
+        let meter = Meter::start(self.server_pid);
+        let first_calls = load::first_calls(target, connect, self.connections).await?;
+        let at_once = load::connections(target, connect, self.connections, self.in_flight).await?;
+        Ok(Connections { first_calls, at_once, processor: meter.read() })
+    }
+
+    async fn bulk(&self, target: &Target, answer: &mut Answer) -> Result<(), LoadError> {
+        let (mut stores, mut fetches) = (Bulk::default(), Bulk::default());
+        for _ in 0..self.files {
+            let meter = Meter::start(self.server_pid);
+            let (fid, stored) = load::store(target, self.bytes).await?;
+            stores.add(stored, meter.read());
+            if self.wants(Part::Fetch) {
+                let meter = Meter::start(self.server_pid);
+                fetches.add(load::fetch(target, fid, self.bytes).await?, meter.read());
+            }
+            load::remove(target).await?;
+        }
+        answer.stores = Some(stores).filter(|_| self.wants(Part::Store));
+        answer.fetches = Some(fetches).filter(|_| self.wants(Part::Fetch));
         Ok(())
     }
 }

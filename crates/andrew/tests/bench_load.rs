@@ -1,0 +1,81 @@
+//! `andrew bench load` against a served cell: every part, in every security class.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+/// A served cell that only holders of its key may write to; stopped however the test ends.
+struct Cell {
+    home: tempfile::TempDir,
+    base_port: u16,
+}
+
+impl Cell {
+    fn start() -> Self {
+        let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
+        let base_port = (26_000..28_000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
+        let cell = Self { home: tempfile::tempdir().unwrap(), base_port };
+        cell.done(&format!("serve --rxkad --base-port {base_port} --detach"));
+        cell
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+        command.args(line.split(' ')).current_dir(self.home.path()).env("HOME", self.home.path());
+        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "ANDREW_TOKENS"] {
+            command.env_remove(name);
+        }
+        command.output().unwrap()
+    }
+
+    fn done(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The top directory of the cell's first volume.
+    fn directory(&self) -> String {
+        let volumes = self.done("vos listvol");
+        let line = volumes.lines().find(|line| line.starts_with("root.cell")).unwrap();
+        format!("{}.1.1", line.split_whitespace().nth(1).unwrap())
+    }
+
+    fn load(&self, directory: &str, more: &str) -> Output {
+        let server = format!("--server 127.0.0.1:{} --directory {directory}", self.base_port);
+        self.run(&format!("--json bench load {server} {more}"))
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.run("down");
+    }
+}
+
+#[test]
+fn a_load_is_made_in_every_class_and_at_every_level() {
+    let cell = Cell::start();
+    let directory = cell.directory();
+    let all = "--only statuses,creations,connections,store,fetch --statuses 5 --creations 5 --connections 5 --files 2 --bytes 3000001";
+    let classes =
+        ["rxkad --level clear", "rxkad --level auth", "rxkad", "rxgk --level clear", "rxgk --level auth"];
+    for class in classes.into_iter().chain(["rxgk", "rxgk --enctype 18"]) {
+        let output = cell.load(&directory, &format!("{all} --security {class}"));
+        assert!(output.status.success(), "{class}: {}", String::from_utf8_lossy(&output.stderr));
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(said["connections"]["at_once"]["calls"], 5, "{class}: {said}");
+        assert!(said["connections"]["first_calls"]["median"].as_f64().unwrap() > 0.0, "{class}: {said}");
+        for what in ["stores", "fetches"] {
+            assert_eq!(said[what]["runs"].as_array().unwrap().len(), 2, "{class}: {said}");
+        }
+    }
+    // Nobody may only read here: what was measured above was measured as somebody.
+    let reading = cell.load(&directory, "--only statuses,connections --statuses 5 --connections 5");
+    assert!(reading.status.success(), "{reading:?}");
+    let said: serde_json::Value = serde_json::from_slice(&reading.stdout).unwrap();
+    assert!(said.get("stores").is_none() && said.get("statuses").is_some(), "{said}");
+    let refused = cell.load(&directory, "--only store --files 1 --bytes 10");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("CreateFile"), "{refused:?}");
+    let no_key = cell.load(&directory, "--security rxgk --enctype 23");
+    assert!(String::from_utf8_lossy(&no_key.stderr).contains("no key"), "{no_key:?}");
+}
