@@ -56,6 +56,12 @@ impl Ports {
         self.base + 5
     }
 
+    /// The overseer service: 7007.
+    #[must_use]
+    pub fn overseer(self) -> u16 {
+        self.base + 7
+    }
+
     /// A port at an address.
     pub(crate) fn at(address: Ipv4Addr, port: u16) -> SocketAddr {
         SocketAddr::from((address, port))
@@ -73,6 +79,7 @@ mod tests {
             (ports.file(), ports.callback(), ports.protection(), ports.location(), ports.volume()),
             (7000, 7001, 7002, 7003, 7005)
         );
-        assert_eq!(Ports::from(u16::MAX).volume(), u16::MAX - 2);
+        assert_eq!(ports.overseer(), 7007);
+        assert_eq!(Ports::from(u16::MAX).overseer(), u16::MAX);
     }
 }

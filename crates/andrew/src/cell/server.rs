@@ -63,7 +63,7 @@ impl Servers {
         let bind = |port| bind(system, Ports::at(options.listen, port));
         let ports = options.ports;
         let (file, location, volume) = (bind(ports.file())?, bind(ports.location())?, bind(ports.volume())?);
-        let protection = bind(ports.protection())?;
+        let (protection, overseer) = (bind(ports.protection())?, bind(ports.overseer())?);
         let owner = self::bind(system, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
@@ -78,6 +78,7 @@ impl Servers {
             of_protection.push(stores.login_service(system, options, &security)?);
         }
         let of_location = vec![stores.location_service(system, &guard), vote(ports.location())];
+        let of_overseer = vec![stores.overseer_service(system, options, &guard)];
         let system = system.clone();
         let mut servers =
             Self { system, sockets: vec![], owner, owner_calls: BTreeMap::new(), identity, security };
@@ -85,6 +86,7 @@ impl Servers {
         servers.offer(location, of_location)?;
         servers.offer(protection, of_protection)?;
         servers.offer(volume, vec![volume_service])?;
+        servers.offer(overseer, of_overseer)?;
         servers.owner_calls = servers.connections(options);
         Ok(servers)
     }

@@ -15,8 +15,9 @@ use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
 use afs_net::System;
 use afs_rpc::Service;
 use afs_server::{
-    Audit, AuditOptions, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer,
-    Partitions, ProtectionNames, ProtectionOptions, ProtectionServer, VolumeServer, VolumeStates, bootstrap,
+    Audit, AuditOptions, BosServer, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard,
+    LocationServer, Overseen, Partitions, ProtectionNames, ProtectionOptions, ProtectionServer, Role,
+    VolumeServer, VolumeStates, bootstrap,
 };
 use afs_volume::VolumeStore;
 use afs_wire::ids::{PartitionId, UnixSeconds, Uuid};
@@ -27,6 +28,8 @@ use std::time::Duration;
 
 /// The partition a cell of one server has.
 const PARTITION: PartitionId = PartitionId(0);
+/// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
+const COMMAND: &str = "andrew";
 /// The login service's secret, in the state directory.
 const LOGIN_SECRET: &str = "keys/login";
 
@@ -97,6 +100,22 @@ impl Stores {
     pub(super) fn protection_service(&self, security: &CellSecurity, guard: &Guard) -> Arc<dyn Service> {
         let options = ProtectionOptions { local: security.local_names(), ..ProtectionOptions::default() };
         ProtectionServer::service(self.protection.clone(), guard.clone(), options)
+    }
+
+    /// What tells of the other services.
+    pub(super) fn overseer_service(
+        &self,
+        system: &Arc<System>,
+        options: &ServerOptions,
+        guard: &Guard,
+    ) -> Arc<dyn Service> {
+        let overseen = Overseen {
+            cell: options.cell.clone(),
+            hosts: vec![options.listen.to_string()],
+            roles: vec![Role::Protection, Role::Locations, Role::Files],
+            command: COMMAND.to_owned(),
+        };
+        BosServer::service(&system.env(), overseen, self.protection.clone(), guard.clone())
     }
 
     /// The cell's own login service, with the secret it has kept or a new one.
