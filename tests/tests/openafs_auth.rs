@@ -42,11 +42,50 @@ fn localauth_works_with_the_key_file_of_our_cell() {
     run(&format!("vos remove {vice} a made -localauth -encrypt"));
     assert!(!run("vos listvldb -localauth").contains("made"));
 
+    overseer(&hosts, &vice);
+
     // A host without the key is nobody in particular.
     for refused in [format!("vos create {vice} a other -noauth"), "pts createuser dave -noauth".to_owned()] {
         let output = hosts.try_tool("cl2", &words(&refused));
         assert!(!output.status.success(), "{refused}: {output:?}");
     }
+}
+
+/// What OpenAFS's `bos` says of our servers. The host `cl1` has the cell's key, the host `cl2` has not.
+fn overseer(hosts: &Hosts, vice: &str) {
+    let run = |words: &[&str]| hosts.tool("cl1", &[&["bos"], words].concat());
+    let status = "Instance ptserver, currently running normally.\n\
+                  Instance vlserver, currently running normally.\n\
+                  Instance fs, currently running normally.\n    \
+                  Auxiliary status is: file server running.\n";
+    assert_eq!(run(&["status", vice, "-localauth"]), status);
+    assert_eq!(hosts.tool("cl2", &["bos", "status", vice, "-noauth"]), status);
+    let long = run(&["status", vice, "fs", "-long", "-localauth"]);
+    for said in ["(type is fs) currently running normally", "(1 proc starts)", "Command 1 is 'andrew'"] {
+        assert!(long.contains(said), "{long}");
+    }
+    assert!(!long.contains("core") && !long.contains("Last exit"), "{long}");
+    let all = run(&["listhosts", vice, "-localauth"]);
+    assert_eq!(all, format!("Cell name is {CELL}\n    Host 1 is {vice}\n"));
+    assert_eq!(run(&["listusers", vice, "-localauth"]), "SUsers are: admin \n");
+    assert_eq!(run(&["getrestricted", vice, "-localauth"]), "Restricted mode is on\n");
+    assert!(run(&["getrestart", vice, "-localauth"]).contains("restarts never"));
+    assert!(run(&["getdate", vice, "fileserver", "-localauth"]).contains("does not exist"));
+
+    // Whoever has the key learns that there is no such call, everybody else that it is not for him.
+    let said = |host: &str, words: &[&str]| {
+        let output = hosts.try_tool(host, &[&["bos"], words].concat());
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+    };
+    for words in [&["shutdown", vice, "fs"][..], &["restart", vice, "-all"], &["listkeys", vice]] {
+        let with_key = said("cl1", &[words, &["-localauth"]].concat());
+        assert!(with_key.contains("RPC interface mismatch"), "{words:?}: {with_key}");
+        let without = said("cl2", &[words, &["-noauth"]].concat());
+        assert!(without.contains("you are not authorized for this operation"), "{words:?}: {without}");
+    }
+    let exec = said("cl1", &["exec", vice, "true", "-localauth"]);
+    assert!(exec.contains("you are not authorized for this operation"), "{exec}");
+    assert_eq!(run(&["status", vice, "-localauth"]), status);
 }
 
 /// A cell that shares its key with a Kerberos realm takes the realm's users for its own.
