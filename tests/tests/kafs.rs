@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use andrew_tests::live::cell::{CELL, Cell, CellOptions};
-use andrew_tests::live::guest::run_in_guest;
+use andrew_tests::live::guest::Guest;
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;
@@ -42,7 +42,7 @@ fn the_kernels_client_works_in_our_cell() {
     let ours = Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), "ours", &[]);
     std::fs::write(ours.path().join("greeting"), "hello\n").unwrap();
 
-    let output = run_in_guest(&hosts, CELL, &vice, SCRIPT);
+    let output = Guest::new(&hosts, CELL, &vice).run(SCRIPT);
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(

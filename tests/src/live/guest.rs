@@ -1,6 +1,6 @@
 //! The AFS client of the Linux kernel, in an emulated machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::needs::{peers, target};
@@ -8,15 +8,48 @@ use super::netns::PATH;
 use super::peers::Hosts;
 use super::process::{run, run_any, seconds};
 
-/// Runs a shell script as root in the guest, with `cell`'s volume root.cell mounted on /afs by the kernel's client.
-pub fn run_in_guest(hosts: &Hosts, cell: &str, server: &str, script: &str) -> Output {
-    build();
-    let address = format!("{}/24", hosts.address(50));
-    let mut command = guest("run");
-    command.args(["--netns", "-", "--bridge", &hosts.bridge(), "--ip", &address]);
-    command.args(["--afs-cell", cell, "--vlserver", server, "--timeout", "240"]);
-    command.args(["--", "bash", "-euc", script]);
-    run_any(command, seconds(300))
+/// A machine on the bridge of some hosts, at .50, whose kernel has a cell's volume root.cell mounted on `/afs`.
+#[derive(Clone, Debug)]
+pub struct Guest<'a> {
+    hosts: &'a Hosts,
+    cell: &'a str,
+    servers: &'a str,
+    share: Option<&'a Path>,
+}
+
+impl<'a> Guest<'a> {
+    /// A guest for the cell whose location server is at `servers`.
+    #[must_use]
+    pub fn new(hosts: &'a Hosts, cell: &'a str, servers: &'a str) -> Self {
+        Self { hosts, cell, servers, share: None }
+    }
+
+    /// Shows a folder of this machine as `/share`, for reading and writing.
+    #[must_use]
+    pub fn with_share(self, folder: &'a Path) -> Self {
+        Self { share: Some(folder), ..self }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.hosts.address(50)
+    }
+
+    /// Boots it, and runs a shell script in it as root: without a token, in a session keyring of its own.
+    #[must_use]
+    pub fn run(&self, script: &str) -> Output {
+        build();
+        let address = format!("{}/24", self.address());
+        let mut command = guest("run");
+        command.args(["--netns", "-", "--bridge", &self.hosts.bridge(), "--ip", &address]);
+        command.args(["--afs-cell", self.cell, "--vlserver", self.servers, "--timeout", "240"]);
+        if let Some(folder) = self.share {
+            command.arg("--share").arg(folder);
+        }
+        command.args(["--", "bash", "-euc", script]);
+        run_any(command, seconds(300))
+    }
 }
 
 /// The guest's kernel and programs are made once.
