@@ -485,3 +485,46 @@ fn an_open_file_goes_on_as_whom_it_was_opened() {
         assert!(alice.get("home/large").await.unwrap().starts_with(b"from bob"));
     });
 }
+
+/// Moves a file from one directory into another, both at the top.
+async fn move_file(client: &Client, from: &str, to: &str) {
+    let ((old, name), (new, to_name)) = (client.place(from).await.unwrap(), client.place(to).await.unwrap());
+    client.venus.rename(old, name, new, to_name).await.unwrap();
+}
+
+#[test]
+fn what_is_moved_is_under_the_rights_of_where_it_is_now() {
+    let cell = cell(17);
+    let (one, two) = (cell.client(1), cell.client(2));
+    let (here, there) = (one.clone(), two.clone());
+    cell.on(&one, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        let alice = here.user(ALICE);
+        alice.mkdir("open").await.unwrap();
+        alice.set_acl("open", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+        for name in ["open/a", "open/b"] {
+            alice.put(name, b"of alice").await.unwrap();
+            assert_eq!(here.user(BOB).get(name).await.unwrap(), b"of alice");
+        }
+    });
+    cell.on(&two, async move {
+        log_in(&there).await;
+        assert_eq!(there.user(BOB).get("open/b").await.unwrap(), b"of alice");
+        move_file(&there.user(ALICE), "open/b", "home/b").await;
+    });
+    let here = one.clone();
+    cell.on(&one, async move {
+        let (alice, bob) = (here.user(ALICE), here.user(BOB));
+        move_file(&alice, "open/a", "home/a").await;
+        // The directory they came from is gone: nobody can be asked about it any more.
+        let (top, name) = alice.place("open").await.unwrap();
+        alice.venus.rmdir(top, name).await.unwrap();
+        for name in ["home/a", "home/b"] {
+            assert_eq!(alice.get(name).await.unwrap(), b"of alice", "{name}");
+            let file = alice.find(name).await.unwrap().node;
+            denied(bob.venus.getattr(file).await);
+            denied(bob.venus.open(file, OpenFlags::READ).await);
+        }
+    });
+}

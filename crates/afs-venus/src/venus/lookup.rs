@@ -152,6 +152,7 @@ impl Venus {
         let key = self.find_sys(dir, name).await?;
         let key = key.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(dir.key.fid))?;
         let child = self.vnode(key);
+        child.is_found_in(dir.key);
         let volume = self.volume_of(key).await?;
         let status = match child.fresh_status(&volume, self.now()) {
             Some(status) => status,

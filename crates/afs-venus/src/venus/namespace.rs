@@ -232,11 +232,12 @@ impl Venus {
         }
         self.patch(from, volume, &reply.old_dir_status, &reply.sync, |blob| dir::remove(blob, name).is_ok());
         self.patch(into, volume, &reply.new_dir_status, &reply.sync, put);
-        if let Some(moved) = self.vnodes.peek(moved)
-            && moved.key.fid.is_directory()
-        {
-            // Its `..` was rewritten.
-            self.distrust(&moved);
+        if let Some(moved) = self.vnodes.peek(moved) {
+            moved.is_found_in(into.key);
+            if moved.key.fid.is_directory() {
+                // Its `..` was rewritten.
+                self.distrust(&moved);
+            }
         }
     }
 

@@ -77,6 +77,18 @@ impl Vnode {
         crate::lock(&self.state)
     }
 
+    /// Notes in which directory a file or link was found: it is in one only, whose access list is its own. Who moves it
+    /// from one to another breaks promises on the two directories, not on what is moved.
+    pub fn is_found_in(&self, dir: Key) {
+        let found = (dir.fid.vnode, dir.fid.unique);
+        let mut state = self.state();
+        let Some(status) = state.status.as_mut().filter(|_| !self.key.fid.is_directory()) else { return };
+        if (status.parent, status.parent_unique) != found {
+            (status.parent, status.parent_unique) = found;
+            state.rights.clear();
+        }
+    }
+
     /// The status, if it can be relied on without asking.
     pub fn fresh_status(&self, volume: &Volume, now: Instant) -> Option<Status> {
         let state = self.state();
