@@ -214,7 +214,7 @@ fn a_name_of_this_cell_may_stand_behind_a_name() {
     }
 }
 
-/// As in OPENAFS-SA-2016-001: foreign callers that the server took for its own administrators.
+/// A hole there has been elsewhere: foreign callers that the server took for its own administrators.
 #[test]
 fn a_foreign_caller_is_nobody_here() {
     let cell = cell(3, ProtectionOptions::default(), None);
@@ -253,7 +253,7 @@ fn local_names_that_are_not_users_are_refused() {
     assert_eq!(cell.code(Role::User("ADMIN"), new_user()), AbortCode::OK, "names are folded");
 }
 
-/// As in OPENAFS-SA-2018-003: lengths on the wire that decide how much memory is taken.
+/// A hole there has been elsewhere: lengths on the wire that decide how much memory is taken.
 #[test]
 fn lists_and_texts_are_bounded() {
     let cell = cell(5, ProtectionOptions::default(), None);
@@ -289,7 +289,7 @@ fn lists_and_texts_are_bounded() {
     assert_eq!(ids.to_vec(), [ViceId::ANONYMOUS]);
 }
 
-/// As in OPENAFS-SA-2016-002 and -2018-002: words of a reply that nobody set.
+/// A hole there has been elsewhere: words of a reply that nobody set.
 #[test]
 fn unused_words_of_replies_are_zero() {
     let cell = cell(6, ProtectionOptions::default(), None);
