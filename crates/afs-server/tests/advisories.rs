@@ -1,5 +1,4 @@
-//! Kinds of holes that servers of this protocol have had, each kept shut by a test. The numbers are those of the public
-//! advisories; what they are about is known from their text alone.
+//! Kinds of holes that servers of this protocol have had, each kept shut by a test.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
