@@ -58,6 +58,25 @@ fn openafs_servers_take_the_token_for_its_user() {
             );
         }
     }
+    our_tools_work_with_their_key_file(&hosts, &scratch);
+}
+
+/// Who has the key file of OpenAFS's servers is their administrator with our tools too.
+fn our_tools_work_with_their_key_file(hosts: &Hosts, scratch: &Scratch) {
+    let key_file = hosts.state().join("hosts/srv1/etc-openafs/server/KeyFileExt").display().to_string();
+    let servers = hosts.address(11);
+    let home = scratch.folder("tools");
+    let ours = |line: &str| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        words.extend(["--servers", &servers, "--localauth", "--key-file", &key_file]);
+        hosts.andrew_with("venus", "FILE:/nowhere/krb5cc", &home, &words)
+    };
+    // Only administrators may list or make users.
+    ours("pts createuser zoe");
+    assert!(ours("pts listentries").contains("zoe"));
+    assert!(hosts.tool("cl1", &["pts", "examine", "zoe", "-noauth"]).contains("Name: zoe"));
+    assert!(ours("vos listvldb").contains("home.alice"));
+    ours("pts delete zoe");
 }
 
 /// What only alice may read is hers on our mount of OpenAFS's servers for as long as she is logged in.

@@ -42,6 +42,7 @@ fn localauth_works_with_the_key_file_of_our_cell() {
     run(&format!("vos remove {vice} a made -localauth -encrypt"));
     assert!(!run("vos listvldb -localauth").contains("made"));
 
+    people(&hosts);
     overseer(&hosts, &vice);
 
     // A host without the key is nobody in particular.
@@ -49,6 +50,38 @@ fn localauth_works_with_the_key_file_of_our_cell() {
         let output = hosts.try_tool("cl2", &words(&refused));
         assert!(!output.status.success(), "{refused}: {output:?}");
     }
+}
+
+/// Every word of OpenAFS's `pts`. The host `cl1` has the cell's key, the host `cl2` has not.
+fn people(hosts: &Hosts) {
+    let run = |line: &str| hosts.tool("cl1", &words(&format!("pts {line} -localauth")));
+    run("createuser -name erin -id 77");
+    assert!(run("examine erin").contains("Name: erin, id: 77, owner: system:administrators"));
+    run("creategroup -name erin:circle -owner erin");
+    run("adduser -user erin carol -group erin:circle");
+    assert!(run("examine -nameorid erin:circle").contains("membership: 2"));
+    assert!(run("listowned erin").contains("erin:circle"));
+    run("setfields -nameorid erin:circle -access S-M-- -groupquota 5");
+    run("setfields erin -groupquota 3");
+    assert!(run("examine erin").contains("group quota: 3"));
+    run("rename -oldname erin:circle -newname erin:ring");
+    run("chown -name erin:ring -owner carol");
+    assert!(run("membership erin").contains("carol:ring"));
+    assert!(run("listentries -groups").contains("carol:ring"));
+    run("setmax -group -400 -user 900");
+    assert!(run("listmax").contains("Max user id is 900 and max group id is -400"));
+    run("createuser frank");
+    assert!(run("examine frank").contains("id: 901"));
+    run("delete carol:ring frank");
+    assert!(!run("membership erin").contains("carol:ring"));
+    run("delete erin");
+    let again = hosts.try_tool("cl1", &words("pts createuser carol -localauth"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already exists"), "{again:?}");
+    let unknown = hosts.try_tool("cl1", &words("pts examine erin -localauth"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("User or group doesn't exist"), "{unknown:?}");
+    // Whom nobody knows may translate names and see what is open to all.
+    let stranger = hosts.tool("cl2", &words("pts examine carol -noauth"));
+    assert!(stranger.contains("Name: carol"), "{stranger}");
 }
 
 /// What OpenAFS's `bos` says of our servers. The host `cl1` has the cell's key, the host `cl2` has not.
