@@ -5,7 +5,7 @@ use afs_wire::fs::{self, LockKind, Name, SetStatus};
 use afs_wire::ids::{Fid, KindNumber, PartitionNumber, VolumeId};
 use afs_wire::rpc::{ServiceId, encode_call};
 use afs_wire::xdr::{BoundedVec, ByteString, Encode};
-use afs_wire::{cb, vl, vol};
+use afs_wire::{bos, cb, pt, vl, vol};
 
 use super::damage::noise_up_to;
 
@@ -20,13 +20,27 @@ pub enum Server {
     Volume,
     /// What ubik's tools ask of the location server.
     Vote,
+    /// The protection server.
+    Protection,
+    /// What `bos` asks of a host.
+    Overseer,
     /// A client, called by a file server.
     Callback,
 }
 
 /// Every service.
-pub const SERVERS: [Server; 5] =
-    [Server::File, Server::Location, Server::Volume, Server::Vote, Server::Callback];
+pub const SERVERS: [Server; 7] = [
+    Server::File,
+    Server::Location,
+    Server::Volume,
+    Server::Vote,
+    Server::Protection,
+    Server::Overseer,
+    Server::Callback,
+];
+
+/// The ports of a cell's servers: whoever is at another one is a client.
+pub const SERVER_PORTS: [u16; 5] = [7000, 7002, 7003, 7005, 7007];
 
 impl Server {
     /// Its port, where the cell has the well-known ones.
@@ -37,6 +51,8 @@ impl Server {
             Self::Callback => 7001,
             Self::Location | Self::Vote => 7003,
             Self::Volume => 7005,
+            Self::Protection => 7002,
+            Self::Overseer => 7007,
         }
     }
 
@@ -49,6 +65,8 @@ impl Server {
             Self::Location => ServiceId::LOCATION,
             Self::Vote => ServiceId::UBIK_VOTE,
             Self::Volume => ServiceId::VOLUME,
+            Self::Protection => ServiceId::PROTECTION,
+            Self::Overseer => ServiceId::OVERSEER,
         }
     }
 
@@ -58,6 +76,8 @@ impl Server {
             Self::Callback => cb::OPCODES,
             Self::Location => vl::OPCODES,
             Self::Volume => vol::OPCODES,
+            Self::Protection => pt::OPCODES,
+            Self::Overseer => bos::OPCODES,
             // docs/protocol/vldb.md: the calls of the voting service are 10000 to 10008.
             Self::Vote => return (10_000..10_010).collect(),
         };
@@ -73,7 +93,7 @@ pub fn calls_to(server: Server, rng: &mut SimRng, directory: Fid, file: Fid) -> 
         Server::Location => location(directory.volume),
         Server::Volume => volume(directory.volume),
         Server::Callback => callback(directory, file),
-        Server::Vote => Vec::new(),
+        Server::Vote | Server::Protection | Server::Overseer => Vec::new(),
     };
     for opcode in server.opcodes() {
         let mut call = Vec::new();

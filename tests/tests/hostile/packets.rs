@@ -12,7 +12,7 @@ use andrew_tests::hostile::caller::Caller;
 use andrew_tests::hostile::damage::{damage, noise_up_to};
 use andrew_tests::hostile::packets::{of_call, of_every_type};
 use andrew_tests::hostile::process::{resident_kib, udp_addresses};
-use andrew_tests::hostile::samples::{SERVERS, Server, calls_to};
+use andrew_tests::hostile::samples::{SERVER_PORTS, SERVERS, Server, calls_to};
 use andrew_tests::hostile::storm::Storm;
 use andrew_tests::live::closing::write_and_close;
 use andrew_tests::live::files::Pattern;
@@ -106,7 +106,7 @@ fn genuine(rng: &mut SimRng, port: SocketAddrV4, harmed: &Path) -> Vec<Vec<u8>> 
     let mut out = Vec::new();
     for server in SERVERS {
         let is_theirs = server.port() == port.port()
-            || server == Server::Callback && ![7000, 7003, 7005].contains(&port.port());
+            || server == Server::Callback && !SERVER_PORTS.contains(&port.port());
         let service = server.service().0;
         let calls = calls_to(server, rng, directory, file);
         let reply = noise_up_to(rng, 5_000);
@@ -119,10 +119,9 @@ fn genuine(rng: &mut SimRng, port: SocketAddrV4, harmed: &Path) -> Vec<Vec<u8>> 
 }
 
 fn peers(server: Server, address: &str, ports: &[SocketAddrV4]) -> Vec<SocketAddr> {
-    let server_ports = [7000, 7003, 7005];
     match server {
         Server::Callback => {
-            let clients = ports.iter().filter(|port| !server_ports.contains(&port.port()));
+            let clients = ports.iter().filter(|port| !SERVER_PORTS.contains(&port.port()));
             clients.map(|port| SocketAddr::V4(*port)).collect()
         }
         _ => vec![SocketAddr::new(address.parse().unwrap(), server.port())],
