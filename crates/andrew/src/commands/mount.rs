@@ -17,7 +17,8 @@ use std::path::PathBuf;
 /// Options of `andrew mount`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The mount shows the cell's top directory with the rights of nobody in particular (system:anyuser).
+The mount shows the cell's top directory. Who has logged in with `andrew login` has the rights of his
+token; everybody else is nobody in particular (system:anyuser).
 
 Examples:
   andrew mount --cell example.org --servers 192.0.2.1,192.0.2.2 ~/example --detach
@@ -39,7 +40,7 @@ pub struct Args {
     /// Most data kept in it [default: half of what is free, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
-    /// Let other users of this machine in
+    /// Let other users of this machine in, each with the rights of his own token
     #[arg(long)]
     allow_other: bool,
     /// Where to mount: an empty directory, made if it is not there

@@ -39,7 +39,7 @@ pub struct Args {
     /// Serve only
     #[arg(long, conflicts_with = "mount")]
     no_mount: bool,
-    /// Let other users of this machine into the mount, with the rights of the one who starts it
+    /// Let other users of this machine into the mount, each with the rights of his own token
     #[arg(long, conflicts_with = "no_mount")]
     allow_other: bool,
     /// Most data the mount keeps on disk [default: half of what is free, at most 8G]
