@@ -5,6 +5,7 @@
 mod bulk;
 mod calls;
 mod data;
+mod extension;
 mod lock;
 mod opcodes;
 mod promise;
@@ -16,6 +17,7 @@ mod volume;
 pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkStatus, Promises, Statuses};
 pub use calls::*;
 pub use data::*;
+pub use extension::*;
 pub use lock::*;
 pub use opcodes::OPCODES;
 pub use promise::{CallBack, CallBackKind, VolSync};
@@ -72,6 +74,7 @@ pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     bulk::DECODERS,
     calls::DECODERS,
     data::DECODERS,
+    extension::DECODERS,
     lock::DECODERS,
     statistics::DECODERS,
     volume::DECODERS,

@@ -46,17 +46,26 @@ pub const OPCODES: &[(u32, &str)] = &[
     (65540, "GetCapabilities"),
     (65541, "CallBackRxConnAddr"),
     (65542, "GetStatistics64"),
+    (0x414E_4401, "ListSnapshots"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
-    use crate::fs::{bulk, calls, data, lock, statistics, volume};
+    use crate::fs::{bulk, calls, data, extension, lock, statistics, volume};
 
     #[test]
     fn every_call_is_in_the_table() {
-        let mut calls =
-            [calls::CALLS, bulk::CALLS, data::CALLS, lock::CALLS, statistics::CALLS, volume::CALLS].concat();
+        let mut calls = [
+            calls::CALLS,
+            bulk::CALLS,
+            data::CALLS,
+            extension::CALLS,
+            lock::CALLS,
+            statistics::CALLS,
+            volume::CALLS,
+        ]
+        .concat();
         calls.sort_unstable();
         assert_eq!(calls, OPCODES);
     }

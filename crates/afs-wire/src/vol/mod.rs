@@ -3,6 +3,7 @@
 //! Source: `docs/protocol/volserver.md`.
 
 mod dump;
+mod extension;
 mod info;
 mod list;
 mod opcodes;
@@ -12,6 +13,7 @@ mod volume;
 mod xinfo;
 
 pub use dump::*;
+pub use extension::*;
 pub use info::{DESTROY_ME, InfoStatus, VolumeInfo};
 pub use list::*;
 pub use opcodes::OPCODES;
@@ -35,5 +37,11 @@ pub type NameChars = Chars<32>;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] =
-    &[dump::DECODERS, list::DECODERS, partition::DECODERS, transaction::DECODERS, volume::DECODERS];
+pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
+    dump::DECODERS,
+    extension::DECODERS,
+    list::DECODERS,
+    partition::DECODERS,
+    transaction::DECODERS,
+    volume::DECODERS,
+];

@@ -45,17 +45,19 @@ pub const OPCODES: &[(u32, &str)] = &[
     (65546, "ListObjects"),
     (65547, "SplitVolume"),
     (65548, "ArchCand"),
+    (0x414E_4401, "ListSnapshots"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
-    use crate::vol::{dump, list, partition, transaction, volume};
+    use crate::vol::{dump, extension, list, partition, transaction, volume};
 
     #[test]
     fn every_call_is_in_the_table() {
         let mut calls =
-            [dump::CALLS, list::CALLS, partition::CALLS, transaction::CALLS, volume::CALLS].concat();
+            [dump::CALLS, extension::CALLS, list::CALLS, partition::CALLS, transaction::CALLS, volume::CALLS]
+                .concat();
         calls.sort_unstable();
         let reserved = |row: &&(u32, &str)| !matches!(row.0, 65540..=65546 | 65548);
         let exported: Vec<_> = OPCODES.iter().filter(reserved).copied().collect();
