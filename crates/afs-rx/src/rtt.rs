@@ -51,6 +51,11 @@ impl Rtt {
         self.smoothed
     }
 
+    /// The smoothed round trip, if there is any sample behind it.
+    pub(crate) fn measured(&self) -> Option<Duration> {
+        (self.samples > 0).then_some(self.smoothed)
+    }
+
     pub(crate) fn deviation(&self) -> Duration {
         self.deviation
     }
@@ -103,5 +108,7 @@ mod tests {
         rtt.sample_bound(Duration::from_secs(9));
         assert_eq!(rtt.smoothed(), Duration::from_millis(10));
         assert_eq!(rtt.fudge(), Duration::from_secs(1));
+        assert_eq!(rtt.measured(), Some(Duration::from_millis(10)));
+        assert_eq!(Rtt::new(Duration::from_secs(2)).measured(), None);
     }
 }

@@ -165,6 +165,12 @@ impl Rx {
         lock(&self.0.state).endpoint.stats().clone()
     }
 
+    /// The smoothed round trip to a peer, as the packets of all calls measure it; `None` if there was none lately.
+    #[must_use]
+    pub fn round_trip(&self, peer: SocketAddr) -> Option<std::time::Duration> {
+        lock(&self.0.state).endpoint.round_trip(peer)
+    }
+
     /// What the endpoint holds at the moment.
     #[must_use]
     pub fn holdings(&self) -> afs_rx::Holdings {

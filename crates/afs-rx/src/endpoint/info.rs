@@ -4,6 +4,7 @@ use super::Endpoint;
 use crate::ids::{CallId, Cid, ConnId, Epoch, Side};
 use crate::security::Identity;
 use crate::stats::{Holdings, Stats};
+use core::time::Duration;
 use std::net::SocketAddr;
 
 /// What is known of a connection.
@@ -90,6 +91,12 @@ impl Endpoint {
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// The smoothed round trip to a peer; `None` if it was never measured, or not since the peer was forgotten.
+    pub fn round_trip(&self, peer: SocketAddr) -> Option<Duration> {
+        let peer = self.peers_by_address.get(&peer).and_then(|key| self.peers.get(*key))?;
+        peer.rtt.measured()
     }
 
     /// What is held at the moment.
