@@ -189,6 +189,56 @@ fn what_the_kernel_writes_by_itself_is_stored_at_close() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"WRITTEN by the kernel");
 }
 
+/// The kernel releases the first handle when somebody has opened, cut and half written the file through a second one.
+#[test]
+fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(6);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let b = cell.client(2);
+    let one = a.clone();
+    let (second, file) = cell.on(&a, async move {
+        let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        first.backing.clone().unwrap().file.write_all_at(b"old", 0).unwrap();
+        one.venus.flush(first.handle, 0).await.unwrap();
+        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..DIRECT }).await.unwrap();
+        let file = second.backing.clone().unwrap().file;
+        file.write_all_at(b"half of ", 0).unwrap();
+        one.venus.release(first.handle).await.unwrap();
+        (second.handle, file)
+    });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"old");
+    let one = a.clone();
+    cell.on(&a, async move {
+        file.write_all_at(b"the new", 8).unwrap();
+        one.venus.flush(second, 0).await.unwrap();
+        one.venus.release(second).await.unwrap();
+    });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
+}
+
+/// Cut by an open that may not even write, and not stored: the cache has nothing of the old version any more.
+#[test]
+fn what_was_cut_is_not_found_after_the_process_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(7);
+    let open = || Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap());
+    let a = cell.client_with(1, open());
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"old").await.unwrap();
+        one.open("file", OpenFlags { truncate: true, ..OpenFlags::READ }).await.unwrap();
+    });
+    cell.sim.crash(a.node);
+    drop(a);
+    cell.sim.run_for(std::time::Duration::from_secs(1));
+    let again = cell.client_with(2, open());
+    let client = again.clone();
+    assert_eq!(cell.on(&again, async move { client.get("file").await.unwrap() }), b"old");
+}
+
 /// A write through a mapping whose page was writable already does not change the file's time.
 #[test]
 fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {

@@ -125,15 +125,22 @@ async fn work(client: &Client, rng: &mut SimRng, files: &mut Model, step: u8) ->
     Ok(())
 }
 
-/// Reads, writes, cuts and appends through one handle.
+/// Reads, writes, cuts and appends through one handle. Another one may have been closed before, and not released yet.
 async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8>, step: u8) -> Result<()> {
     let entry = client.find(name).await?;
     let flags = OpenFlags { passthrough: true, ..OpenFlags::READ_WRITE };
+    let mut closed = match rng.below(3) {
+        0 => Some(write_and_close(client, entry.node, flags, data, step).await?),
+        _ => None,
+    };
     let opened = client.venus.open(entry.node, flags).await?;
     let (handle, backing) = (opened.handle, opened.backing);
     for _ in 0..rng.between(1, 6) {
         let pos = rng.below(data.len() as u64 + 5_000) as usize;
         let len = rng.below(9_000) as usize;
+        if let Some(closed) = closed.take_if(|_| rng.below(3) == 0) {
+            release_late(client, closed).await?;
+        }
         match rng.below(8) {
             0 => {
                 let size = Some(pos as u64);
@@ -159,7 +166,35 @@ async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8
         }
     }
     client.venus.flush(handle, 0).await?;
+    if let Some(closed) = closed {
+        release_late(client, closed).await?;
+    }
     client.venus.release(handle).await
+}
+
+/// Adds something through a handle of its own.
+async fn write_and_close(
+    client: &Client,
+    node: NodeId,
+    flags: OpenFlags,
+    data: &mut Vec<u8>,
+    step: u8,
+) -> Result<HandleId> {
+    let opened = client.venus.open(node, flags).await?;
+    let more = vec![!step; 3000];
+    write(client, opened.handle, opened.backing.as_ref(), data.len() as u64, more.clone()).await?;
+    data.extend(more);
+    client.venus.flush(opened.handle, 0).await?;
+    Ok(opened.handle)
+}
+
+/// Whoever is at the file closes it himself.
+async fn release_late(client: &Client, closed: HandleId) -> Result<()> {
+    let before = client.venus.counters();
+    client.venus.release(closed).await?;
+    let calls = client.calls_since(&before);
+    assert!(!calls.iter().any(|call| call.starts_with("StoreData")), "{calls:?}");
+    Ok(())
 }
 
 /// Through Venus, or as a kernel does that was given the file.

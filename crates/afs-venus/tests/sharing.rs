@@ -47,6 +47,31 @@ fn before_close_other_machines_see_the_old_data() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"old");
 }
 
+/// A kernel tells that a file is closed for good some time after close(2) has returned, perhaps after the next open.
+#[test]
+fn a_late_release_stores_nothing_of_who_has_opened_the_file_since() {
+    let cell = Cell::new(12);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let second = cell.on(&a, async move {
+        let first = one.open_new("file").await.unwrap();
+        one.venus.write(first, 0, Bytes::from_static(b"old")).await.unwrap();
+        one.venus.flush(first, 0).await.unwrap();
+        let second = one.open_new("file").await.unwrap();
+        one.venus.write(second, 0, Bytes::from_static(b"half of ")).await.unwrap();
+        one.venus.release(first).await.unwrap();
+        second
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"old");
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        one.venus.write(second, 8, Bytes::from_static(b"the new")).await.unwrap();
+        one.venus.flush(second, 0).await.unwrap();
+        one.venus.release(second).await.unwrap();
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
+}
+
 #[test]
 fn other_changes_are_seen_everywhere_when_the_call_returns() {
     let cell = Cell::new(4);

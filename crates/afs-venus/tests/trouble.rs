@@ -106,6 +106,85 @@ fn a_store_that_failed_for_want_of_the_server_is_made_good_later() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"precious");
 }
 
+/// The server dies between the cut of an open and the close: what it acknowledged before is all there.
+#[test]
+fn a_rewrite_that_is_refused_leaves_the_old_data_at_the_server() {
+    let cell = Cell::new(12);
+    let a = cell.client(1);
+    let one = a.clone();
+    let second = cell.on(&a, async move {
+        let first = one.open_new("file").await.unwrap();
+        one.write_all(first, &pattern(45_142, 1)).await.unwrap();
+        one.venus.flush(first, 0).await.unwrap();
+        let second = one.open_new("file").await.unwrap();
+        one.venus.release(first).await.unwrap();
+        one.write_all(second, &pattern(51_048, 2)).await.unwrap();
+        second
+    });
+    cell.sim.crash(cell.server);
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(one.venus.flush(second, 0).await.unwrap_err().errno(), 110);
+        one.venus.release(second).await.unwrap_err();
+    });
+    // The machine that could store it after all is gone too.
+    cell.sim.crash(a.node);
+    cell.sim.restart(cell.server);
+    cell.start_server();
+    let b = cell.client(2);
+    let two = b.clone();
+    assert!(cell.on(&b, async move { two.get("file").await.unwrap() }) == pattern(45_142, 1));
+}
+
+/// What is kept of a refused close may be opened and cut by somebody before it is stored after all.
+#[test]
+fn a_store_tried_again_waits_for_the_close_of_who_has_changed_the_data_since() {
+    let cell = Cell::new(13);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move { one.put("file", b"acknowledged").await.unwrap() });
+    cell.sim.world().cut(a.node, cell.server);
+    let one = a.clone();
+    let second = cell.on(&a, async move {
+        one.put("file", b"refused").await.unwrap_err();
+        let second = one.open_new("file").await.unwrap();
+        one.venus.write(second, 0, Bytes::from_static(b"half of ")).await.unwrap();
+        second
+    });
+    cell.sim.world().mend(a.node, cell.server);
+    cell.sim.run_for(Duration::from_secs(120));
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"acknowledged");
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.write(second, 8, Bytes::from_static(b"the new")).await.unwrap();
+        one.venus.flush(second, 0).await.unwrap();
+        one.venus.release(second).await.unwrap();
+    });
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
+}
+
+/// As of an open that the kernel is told to make again in another way.
+#[test]
+fn an_open_that_is_given_up_stores_nothing() {
+    let cell = Cell::new(14);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        one.put("file", b"acknowledged").await.unwrap();
+        let cut = one.open_new("file").await.unwrap();
+        one.venus.give_up_open(cut).await;
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"acknowledged");
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        assert_eq!(one.get("file").await.unwrap(), b"acknowledged");
+        one.put("file", b"new").await.unwrap();
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"new");
+}
+
 #[test]
 fn a_busy_volume_is_waited_for() {
     let cell = Cell::new(5);

@@ -40,9 +40,7 @@ impl Visit {
             Admission::Conflict => {
                 // ESTALE makes the kernel look the name up again, and it then finds another inode.
                 self.inodes.renumber(node);
-                if let Err(error) = self.venus.release(opened.handle).await {
-                    tracing::warn!("{error}");
-                }
+                self.venus.give_up_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
             }
         }
@@ -101,9 +99,7 @@ impl Visit {
                 // Only if the file was there already and open: then as for an open of it.
                 self.inodes.renumber(entry.node);
                 self.forget(attr.ino, 1);
-                if let Err(error) = self.venus.release(opened.handle).await {
-                    tracing::warn!("{error}");
-                }
+                self.venus.give_up_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
             }
         }

@@ -37,6 +37,8 @@ pub(crate) struct Content {
     pub cut: u64,
     /// Somebody here set a length, even if it is the one the file had: that changes its time, and must be stored.
     pub resized: bool,
+    /// Something was changed here since the last close or fsync: what is unsaved may be a part of what somebody is at.
+    pub changing: bool,
     /// When it was last changed here; goes with the next store.
     pub changed_at: Option<UnixSeconds>,
     /// Handles that may write.
@@ -70,6 +72,7 @@ impl Content {
             pinned: Vec::new(),
             cut: length,
             resized: false,
+            changing: false,
             changed_at: None,
             writers: 0,
             direct: 0,
@@ -115,12 +118,14 @@ impl Content {
         self.length = self.length.max(range.end);
         self.present.insert(range.clone());
         self.dirty.insert(range);
+        self.changing = true;
         self.changed_at = Some(at);
     }
 
     /// Somebody here cut or grew the file.
     pub fn set_length(&mut self, length: u64, at: UnixSeconds) {
         self.resized = true;
+        self.changing = true;
         self.grow(length);
         self.length = length;
         self.cut = self.cut.min(length);
@@ -209,7 +214,8 @@ impl Content {
     pub fn store_done(&mut self) {
         self.storing = Ranges::new();
         self.cut = self.cut.min(self.base_length);
-        if self.dirty.is_empty() && self.length == self.base_length {
+        if !self.is_dirty() {
+            self.changing = false;
             self.changed_at = None;
         }
         self.failures = 0;
@@ -240,6 +246,7 @@ impl Content {
         self.dirty = Ranges::new();
         self.storing = Ranges::new();
         self.resized = false;
+        self.changing = false;
         self.changed_at = None;
         self.failures = 0;
     }

@@ -21,13 +21,16 @@ pub(crate) struct Handle {
     pub who: Who,
     /// The kernel may write to the cache file itself.
     pub direct: AtomicBool,
+    /// The open has cut data of which nothing was unsaved.
+    pub cut_what_was_saved: AtomicBool,
     data: Mutex<Arc<FileData>>,
 }
 
 impl Handle {
     pub fn new(id: HandleId, vnode: Arc<Vnode>, flags: OpenFlags, who: Who, data: Arc<FileData>) -> Self {
         data.handles.fetch_add(1, Ordering::SeqCst);
-        Handle { id, vnode, flags, who, direct: AtomicBool::new(false), data: Mutex::new(data) }
+        let (direct, cut_what_was_saved) = (AtomicBool::new(false), AtomicBool::new(false));
+        Handle { id, vnode, flags, who, direct, cut_what_was_saved, data: Mutex::new(data) }
     }
 
     /// The version it reads and writes.

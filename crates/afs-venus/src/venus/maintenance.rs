@@ -12,6 +12,7 @@ use crate::key::Key;
 use crate::location::Server;
 use crate::tokens::Who;
 use crate::venus::calls::Target;
+use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus};
 use crate::vnode::ServerReset;
 
@@ -171,7 +172,9 @@ impl Venus {
             if data.content().failures >= self.limits.store_retries {
                 continue;
             }
-            match self.speaking_for(who).store_again(&vnode, &data).await {
+            match self.speaking_for(who).store_again(&vnode, &data, Occasion::Again).await {
+                // Somebody is at it; he will close it.
+                Ok(()) if data.content().is_dirty() => {}
                 Ok(()) => {
                     tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
                     crate::lock(&self.unsaved).remove(&key);

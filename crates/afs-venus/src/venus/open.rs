@@ -79,7 +79,7 @@ impl Venus {
         match self.prepare(vnode, &data, id, flags, is_new).await {
             Ok(backing) => Ok(self.opened(vnode, &data, id, backing)),
             Err(error) => {
-                self.release(id).await.ok();
+                self.give_up_open(id).await;
                 Err(error)
             }
         }
@@ -107,6 +107,8 @@ impl Venus {
     ) -> Result<Option<Backing>> {
         let handle = self.handles.get(id, "open")?;
         if flags.truncate {
+            self.will_change(vnode).await?;
+            handle.cut_what_was_saved.store(!data.content().is_dirty(), Ordering::SeqCst);
             self.cut(data, 0).await?;
         }
         let length = data.content().length;
@@ -121,7 +123,7 @@ impl Venus {
         let data = handle.data();
         let file = data.file.file().filter(|_| flags.passthrough);
         // Of a file that did not exist a moment ago the cache keeps nothing.
-        if flags.write && !is_new {
+        if flags.write && !is_new && !flags.truncate {
             self.will_change(vnode).await?;
         }
         let complete = data.content().is_complete();
@@ -181,17 +183,6 @@ impl Venus {
         Ok(CacheKey { cell: self.cell(key)?.name.clone(), fid: key.fid, version: status.data_version })
     }
 
-    /// The caller will not use [`Opened::backing`]: reads and writes come through Venus.
-    pub fn passthrough_refused(&self, handle: HandleId) {
-        if let Ok(handle) = self.handles.get(handle, "open")
-            && handle.direct.swap(false, Ordering::SeqCst)
-        {
-            let data = handle.data();
-            let mut content = data.content();
-            content.direct = content.direct.saturating_sub(1);
-        }
-    }
-
     /// The last reference to an open file is gone. Stores what is still unsaved (a mapping may have written after the
     /// last close).
     pub async fn release(&self, id: HandleId) -> Result<()> {
@@ -218,7 +209,7 @@ impl Venus {
     }
 
     /// Takes a handle off the accounts of its file, and puts the data away if it was the last.
-    async fn unhold(&self, handle: &Handle) {
+    pub(super) async fn unhold(&self, handle: &Handle) {
         let (vnode, data) = (&handle.vnode, handle.data());
         data.handles.fetch_sub(1, Ordering::SeqCst);
         {
@@ -263,12 +254,14 @@ impl Venus {
                 self.vnodes.remove(vnode.key);
                 return;
             }
+            let is_current = state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, data));
             if is_dirty {
                 drop(state);
-                crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.who);
+                if is_current {
+                    crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.who);
+                }
                 return;
             }
-            let is_current = state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, data));
             if is_current {
                 state.data = None;
             }

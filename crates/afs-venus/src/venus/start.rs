@@ -18,6 +18,7 @@ use crate::location::{Cell, ServerTable, VolumeTable};
 use crate::nodes::NodeTable;
 use crate::tokens::TokenTable;
 use crate::venus::handles::HandleTable;
+use crate::venus::occasion::Occasion;
 use crate::venus::reask::Orders;
 use crate::venus::{GiveUp, Shared, Venus, callbacks};
 use crate::vnode::{Breaks, VnodeTable};
@@ -110,7 +111,7 @@ impl Venus {
             if let Some((vnode, data)) = data
                 && self.now() < until
             {
-                let done = self.speaking_for(who).store_again(&vnode, &data).await;
+                let done = self.speaking_for(who).store_again(&vnode, &data, Occasion::Again).await;
                 self.put_away(&vnode, &data).await;
                 outcome = outcome.and(done);
             }

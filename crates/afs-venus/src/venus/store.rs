@@ -19,6 +19,7 @@ use crate::location::Volume;
 use crate::venus::Venus;
 use crate::venus::calls::{Answered, Target};
 use crate::venus::handles::Handle;
+use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 
 /// Bytes read from the cache before they are written to the wire.
@@ -31,7 +32,7 @@ impl Venus {
         let handle = self.handles.get(handle, "close")?;
         let me = self.speaking_for(handle.who);
         let stored = match handle.flags.write || handle.flags.truncate {
-            true => me.store(&handle.vnode, &handle.data(), false).await,
+            true => me.store(&handle.vnode, &handle.data(), Occasion::Close).await,
             false => Ok(()),
         };
         me.unlock_all(&handle.vnode, lock_owner).await;
@@ -48,10 +49,12 @@ impl Venus {
             let synced = data.clone();
             self.disk(move || synced.file.sync()).await?;
         }
-        self.speaking_for(handle.who).store(&handle.vnode, &data, true).await
+        self.speaking_for(handle.who).store(&handle.vnode, &data, Occasion::Sync).await
     }
 
     /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
+    /// The kernel releases a file some time after its close: somebody else may have opened, cut and half written it by
+    /// then. He closes it when he is done.
     pub(super) async fn store_at_release(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
         if handle.direct.load(Ordering::SeqCst) {
@@ -59,9 +62,9 @@ impl Venus {
             self.compare_with_stored(&data).await?;
         }
         if data.content().failures > 0 {
-            return self.store_again(&handle.vnode, &data).await;
+            return self.store_again(&handle.vnode, &data, Occasion::Release).await;
         }
-        self.store(&handle.vnode, &data, false).await
+        self.store(&handle.vnode, &data, Occasion::Release).await
     }
 
     /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
@@ -119,22 +122,32 @@ impl Venus {
     }
 
     /// Brings the server up to date. Nothing to do is success.
-    pub(super) async fn store(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>, fsync: bool) -> Result<()> {
+    pub(super) async fn store(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        occasion: Occasion,
+    ) -> Result<()> {
         let _turn = vnode.changing.lock().await;
         self.absorb_data(data).await?;
-        if vnode.state().orphan || !data.content().is_dirty() {
+        if !is_due(vnode, data, occasion) {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
-        self.store_in_turn(vnode, &volume, data, fsync).await
+        self.store_in_turn(vnode, &volume, data, occasion).await
     }
 
     /// Tries a store again that has failed and that nobody waits for any more: its close has returned the error. What
     /// somebody else has stored in the meantime was stored by a close that returned success, and stays.
-    pub(super) async fn store_again(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
+    pub(super) async fn store_again(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        occasion: Occasion,
+    ) -> Result<()> {
         let _turn = vnode.changing.lock().await;
         self.absorb_data(data).await?;
-        if vnode.state().orphan || !data.content().is_dirty() {
+        if !is_due(vnode, data, occasion) {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
@@ -148,7 +161,7 @@ impl Venus {
         };
         let is_base = data.content().version == status.data_version;
         if is_base {
-            return self.store_in_turn(vnode, &volume, data, false).await;
+            return self.store_in_turn(vnode, &volume, data, occasion).await;
         }
         let mut content = data.content();
         if content.is_as_stored(&status) {
@@ -165,13 +178,14 @@ impl Venus {
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
-        fsync: bool,
+        occasion: Occasion,
     ) -> Result<()> {
         let whole = self.must_store_whole(vnode, volume, data).await;
         let whole = whole.map_err(|error| self.explained(volume, error))?;
-        let stored = self.store_pieces(vnode, volume, data, whole, fsync).await;
+        let stored = self.store_pieces(vnode, volume, data, whole, occasion).await;
         let stored = stored.map_err(|error| self.explained(volume, error));
         match &stored {
+            Ok(()) if data.content().is_dirty() => {}
             Ok(()) => drop(crate::lock(&self.unsaved).remove(&vnode.key)),
             Err(error) => self.store_failed(vnode, error),
         }
@@ -210,13 +224,18 @@ impl Venus {
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
         whole: bool,
-        fsync: bool,
+        occasion: Occasion,
     ) -> Result<()> {
         let (pieces, cut, time) = {
             let mut content = data.content();
+            // Somebody may have opened and cut it since that was asked first.
+            if occasion.leaves_it(&content) {
+                return Ok(());
+            }
             let cut = content.cut;
             (content.begin_store(whole), cut, content.changed_at)
         };
+        let fsync = occasion == Occasion::Sync;
         let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
         let mut guard = Storing { data: data.clone(), cut, any: false, armed: true };
         *crate::lock(&data.stored_sum) = None;
@@ -397,6 +416,16 @@ impl Venus {
         }
         crate::lock(&self.unsaved).insert(vnode.key, self.who);
     }
+}
+
+/// Whether there is something to store.
+fn is_due(vnode: &Vnode, data: &FileData, occasion: Occasion) -> bool {
+    let orphan = vnode.state().orphan;
+    let mut content = data.content();
+    if occasion.ends_a_change() {
+        content.changing = false;
+    }
+    !orphan && content.is_dirty() && !occasion.leaves_it(&content)
 }
 
 /// A store under way. Given up or failed, what was not stored is unsaved again.

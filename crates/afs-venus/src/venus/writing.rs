@@ -11,6 +11,7 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::venus::Venus;
 use crate::venus::handles::Handle;
+use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -92,7 +93,7 @@ impl Venus {
         let bytes = range.end - range.start;
         let unsaved = data.content().dirty_bytes();
         if unsaved.saturating_add(bytes) > self.cache.bytes_max() / 2 && unsaved > 0 {
-            self.store(&handle.vnode, data, false).await?;
+            self.store(&handle.vnode, data, Occasion::Midway).await?;
         }
         self.make_room(data, bytes, range).await;
         Ok(())
@@ -120,7 +121,7 @@ impl Venus {
         let data = self.current_data(vnode, &status).await?;
         self.will_change(vnode).await?;
         self.cut(&data, length).await?;
-        let stored = self.store(vnode, &data, false).await;
+        let stored = self.store(vnode, &data, Occasion::Midway).await;
         if stored.is_err() && data.handles.load(Ordering::SeqCst) == 0 {
             // truncate(2) has failed: nothing of it stays.
             vnode.state().data = None;
