@@ -1,7 +1,6 @@
 //! Where volumes are: cells, groups of volumes, their sites, and the servers there.
 
 mod cell;
-mod choice;
 mod group;
 mod server;
 mod volume;
