@@ -5,6 +5,7 @@
 
 use crate::acl::{Acl, BLOCK_LEN, NamedAcl, WellKnownNames};
 use crate::dir::{self, Blob, PAGE_LEN};
+use crate::dump::{DumpError, DumpReader, DumpWriter, Event, VnodeEnd};
 use crate::ids::{CellName, PartitionId, Rights, Uniquifier, Uuid, VnodeId, VolumeName};
 use crate::mountpoint::MountPoint;
 use crate::xdr::{Decode, Encode, Reader};
@@ -23,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     ("login_service", login_service),
     ("overseer_service", overseer_service),
     ("directory", directory),
+    ("dump", dump),
     ("acl", acl),
     ("mount_point", mount_point),
     ("names", names),
@@ -117,6 +119,46 @@ fn edit(blob: &mut Blob, seed: u8) {
         let _ = dir::insert(blob, &name, target);
         let _ = blob.lookup(&name);
     }
+}
+
+/// A dump, whole and in pieces whose size the first byte says, then written anew and read again.
+pub fn dump(bytes: &[u8]) {
+    let [piece, bytes @ ..] = bytes else { return };
+    let (read, written) = rewrite_dump(bytes, bytes.len());
+    assert_eq!((&read, &written), (&rewrite_dump(bytes, (*piece).into()).0, &rewrite_dump(bytes, 1).1));
+    if read.is_ok() {
+        // Entries of one id change places in an access list each time.
+        let (again, twice) = rewrite_dump(&written, usize::MAX);
+        let (once_more, thrice) = rewrite_dump(&twice, usize::MAX);
+        assert_eq!((again, once_more, thrice), (Ok(()), Ok(()), written));
+    }
+}
+
+/// Reads a dump in pieces and writes what it says in the writer's order.
+pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, Vec<u8>) {
+    let (mut reader, mut writer) = (DumpReader::default(), DumpWriter::default());
+    let (mut vnode, mut data) = (Default::default(), Vec::new());
+    for mut piece in bytes.chunks(piece_len.max(1)) {
+        loop {
+            match reader.next(&mut piece) {
+                Ok(None) => break,
+                Ok(Some(Event::Dump(header))) => writer.header(&header),
+                Ok(Some(Event::Volume(volume))) => writer.volume(&volume),
+                Ok(Some(Event::Vnode(number, unique))) => vnode = (number, unique),
+                Ok(Some(Event::Data(part))) => data.extend_from_slice(part),
+                Ok(Some(Event::VnodeEnd(VnodeEnd::Bare))) => writer.bare_vnode(vnode.0, vnode.1),
+                Ok(Some(Event::VnodeEnd(VnodeEnd::Full(fields)))) => {
+                    writer.vnode(vnode.0, vnode.1, &fields, data.len() as u64);
+                    writer.data(&std::mem::take(&mut data));
+                }
+                Ok(Some(Event::End)) => writer.end(),
+                Ok(Some(Event::Length(_) | Event::Ignored(..))) => {}
+                Err(error) => return (Err(error), writer.take()),
+            }
+        }
+        assert!(piece.is_empty(), "a piece is used up");
+    }
+    (reader.finish(), writer.take())
 }
 
 /// An access list as text, and as a block of a dump.

@@ -14,6 +14,7 @@
 //! | [`login`] | every call of our own login service |
 //! | [`bos`] | every call of the overseer service |
 //! | [`dir`] | directory pages |
+//! | [`dump`] | the dump stream |
 //! | [`acl`], [`mountpoint`], [`volname`] | the small texts inside the protocol |
 //!
 //! The facts are in `docs/protocol/`; code cites the heading it obeys.
@@ -25,6 +26,7 @@ pub mod acl;
 pub mod bos;
 pub mod cb;
 pub mod dir;
+pub mod dump;
 pub mod error;
 pub mod fs;
 #[cfg(feature = "fuzzing")]

@@ -145,6 +145,18 @@ fn directory() {
 }
 
 #[test]
+fn dump() {
+    let whole = [
+        &include_bytes!("data/openafs-1.8.9-dump.bin")[..0x9c0],
+        b"\x03\0\0\0\x02\0\0\0\x02\x03\0\0\0\x04\0\0\0\x09t\x01h\0\0\0\0\0\0\0\x03abcm\0\0\0\x07",
+        b"\x04\x3a\x21\x4b\x6e",
+    ]
+    .concat();
+    assert_eq!(fuzzing::rewrite_dump(&whole, 1000).0, Ok(()));
+    run("dump", 11, 8_000, &[[&[7], whole.as_slice()].concat(), [&[1], &whole[..300]].concat()]);
+}
+
+#[test]
 fn acl() {
     let text = b"2\n1\nsystem:administrators\t127\nsystem:anyuser\t9\nbob\t-1\n\0".to_vec();
     let block = afs_wire::acl::Acl::of_new_volume().to_block().to_vec();
@@ -175,6 +187,7 @@ fn no_target_is_left_out() {
         "login_service",
         "overseer_service",
         "directory",
+        "dump",
         "acl",
     ];
     let all: Vec<&str> = fuzzing::TARGETS.iter().map(|(name, _)| *name).collect();

@@ -1,0 +1,77 @@
+//! Which tags there are, and how their values are laid out. Source: `docs/protocol/dump.md` "2. Tags" and "6. Reserved
+//! extension scheme".
+
+/// A part of a dump that has tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Dump,
+    Volume,
+    Vnode,
+}
+
+/// How many bytes an item has, or where it says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// So many.
+    Fixed(usize),
+    /// Up to a NUL.
+    Text,
+    /// A count of 16 bits, and so many numbers of 32.
+    Array,
+    /// A length of 32 bits, before data.
+    Length32,
+    /// A length of 64 bits, before data.
+    Length64,
+    /// A length in as many bytes as its first byte says, before something to skip.
+    Length,
+}
+
+/// What to do with a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// Its value is kept.
+    Known(Form),
+    /// Its value is skipped.
+    Unknown(Form),
+    /// The tag after it must be a known one.
+    Critical,
+}
+
+const BYTE: Form = Form::Fixed(1);
+const SHORT: Form = Form::Fixed(2);
+const INT: Form = Form::Fixed(4);
+const ACL: Form = Form::Fixed(crate::acl::BLOCK_LEN);
+
+/// `None` of a byte that is no tag.
+pub(super) fn tag(section: Section, tag: u8) -> Option<Tag> {
+    match known(section, tag) {
+        Some(form) => Some(Tag::Known(form)),
+        None => unknown(tag),
+    }
+}
+
+fn known(section: Section, tag: u8) -> Option<Form> {
+    match (section, tag) {
+        (Section::Dump, b'v') => Some(INT),
+        (Section::Dump | Section::Volume, b'n') | (Section::Volume, b'O' | b'M') => Some(Form::Text),
+        (Section::Dump, b't') | (Section::Volume, b'W') => Some(Form::Array),
+        (Section::Volume, b's' | b'b' | b't') | (Section::Vnode, b't') => Some(BYTE),
+        (Section::Volume, tag) if b"ivupcqmdfaoCAUEBDZV".contains(&tag) => Some(INT),
+        (Section::Vnode, b'l' | b'b') => Some(SHORT),
+        (Section::Vnode, tag) if b"vmaogpsu".contains(&tag) => Some(INT),
+        (Section::Vnode, b'A') => Some(ACL),
+        (Section::Vnode, b'f') => Some(Form::Length32),
+        (Section::Vnode, b'h') => Some(Form::Length64),
+        _ => None,
+    }
+}
+
+fn unknown(tag: u8) -> Option<Tag> {
+    match tag {
+        super::FIRST_TAG..=0x60 => Some(Tag::Unknown(Form::Length)),
+        0x61..=0x7a => Some(Tag::Unknown(INT)),
+        0x7b..=0x7d => Some(Tag::Unknown(Form::Fixed(0))),
+        0x7e => Some(Tag::Critical),
+        _ => None,
+    }
+}

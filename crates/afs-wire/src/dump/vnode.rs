@@ -1,0 +1,70 @@
+//! What stands before a vnode's data.
+
+use super::Problem;
+use super::item::number;
+use crate::acl::Acl;
+use crate::fs::FileKind;
+use crate::ids::{Mode, UnixSeconds, ViceId, VnodeId};
+
+/// A vnode's status, as dumps carry it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VnodeFields {
+    /// File, directory or link; [`FileKind::Invalid`] where the dump does not say.
+    pub kind: FileKind,
+    /// How many names it has.
+    pub link_count: u16,
+    /// The lower half of its data version.
+    pub data_version: u32,
+    /// Modification time as shown to users.
+    pub client_mod_time: UnixSeconds,
+    /// Who changed the data last.
+    pub author: ViceId,
+    /// Whom it belongs to.
+    pub owner: ViceId,
+    /// Unix group number.
+    pub group: u32,
+    /// Permission bits, the lower 12.
+    pub mode: Mode,
+    /// The directory it is in; 0 for the root.
+    pub parent: VnodeId,
+    /// Last change by the server's clock; decides what incremental dumps carry.
+    pub server_mod_time: UnixSeconds,
+    /// Access list, of directories.
+    pub acl: Option<Acl>,
+}
+
+impl VnodeFields {
+    pub(super) fn set(&mut self, vnode: VnodeId, tag: u8, item: &[u8]) -> Result<(), Problem> {
+        let value = number(item);
+        match tag {
+            b't' => self.kind = kind(vnode, value as u8)?,
+            b'l' => self.link_count = value as u16,
+            b'v' => self.data_version = value,
+            b'm' => self.client_mod_time = UnixSeconds(value),
+            b'a' => self.author = ViceId(value as i32),
+            b'o' => self.owner = ViceId(value as i32),
+            b'g' => self.group = value,
+            b'b' => self.mode = Mode(value & Mode::ALL),
+            b'p' => self.parent = VnodeId(value),
+            b's' => self.server_mod_time = UnixSeconds(value),
+            b'A' => self.acl = Some(acl(vnode, item)?),
+            // The last use is reserved and never written.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn kind(vnode: VnodeId, kind: u8) -> Result<FileKind, Problem> {
+    match kind {
+        1 => Ok(FileKind::File),
+        2 => Ok(FileKind::Directory),
+        3 => Ok(FileKind::Symlink),
+        kind => Err(Problem::Kind { vnode: vnode.0, kind }),
+    }
+}
+
+fn acl(vnode: VnodeId, item: &[u8]) -> Result<Acl, Problem> {
+    let block = item.first_chunk().ok_or(Problem::Cut)?;
+    Acl::from_block(block).map_err(|reason| Problem::Acl { vnode: vnode.0, reason })
+}
