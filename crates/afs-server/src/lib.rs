@@ -15,6 +15,7 @@ mod ops;
 mod partitions;
 pub mod policy;
 pub mod protection;
+pub mod remote;
 mod server;
 mod statistics;
 pub mod subject;

@@ -27,6 +27,12 @@ impl KeyStore {
         Self(state.join(DIRECTORY).join(FILE))
     }
 
+    /// In a file of its own.
+    #[must_use]
+    pub fn at(file: &Path) -> Self {
+        Self(file.to_owned())
+    }
+
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -1,7 +1,7 @@
 //! What the login service keeps, and whom it knows: the cell's databases in its words.
 
 use afs_db::protection::Asker;
-use afs_db::{EmbeddedLoginDb, LoginDb, ProtectionDb};
+use afs_db::{LoginDb, ProtectionDb};
 use afs_login::{LoginStore, StoreError, User, Users};
 use afs_rpc::BoxFuture;
 use afs_wire::ids::ViceId;
@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 /// Users' login records.
-pub(super) struct LoginRecords(pub(super) EmbeddedLoginDb);
+pub(super) struct LoginRecords(pub(super) Arc<dyn LoginDb>);
 
 /// The cell's users.
 pub(super) struct LoginUsers(pub(super) Arc<dyn ProtectionDb>);

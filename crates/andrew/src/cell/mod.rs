@@ -3,18 +3,24 @@
 
 mod audit_log;
 pub mod client;
+mod databases;
+mod elsewhere;
 mod identity;
 pub(crate) mod key_store;
 mod login_stores;
+mod options;
 mod ports;
 pub(crate) mod secret_file;
 pub(crate) mod security;
 mod security_file;
 pub mod server;
+mod server_file;
 mod stores;
 
 pub use client::{Client, ClientOptions};
 pub use identity::CellIdentity;
+pub use options::{DatabasePlace, PartitionPlace, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use security_file::SecurityFile;
-pub use server::{ServerOptions, Servers};
+pub use server::Servers;
+pub use server_file::ServerFile;

@@ -2,15 +2,15 @@
 //! servers run.
 
 use crate::cell::key_store::KeyStore;
+use crate::cell::options::ServerOptions;
 use crate::cell::security_file::SecurityFile;
-use crate::cell::server::ServerOptions;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
-use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
-use afs_auth::rxkad::{RxkadLimits, RxkadServer};
-use afs_auth::{Clock, Random};
+use afs_auth::rxgk::{self, CallbackOffer, Minting, RxgkServer, Variant, mint};
+use afs_auth::rxkad::{self, RxkadLimits, RxkadServer};
+use afs_auth::{Clock, Random, Token};
 use afs_net::System;
 use afs_rpc::{Level, Security, SecuritySource, UnixTime};
 use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
@@ -29,6 +29,7 @@ const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
 pub struct CellSecurity {
     state: PathBuf,
     file: SecurityFile,
+    store: KeyStore,
     keys: SharedKeys,
     policy: SharedPolicy,
     names: Arc<LocalNames>,
@@ -57,7 +58,8 @@ impl CellSecurity {
         let state = &options.directory;
         let file = SecurityFile::read(state)?;
         let random = random(system);
-        let keys = KeyStore::of(state).ensure(options.rxkad, &random)?;
+        let store = options.key_file.as_deref().map_or_else(|| KeyStore::of(state), KeyStore::at);
+        let keys = keys(&store, options, &random)?;
         let names = LocalNames {
             cell: options.cell.to_string(),
             realms: file.realms.local.clone(),
@@ -65,6 +67,7 @@ impl CellSecurity {
         };
         Ok(Self {
             state: state.to_owned(),
+            store,
             keys: SharedKeys::new(keys),
             policy: SharedPolicy::new(policy(&file)),
             names: Arc::new(names),
@@ -81,7 +84,7 @@ impl CellSecurity {
     /// As [`CellSecurity::open`]; nothing has changed then.
     pub fn reload(&self) -> CommandResult {
         let file = SecurityFile::read(&self.state)?;
-        self.keys.set(KeyStore::of(&self.state).load()?);
+        self.keys.set(self.store.load()?);
         self.policy.set(policy(&file));
         Ok(())
     }
@@ -128,6 +131,16 @@ impl CellSecurity {
         classes
     }
 
+    /// What a server of the cell calls others with: as the cell itself, encrypted.
+    #[must_use]
+    pub fn of_servers(&self) -> Security {
+        Security::new(Arc::new(CellSource {
+            keys: self.keys.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+        }))
+    }
+
     /// What the person who runs the cell calls it with from its own process: as its first user, protected as well as
     /// anything in it has to be, and to be called back in the way offered.
     #[must_use]
@@ -151,6 +164,49 @@ impl CellSecurity {
 fn policy(file: &SecurityFile) -> Policy {
     let of_files = Policy::default().of_service(ServiceId::FILE, file.connections.minimum);
     file.volumes.iter().fold(of_files, |policy, (name, required)| policy.of_volume(name, *required))
+}
+
+/// The keys of the cell: made where its databases are, and brought from there to other hosts.
+fn keys(store: &KeyStore, options: &ServerOptions, random: &Random) -> CommandResult<KeyRing> {
+    if options.roles.database && options.key_file.is_none() {
+        return store.ensure(options.rxkad, random);
+    }
+    let keys = store.load()?;
+    if keys.is_empty() {
+        return Err(CommandError::usage(format!(
+            "{} has no keys; copy the cell's KeyFileExt there, or name it with key_file",
+            store.path().display()
+        )));
+    }
+    Ok(keys)
+}
+
+/// Makes a token of the cell itself for each connection, of the strongest class that there is a key for.
+struct CellSource {
+    keys: SharedKeys,
+    clock: Clock,
+    random: Random,
+}
+
+impl CellSource {
+    fn token(&self) -> Option<Token> {
+        let keys = self.keys.get();
+        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &self.random)
+            .map(Token::Rxgk)
+            .or_else(|| rxkad::local_token(&keys, &self.random, Level::Crypt).map(Token::Rxkad))
+    }
+}
+
+impl SecuritySource for CellSource {
+    fn name(&self) -> String {
+        "cell".to_owned()
+    }
+
+    /// Without a key that a token can be made with, as nobody in particular.
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        let source = self.token().map(|token| token.source(self.clock.clone(), self.random.clone()));
+        source.map_or_else(|| Box::new(NullClient) as Box<dyn ClientSecurity>, |source| source.session())
+    }
 }
 
 /// Makes a token for each connection, so that keys may change and nothing needs renewing.

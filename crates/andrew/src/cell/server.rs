@@ -1,6 +1,8 @@
 //! The servers of a cell in this process: stores, sockets, services.
 
+use crate::cell::elsewhere::Elsewhere;
 use crate::cell::identity::CellIdentity;
+use crate::cell::options::ServerOptions;
 use crate::cell::ports::Ports;
 use crate::cell::security::CellSecurity;
 use crate::cell::stores::Stores;
@@ -9,33 +11,15 @@ use crate::error::{CommandError, CommandResult};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, EnvExt, Security, Service};
-use afs_server::VoteServer;
-use afs_wire::ids::{CellName, Rights, Uuid};
+use afs_server::{Guard, VoteServer};
+use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How the servers of a cell are to run.
-#[derive(Clone, Debug)]
-pub struct ServerOptions {
-    /// An existing directory that belongs to this process; it keeps everything.
-    pub directory: PathBuf,
-    /// The cell's name. A directory that belongs to another cell is refused.
-    pub cell: CellName,
-    /// The address clients reach the servers at. Not 0.0.0.0: it goes into the location database.
-    pub listen: Ipv4Addr,
-    /// The ports.
-    pub ports: Ports,
-    /// What `system:anyuser` may do in the top directories of a new cell.
-    pub anyuser: Rights,
-    /// Whether a cell without a key for rxkad gets one.
-    pub rxkad: bool,
-}
 
 /// Running servers. Dropping them stops them.
 pub struct Servers {
@@ -60,35 +44,47 @@ impl Servers {
     pub fn start(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
         let identity = identity(system, options)?;
         // Sockets first: a port that is taken is the likeliest trouble, and nothing has been touched then.
-        let bind = |port| bind(system, Ports::at(options.listen, port));
-        let ports = options.ports;
-        let (file, location, volume) = (bind(ports.file())?, bind(ports.location())?, bind(ports.volume())?);
-        let (protection, overseer) = (bind(ports.protection())?, bind(ports.overseer())?);
+        let sockets = Sockets::bind(system, options)?;
         let owner = self::bind(system, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
-        let stores = system.block_on(Stores::open(system, &options.directory))?;
-        system.block_on(stores.first_start(options, identity.file_server))?;
+        let elsewhere = Elsewhere { system, rx: sockets.overseer.rx(), options, security: &security };
+        let stores = system.block_on(Stores::open(&elsewhere))?;
+        system.block_on(stores.first_start(&elsewhere, identity.file_server))?;
         let guard = stores.guard(system, &security);
-        let (file_service, volume_service) =
-            stores.volume_services(system, file.rx(), identity.file_server, &guard);
-        let vote = |port| VoteServer::service(system.env(), Ports::at(options.listen, port));
-        let mut of_protection = vec![stores.protection_service(&security, &guard), vote(ports.protection())];
-        if security.file().login.enabled {
-            of_protection.push(stores.login_service(system, options, &security)?);
-        }
-        let of_location = vec![stores.location_service(system, &guard), vote(ports.location())];
-        let of_overseer = vec![stores.overseer_service(system, options, &guard)];
         let system = system.clone();
         let mut servers =
             Self { system, sockets: vec![], owner, owner_calls: BTreeMap::new(), identity, security };
-        servers.offer(file, vec![file_service])?;
-        servers.offer(location, of_location)?;
-        servers.offer(protection, of_protection)?;
-        servers.offer(volume, vec![volume_service])?;
-        servers.offer(overseer, of_overseer)?;
+        servers.offer_all(sockets, options, &stores, &guard)?;
         servers.owner_calls = servers.connections(options);
         Ok(servers)
+    }
+
+    fn offer_all(
+        &mut self,
+        sockets: Sockets,
+        options: &ServerOptions,
+        stores: &Stores,
+        guard: &Guard,
+    ) -> CommandResult {
+        let (system, uuid) = (self.system.clone(), self.identity.file_server);
+        if let Some(FileSockets { file, volume }) = sockets.files {
+            let services = stores.volume_services(&system, &file, uuid, guard);
+            self.offer(file, vec![services.0])?;
+            self.offer(volume, vec![services.1])?;
+        }
+        if let (Some(sockets), Some(databases)) = (sockets.databases, stores.databases()) {
+            let vote = |socket: &Udp| VoteServer::service(system.env(), socket.local_addr());
+            let of_location = vec![databases.location_service(&system, guard), vote(&sockets.location)];
+            let mut of_protection =
+                vec![databases.protection_service(&self.security, guard), vote(&sockets.protection)];
+            if self.security.file().login.enabled {
+                of_protection.push(databases.login_service(&system, options, &self.security)?);
+            }
+            self.offer(sockets.location, of_location)?;
+            self.offer(sockets.protection, of_protection)?;
+        }
+        self.offer(sockets.overseer, vec![stores.overseer_service(&system, options, guard)])
     }
 
     fn offer(&mut self, socket: Udp, services: Vec<Arc<dyn Service>>) -> CommandResult {
@@ -103,18 +99,20 @@ impl Servers {
 
     fn connections(&self, options: &ServerOptions) -> BTreeMap<u16, Connection> {
         let ports = options.ports;
-        let services = [
-            (ServiceId::FILE, ports.file()),
+        let of_files = [(ServiceId::FILE, ports.file()), (ServiceId::VOLUME, ports.volume())];
+        let of_databases = [
             (ServiceId::LOCATION, ports.location()),
-            (ServiceId::VOLUME, ports.volume()),
             (ServiceId::PROTECTION, ports.protection()),
             (ServiceId::LOGIN, ports.protection()),
         ];
+        let (files, databases) = (options.roles.files, options.roles.database);
+        let services =
+            of_files.into_iter().filter(|_| files).chain(of_databases.into_iter().filter(|_| databases));
         let connect = |(service, port): (ServiceId, u16)| {
             let peer = Ports::at(options.listen, port);
             (service.0, self.owner.rx().connection(peer, service, Security::null()))
         };
-        services.into_iter().map(connect).collect()
+        services.map(connect).collect()
     }
 
     /// What the one who runs the cell calls it with, as its first user.
@@ -199,6 +197,40 @@ fn identity(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Cell
         return Ok(identity);
     }
     Ok(CellIdentity { cell: options.cell.clone(), file_server: Uuid(system.random_bytes()) })
+}
+
+/// The sockets of a host's roles.
+struct Sockets {
+    files: Option<FileSockets>,
+    databases: Option<DatabaseSockets>,
+    overseer: Udp,
+}
+
+struct FileSockets {
+    file: Udp,
+    volume: Udp,
+}
+
+struct DatabaseSockets {
+    location: Udp,
+    protection: Udp,
+}
+
+impl Sockets {
+    fn bind(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
+        let bind = |port| bind(system, Ports::at(options.listen, port));
+        let ports = options.ports;
+        let files = || Ok(FileSockets { file: bind(ports.file())?, volume: bind(ports.volume())? });
+        let databases = || {
+            let (location, protection) = (bind(ports.location())?, bind(ports.protection())?);
+            Ok(DatabaseSockets { location, protection })
+        };
+        Ok(Self {
+            files: options.roles.files.then(files).transpose()?,
+            databases: options.roles.database.then(databases).transpose()?,
+            overseer: bind(ports.overseer())?,
+        })
+    }
 }
 
 fn bind(system: &Arc<System>, address: SocketAddr) -> CommandResult<Udp> {

@@ -1,60 +1,58 @@
-//! The stores of one server, and the services over them.
+//! The stores of one host, and the services over them.
 
 use crate::cell::audit_log::AuditLog;
-use crate::cell::login_stores::{LoginRecords, LoginUsers};
-use crate::cell::secret_file;
-use crate::cell::security::{ADMIN_NAME, CellSecurity, random};
-use crate::cell::server::ServerOptions;
+use crate::cell::databases::Databases;
+use crate::cell::elsewhere::Elsewhere;
+use crate::cell::options::{PartitionPlace, ServerOptions};
+use crate::cell::security::{ADMIN_NAME, CellSecurity};
 use crate::error::{CommandError, CommandResult};
-use afs_db::{
-    EmbeddedLocationDb, EmbeddedLoginDb, EmbeddedProtectionDb, LocationDb, ProtectionDb, bootstrap_protection,
-};
+use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
 use afs_kv::{FileMedium, Kv};
-use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
-use afs_net::System;
+use afs_net::{System, Udp};
 use afs_rpc::Service;
 use afs_server::{
     Audit, AuditOptions, BosServer, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard,
-    LocationServer, Overseen, Partitions, ProtectionNames, ProtectionOptions, ProtectionServer, Role,
-    VolumeServer, VolumeStates, bootstrap,
+    Overseen, Partitions, ProtectionNames, Role, VolumeServer, VolumeStates, bootstrap,
 };
 use afs_volume::VolumeStore;
-use afs_wire::ids::{PartitionId, UnixSeconds, Uuid};
+use afs_wire::ids::{UnixSeconds, Uuid};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The partition a cell of one server has.
-const PARTITION: PartitionId = PartitionId(0);
 /// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
 const COMMAND: &str = "andrew";
-/// The login service's secret, in the state directory.
-const LOGIN_SECRET: &str = "keys/login";
 
-/// The stores of one server.
+/// The stores of one host.
 pub(super) struct Stores {
     directory: PathBuf,
-    location: Arc<dyn LocationDb>,
+    /// On a host that serves them.
+    databases: Option<Databases>,
+    /// Who is who: here or elsewhere.
     protection: Arc<dyn ProtectionDb>,
-    login: EmbeddedLoginDb,
     partitions: Partitions,
 }
 
 impl Stores {
-    pub(super) async fn open(system: &Arc<System>, directory: &Path) -> CommandResult<Self> {
-        let partition = directory.join("vicepa");
-        std::fs::create_dir_all(&partition).map_err(|e| cannot_open(&partition, e))?;
-        let db = index(system, &directory.join("db"), afs_db::TABLES)?;
-        let volumes = volumes(system, &partition).await?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            location: Arc::new(EmbeddedLocationDb::new(db.clone())),
-            protection: Arc::new(EmbeddedProtectionDb::new(db.clone())),
-            login: EmbeddedLoginDb::new(db),
-            partitions: Partitions::new([(PARTITION, volumes)]),
-        })
+    /// Opens what the host's roles need.
+    pub(super) async fn open(elsewhere: &Elsewhere<'_>) -> CommandResult<Self> {
+        let (system, options) = (elsewhere.system, elsewhere.options);
+        let here = options.roles.database;
+        let databases = here.then(|| Databases::open(system, options)).transpose()?;
+        let protection = databases.as_ref().map_or_else(|| elsewhere.protection(), |d| d.protection.clone());
+        let mut stores = Vec::with_capacity(options.partitions.len());
+        for PartitionPlace { id, path } in &options.partitions {
+            std::fs::create_dir_all(path).map_err(|e| cannot_open(path, e))?;
+            stores.push((*id, volumes(system, path).await?));
+        }
+        let (directory, partitions) = (options.directory.clone(), Partitions::new(stores));
+        Ok(Self { directory, databases, protection, partitions })
+    }
+
+    /// The databases, on a host that serves them.
+    pub(super) fn databases(&self) -> Option<&Databases> {
+        self.databases.as_ref()
     }
 
     /// What stands before every service: names from the database, requirements, the audit log.
@@ -74,14 +72,14 @@ impl Stores {
     pub(super) fn volume_services(
         &self,
         system: &Arc<System>,
-        rx: &afs_rpc::Rx,
+        file: &Udp,
         uuid: Uuid,
         guard: &Guard,
     ) -> (Arc<dyn Service>, Arc<dyn Service>) {
         let states = Arc::new(VolumeStates::default());
         let file = FileServer::new(FileServerConfig {
             env: system.env(),
-            rx: rx.clone(),
+            rx: file.rx().clone(),
             uuid,
             partitions: self.partitions.clone(),
             guard: guard.clone(),
@@ -93,15 +91,6 @@ impl Stores {
         (file.service(), volume.service())
     }
 
-    pub(super) fn location_service(&self, system: &Arc<System>, guard: &Guard) -> Arc<dyn Service> {
-        LocationServer::service(system.env(), self.location.clone(), guard.clone())
-    }
-
-    pub(super) fn protection_service(&self, security: &CellSecurity, guard: &Guard) -> Arc<dyn Service> {
-        let options = ProtectionOptions { local: security.local_names(), ..ProtectionOptions::default() };
-        ProtectionServer::service(self.protection.clone(), guard.clone(), options)
-    }
-
     /// What tells of the other services.
     pub(super) fn overseer_service(
         &self,
@@ -109,66 +98,39 @@ impl Stores {
         options: &ServerOptions,
         guard: &Guard,
     ) -> Arc<dyn Service> {
+        let hosts = options.location_servers();
+        let (databases, files) = (options.roles.database, options.roles.files);
+        let of_databases = [Role::Protection, Role::Locations].into_iter().filter(|_| databases);
         let overseen = Overseen {
             cell: options.cell.clone(),
-            hosts: vec![options.listen.to_string()],
-            roles: vec![Role::Protection, Role::Locations, Role::Files],
+            hosts: hosts.iter().map(ToString::to_string).collect(),
+            roles: of_databases.chain(files.then_some(Role::Files)).collect(),
             command: COMMAND.to_owned(),
         };
         BosServer::service(&system.env(), overseen, self.protection.clone(), guard.clone())
     }
 
-    /// The cell's own login service, with the secret it has kept or a new one.
-    pub(super) fn login_service(
-        &self,
-        system: &Arc<System>,
-        options: &ServerOptions,
-        security: &CellSecurity,
-    ) -> CommandResult<Arc<dyn Service>> {
-        let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3600);
-        let settings = security.file().login;
-        let server = LoginServer::new(LoginConfig {
-            env: system.env(),
-            cell: options.cell.clone(),
-            secret: self.login_secret(system)?,
-            lifetimes: Lifetimes {
-                token: hours(settings.token_hours),
-                renewable: hours(settings.renewable_hours),
-            },
-            store: Arc::new(LoginRecords(self.login.clone())),
-            users: Arc::new(LoginUsers(self.protection.clone())),
-            mint: Arc::new(KeyMint { keys: security.keys().clone(), random: random(system) }),
-        });
-        Ok(server.service())
-    }
-
-    fn login_secret(&self, system: &Arc<System>) -> CommandResult<LoginSecret> {
-        let path = self.directory.join(LOGIN_SECRET);
-        if let Some(kept) = secret_file::read(&path)? {
-            return LoginSecret::decode(&kept)
-                .map_err(|e| CommandError::failed(format!("{}: {e}", path.display())));
-        }
-        let secret = LoginSecret::generate(&random(system));
-        secret_file::write(&path, &secret.encode())?;
-        Ok(secret)
-    }
-
     /// Registers the server, and makes what a new cell begins with.
-    pub(super) async fn first_start(&self, options: &ServerOptions, uuid: Uuid) -> CommandResult {
+    pub(super) async fn first_start(&self, elsewhere: &Elsewhere<'_>, uuid: Uuid) -> CommandResult {
+        let options = elsewhere.options;
+        let Some(databases) = &self.databases else {
+            elsewhere.register(uuid);
+            return Ok(());
+        };
+        let cannot = |e: &dyn Display| CommandError::failed(format!("cannot make the cell: {e}"));
+        bootstrap_protection(&*self.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
+        let Some(first) = options.partitions.first() else { return Ok(()) };
         let cell = CellSpec {
             cell: options.cell.clone(),
             server: uuid,
             addresses: vec![options.listen],
-            partition: PARTITION,
+            partition: first.id,
             anyuser: options.anyuser,
             quota: 0,
         };
-        let cannot = |e: &dyn Display| CommandError::failed(format!("cannot make the cell: {e}"));
-        bootstrap_protection(&*self.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
-        bootstrap(&*self.location, &self.partitions, &cell).await.map(drop).map_err(|e| cannot(&e))
+        bootstrap(&*databases.location, &self.partitions, &cell).await.map(drop).map_err(|e| cannot(&e))
     }
 }
-
 /// The volumes of a partition. What an earlier crash left behind is cleared away beside the work.
 async fn volumes(system: &Arc<System>, partition: &Path) -> CommandResult<VolumeStore> {
     let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;
@@ -196,12 +158,12 @@ fn runner(system: &Arc<System>) -> Arc<impl Fn(Box<dyn FnOnce() + Send>) + Send 
     Arc::new(move |job: Box<dyn FnOnce() + Send>| env.blocking(job))
 }
 
-fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CommandResult<Kv> {
+pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CommandResult<Kv> {
     let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
     Kv::open(Arc::new(medium), tables, runner(system), afs_kv::Config::default())
         .map_err(|e| cannot_open(directory, e))
 }
 
-fn cannot_open(what: &Path, error: impl Display) -> CommandError {
+pub(super) fn cannot_open(what: &Path, error: impl Display) -> CommandError {
     CommandError::failed(format!("cannot open {}: {error}", what.display()))
 }

@@ -1,11 +1,11 @@
 //! `andrew serve`.
 
-use crate::cell::Servers;
+use crate::cell::{ServerFile, ServerOptions, Servers};
 use crate::commands::serve_options::ServeOptions;
 use crate::control::ControlServer;
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
-use crate::state::{Running, StateLock};
+use crate::state::{Running, StateDir, StateLock};
 use afs_net::System;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,6 +21,9 @@ Examples:
   andrew serve --listen 192.0.2.1 --cell example.org --detach
   andrew mount --cell example.org --servers 192.0.2.1 /mnt      (on any host)")]
 pub struct Args {
+    /// What to serve and how, as a file says: the way to serve a cell with several hosts
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "cell", "listen", "base_port", "anyuser", "rxkad"])]
+    config: Option<PathBuf>,
     #[command(flatten)]
     serve: ServeOptions,
     #[command(flatten)]
@@ -34,6 +37,7 @@ pub(super) struct Serving {
     pub(super) running: Running,
     lock: StateLock,
     state: PathBuf,
+    locations: Vec<IpAddr>,
 }
 
 /// What there is to say of servers that run.
@@ -43,6 +47,8 @@ pub struct Served {
     listen: IpAddr,
     base_port: u16,
     state: PathBuf,
+    /// Whom clients ask where volumes are.
+    locations: Vec<IpAddr>,
 }
 
 impl Served {
@@ -63,9 +69,20 @@ impl Args {
     /// # Errors
     /// What stands in the way.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = self.serve.state()?;
+        let Some(path) = &self.config else {
+            let state = self.serve.state()?;
+            state.make()?;
+            let options = self.serve.servers(&state)?;
+            return self.live(json, &state, &options);
+        };
+        let file = ServerFile::read(path)?;
+        let state = StateDir::resolve(file.state.as_deref())?;
         state.make()?;
-        life::live(self.life, json, &state.log(), || Serving::start(&self.serve, &new_system()?))
+        self.live(json, &state, &file.options(state.path()))
+    }
+
+    fn live(&self, json: bool, state: &StateDir, options: &ServerOptions) -> CommandResult {
+        life::live(self.life, json, &state.log(), || Serving::start(state, options, &new_system()?))
     }
 }
 
@@ -76,21 +93,25 @@ pub(super) fn new_system() -> CommandResult<std::sync::Arc<System>> {
 
 impl Serving {
     /// Takes the state directory, starts the servers and opens the control socket.
-    pub(super) fn start(options: &ServeOptions, system: &std::sync::Arc<System>) -> CommandResult<Self> {
-        let state = options.state()?;
+    pub(super) fn start(
+        state: &StateDir,
+        options: &ServerOptions,
+        system: &std::sync::Arc<System>,
+    ) -> CommandResult<Self> {
         let mut lock = state.lock()?;
-        let servers = Servers::start(system, &options.servers(&state)?)?;
+        let servers = Servers::start(system, options)?;
         let control = ControlServer::start(&state.control(), servers.handler())
             .map_err(|e| CommandError::failed(format!("cannot open the control socket: {e}")))?;
         let running = Running {
             pid: std::process::id(),
             cell: servers.cell().to_string(),
             listen: options.listen.into(),
-            base_port: options.base_port,
+            base_port: options.ports.base(),
             mount: None,
         };
         lock.record(&running)?;
-        Ok(Self { servers, control, running, lock, state: state.path().to_owned() })
+        let locations = options.location_servers().into_iter().map(IpAddr::V4).collect();
+        Ok(Self { servers, control, running, lock, state: state.path().to_owned(), locations })
     }
 
     /// Writes down that the cell is mounted here.
@@ -105,6 +126,7 @@ impl Serving {
             listen: self.running.listen,
             base_port: self.running.base_port,
             state: self.state.clone(),
+            locations: self.locations.clone(),
         }
     }
 }
@@ -126,13 +148,14 @@ impl Work for Serving {
 
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cell, listen, base_port, state } = self;
+        let Self { cell, listen, base_port, state, locations } = self;
         writeln!(f, "cell {cell} is served at {listen}, ports from {base_port}")?;
         writeln!(f, "its state is in {}", state.display())?;
         if listen.is_loopback() {
             return writeln!(f, "only this host reaches it; --listen IP lets others in");
         }
         let port = if *base_port == 7000 { String::new() } else { format!(" --base-port {base_port}") };
-        writeln!(f, "mount it with: andrew mount --cell {cell} --servers {listen}{port} DIR")
+        let servers = locations.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        writeln!(f, "mount it with: andrew mount --cell {cell} --servers {servers}{port} DIR")
     }
 }

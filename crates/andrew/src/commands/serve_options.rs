@@ -59,13 +59,11 @@ impl ServeOptions {
             Some(cell) => Some(cell.clone()),
             None => kept()?,
         };
+        let cell = cell.map_or_else(|| CellName::new(CELL), Ok).map_err(CommandError::failed)?;
         Ok(ServerOptions {
-            directory: state.path().to_owned(),
-            cell: cell.map_or_else(|| CellName::new(CELL), Ok).map_err(CommandError::failed)?,
-            listen: self.listen,
-            ports: Ports::from(self.base_port),
             anyuser: self.anyuser,
             rxkad: self.rxkad,
+            ..ServerOptions::alone(state.path(), cell, self.listen, Ports::from(self.base_port))
         })
     }
 }

@@ -113,7 +113,7 @@ impl Args {
         stopping: &Arc<AtomicBool>,
     ) -> CommandResult<(Serving, Option<Client>)> {
         let system = new_system()?;
-        let mut serving = Serving::start(&self.serve, &system)?;
+        let mut serving = Serving::start(state, &self.serve.servers(state)?, &system)?;
         let Some(mount) = mount else { return Ok((serving, None)) };
         let options = self.client(state, &serving, mount)?;
         let mut client = Client::open(&system, &options)?;

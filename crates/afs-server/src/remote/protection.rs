@@ -1,0 +1,196 @@
+//! Names and memberships, asked of the cell's protection servers.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use afs_db::ProtectionDb;
+use afs_db::protection::{
+    After, Answer, Asker, BAD_ID, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Refusal, Status,
+    Who,
+};
+use afs_rpc::{CallError, EnvRef};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, NameChars, NameToId, Names};
+
+use super::DatabaseServers;
+
+/// How long what was learned of somebody is believed.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// A protection database behind the network: what a file server asks of one. Changes are not made through it: whoever
+/// wants one goes to the protection servers himself.
+///
+/// Its version changes once a minute, so whoever is taken out of a group is out of it here at most a minute later.
+pub struct RemoteProtectionDb {
+    env: EnvRef,
+    servers: DatabaseServers,
+    as_nobody: DatabaseServers,
+}
+
+impl RemoteProtectionDb {
+    /// The protection servers of a cell, called with the cell's key, and as nobody in particular for those who are to
+    /// see only what everybody may.
+    pub fn new(env: EnvRef, servers: DatabaseServers, as_nobody: DatabaseServers) -> Self {
+        RemoteProtectionDb { env, servers, as_nobody }
+    }
+
+    fn servers_for(&self, asker: &Asker) -> &DatabaseServers {
+        if asker.who == Who::CellKey { &self.servers } else { &self.as_nobody }
+    }
+}
+
+impl ProtectionDb for RemoteProtectionDb {
+    fn version(&self) -> u64 {
+        self.env.now().as_nanos() / BELIEVED.as_nanos() as u64
+    }
+
+    fn ids_of(&self, names: Vec<String>) -> Answer<'_, Vec<Option<ViceId>>> {
+        Box::pin(async move {
+            let texts = names.iter().map(|name| NameChars::truncated(name.as_bytes()));
+            let asked = NameToId { names: Names::first_of(texts) };
+            let ids = self.servers.call(&asked).await.map_err(error)?.ids.into_vec();
+            // Unknown names come back as anonymous, whose own name is the one that is known by it.
+            let found = |(id, name): (ViceId, &String)| {
+                (id != ViceId::ANONYMOUS || Some(name.as_str()) == id.well_known_name()).then_some(id)
+            };
+            Ok(ids.into_iter().zip(&names).map(found).collect())
+        })
+    }
+
+    fn names_of(&self, ids: Vec<ViceId>) -> Answer<'_, Vec<Option<String>>> {
+        Box::pin(async move {
+            let asked = IdToName { ids: Ids::first_of(ids.iter().copied()) };
+            let names = self.servers.call(&asked).await.map_err(error)?.names.into_vec();
+            // Unknown ids come back as their decimal text.
+            let found = |(name, id): (NameChars, &ViceId)| {
+                String::from_utf8(name.text().to_vec()).ok().filter(|name| *name != id.to_string())
+            };
+            Ok(names.into_iter().zip(&ids).map(found).collect())
+        })
+    }
+
+    fn cps(&self, id: ViceId) -> Answer<'_, Vec<ViceId>> {
+        Box::pin(async move { self.servers.call(&GetCps { id }).await.map(ids).map_err(error) })
+    }
+
+    fn host_cps(&self, host: Ipv4Addr) -> Answer<'_, Vec<ViceId>> {
+        Box::pin(async move {
+            match self.servers.call(&GetHostCps { host }).await {
+                // Nobody there is called like the host.
+                Err(CallError::Abort(AbortCode::PRNOENT)) => Ok(Vec::new()),
+                answer => answer.map(ids).map_err(error),
+            }
+        })
+    }
+
+    fn elements(&self, asker: Asker, id: ViceId) -> Answer<'_, Vec<ViceId>> {
+        Box::pin(
+            async move { self.servers_for(&asker).call(&ListElements { id }).await.map(ids).map_err(error) },
+        )
+    }
+
+    fn cps_of(&self, asker: Asker, id: ViceId, host: Option<Ipv4Addr>) -> Answer<'_, Vec<ViceId>> {
+        Box::pin(async move {
+            let mut all = match id {
+                BAD_ID => Vec::new(),
+                id => self.servers_for(&asker).call(&GetCps { id }).await.map(ids).map_err(error)?,
+            };
+            if let Some(host) = host {
+                all.extend(self.host_cps(host).await?);
+            }
+            all.sort_unstable();
+            all.dedup();
+            Ok(all)
+        })
+    }
+
+    fn identify(&self, asker: Asker) -> Answer<'_, ViceId> {
+        Box::pin(async move {
+            match asker.who {
+                Who::CellKey => Ok(ViceId::ADMINISTRATORS),
+                Who::Anonymous => Ok(ViceId::ANONYMOUS),
+                Who::Foreign(_) => Err(Refusal::Permission.into()),
+                Who::Local(name) => {
+                    let found = self.ids_of(vec![name]).await?;
+                    found.into_iter().flatten().next().ok_or_else(|| Refusal::Permission.into())
+                }
+            }
+        })
+    }
+
+    fn create(&self, _: Asker, _: NewEntry) -> Answer<'_, ViceId> {
+        elsewhere()
+    }
+
+    fn delete(&self, _: Asker, _: ViceId) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn change(&self, _: Asker, _: ViceId, _: Change) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn set_fields(&self, _: Asker, _: ViceId, _: Fields) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn add_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn remove_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn status(&self, _: Asker, _: ViceId) -> Answer<'_, Status> {
+        elsewhere()
+    }
+
+    fn supergroups(&self, _: Asker, _: ViceId) -> Answer<'_, Vec<ViceId>> {
+        elsewhere()
+    }
+
+    fn is_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, bool> {
+        elsewhere()
+    }
+
+    fn owned(&self, _: Asker, _: ViceId, _: After, _: usize) -> Answer<'_, Page<ViceId>> {
+        elsewhere()
+    }
+
+    fn list(&self, _: Asker, _: Kinds, _: After, _: usize) -> Answer<'_, Page<Status>> {
+        elsewhere()
+    }
+
+    fn max_ids(&self) -> Answer<'_, (ViceId, ViceId)> {
+        elsewhere()
+    }
+
+    fn set_max_id(&self, _: Asker, _: ViceId, _: bool) -> Answer<'_, ()> {
+        elsewhere()
+    }
+
+    fn bootstrap(&self, _: String) -> Answer<'_, ()> {
+        elsewhere()
+    }
+}
+
+fn ids(reply: IdsReply) -> Vec<ViceId> {
+    let mut ids = reply.ids.into_vec();
+    ids.sort_unstable();
+    ids
+}
+
+/// What is asked of the protection servers themselves.
+fn elsewhere<'a, T: Send + 'a>() -> Answer<'a, T> {
+    Box::pin(std::future::ready(Err(Refusal::Permission.into())))
+}
+
+fn error(error: CallError) -> ProtectionError {
+    match error {
+        CallError::Abort(AbortCode::PRNOENT) => Refusal::NoEntry.into(),
+        CallError::Abort(AbortCode::PRPERM) => Refusal::Permission.into(),
+        error => ProtectionError::Store(format!("the protection servers: {error}")),
+    }
+}
