@@ -33,6 +33,27 @@ fn many_at_work_are_never_refused() {
     cell.stop();
 }
 
+/// The kernel lets go of a file some time after its close. If the cut of who opens it meanwhile were stored then, a server
+/// killed before he closes it would have nothing of the file.
+#[test]
+fn what_is_rewritten_at_once_is_stored_once_for_each_close() {
+    const CLOSES: u64 = 150;
+    if !all_there(&[Need::Fuse]) {
+        return;
+    }
+    let stage = Stage::new("rewritten", 12, seconds(120));
+    let cell = stage.serve_in(stage.scratch().path(), "rlidwk");
+    let user = stage.mount("user", &[]);
+    let rewrite = |name: u8| {
+        let path = user.path().join(name.to_string());
+        (0..CLOSES).for_each(|_| write_and_close(&path, &[name; 50_000]).unwrap());
+    };
+    std::thread::scope(|scope| (0..4).for_each(|name| drop(scope.spawn(move || rewrite(name)))));
+    assert_eq!(counted(user.path()).get("StoreData64"), Some(&(4 * CLOSES)));
+    drop(user);
+    cell.stop();
+}
+
 /// Times the server is killed.
 const ROUNDS: u64 = 3;
 /// Operations between two of its deaths.
