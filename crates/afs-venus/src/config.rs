@@ -28,6 +28,9 @@ pub struct VenusConfig {
     pub cache: Arc<dyn CacheStore>,
     /// Who is told what has become stale.
     pub sink: Arc<dyn InvalidationSink>,
+    /// The name under which the root of every volume shows the volume's snapshots: found when it is asked for, not listed.
+    /// A real entry of that name hides it. `None`: they are not shown.
+    pub snapshots: Option<String>,
     /// Values for a path component that is or ends in `@sys`, first existing wins. At most 32 are used.
     pub sysnames: Vec<String>,
     /// Bounds and times.
@@ -99,8 +102,21 @@ pub struct Limits {
     pub server_dead: Duration,
     /// No operation waits longer than this for busy volumes and servers that are away. Default 60 s.
     pub operation_max: Duration,
-    /// Pause before a busy volume is asked again. Default 2 s.
+    /// First pause before a busy volume is asked again; each further one is twice as long. Default 100 ms.
     pub busy_pause: Duration,
+    /// Longest such pause. Default 1 s.
+    pub busy_pause_max: Duration,
+    /// How long a volume is waited for which its servers call off line or unknown, though it should be there. Default
+    /// 15 s; no longer than `operation_max`.
+    pub offline_max: Duration,
+    /// How long a server of several that have the same may leave a call unanswered before it is asked for a sign of life;
+    /// eight round trips if that is longer, at most 2 s. If it gives none, the next server is called. Default 250 ms.
+    pub hedge_after: Duration,
+    /// A list of a volume's snapshots is asked for again after this. Default 1 s.
+    pub snapshots_max_age: Duration,
+    /// How long that sign of life may take; sixteen round trips if that is longer, at most 4 s. The same goes for an answer
+    /// of one location server of several. Default 1 s.
+    pub hedge_patience: Duration,
     /// A server that is away is probed this often. Default 30 s.
     pub probe_down: Duration,
     /// A server that answers is probed this often when we have nothing else to say to it: a server that was restarted has
@@ -131,7 +147,12 @@ impl Default for Limits {
             passthrough_rewrite_bytes_max: 1 << 20,
             server_dead: Duration::from_secs(12),
             operation_max: Duration::from_secs(60),
-            busy_pause: Duration::from_secs(2),
+            busy_pause: Duration::from_millis(100),
+            busy_pause_max: Duration::from_secs(1),
+            offline_max: Duration::from_secs(15),
+            hedge_after: Duration::from_millis(250),
+            hedge_patience: Duration::from_secs(1),
+            snapshots_max_age: Duration::from_secs(1),
             probe_down: Duration::from_secs(30),
             probe_up: Duration::from_secs(60),
             promise_margin: Duration::from_secs(20),

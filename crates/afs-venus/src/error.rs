@@ -130,7 +130,7 @@ impl ErrorKind {
             AbortCode::VNOVNODE => ErrorKind::Stale,
             AbortCode::VNOVOL | AbortCode::VMOVED => ErrorKind::NoVolume,
             AbortCode::VOFFLINE | AbortCode::VSALVAGE => ErrorKind::VolumeOffline,
-            AbortCode::VBUSY | AbortCode::VRESTARTING => ErrorKind::VolumeBusy,
+            AbortCode::VBUSY | AbortCode::VRESTARTING | AbortCode::VSALVAGING => ErrorKind::VolumeBusy,
             AbortCode::VDISKFULL => ErrorKind::NoSpace,
             AbortCode::VOVERQUOTA => ErrorKind::OverQuota,
             AbortCode::RXGEN_OPCODE => ErrorKind::NotSupported,
@@ -176,6 +176,8 @@ pub struct VenusError {
     pub operation: &'static str,
     /// On what, where it is known.
     pub fid: Option<Fid>,
+    /// The name of its volume, where that is what stands in the way.
+    pub volume: Option<std::sync::Arc<str>>,
     /// The server whose answer or silence this is.
     pub server: Option<SocketAddr>,
     /// The server's own code.
@@ -185,7 +187,7 @@ pub struct VenusError {
 impl VenusError {
     /// A failure found here, without a server.
     pub fn new(kind: ErrorKind, operation: &'static str) -> Self {
-        VenusError { kind, operation, fid: None, server: None, code: None }
+        VenusError { kind, operation, fid: None, volume: None, server: None, code: None }
     }
 
     /// The same, of this object.
@@ -211,6 +213,9 @@ impl fmt::Display for VenusError {
         write!(f, "{}", self.operation)?;
         if let Some(fid) = self.fid {
             write!(f, " of {fid}")?;
+        }
+        if let Some(volume) = &self.volume {
+            write!(f, " in volume {volume}")?;
         }
         write!(f, ": {}", self.kind)?;
         if let Some(server) = self.server {

@@ -42,6 +42,8 @@ impl Key {
 pub(crate) enum Place {
     /// The synthetic directory of all cells.
     Cells,
+    /// The synthetic directory of a volume's snapshots.
+    Snapshots(CellIndex, VolumeId),
     /// An object of a volume.
     Object(Key),
 }
@@ -49,7 +51,12 @@ pub(crate) enum Place {
 impl Place {
     /// The node id it has, if no other place has it already: well mixed bits of cell and fid.
     pub fn node_id(&self) -> NodeId {
-        let Place::Object(key) = self else { return NodeId::ROOT };
+        let key = match *self {
+            Place::Cells => return NodeId::ROOT,
+            // No object has the vnode number 0.
+            Place::Snapshots(cell, volume) => Key::new(cell, Fid::whole_volume(volume)),
+            Place::Object(key) => key,
+        };
         let fid = key.fid;
         let first = mix(u64::from(fid.volume.0) << 32 | u64::from(fid.vnode.0));
         let second = mix(first ^ (u64::from(key.cell.0) << 32 | u64::from(fid.unique.0)));

@@ -60,8 +60,12 @@ pub fn marks_down(outcome: Outcome) -> bool {
 pub struct Patience {
     /// No pause begins that would end later than this after the start.
     pub total: Duration,
-    /// Length of a pause.
+    /// The same for volumes that the servers call off line or unknown though the location service says they are there.
+    pub offline: Duration,
+    /// Length of the first pause; each further one is twice as long.
     pub pause: Duration,
+    /// Length of the longest.
+    pub pause_max: Duration,
 }
 
 /// The state of one call on its way down the ladder.
@@ -71,8 +75,10 @@ pub struct Ladder {
     sites: Vec<Site>,
     at: Option<(usize, usize)>,
     relocations: u32,
-    offline_rounds: u32,
+    pauses: u32,
     losses: u32,
+    /// Nobody answered, and the location service was asked whether somebody else should be.
+    asked_for_others: bool,
     /// What is reported when no site is left.
     complaint: ErrorKind,
 }
@@ -83,6 +89,8 @@ struct Site {
     /// Not to be asked again before the next pause or relocation.
     passed: bool,
     busy: bool,
+    /// The volume is off line there, or not known though it should be.
+    away: Option<ErrorKind>,
 }
 
 #[derive(Clone, Debug)]
@@ -91,10 +99,8 @@ struct Address {
     tried: bool,
 }
 
-/// How often the location service is asked again within one call.
+/// How often the location service is asked again before the next pause.
 const RELOCATIONS_MAX: u32 = 2;
-/// How often we wait for a volume that its own server calls off line or unknown.
-const OFFLINE_ROUNDS_MAX: u32 = 2;
 /// How often a call that was lost is made again.
 const LOSSES_MAX: u32 = 2;
 
@@ -107,8 +113,9 @@ impl Ladder {
             sites: views(sites),
             at: None,
             relocations: 0,
-            offline_rounds: 0,
+            pauses: 0,
             losses: 0,
+            asked_for_others: false,
             complaint,
         }
     }
@@ -133,6 +140,7 @@ impl Ladder {
     /// The step after a pause.
     pub fn resumed(&mut self, sites: &[Vec<bool>], elapsed: Duration) -> Step {
         self.sites = views(sites);
+        self.relocations = 0;
         self.advance(elapsed)
     }
 
@@ -148,13 +156,18 @@ impl Ladder {
 
     fn after_abort(&mut self, code: AbortCode, elapsed: Duration) -> Step {
         match code {
-            AbortCode::VBUSY | AbortCode::VRESTARTING => {
-                self.mark_busy();
+            AbortCode::VBUSY | AbortCode::VRESTARTING | AbortCode::VSALVAGING => {
+                if let Some(site) = self.site_at() {
+                    site.busy = true;
+                }
                 self.other_site(ErrorKind::VolumeBusy, elapsed)
             }
             AbortCode::VNOSERVICE => self.other_site(ErrorKind::ServerAway, elapsed),
             AbortCode::VNOVOL | AbortCode::VMOVED | AbortCode::VOFFLINE | AbortCode::VSALVAGE => {
                 self.complaint = ErrorKind::of_abort(code);
+                if let Some(site) = self.site_at() {
+                    site.away = Some(ErrorKind::of_abort(code));
+                }
                 self.somewhere_else(elapsed)
             }
             code if is_network(code) => self.other_address(elapsed),
@@ -204,12 +217,8 @@ impl Ladder {
         }
     }
 
-    fn mark_busy(&mut self) {
-        if let Some((site, _)) = self.at
-            && let Some(site) = self.sites.get_mut(site)
-        {
-            site.busy = true;
-        }
+    fn site_at(&mut self) -> Option<&mut Site> {
+        self.at.and_then(|(site, _)| self.sites.get_mut(site))
     }
 
     /// The best address not yet tried, or what is to be done when there is none.
@@ -239,21 +248,27 @@ impl Ladder {
     fn exhausted(&mut self, elapsed: Duration) -> Step {
         if self.sites.iter().any(|site| site.busy) {
             self.complaint = ErrorKind::VolumeBusy;
-            return self.pause_or_fail(elapsed);
+            return self.pause_or_fail(elapsed, self.patience.total);
         }
-        let away = matches!(self.complaint, ErrorKind::NoVolume | ErrorKind::VolumeOffline);
-        if away && !self.sites.is_empty() && self.offline_rounds < OFFLINE_ROUNDS_MAX {
-            self.offline_rounds += 1;
-            return self.pause_or_fail(elapsed);
+        if let Some(kind) = self.sites.iter().find_map(|site| site.away) {
+            self.complaint = kind;
+            return self.pause_or_fail(elapsed, self.patience.offline);
+        }
+        // Unless it was known before that nobody is there: then whoever asks is told at once.
+        if self.complaint == ErrorKind::ServerAway && self.at.is_some() && !self.asked_for_others {
+            self.asked_for_others = true;
+            return Step::Relocate;
         }
         Step::Fail(self.complaint)
     }
 
-    fn pause_or_fail(&self, elapsed: Duration) -> Step {
-        if elapsed + self.patience.pause >= self.patience.total {
+    fn pause_or_fail(&mut self, elapsed: Duration, until: Duration) -> Step {
+        let pause = self.patience.pause.saturating_mul(1 << self.pauses.min(16)).min(self.patience.pause_max);
+        if elapsed + pause >= until {
             return Step::Fail(self.complaint);
         }
-        Step::Pause(self.patience.pause)
+        self.pauses += 1;
+        Step::Pause(pause)
     }
 }
 
@@ -263,6 +278,7 @@ fn views(sites: &[Vec<bool>]) -> Vec<Site> {
         addresses: addresses.iter().map(address).collect(),
         passed: false,
         busy: false,
+        away: None,
     };
     sites.iter().map(site).collect()
 }
@@ -279,8 +295,14 @@ mod tests {
     use Outcome::*;
     use Step::*;
 
-    const PATIENCE: Patience = Patience { total: Duration::from_secs(60), pause: Duration::from_secs(2) };
-    const PAUSE: Step = Pause(Duration::from_secs(2));
+    const PATIENCE: Patience = Patience {
+        total: Duration::from_secs(60),
+        offline: Duration::from_secs(9),
+        pause: Duration::from_secs(1),
+        pause_max: Duration::from_secs(2),
+    };
+    const SHORT: Step = Pause(Duration::from_secs(1));
+    const LONG: Step = Pause(Duration::from_secs(2));
 
     fn to(site: usize, address: usize) -> Step {
         Try { site, address }
@@ -291,14 +313,21 @@ mod tests {
         let mut ladder = Ladder::new(PATIENCE, sites);
         let mut steps = vec![ladder.first()];
         let mut outcomes = outcomes.iter();
+        let mut elapsed = Duration::ZERO;
         loop {
             let step = match steps.last().copied() {
                 Some(Try { .. }) => match outcomes.next() {
-                    Some(&outcome) => ladder.next(outcome, Duration::from_secs(1)),
+                    Some(&outcome) => {
+                        elapsed += Duration::from_secs(1);
+                        ladder.next(outcome, elapsed)
+                    }
                     None => return steps,
                 },
-                Some(Pause(_)) => ladder.resumed(sites, Duration::from_secs(3)),
-                Some(Relocate) => ladder.relocated(sites, false, Duration::from_secs(3)),
+                Some(Pause(pause)) => {
+                    elapsed += pause;
+                    ladder.resumed(sites, elapsed)
+                }
+                Some(Relocate) => ladder.relocated(sites, false, elapsed),
                 _ => return steps,
             };
             steps.push(step);
@@ -311,6 +340,7 @@ mod tests {
         let homed = vec![vec![false, false], vec![false]];
         let two = vec![vec![false], vec![false]];
         let (busy, restarting) = (Abort(AbortCode::VBUSY), Abort(AbortCode::VRESTARTING));
+        let (salvaging, damaged) = (Abort(AbortCode::VSALVAGING), Abort(AbortCode::VSALVAGE));
         let (gone, offline) = (Abort(AbortCode::VNOVOL), Abort(AbortCode::VOFFLINE));
         let denied = AbortCode(13);
         type Row = (&'static str, Vec<Vec<bool>>, Vec<Outcome>, Vec<Step>);
@@ -325,7 +355,7 @@ mod tests {
                 vec![Abort(AbortCode::RXGEN_OPCODE)],
                 vec![to(0, 0), Answer(AbortCode::RXGEN_OPCODE)],
             ),
-            ("silent", one.clone(), vec![Silent], vec![to(0, 0), Fail(ErrorKind::ServerAway)]),
+            ("silent", one.clone(), vec![Silent], vec![to(0, 0), Relocate, Fail(ErrorKind::ServerAway)]),
             (
                 "lost, then refused",
                 one.clone(),
@@ -336,41 +366,58 @@ mod tests {
                 "lost again and again",
                 one.clone(),
                 vec![Lost, Lost, Lost],
-                vec![to(0, 0), to(0, 0), to(0, 0), Fail(ErrorKind::ServerAway)],
+                vec![to(0, 0), to(0, 0), to(0, 0), Relocate, Fail(ErrorKind::ServerAway)],
             ),
             (
                 "addresses, then sites",
                 homed.clone(),
                 vec![Silent, Abort(AbortCode(-1)), Silent],
-                vec![to(0, 0), to(0, 1), to(1, 0), Fail(ErrorKind::ServerAway)],
+                vec![to(0, 0), to(0, 1), to(1, 0), Relocate, Fail(ErrorKind::ServerAway)],
             ),
             (
                 "slow skips the site",
                 homed,
                 vec![Slow, Slow],
-                vec![to(0, 0), to(1, 0), Fail(ErrorKind::ServerAway)],
+                vec![to(0, 0), to(1, 0), Relocate, Fail(ErrorKind::ServerAway)],
             ),
             (
                 "busy, one site",
                 one.clone(),
-                vec![busy, restarting],
-                vec![to(0, 0), PAUSE, to(0, 0), PAUSE, to(0, 0)],
+                vec![busy, restarting, salvaging],
+                vec![to(0, 0), SHORT, to(0, 0), LONG, to(0, 0), LONG, to(0, 0)],
             ),
-            ("busy, other site", two.clone(), vec![busy, busy], vec![to(0, 0), to(1, 0), PAUSE, to(0, 0)]),
-            ("busy and dead", two.clone(), vec![busy, Silent], vec![to(0, 0), to(1, 0), PAUSE, to(0, 0)]),
+            ("busy, other site", two.clone(), vec![busy, busy], vec![to(0, 0), to(1, 0), SHORT, to(0, 0)]),
+            ("busy and dead", two.clone(), vec![busy, Silent], vec![to(0, 0), to(1, 0), SHORT, to(0, 0)]),
+            (
+                "off line and dead",
+                two.clone(),
+                vec![offline, Silent],
+                vec![to(0, 0), Relocate, to(1, 0), SHORT, to(0, 0)],
+            ),
+            ("off line, other site", two.clone(), vec![offline], vec![to(0, 0), Relocate, to(1, 0)]),
             ("unknown here", two, vec![gone], vec![to(0, 0), Relocate, to(1, 0)]),
             (
                 "off line for good",
                 one.clone(),
                 vec![offline, offline, offline],
+                vec![to(0, 0), Relocate, SHORT, to(0, 0), Relocate, LONG, to(0, 0), Relocate, LONG, to(0, 0)],
+            ),
+            (
+                "damaged for good",
+                one.clone(),
+                vec![damaged, damaged, damaged, damaged],
                 vec![
                     to(0, 0),
                     Relocate,
-                    PAUSE,
+                    SHORT,
                     to(0, 0),
                     Relocate,
-                    PAUSE,
+                    LONG,
                     to(0, 0),
+                    Relocate,
+                    LONG,
+                    to(0, 0),
+                    Relocate,
                     Fail(ErrorKind::VolumeOffline),
                 ],
             ),
@@ -388,6 +435,10 @@ mod tests {
         assert_eq!(ladder.first(), to(0, 0));
         assert_eq!(ladder.next(Abort(AbortCode::VMOVED), Duration::ZERO), Relocate);
         assert_eq!(ladder.relocated(&[vec![false], vec![false]], true, Duration::ZERO), to(0, 0));
+        let mut ladder = Ladder::new(PATIENCE, &[vec![false]]);
+        assert_eq!(ladder.first(), to(0, 0));
+        assert_eq!(ladder.next(Silent, Duration::from_secs(12)), Relocate);
+        assert_eq!(ladder.relocated(&[vec![false]], true, Duration::from_secs(12)), to(0, 0));
     }
 
     #[test]

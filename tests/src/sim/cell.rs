@@ -114,6 +114,7 @@ impl Cell {
             uuid: Uuid([last; 16]),
             cache: Arc::new(MemoryCache::new(CACHE_BYTES)),
             sink: Arc::new(NoSink),
+            snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
             limits: afs_venus::Limits::default(),
             security: afs_venus::SecurityConfig::default(),
@@ -145,7 +146,9 @@ async fn make_volume(store: &VolumeStore, db: &dyn LocationDb) -> Result<(), Tro
         name: volume_name(),
         owner: ViceId(1),
         max_quota: 0,
-        root_acl: Acl::new(vec![(ViceId::ANYUSER, Rights::ALL)], Vec::new())?,
+        kind: afs_wire::ids::VolumeKind::ReadWrite,
+        parent: id,
+        root: Some(Acl::new(vec![(ViceId::ANYUSER, Rights::ALL)], Vec::new())?),
     };
     store.create_volume(spec).await?;
     Ok(())

@@ -66,6 +66,7 @@ impl Scene {
             uuid: Uuid([7; 16]),
             cache: Arc::new(DiskCache::open(&scratch.path().join("cache"), 64 << 20, "boot").unwrap()),
             sink: Arc::new(sink.clone()),
+            snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
             limits: Limits::default(),
             security: SecurityConfig {

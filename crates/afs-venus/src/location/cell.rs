@@ -27,6 +27,14 @@ pub(crate) struct Cell {
     first: AtomicUsize,
 }
 
+/// What asking takes.
+pub(crate) struct Asking<'a> {
+    pub env: &'a EnvRef,
+    pub counters: &'a Counters,
+    /// How long one of several servers is waited for.
+    pub haste: Duration,
+}
+
 struct LocationServer {
     peer: SocketAddr,
     connection: Connection,
@@ -53,10 +61,10 @@ impl Cell {
     }
 
     /// The group of a volume, by name or decimal number. `Ok(None)` if the service knows none.
-    pub async fn group(&self, env: &EnvRef, counters: &Counters, name: &str) -> Result<Option<Group>> {
+    pub async fn group(&self, asking: &Asking<'_>, name: &str) -> Result<Option<Group>> {
         let Ok(text) = NameText::new(name) else { return Ok(None) };
         let answer = self
-            .ask(env, counters, "GetEntryByNameU", |server| {
+            .ask(asking, "GetEntryByNameU", |server| {
                 let text = text.clone();
                 async move {
                     if !server.old.load(Ordering::Relaxed) {
@@ -80,65 +88,72 @@ impl Cell {
     }
 
     /// A server's addresses and the version of the list.
-    pub async fn addresses(
-        &self,
-        env: &EnvRef,
-        counters: &Counters,
-        uuid: Uuid,
-    ) -> Result<(Vec<Ipv4Addr>, u32)> {
+    pub async fn addresses(&self, asking: &Asking<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
-            .ask(env, counters, vl::GetAddrsU::NAME, |server| async move {
+            .ask(asking, vl::GetAddrsU::NAME, |server| async move {
                 server.connection.call(&vl::GetAddrsU { query }).await
             })
             .await?;
         Ok((reply.addresses.into_vec(), reply.unique))
     }
 
-    /// Asks one location server after the other until one gives an answer of its own.
-    async fn ask<'a, T, F, Fut>(
-        &'a self,
-        env: &EnvRef,
-        counters: &Counters,
-        name: &'static str,
-        attempt: F,
-    ) -> Result<T>
+    /// Asks one location server after the other until one gives an answer of its own. While there are others, none is
+    /// waited for long; if all of them are slow, each once more for as long as it may take.
+    async fn ask<'a, T, F, Fut>(&'a self, asking: &Asking<'_>, name: &'static str, attempt: F) -> Result<T>
     where
         F: Fn(&'a LocationServer) -> Fut,
-        Fut: Future<Output = std::result::Result<T, CallError>>,
+        Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+        T: Send,
     {
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
-        for index in self.turn(env.now()) {
-            let Some(server) = self.servers.get(index) else { continue };
-            counters.call(name);
-            match attempt(server).await {
-                Ok(value) => {
-                    self.answered(index, server);
-                    return Ok(value);
-                }
-                Err(CallError::Abort(code)) if !is_servers_own_trouble(code) => {
-                    self.answered(index, server);
-                    let kind = if says_no_such_volume(code) {
-                        ErrorKind::NoVolume
-                    } else {
-                        ErrorKind::of_abort(code)
-                    };
-                    return Err(VenusError {
-                        kind,
-                        code: Some(code),
-                        ..VenusError::new(kind, name).at(server.peer)
-                    });
-                }
-                Err(CallError::Closed) => return Err(VenusError::new(ErrorKind::ShutDown, name)),
-                Err(error) => {
-                    tracing::debug!(server = %server.peer, %error, "a location server gives no answer");
-                    server.silent_at.store(env.now().as_nanos().max(1), Ordering::Relaxed);
-                    failure = VenusError::new(ErrorKind::ServerAway, name).at(server.peer);
-                    failure.code = error.abort_code();
+        let rounds: &[bool] = if self.servers.len() > 1 { &[true, false] } else { &[false] };
+        for &in_haste in rounds {
+            for index in self.turn(asking.env.now()) {
+                let Some(server) = self.servers.get(index) else { continue };
+                asking.counters.call(name);
+                let answer = match in_haste {
+                    true => asking.env.timeout(asking.haste, attempt(server)).await,
+                    false => Ok(attempt(server).await),
+                };
+                let silence = CallError::Unreachable { peer: server.peer };
+                match self.judge(index, server, name, answer.unwrap_or(Err(silence)), asking.env.now()) {
+                    Ok(answer) => return answer,
+                    Err(error) => failure = error,
                 }
             }
         }
         Err(failure)
+    }
+
+    /// What an answer is: the service's own, or only a sign that another server must be asked.
+    fn judge<T>(
+        &self,
+        index: usize,
+        server: &LocationServer,
+        name: &'static str,
+        answer: std::result::Result<T, CallError>,
+        now: Instant,
+    ) -> std::result::Result<Result<T>, VenusError> {
+        match answer {
+            Ok(value) => {
+                self.answered(index, server);
+                Ok(Ok(value))
+            }
+            Err(CallError::Abort(code)) if !is_servers_own_trouble(code) => {
+                self.answered(index, server);
+                let kind =
+                    if says_no_such_volume(code) { ErrorKind::NoVolume } else { ErrorKind::of_abort(code) };
+                Ok(Err(VenusError { code: Some(code), ..VenusError::new(kind, name).at(server.peer) }))
+            }
+            Err(CallError::Closed) => Ok(Err(VenusError::new(ErrorKind::ShutDown, name))),
+            Err(error) => {
+                tracing::debug!(server = %server.peer, %error, "a location server gives no answer");
+                server.silent_at.store(now.as_nanos().max(1), Ordering::Relaxed);
+                let code = error.abort_code();
+                Err(VenusError { code, ..VenusError::new(ErrorKind::ServerAway, name).at(server.peer) })
+            }
+        }
     }
 
     /// The order in which to ask: from the one that last answered, those silent of late at the end.

@@ -1,11 +1,12 @@
 //! Where volumes are: cells, groups of volumes, their sites, and the servers there.
 
 mod cell;
+mod choice;
 mod group;
 mod server;
 mod volume;
 
-pub(crate) use cell::{Cell, address_of};
+pub(crate) use cell::{Asking, Cell, address_of};
 pub(crate) use group::{Group, ServerName};
 pub(crate) use server::{Address, Server, ServerTable};
-pub(crate) use volume::{Entered, Volume, VolumeTable};
+pub(crate) use volume::{Entered, KnownSnapshots, Volume, VolumeTable};

@@ -19,6 +19,14 @@ const UNMEASURED: Duration = Duration::from_millis(20);
 /// An operation that finds only servers that are away may still try one that was silent longer ago than this.
 const SECOND_CHANCE: Duration = Duration::from_secs(3);
 
+/// What a silence adds to a server's distance at first; each further one doubles it.
+const PENALTY_MIN: Duration = Duration::from_millis(50);
+const PENALTY_MAX: Duration = Duration::from_secs(10);
+/// After this long half of it is forgotten.
+const PENALTY_HALVES: Duration = Duration::from_secs(60);
+/// A probe must not take as long as a call may.
+const PROBE_DEAD: Duration = Duration::from_secs(6);
+
 /// People whose connections to one address are kept at hand.
 const CONNECTIONS_MAX: usize = 256;
 
@@ -27,6 +35,8 @@ pub(crate) struct Address {
     pub peer: SocketAddr,
     /// As nobody in particular.
     connection: Connection,
+    /// For probes, which must not wait until calls that hang leave a channel free.
+    probing: Connection,
     /// As the others who have called lately.
     connections: Mutex<BTreeMap<TokenId, Connection>>,
     options: CallOptions,
@@ -34,29 +44,47 @@ pub(crate) struct Address {
     pub greeting: sync::Mutex<()>,
     /// Whether the server has met us at this address since it was last silent.
     pub greeted: AtomicBool,
+    /// Somebody has begun to find out how near it is.
+    claimed: AtomicBool,
     /// Nanoseconds of a round trip, smoothed; 0 is not measured.
     round_trip: AtomicU64,
     /// When it was last found silent, 0 if it is up.
     silent_at: AtomicU64,
     /// When it last answered.
     heard_at: AtomicU64,
+    /// Nanoseconds added to its distance for being silent, and since when they wear off.
+    penalty: Mutex<(u64, Instant)>,
 }
 
 impl Address {
     pub fn new(rx: &Rx, peer: SocketAddr, dead: Duration) -> Self {
         let connection = rx.connection(peer, ServiceId::FILE, afs_rpc::Security::null());
         let options = CallOptions { dead: Some(dead), hard: None };
+        let probing = CallOptions { dead: Some(dead.min(PROBE_DEAD)), hard: None };
         Address {
             peer,
             connections: Mutex::default(),
+            probing: connection.clone().with_options(probing),
             connection: connection.with_options(options),
             options,
             greeting: sync::Mutex::new(()),
             greeted: AtomicBool::new(false),
+            claimed: AtomicBool::new(false),
             round_trip: AtomicU64::new(0),
             silent_at: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
+            penalty: Mutex::new((0, Instant::ZERO)),
         }
+    }
+
+    /// Whether nobody has probed it yet. He who is told so does it.
+    pub fn claim_first_probe(&self) -> bool {
+        self.heard_at.load(Ordering::Relaxed) == 0 && !self.claimed.swap(true, Ordering::Relaxed)
+    }
+
+    /// What to probe it through.
+    pub fn probing(&self) -> Connection {
+        self.probing.clone()
     }
 
     /// What to call it through with a proof.
@@ -97,6 +125,8 @@ impl Address {
     /// It did not answer. Says whether that is news.
     pub fn fell_silent(&self, now: Instant) -> bool {
         self.greeted.store(false, Ordering::SeqCst);
+        let left = self.penalty(now);
+        *lock(&self.penalty) = ((left * 2).clamp(PENALTY_MIN, PENALTY_MAX).as_nanos() as u64, now);
         self.silent_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
     }
 
@@ -129,11 +159,24 @@ impl Address {
         self.round_trip.store(smoothed.max(1), Ordering::Relaxed);
     }
 
+    /// The packets of all calls say that a round trip takes so long.
+    pub fn known_round_trip(&self, smoothed: Duration) {
+        let nanos = smoothed.as_nanos().min(u128::from(u64::MAX)).max(1) as u64;
+        self.round_trip.store(nanos, Ordering::Relaxed);
+    }
+
     pub fn round_trip(&self) -> Duration {
         match self.round_trip.load(Ordering::Relaxed) {
             0 => UNMEASURED,
             nanos => Duration::from_nanos(nanos),
         }
+    }
+
+    /// What is left of the penalty for having been silent: whoever failed is not the first choice as soon as it is back.
+    fn penalty(&self, now: Instant) -> Duration {
+        let (nanos, since) = *lock(&self.penalty);
+        let halvings = now.saturating_since(since).as_secs() / PENALTY_HALVES.as_secs();
+        Duration::from_nanos(nanos.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0))
     }
 }
 
@@ -148,14 +191,17 @@ pub(crate) struct Server {
     pub plain_bulk_only: AtomicBool,
     /// It does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
+    /// A random number: who is asked first of servers that are equally near.
+    pub draw: u64,
     unique: AtomicU32,
     addresses: Mutex<Vec<Arc<Address>>>,
 }
 
 impl Server {
-    fn new(uuid: Option<Uuid>) -> Self {
+    fn new(uuid: Option<Uuid>, draw: u64) -> Self {
         Server {
             uuid,
+            draw,
             reset: ServerReset::default(),
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
@@ -172,10 +218,16 @@ impl Server {
         addresses
     }
 
-    /// The shortest round trip to any of its addresses that answer.
+    /// The shortest round trip to any of its addresses, with what is added for having been silent.
     pub fn distance(&self, now: Instant) -> Duration {
-        let up = self.addresses().into_iter().filter(|address| !address.is_down(now));
-        up.map(|address| address.round_trip()).min().unwrap_or(Duration::MAX)
+        let addresses = lock(&self.addresses);
+        let distances = addresses.iter().map(|address| address.round_trip() + address.penalty(now));
+        distances.min().unwrap_or(Duration::MAX)
+    }
+
+    /// Whether none of its addresses answered when last called.
+    pub fn is_silent(&self) -> bool {
+        lock(&self.addresses).iter().all(|address| address.is_silent())
     }
 }
 
@@ -212,15 +264,18 @@ impl ServerTable {
         uuid: Option<Uuid>,
         unique: u32,
         peers: &[SocketAddr],
+        draw: u64,
         make: impl Fn(SocketAddr) -> Address,
     ) -> Option<Arc<Server>> {
         let first = *peers.first()?;
         let mut known = lock(&self.0);
         let server = match uuid {
             Some(uuid) => {
-                known.by_uuid.entry(uuid).or_insert_with(|| Arc::new(Server::new(Some(uuid)))).clone()
+                known.by_uuid.entry(uuid).or_insert_with(|| Arc::new(Server::new(Some(uuid), draw))).clone()
             }
-            None => known.by_address.entry(first).or_insert_with(|| Arc::new(Server::new(None))).clone(),
+            None => {
+                known.by_address.entry(first).or_insert_with(|| Arc::new(Server::new(None, draw))).clone()
+            }
         };
         let mut addresses = lock(&server.addresses);
         let old = std::mem::take(&mut *addresses);

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use afs_rpc::Instant;
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
+use afs_wire::vol::Snapshot;
 
 use crate::api::NodeId;
 use crate::key::CellIndex;
+use crate::location::choice::{self, Candidate};
 use crate::location::{Group, Server};
 use crate::lock;
-use crate::vnode::Promise;
+use crate::vnode::{Promise, ServerReset};
 
 /// By which mount point a volume was entered last: where `..` of its root leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,17 +34,33 @@ pub(crate) struct Volume {
     /// The number of the last break of an object of it that we did not know. An object that is just being created is
     /// unknown until the reply comes; its promise does not count if there was such a break in between.
     pub stray: AtomicU64,
+    /// When to ask again where it is, in nanoseconds, because of what a server said; 0 is never.
+    doubtful_at: AtomicU64,
     state: Mutex<State>,
 }
 
 struct State {
     group: Arc<Group>,
     sites: Vec<Arc<Server>>,
+    /// The site that was asked last, of several.
+    chosen: Option<Arc<Server>>,
     located_at: Instant,
     creation: Option<UnixSeconds>,
     /// Of a volume that cannot be written: the one promise for all of it.
     promise: Option<Promise>,
     entered: Option<Entered>,
+    snapshots: Option<KnownSnapshots>,
+    /// Of a snapshot: when it was made.
+    made_at: Option<UnixSeconds>,
+}
+
+/// What a server told of the snapshots of a volume.
+#[derive(Clone)]
+pub(crate) struct KnownSnapshots {
+    /// `None`: it does not know what snapshots are.
+    pub list: Option<Arc<[Snapshot]>>,
+    /// When it was asked.
+    pub asked: Instant,
 }
 
 impl Volume {
@@ -54,13 +72,24 @@ impl Volume {
         sites: Vec<Arc<Server>>,
         now: Instant,
     ) -> Self {
-        let state = State { group, sites, located_at: now, creation: None, promise: None, entered: None };
+        let state = State {
+            group,
+            sites,
+            chosen: None,
+            located_at: now,
+            creation: None,
+            promise: None,
+            entered: None,
+            snapshots: None,
+            made_at: None,
+        };
         Volume {
             cell,
             id,
             kind,
             broken: AtomicU64::new(0),
             stray: AtomicU64::new(0),
+            doubtful_at: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -69,17 +98,51 @@ impl Volume {
         self.kind == VolumeKind::ReadWrite
     }
 
+    /// Its own name, as the location service has it.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.group().name, self.kind.suffix())
+    }
+
     pub fn group(&self) -> Arc<Group> {
         lock(&self.state).group.clone()
     }
 
-    /// Its sites, best first: by measured distance if there are several.
+    /// Its sites, best first. Of several the one that was chosen before comes first while it is as good as any.
     pub fn sites(&self, now: Instant) -> Vec<Arc<Server>> {
-        let mut sites = lock(&self.state).sites.clone();
-        if sites.len() > 1 {
-            sites.sort_by_key(|server| server.distance(now));
+        let mut state = lock(&self.state);
+        if state.sites.len() < 2 {
+            return state.sites.clone();
         }
+        let candidate = |server: &Arc<Server>| Candidate {
+            distance: server.distance(now),
+            is_silent: server.is_silent(),
+            // Another lot for each volume, or all of them would burden the same server.
+            draw: server.draw.rotate_left(self.id.0 % 64),
+            is_chosen: state.chosen.as_ref().is_some_and(|chosen| Arc::ptr_eq(chosen, server)),
+        };
+        let candidates: Vec<Candidate> = state.sites.iter().map(candidate).collect();
+        let order = choice::order(&candidates);
+        let sites: Vec<_> = order.iter().filter_map(|index| state.sites.get(*index).cloned()).collect();
+        state.chosen = sites.first().cloned();
         sites
+    }
+
+    /// Whether a server is one of its sites.
+    pub fn is_at(&self, server: &ServerReset) -> bool {
+        lock(&self.state).sites.iter().any(|site| site.reset.is_same(server))
+    }
+
+    /// A server said something that may mean the volume is elsewhere: the next call asks first.
+    pub fn doubt(&self) {
+        self.doubtful_at.store(1, Ordering::SeqCst);
+    }
+
+    /// Whether somebody should ask where it is now. He has it to do; `again` is when the next one has, if nothing comes of it.
+    pub fn take_doubt(&self, now: Instant, again: Instant) -> bool {
+        let at = self.doubtful_at.load(Ordering::SeqCst);
+        let due = at != 0 && Instant::from_nanos(at) <= now;
+        let again = again.as_nanos().max(1);
+        due && self.doubtful_at.compare_exchange(at, again, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     pub fn located_at(&self) -> Instant {
@@ -94,6 +157,7 @@ impl Volume {
         state.group = group;
         state.sites = sites;
         state.located_at = now;
+        self.doubtful_at.store(0, Ordering::SeqCst);
         !same
     }
 
@@ -114,6 +178,20 @@ impl Volume {
         lock(&self.state).promise = promise;
     }
 
+    /// Whether the promise for all of a read-only volume is by this server.
+    pub fn is_promised_by(&self, server: &ServerReset) -> bool {
+        lock(&self.state).promise.as_ref().is_some_and(|promise| promise.server.is_same(server))
+    }
+
+    /// Drops the promise for all of a read-only volume if it is by a server that is no site any more. Says whether it did.
+    pub fn drop_strangers_promise(&self) -> bool {
+        let mut state = lock(&self.state);
+        let State { promise, sites, .. } = &mut *state;
+        let is_strange =
+            |promise: &mut Promise| !sites.iter().any(|site| site.reset.is_same(&promise.server));
+        promise.take_if(is_strange).is_some()
+    }
+
     /// Whether the promise for all of a read-only volume holds.
     pub fn is_promised(&self, now: Instant) -> bool {
         let broken = self.broken.load(Ordering::SeqCst);
@@ -123,6 +201,26 @@ impl Volume {
     /// When that promise ends; `None` if there is none.
     pub fn promised_until(&self) -> Option<Instant> {
         lock(&self.state).promise.as_ref().map(|promise| promise.until)
+    }
+
+    /// What is known of its snapshots, if it was asked for after `since`.
+    pub fn snapshots(&self, since: Instant) -> Option<KnownSnapshots> {
+        lock(&self.state).snapshots.clone().filter(|known| known.asked >= since)
+    }
+
+    /// Takes an answer in; `None` forgets what was known.
+    pub fn set_snapshots(&self, known: Option<KnownSnapshots>) {
+        lock(&self.state).snapshots = known;
+    }
+
+    /// It is a snapshot, made then.
+    pub fn set_made_at(&self, when: UnixSeconds) {
+        lock(&self.state).made_at = Some(when);
+    }
+
+    /// When the snapshot was made that it is.
+    pub fn made_at(&self) -> Option<UnixSeconds> {
+        lock(&self.state).made_at
     }
 
     pub fn enter(&self, entered: Entered) {

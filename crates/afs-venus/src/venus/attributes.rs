@@ -14,7 +14,11 @@ use crate::vnode::{Vnode, kind_of};
 impl Venus {
     /// Attributes.
     pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        let Place::Object(key) = self.place(node)? else { return Ok(self.cells_attr()) };
+        let key = match self.place(node)? {
+            Place::Object(key) => key,
+            Place::Snapshots(cell, volume) => return self.getattr_of_snapshots(node, cell, volume).await,
+            Place::Cells => return Ok(self.cells_attr()),
+        };
         let vnode = self.vnode(key);
         self.absorb(&vnode).await?;
         let status = self.status_or_unsaved(&vnode).await?;
@@ -105,6 +109,12 @@ impl Venus {
             data_version: status.data_version,
             is_public: false,
         };
+        if key.is_volume_root()
+            && let Some(made_at) =
+                self.volumes.get(key.cell, key.fid.volume).and_then(|volume| volume.made_at())
+        {
+            attr.mtime = made_at;
+        }
         let Some(vnode) = self.vnodes.peek(key) else { return attr };
         attr.is_public = self.attributes_are_public(&vnode, status);
         let (data, orphan) = {

@@ -21,6 +21,8 @@ impl Venus {
             if fid.vnode == VnodeId(0) {
                 volume.broken.fetch_max(serial, Ordering::SeqCst);
                 volume.set_promise(None);
+                volume.doubt();
+                volume.set_snapshots(None);
                 self.volumes.forget_groups();
                 self.tell_volume(&volume);
             } else {
@@ -30,6 +32,9 @@ impl Venus {
     }
 
     fn broken_object(&self, volume: &Volume, key: Key, serial: u64) {
+        if key.is_volume_root() {
+            volume.set_snapshots(None);
+        }
         match self.vnodes.peek(key) {
             Some(vnode) => {
                 {
@@ -50,8 +55,12 @@ impl Venus {
     pub(super) fn server_reset(&self, server: &Arc<Server>) {
         server.reset.set(self.breaks.next());
         for volume in self.volumes.all() {
-            let is_there = volume.sites(self.now()).iter().any(|site| site.reset.is_same(&server.reset));
-            if is_there {
+            // Of a read-only volume another site may have promised: then that promise stays.
+            let is_his = match volume.is_writable() {
+                true => volume.is_at(&server.reset),
+                false => volume.is_promised_by(&server.reset),
+            };
+            if is_his {
                 self.tell_volume(&volume);
             }
         }

@@ -1,8 +1,11 @@
 //! Calls to the sites of a volume, down the retry ladder.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use afs_rpc::future::{Either, select};
 use afs_rpc::{CallError, Connection, EnvExt, Instant};
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
@@ -90,9 +93,11 @@ impl Venus {
     where
         F: FnMut(Target) -> Fut + Send,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+        T: Send,
     {
         let began = self.now();
-        let patience = Patience { total: self.limits.operation_max, pause: self.limits.busy_pause };
+        self.settle_doubt(volume).await;
+        let patience = self.patience();
         let mut sites = volume.sites(began);
         let mut ladder = Ladder::new(patience, &self.view(&sites));
         let mut step = ladder.first();
@@ -104,8 +109,12 @@ impl Venus {
                     let Some(target) = self.target_at(volume, &sites, site, address) else {
                         return Tried { result: Err(failure.of(ErrorKind::ServerAway)), unsure };
                     };
-                    match self.attempt(&target, operation, &mut attempt).await {
-                        Ok(answered) => return Tried { result: Ok(answered), unsure },
+                    let hedged = has_alternative(volume, &sites, site);
+                    match self.attempt(&target, operation, hedged, &mut attempt).await {
+                        Ok(answered) => {
+                            self.measured_by(&target, &sites);
+                            return Tried { result: Ok(answered), unsure };
+                        }
                         // His token is worthless; as nobody in particular he may still be served.
                         Err((error, _)) if self.was_expired(&target, &error) => step,
                         Err((error, outcome)) => {
@@ -117,7 +126,7 @@ impl Venus {
                 }
                 Step::Pause(pause) => {
                     tracing::debug!(volume = %volume.id, operation, "waiting for a busy volume");
-                    self.env.sleep(pause).await;
+                    self.env.sleep(self.spread(pause)).await;
                     sites = volume.sites(self.now());
                     ladder.resumed(&self.view(&sites), self.now().saturating_since(began))
                 }
@@ -131,6 +140,29 @@ impl Venus {
                 }
                 Step::Fail(kind) => return Tried { result: Err(failure.of(kind)), unsure },
             };
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        Patience {
+            total: self.limits.operation_max,
+            offline: self.limits.offline_max,
+            pause: self.limits.busy_pause,
+            pause_max: self.limits.busy_pause_max,
+        }
+    }
+
+    /// A pause up to a quarter longer, so that all who wait for the same volume do not come back at the same moment.
+    fn spread(&self, pause: Duration) -> Duration {
+        pause + pause / 4 * (self.env.random_u64() % 256) as u32 / 256
+    }
+
+    /// Of several sites, how near the one is that answered.
+    fn measured_by(&self, target: &Target, sites: &[Arc<Server>]) {
+        if sites.len() > 1
+            && let Some(smoothed) = self.rx.round_trip(target.address.peer)
+        {
+            target.address.known_round_trip(smoothed);
         }
     }
 
@@ -165,29 +197,55 @@ impl Venus {
         &self,
         target: &Target,
         operation: &'static str,
+        hedged: bool,
         attempt: &mut F,
     ) -> std::result::Result<Answered<T>, (CallError, Outcome)>
     where
         F: FnMut(Target) -> Fut + Send,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+        T: Send,
     {
         let begun = self.now();
-        let done = match self.greet(target).await {
-            Ok(()) => {
-                self.counters.call(operation);
-                let (serial, started) = (self.breaks.now(), self.now());
-                let done = attempt(target.clone()).await;
-                let (server, token) = (target.server.clone(), target.token);
-                done.map(|value| Answered { value, server, serial, started, token })
-            }
-            Err(error) => Err(error),
+        let work = async {
+            self.greet(target).await?;
+            self.counters.call(operation);
+            let (serial, started) = (self.breaks.now(), self.now());
+            let value = attempt(target.clone()).await?;
+            let (server, token) = (target.server.clone(), target.token);
+            Ok(Answered { value, server, serial, started, token })
         };
+        let done = if hedged { self.watched(target, work).await } else { work.await };
         let done = done.map_err(|error| {
             let outcome = Self::outcome(target, &error, begun);
             (error, outcome)
         });
         self.judge(target, done.as_ref().err());
         done
+    }
+
+    /// Makes a call while others could be asked instead: if it takes long and the server gives no sign of life meanwhile,
+    /// the call is given up long before the server would count as dead.
+    async fn watched<T: Send>(
+        &self,
+        target: &Target,
+        work: impl Future<Output = std::result::Result<T, CallError>> + Send,
+    ) -> std::result::Result<T, CallError> {
+        let round_trip = target.address.round_trip();
+        let patience = (round_trip * 16).min(HEDGE_PATIENCE_MAX).max(self.limits.hedge_patience);
+        let mut wait = (round_trip * 8).min(HEDGE_AFTER_MAX).max(self.limits.hedge_after);
+        let mut work = pin!(work);
+        loop {
+            if let Either::Left(done) = select(work.as_mut(), self.env.sleep(wait)).await {
+                return done;
+            }
+            let sign = self.env.timeout(patience, self.probe(target, target.address.probing()));
+            match select(work.as_mut(), sign).await {
+                Either::Left(done) => return done,
+                Either::Right(Ok(Ok(()))) => wait = (wait * 2).min(HEDGE_AFTER_MAX),
+                Either::Right(Ok(Err(error))) => return Err(error),
+                Either::Right(Err(_)) => return Err(CallError::Unreachable { peer: target.address.peer }),
+            }
+        }
     }
 
     /// The ladder's view of an error of a call begun at `begun`. Silence is only that of this call when the server has
@@ -230,16 +288,16 @@ impl Venus {
         if target.address.greeted.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.probe(target).await?;
+        self.probe(target, target.address.anonymous()).await?;
         target.address.greeted.store(true, Ordering::SeqCst);
         Ok(())
     }
 
     /// Asks for a sign of life. Any answer is one.
-    pub(super) async fn probe(&self, target: &Target) -> std::result::Result<(), CallError> {
+    async fn probe(&self, target: &Target, through: Connection) -> std::result::Result<(), CallError> {
         let started = self.now();
         self.counters.call(fs::GetCapabilities::NAME);
-        match target.address.anonymous().call(&fs::GetCapabilities {}).await {
+        match through.call(&fs::GetCapabilities {}).await {
             Err(error) if marks_down(outcome_of(&error)) || !matches!(error, CallError::Abort(_)) => {
                 Err(error)
             }
@@ -253,7 +311,7 @@ impl Venus {
     /// A probe whose outcome is noted.
     pub(super) async fn probe_and_judge(&self, target: &Target) {
         let begun = self.now();
-        let done = self.probe(target).await;
+        let done = self.probe(target, target.address.probing()).await;
         let failed = done.err().map(|error| {
             let outcome = Self::outcome(target, &error, begun);
             (error, outcome)
@@ -261,6 +319,16 @@ impl Venus {
         self.judge(target, failed.as_ref());
     }
 }
+
+/// Whether a call to one site of a volume may be given up for another: nothing can be changed twice, and somebody else is there.
+fn has_alternative(volume: &Volume, sites: &[Arc<Server>], at: usize) -> bool {
+    let others = sites.iter().enumerate().filter(|(index, _)| *index != at);
+    !volume.is_writable() && others.into_iter().any(|(_, server)| !server.is_silent())
+}
+
+/// Longest time before a server of several is asked for a sign of life, and longest time for that.
+const HEDGE_AFTER_MAX: Duration = Duration::from_secs(2);
+const HEDGE_PATIENCE_MAX: Duration = Duration::from_secs(4);
 
 /// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
 fn is_expiry(code: AbortCode) -> bool {
@@ -281,16 +349,16 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
 }
 
 /// What is known of a failure so far.
-struct Failure(VenusError);
+struct Failure(VenusError, Arc<Volume>);
 
 impl Failure {
-    fn new(operation: &'static str, volume: &Volume, sites: &[Arc<Server>]) -> Self {
+    fn new(operation: &'static str, volume: &Arc<Volume>, sites: &[Arc<Server>]) -> Self {
         let mut error = VenusError::new(ErrorKind::ServerAway, operation);
         error.fid = Some(afs_wire::ids::Fid::whole_volume(volume.id));
         // Named even if it is not called, because it is known to be away.
         error.server =
             sites.first().and_then(|server| server.addresses().first().map(|address| address.peer));
-        Failure(error)
+        Failure(error, volume.clone())
     }
 
     fn note(&mut self, target: &Target, error: &CallError) {
@@ -299,10 +367,13 @@ impl Failure {
     }
 
     fn of(&self, kind: ErrorKind) -> VenusError {
-        VenusError { kind, ..self.0.clone() }
+        let is_volume =
+            matches!(kind, ErrorKind::NoVolume | ErrorKind::VolumeOffline | ErrorKind::VolumeBusy);
+        let volume = is_volume.then(|| self.1.name().into());
+        VenusError { kind, volume, ..self.0.clone() }
     }
 
     fn answer(&self, code: AbortCode) -> VenusError {
-        VenusError { kind: ErrorKind::of_abort(code), code: Some(code), ..self.0.clone() }
+        VenusError { code: Some(code), ..self.of(ErrorKind::of_abort(code)) }
     }
 }

@@ -14,7 +14,14 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 impl Venus {
     /// Opens a directory for listing: checks the right and says whether the kernel's listing is still true.
     pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
-        let Place::Object(key) = self.place(node)? else { return Ok(OpenedDir { keep_cache: true }) };
+        let key = match self.place(node)? {
+            Place::Object(key) => key,
+            Place::Snapshots(cell, volume) => {
+                self.snapshots_seen(cell, volume).await?;
+                return Ok(OpenedDir { keep_cache: false });
+            }
+            Place::Cells => return Ok(OpenedDir { keep_cache: true }),
+        };
         let vnode = self.vnode(key);
         self.with_directory(&vnode, |_| ()).await?;
         let mut state = vnode.state();
@@ -26,7 +33,10 @@ impl Venus {
 
     /// Lists names from `offset` (0 at first, then [`DirEntry::next_offset`]), at most `max` of them. Empty at the end.
     pub async fn readdir(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntry>> {
-        let Place::Object(key) = self.place(node)? else { return Ok(self.list_cells(offset, max)) };
+        let key = match self.place(node)? {
+            Place::Object(key) => key,
+            place => return self.list_synthetic(node, place, offset, max).await,
+        };
         let listed = self.list(node, key, offset, max).await?;
         Ok(listed.into_iter().map(|(entry, _)| entry).collect())
     }
@@ -34,9 +44,12 @@ impl Venus {
     /// As [`Venus::readdir`], with what is known of each object, asked for in bulk. Each `found` counts as one look-up:
     /// those the caller does not pass on it must forget.
     pub async fn readdirplus(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntryPlus>> {
-        let Place::Object(key) = self.place(node)? else {
-            let plain = self.list_cells(offset, max);
-            return Ok(plain.into_iter().map(|entry| DirEntryPlus { entry, found: None }).collect());
+        let key = match self.place(node)? {
+            Place::Object(key) => key,
+            place => {
+                let plain = self.list_synthetic(node, place, offset, max).await?;
+                return Ok(plain.into_iter().map(|entry| DirEntryPlus { entry, found: None }).collect());
+            }
         };
         let listed = self.list(node, key, offset, max).await?;
         let volume = self.volume_of(key).await?;
@@ -126,6 +139,19 @@ impl Venus {
         }
         let status = self.vnodes.peek(key)?.state().status?;
         Some(kind_of(&status))
+    }
+
+    async fn list_synthetic(
+        &self,
+        node: NodeId,
+        place: Place,
+        offset: u64,
+        max: usize,
+    ) -> Result<Vec<DirEntry>> {
+        match place {
+            Place::Snapshots(cell, volume) => self.list_snapshots(node, (cell, volume), offset, max).await,
+            Place::Cells | Place::Object(_) => Ok(self.list_cells(offset, max)),
+        }
     }
 
     fn list_cells(&self, offset: u64, max: usize) -> Vec<DirEntry> {

@@ -2,13 +2,20 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use afs_rpc::EnvExt;
 use afs_wire::ids::{VolumeId, VolumeKind};
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::CellIndex;
-use crate::location::{Address, Cell, Group, Server, ServerName, Volume, address_of};
+use crate::location::{Address, Asking, Cell, Group, Server, ServerName, Volume, address_of};
 use crate::venus::Venus;
+use crate::venus::calls::Target;
+
+/// A doubt about where a volume is that could not be settled comes back after this.
+const DOUBT_AGAIN: Duration = Duration::from_secs(30);
 
 impl Venus {
     /// A volume by its number.
@@ -33,6 +40,7 @@ impl Venus {
             return Ok(volume);
         }
         let sites = self.servers_of(cell, &group.sites_of(kind)).await?;
+        self.measure(kind, &sites);
         Ok(self.volumes.learn(cell, id, kind, group.clone(), sites, self.now()))
     }
 
@@ -48,7 +56,7 @@ impl Venus {
     }
 
     async fn ask_group(&self, cell: CellIndex, name: &str) -> Result<Option<Arc<Group>>> {
-        let group = self.cell_at(cell)?.group(&self.env, &self.counters, name).await?.map(Arc::new);
+        let group = self.cell_at(cell)?.group(&self.asking(), name).await?.map(Arc::new);
         if let Some(group) = &group {
             self.volumes.remember_group(cell, name, group.clone(), self.now());
         }
@@ -57,11 +65,57 @@ impl Venus {
 
     /// Asks again where a volume is. Says whether it is somewhere else now.
     pub(super) async fn relocate(&self, volume: &Arc<Volume>) -> Result<bool> {
-        let Some(group) = self.ask_group(volume.cell, &address_of(volume.id)).await? else {
-            return Ok(volume.relocate(volume.group(), Vec::new(), self.now()));
+        let (group, sites) = match self.ask_group(volume.cell, &address_of(volume.id)).await? {
+            Some(group) => {
+                let sites = self.servers_of(volume.cell, &group.sites_of(volume.kind)).await?;
+                (group, sites)
+            }
+            None => (volume.group(), Vec::new()),
         };
-        let sites = self.servers_of(volume.cell, &group.sites_of(volume.kind)).await?;
-        Ok(volume.relocate(group, sites, self.now()))
+        self.measure(volume.kind, &sites);
+        let changed = volume.relocate(group, sites, self.now());
+        if changed {
+            tracing::info!(volume = %volume.id, "the volume is at other servers than before");
+            self.left(volume);
+        }
+        Ok(changed)
+    }
+
+    /// A volume is not where it was: servers that it left have nothing to promise any more. Its objects are asked about
+    /// again where it is now; data whose version is still the same stays.
+    fn left(&self, volume: &Volume) {
+        if volume.is_writable() {
+            volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
+        } else if !volume.drop_strangers_promise() {
+            return;
+        }
+        self.tell_volume(volume);
+    }
+
+    /// Before a call: asks where a volume is if a server has broken all promises on it, which it does when the volume
+    /// moves, or is released. Not for long: without an answer the call goes where the volume was.
+    pub(super) async fn settle_doubt(&self, volume: &Arc<Volume>) {
+        let now = self.now();
+        if !volume.take_doubt(now, now + DOUBT_AGAIN) {
+            return;
+        }
+        let asking = self.env.timeout(self.limits.hedge_patience * 2, self.relocate(volume));
+        if !matches!(asking.await, Ok(Ok(_))) {
+            tracing::debug!(volume = %volume.id, "it cannot be told whether the volume is still where it was");
+        }
+    }
+
+    /// Finds out how near the servers of a replicated volume are, those that nobody has called yet.
+    fn measure(&self, kind: VolumeKind, sites: &[Arc<Server>]) {
+        if kind != VolumeKind::ReadOnly || sites.len() < 2 {
+            return;
+        }
+        let unmeasured =
+            sites.iter().flat_map(|server| server.addresses().into_iter().map(move |at| (server, at)));
+        for (server, address) in unmeasured.filter(|(_, address)| address.claim_first_probe()) {
+            let (me, target) = (self.again(), Target::anonymous(server, address));
+            self.env.spawn(Box::pin(async move { me.probe_and_judge(&target).await }));
+        }
     }
 
     /// The servers of some sites. A server that the location service does not know any more is left out.
@@ -85,14 +139,19 @@ impl Venus {
                 if let Some(server) = self.servers.current(uuid, unique) {
                     return Ok(Some(server));
                 }
-                let (addresses, _) = config.addresses(&self.env, &self.counters, uuid).await?;
+                let (addresses, _) = config.addresses(&self.asking(), uuid).await?;
                 (Some(uuid), unique, addresses)
             }
         };
         let peers: Vec<SocketAddr> =
             reachable(addresses).map(|ip| SocketAddr::from((ip, config.file_port))).collect();
         let dead = self.limits.server_dead;
-        Ok(self.servers.learn(uuid, unique, &peers, |peer| Address::new(&self.rx, peer, dead)))
+        let draw = self.env.random_u64();
+        Ok(self.servers.learn(uuid, unique, &peers, draw, |peer| Address::new(&self.rx, peer, dead)))
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        Asking { env: &self.env, counters: &self.counters, haste: self.limits.hedge_patience }
     }
 
     fn cell_at(&self, cell: CellIndex) -> Result<&Cell> {

@@ -97,6 +97,7 @@ impl Venus {
         }
         let (attr, generation) = match place {
             Place::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
+            Place::Snapshots(cell, volume) => (self.snapshots_attr(node, cell, volume), 0),
             Place::Cells => (self.cells_attr(), 0),
         };
         Entry { node, attr, generation }
@@ -107,6 +108,9 @@ impl Venus {
         match (self.place(parent)?, name) {
             (Place::Cells, b"." | b"..") => Ok((Place::Cells, Status::default())),
             (Place::Cells, _) => self.step_into_cell(name).await,
+            (Place::Snapshots(cell, volume), name) => {
+                self.step_into_snapshot(parent, cell, volume, name).await
+            }
             (Place::Object(key), b".") => {
                 let status = self.status(&self.vnode(key)).await?;
                 require_directory(key, &status)?;
@@ -115,8 +119,13 @@ impl Venus {
             (Place::Object(key), b"..") => self.step_up(parent, key).await,
             (Place::Object(key), _) => {
                 let vnode = self.vnode(key);
-                let (child, status) = self.child(&vnode, name).await?;
-                self.cross(parent, child, status).await
+                match self.child(&vnode, name).await {
+                    Ok((child, status)) => self.cross(parent, child, status).await,
+                    Err(error) if error.kind == ErrorKind::NotFound && self.is_snapshots(key, name) => {
+                        self.step_to_snapshots(key, error).await
+                    }
+                    Err(error) => Err(error),
+                }
             }
         }
     }
@@ -140,9 +149,9 @@ impl Venus {
         self.status_at(Place::Object(parent)).await
     }
 
-    async fn status_at(&self, place: Place) -> Result<(Place, Status)> {
+    pub(super) async fn status_at(&self, place: Place) -> Result<(Place, Status)> {
         match place {
-            Place::Cells => Ok((place, Status::default())),
+            Place::Cells | Place::Snapshots(..) => Ok((place, Status::default())),
             Place::Object(key) => Ok((place, self.status(&self.vnode(key)).await?)),
         }
     }

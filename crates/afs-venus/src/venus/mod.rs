@@ -20,6 +20,7 @@ mod reading;
 mod reask;
 mod refused;
 mod remove;
+mod snapshots;
 mod space;
 mod start;
 mod status;
@@ -75,6 +76,8 @@ pub struct Shared {
     limits: Limits,
     uuid: Uuid,
     sysnames: Vec<String>,
+    /// The name under which a volume's root shows its snapshots.
+    snapshots: Option<String>,
     root: RootKind,
     sink: Arc<dyn InvalidationSink>,
     cache: Arc<dyn CacheStore>,
@@ -152,7 +155,7 @@ impl Venus {
     fn key(&self, node: NodeId, operation: &'static str) -> Result<Key> {
         match self.place(node)? {
             Place::Object(key) => Ok(key),
-            Place::Cells => Err(VenusError::new(ErrorKind::ReadOnly, operation)),
+            Place::Cells | Place::Snapshots(..) => Err(VenusError::new(ErrorKind::ReadOnly, operation)),
         }
     }
 

@@ -20,8 +20,11 @@ impl Venus {
             blocks_free,
             name_bytes_max: NAME_MAX as u32,
         };
-        let Place::Object(key) = self.place(node)? else { return Ok(space(0, 0)) };
-        let volume = self.volume_of(key).await?;
+        let volume = match self.place(node)? {
+            Place::Object(key) => self.volume_of(key).await?,
+            Place::Snapshots(cell, volume) => self.volume(cell, volume).await?,
+            Place::Cells => return Ok(space(0, 0)),
+        };
         let reply = self.call(&volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
         let status = reply.status;
         let partition_free = u64::from(status.partition_blocks_free);

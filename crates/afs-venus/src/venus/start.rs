@@ -52,7 +52,8 @@ impl Venus {
     }
 
     fn new(config: VenusConfig) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
-        let VenusConfig { env, rx, cells, root, uuid, cache, sink, sysnames, limits, security } = config;
+        let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, security } =
+            config;
         let SecurityConfig { own, sessions, callback_classes } = security;
         let who = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
@@ -63,6 +64,7 @@ impl Venus {
             limits,
             uuid,
             sysnames,
+            snapshots,
             root,
             sink,
             cache,

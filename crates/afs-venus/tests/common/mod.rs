@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 mod client;
+pub mod fakes;
 mod people;
 mod sink;
 
@@ -152,6 +153,7 @@ impl Cell {
             uuid: Uuid([number + 1; 16]),
             cache,
             sink: Arc::new(told.clone()),
+            snapshots: Some(".snapshots".into()),
             sysnames: vec!["amd64_linux26".into(), "any".into()],
             limits: self.limits.lock().unwrap().clone(),
             security: afs_venus::SecurityConfig {
@@ -253,7 +255,9 @@ async fn make_volume(
         name: VolumeName::new(name).unwrap(),
         owner: ViceId(1),
         max_quota: quota,
-        root_acl: Acl::new(vec![(ViceId::ANYUSER, rights)], Vec::new()).unwrap(),
+        kind: afs_wire::ids::VolumeKind::ReadWrite,
+        parent: id,
+        root: Some(Acl::new(vec![(ViceId::ANYUSER, rights)], Vec::new()).unwrap()),
     };
     store.create_volume(spec).await.unwrap();
     let site = ProposedSite { address: SERVER, partition: 0, flags: i32::from(site_flags::READ_WRITE) };

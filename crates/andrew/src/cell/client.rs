@@ -37,6 +37,8 @@ pub struct ClientOptions {
     pub directory: PathBuf,
     /// Other users may use the mount.
     pub allow_other: bool,
+    /// The name under which the root of every volume has the volume's snapshots; `None`: they are not shown.
+    pub snapshots: Option<String>,
     /// Whose files are shown as those of the one who mounts.
     pub owner: Option<Owner>,
 }
@@ -173,6 +175,7 @@ impl Client {
             uuid: self.uuid,
             cache: Arc::new(cache),
             sink: Arc::new(sink),
+            snapshots: options.snapshots.clone(),
             sysnames: sysnames(),
             limits: Limits::default(),
             security: self.security(own),

@@ -43,11 +43,28 @@ pub struct Args {
     /// Let other users of this machine in, each with the rights of his own token
     #[arg(long)]
     allow_other: bool,
+    #[command(flatten)]
+    snapshots: SnapshotOptions,
     /// Where to mount: an empty directory, made if it is not there
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
     life: LifeOptions,
+}
+
+/// How a mount shows snapshots: the option of all commands that mount.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SnapshotOptions {
+    /// Name under which the top of each volume has the volume's snapshots, or "off"
+    #[arg(long, value_name = "NAME", default_value = ".snapshots", value_parser = checked)]
+    snapshots: String,
+}
+
+impl SnapshotOptions {
+    /// The name; `None` if snapshots are not shown.
+    pub fn name(&self) -> Option<String> {
+        (self.snapshots != OFF).then(|| self.snapshots.clone())
+    }
 }
 
 /// A mount of somebody else's cell.
@@ -98,6 +115,7 @@ impl Args {
             cache_bytes: self.cache_size,
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
+            snapshots: self.snapshots.name(),
             owner: None,
         };
         match self.mounted(&options) {
@@ -150,5 +168,30 @@ impl fmt::Display for Answer {
         writeln!(f, "its cache is in {}", self.cache.display())?;
         let stop = if self.detached { format!("andrew umount {shown}") } else { "ctrl-C".into() };
         writeln!(f, "stop: {stop}")
+    }
+}
+
+const OFF: &str = "off";
+/// What the kernel can ask for.
+const NAME_BYTES_MAX: usize = 255;
+
+fn checked(text: &str) -> Result<String, String> {
+    let is_name =
+        !matches!(text, "" | "." | "..") && !text.contains(['/', '\0']) && text.len() <= NAME_BYTES_MAX;
+    if is_name { Ok(text.to_owned()) } else { Err("not a name that a directory can have".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_or_off() {
+        let name = |text: &str| SnapshotOptions { snapshots: checked(text).unwrap() }.name();
+        assert_eq!(name(".snapshots").as_deref(), Some(".snapshots"));
+        assert_eq!(name("off"), None);
+        for text in ["", ".", "..", "a/b"] {
+            assert!(checked(text).is_err(), "{text:?}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cell::client::CACHE_BYTES_MIN;
 use crate::cell::{Client, ClientOptions, Ports};
+use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
 use crate::error::{CommandError, CommandResult};
@@ -45,6 +46,8 @@ pub struct Args {
     /// Most data the mount keeps on disk [default: half of what is free, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
+    #[command(flatten)]
+    snapshots: SnapshotOptions,
     #[command(flatten)]
     life: LifeOptions,
 }
@@ -149,6 +152,7 @@ impl Args {
             cache_bytes: self.cache_size,
             directory: mount.directory.clone(),
             allow_other: self.allow_other,
+            snapshots: self.snapshots.name(),
             owner: Some(Owner {
                 vice: ADMIN,
                 uid: rustix::process::getuid().as_raw(),

@@ -1,0 +1,75 @@
+//! Which of several sites to ask: the nearest that answers, and at random among those that are about as near.
+//!
+//! A choice once made is kept while it is not clearly worse than the best, so that one server has the promise and all of
+//! the calls, and a measurement that is a little off moves nobody (docs/protocol/client.md "4. Choosing servers" has
+//! fixed ranks instead).
+
+use std::time::Duration;
+
+/// What is known of a site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Candidate {
+    /// The round trip, and more if it failed lately.
+    pub distance: Duration,
+    /// None of its addresses answered when last called.
+    pub is_silent: bool,
+    /// A random number that belongs to the site.
+    pub draw: u64,
+    /// It is the one chosen before.
+    pub is_chosen: bool,
+}
+
+/// Differences below this are none: what a busy server or a full queue makes.
+const NOISE: Duration = Duration::from_millis(1);
+
+/// The order in which to ask, best first, as indices.
+pub(crate) fn order(candidates: &[Candidate]) -> Vec<usize> {
+    let nearest = candidates.iter().filter(|one| !one.is_silent).map(|one| one.distance).min();
+    let nearest = nearest.unwrap_or(Duration::MAX);
+    let key = |index: &usize| {
+        let one = candidates.get(*index)?;
+        let stays = one.is_chosen && one.distance <= nearest.saturating_mul(2).saturating_add(NOISE);
+        let is_near = one.distance <= nearest.saturating_add(nearest / 2).saturating_add(NOISE);
+        // Near equals by lot; the others by distance.
+        let rest = if is_near { (Duration::ZERO, one.draw) } else { (one.distance, one.draw) };
+        Some((one.is_silent, !stays, !is_near, rest))
+    };
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by_key(key);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(micros: u64, draw: u64) -> Candidate {
+        Candidate { distance: Duration::from_micros(micros), is_silent: false, draw, is_chosen: false }
+    }
+
+    fn chosen(one: Candidate) -> Candidate {
+        Candidate { is_chosen: true, ..one }
+    }
+
+    fn silent(one: Candidate) -> Candidate {
+        Candidate { is_silent: true, ..one }
+    }
+
+    #[test]
+    fn the_choice_as_a_table() {
+        type Row = (&'static str, Vec<Candidate>, Vec<usize>);
+        let table: Vec<Row> = vec![
+            ("none", vec![], vec![]),
+            ("the nearer", vec![site(40_000, 1), site(300, 2)], vec![1, 0]),
+            ("near equals by lot", vec![site(300, 9), site(900, 2), site(500, 5)], vec![1, 2, 0]),
+            ("far ones behind", vec![site(80_000, 1), site(300, 9), site(30_000, 5)], vec![1, 2, 0]),
+            ("the chosen one stays", vec![site(300, 1), chosen(site(1500, 9))], vec![1, 0]),
+            ("unless it is clearly worse", vec![site(300, 1), chosen(site(1700, 9))], vec![0, 1]),
+            ("or silent", vec![site(90_000, 1), silent(chosen(site(300, 0)))], vec![0, 1]),
+            ("all silent", vec![silent(site(300, 5)), silent(site(300, 1))], vec![1, 0]),
+        ];
+        for (what, candidates, expected) in table {
+            assert_eq!(order(&candidates), expected, "{what}");
+        }
+    }
+}

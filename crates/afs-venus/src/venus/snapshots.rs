@@ -1,0 +1,197 @@
+//! The snapshots of a volume, as a directory that is found in its root.
+//!
+//! Nothing of it is promised, so whoever keeps answers is told not to keep these. What lies below is a volume like any
+//! other that cannot be written.
+
+use std::sync::Arc;
+
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, Status};
+use afs_wire::ids::{DataVersion, Fid, Mode, Rights, UnixSeconds, VolumeId, VolumeKind};
+use afs_wire::vol::Snapshot;
+
+use crate::api::{Attr, DirEntry, Kind, NodeId};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::{CellIndex, Key, Place};
+use crate::location::{Entered, KnownSnapshots, Volume, address_of};
+use crate::venus::Venus;
+use crate::venus::lookup::NAME_MAX;
+
+/// Where the listing goes on after `.` and `..`; after a snapshot, it is two more than its volume's number.
+const AFTER_DOTS: u64 = 2;
+
+impl Venus {
+    /// Whether a name that is not in a directory is the one under which snapshots are found there.
+    pub(super) fn is_snapshots(&self, dir: Key, name: &[u8]) -> bool {
+        dir.is_volume_root() && self.snapshots.as_ref().is_some_and(|known| known.as_bytes() == name)
+    }
+
+    /// From the root of a volume to its snapshots; `missing` if it cannot have any.
+    pub(super) async fn step_to_snapshots(&self, root: Key, missing: VenusError) -> Result<(Place, Status)> {
+        self.answered_unpromised();
+        let volume = self.volume_of(root).await?;
+        match self.snapshots_of(&volume).await? {
+            Some(_) => Ok((Place::Snapshots(root.cell, volume.id), Status::default())),
+            None => Err(missing),
+        }
+    }
+
+    /// One step from the directory of snapshots.
+    pub(super) async fn step_into_snapshot(
+        &self,
+        node: NodeId,
+        cell: CellIndex,
+        volume: VolumeId,
+        name: &[u8],
+    ) -> Result<(Place, Status)> {
+        self.answered_unpromised();
+        if name == b"." {
+            return Ok((Place::Snapshots(cell, volume), Status::default()));
+        }
+        let root = Key::new(cell, Fid::root(volume));
+        if name == b".." {
+            return self.status_at(Place::Object(root)).await;
+        }
+        let snapshots = self.snapshots_seen(cell, volume).await?;
+        let found = snapshots.iter().find(|snapshot| snapshot.name.as_bytes() == name);
+        let found = found.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(root.fid))?;
+        let snapshot = self.snapshot_volume(cell, volume, found).await?;
+        let text = format!("#{}.", found.volume);
+        snapshot.enter(Entered { parent: node, text });
+        self.status_at(Place::Object(Key::new(cell, Fid::root(snapshot.id)))).await
+    }
+
+    /// The volume that a snapshot is. It is where the location service says, or else beside the volume it was made of.
+    async fn snapshot_volume(
+        &self,
+        cell: CellIndex,
+        of: VolumeId,
+        snapshot: &Snapshot,
+    ) -> Result<Arc<Volume>> {
+        let volume = match self.volumes.get(cell, snapshot.volume) {
+            Some(volume) => volume,
+            None => {
+                let group = match self.group(cell, &address_of(snapshot.volume)).await {
+                    Err(error) if error.kind == ErrorKind::NoVolume => self.volume(cell, of).await?.group(),
+                    other => other?,
+                };
+                self.learn_volume(cell, &group, snapshot.volume, VolumeKind::Backup).await?
+            }
+        };
+        volume.set_made_at(snapshot.created);
+        Ok(volume)
+    }
+
+    /// The snapshots of a volume, for one who may look at its root.
+    pub(super) async fn snapshots_seen(&self, cell: CellIndex, volume: VolumeId) -> Result<Arc<[Snapshot]>> {
+        let volume = self.volume(cell, volume).await?;
+        let root = self.vnode(Key::new(cell, Fid::root(volume.id)));
+        let may_look = |rights: Rights| rights.contains(Rights::LOOKUP);
+        if !may_look(self.rights_in(&root, &volume, may_look).await?) {
+            return Err(VenusError::new(ErrorKind::AccessDenied, "lookup").of(root.key.fid));
+        }
+        let known = self.snapshots_of(&volume).await?;
+        known.ok_or(VenusError::new(ErrorKind::Stale, "lookup").of(root.key.fid))
+    }
+
+    /// The snapshots of a volume; `None` if its server does not know what that is.
+    async fn snapshots_of(&self, volume: &Arc<Volume>) -> Result<Option<Arc<[Snapshot]>>> {
+        let Some(home) = self.home_of_snapshots(volume).await? else { return Ok(None) };
+        let now = self.now();
+        let age = self.limits.snapshots_max_age.as_nanos() as u64;
+        if let Some(known) = volume.snapshots(afs_rpc::Instant(now.as_nanos().saturating_sub(age))) {
+            return Ok(known.list);
+        }
+        let list = match self.call(&home, fs::ListSnapshots { volume: home.id }).await {
+            Ok(answered) => Some(tidy(answered.value.snapshots.into_vec())),
+            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => None,
+            Err(error) if error.kind == ErrorKind::ServerAway => {
+                // What was known goes on to be read, like everything else.
+                return volume.snapshots(afs_rpc::Instant::ZERO).map(|known| known.list).ok_or(error);
+            }
+            Err(error) => return Err(error),
+        };
+        volume.set_snapshots(Some(KnownSnapshots { list: list.clone(), asked: now }));
+        Ok(list)
+    }
+
+    /// Snapshots lie beside the read-write volume. Backups and snapshots have none of their own.
+    async fn home_of_snapshots(&self, volume: &Arc<Volume>) -> Result<Option<Arc<Volume>>> {
+        match (volume.kind, volume.group().volume(VolumeKind::ReadWrite)) {
+            (VolumeKind::Backup, _) | (VolumeKind::ReadOnly, None) => Ok(None),
+            (VolumeKind::ReadWrite, _) => Ok(Some(volume.clone())),
+            (VolumeKind::ReadOnly, Some(id)) => {
+                let group = volume.group();
+                self.learn_volume(volume.cell, &group, id, VolumeKind::ReadWrite).await.map(Some)
+            }
+        }
+    }
+
+    pub(super) async fn getattr_of_snapshots(
+        &self,
+        node: NodeId,
+        cell: CellIndex,
+        volume: VolumeId,
+    ) -> Result<Attr> {
+        self.answered_unpromised();
+        let volume = self.volume(cell, volume).await?;
+        self.snapshots_of(&volume).await?;
+        Ok(self.snapshots_attr(node, cell, volume.id))
+    }
+
+    /// Attributes of the directory: it is as old as the newest in it.
+    pub(super) fn snapshots_attr(&self, node: NodeId, cell: CellIndex, volume: VolumeId) -> Attr {
+        let volume = self.volumes.get(cell, volume);
+        let known = volume.and_then(|volume| volume.snapshots(afs_rpc::Instant::ZERO));
+        let list = known.and_then(|known| known.list);
+        let list = list.as_deref().unwrap_or_default();
+        let newest = list.iter().map(|snapshot| snapshot.created).max().unwrap_or(UnixSeconds(0));
+        let mut attr = self.cells_attr();
+        attr.node = node;
+        attr.mode = Mode(0o555);
+        attr.nlink = 2 + list.len() as u32;
+        (attr.mtime, attr.ctime) = (newest, newest);
+        attr.data_version = DataVersion(0);
+        attr.is_public = false;
+        attr
+    }
+
+    /// Lists them in the order in which they were made.
+    pub(super) async fn list_snapshots(
+        &self,
+        node: NodeId,
+        (cell, volume): (CellIndex, VolumeId),
+        offset: u64,
+        max: usize,
+    ) -> Result<Vec<DirEntry>> {
+        self.answered_unpromised();
+        let root = |volume| self.nodes.id(Place::Object(Key::new(cell, Fid::root(volume))));
+        let entry = |next_offset, name: &[u8], ino| DirEntry {
+            next_offset,
+            name: name.to_vec(),
+            ino,
+            kind: Some(Kind::Directory),
+        };
+        let snapshots = self.snapshots_seen(cell, volume).await?;
+        let dots = [entry(1, b".", node), entry(AFTER_DOTS, b"..", root(volume))];
+        let named = |snapshot: &Snapshot| {
+            let next = AFTER_DOTS + u64::from(snapshot.volume.0);
+            entry(next, snapshot.name.as_bytes(), root(snapshot.volume))
+        };
+        let all = dots.into_iter().chain(snapshots.iter().map(named));
+        Ok(all.filter(|entry| entry.next_offset > offset).take(max).collect())
+    }
+}
+
+/// Those that can be entered, in the order of their volumes' numbers, which is the one in which they were made.
+fn tidy(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
+    let is_name = |name: &[u8]| {
+        !matches!(name, b"" | b"." | b"..")
+            && name.len() <= NAME_MAX
+            && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+    };
+    snapshots.retain(|snapshot| snapshot.volume.0 != 0 && is_name(snapshot.name.as_bytes()));
+    snapshots.sort_by_key(|snapshot| snapshot.volume);
+    snapshots.dedup_by_key(|snapshot| snapshot.volume);
+    snapshots.into()
+}
