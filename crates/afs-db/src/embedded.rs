@@ -7,6 +7,8 @@ use std::ops::Bound;
 use afs_kv::{Kv, Snapshot, Txn, UpdateError};
 use afs_wire::ids::{UnixSeconds, Uuid, VolumeId, VolumeKind};
 
+use crate::import::Merged;
+use crate::import::location::{self as import, ImportLocations, Part};
 use crate::{
     Answer, EntryKey, EntryUpdate, Filter, Located, LocationDb, LocationError, Page, Proposal, Refusal,
     Release, Row, Rows, RowsMut, Server, ServerSlot, Totals, entries, list, lock, servers, update,
@@ -130,6 +132,23 @@ impl LocationDb for EmbeddedLocationDb {
         self.read(|rows| {
             Ok(Totals { entries: entries::count(rows)?, next_volume_id: volume_ids::current(rows)? })
         })
+    }
+}
+
+impl ImportLocations for EmbeddedLocationDb {
+    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged> {
+        if dry {
+            return self.read(|rows| import::check(rows, &part));
+        }
+        self.change(move |rows| import::write(rows, &part))
+    }
+
+    fn part_max(&self) -> usize {
+        10_000
+    }
+
+    fn import_unfinished(&self) -> Answer<'_, bool> {
+        self.read(import::is_unfinished)
     }
 }
 

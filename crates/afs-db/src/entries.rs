@@ -70,6 +70,11 @@ pub(crate) fn create(rows: &mut (impl RowsMut + ?Sized), proposal: &Proposal) ->
     check_ids_free(rows, &proposal.ids, &[])?;
     check_name_free(rows, &proposal.name)?;
     let entry = resolve(rows, proposal, UnixSeconds(0))?;
+    append(rows, &entry)
+}
+
+/// Writes an entry that has been checked into a row of its own, behind all others.
+pub(crate) fn append(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), LocationError> {
     let row = rows.get(META, NEXT_ROW)?.map_or(Ok(1), |value| number(&value))?;
     // Row numbers travel as signed numbers in list indexes.
     if row >= i32::MAX as u32 {
@@ -78,7 +83,7 @@ pub(crate) fn create(rows: &mut (impl RowsMut + ?Sized), proposal: &Proposal) ->
     rows.put(META, NEXT_ROW, &(row + 1).to_be_bytes())?;
     let count = count(rows)?;
     rows.put(META, COUNT, &(count + 1).to_be_bytes())?;
-    write(rows, row, None, &entry)
+    write(rows, row, None, entry)
 }
 
 /// Replaces a whole entry, its flags too, then releases its lock as told

@@ -10,6 +10,9 @@ mod embedded;
 mod entries;
 mod entry;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+pub mod import;
 mod list;
 mod location;
 mod lock;

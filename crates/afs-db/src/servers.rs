@@ -181,7 +181,7 @@ fn take_over(
 }
 
 /// Writes a server and keeps both indexes in step.
-fn write(
+pub(crate) fn write(
     rows: &mut (impl RowsMut + ?Sized),
     old: Option<&Server>,
     new: &Server,

@@ -15,6 +15,12 @@ pub(crate) fn current(rows: &(impl Rows + ?Sized)) -> Result<VolumeId, LocationE
     rows.get(META, MAX_ID)?.map_or(Ok(FIRST_VOLUME_ID), |value| number(&value).map(VolumeId))
 }
 
+/// Moves the counter forward, never back; the counter of a fresh cell is set.
+pub(crate) fn raise(rows: &mut (impl RowsMut + ?Sized), to: VolumeId) -> Result<(), LocationError> {
+    let now = rows.get(META, MAX_ID)?.map(|value| number(&value)).transpose()?;
+    if now.is_none_or(|now| now < to.0) { rows.put(META, MAX_ID, &to.0.to_be_bytes()) } else { Ok(()) }
+}
+
 /// Hands out `count` ids in a row that no entry has; 0 only reads the counter.
 pub(crate) fn allocate(rows: &mut (impl RowsMut + ?Sized), count: u32) -> Result<VolumeId, LocationError> {
     if count > 0x7fff_ffff {

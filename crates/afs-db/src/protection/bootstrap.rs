@@ -8,7 +8,7 @@ use crate::RowsMut;
 /// The id of a cell's first user.
 pub const FIRST_USER: ViceId = ViceId(1);
 
-const WELL_KNOWN: [ViceId; 6] = [
+pub(super) const WELL_KNOWN: [ViceId; 6] = [
     ViceId::ADMINISTRATORS,
     ViceId::BACKUP,
     ViceId::ANYUSER,
@@ -17,7 +17,7 @@ const WELL_KNOWN: [ViceId; 6] = [
     ViceId::ANONYMOUS,
 ];
 
-/// Makes what a database must have and does not: the entries that every cell has, and user 1, a member of
+/// Makes what a database must have and does not: the entries that every cell has, and in a new one user 1, a member of
 /// `system:administrators`. What is there already stays as it is: an administrator who was removed does not come back.
 ///
 /// # Errors
@@ -44,7 +44,8 @@ pub(super) fn bootstrap(
     if group_max.is_none() {
         rows::set_max(rows, ViceId::BACKUP, true)?;
     }
-    first_user(rows, administrator)
+    // A database that has given ids, such as one that was imported, has had its first user.
+    if user_max.is_none() { first_user(rows, administrator) } else { Ok(()) }
 }
 
 fn first_user(rows: &mut (impl RowsMut + ?Sized), name: &str) -> Result<(), ProtectionError> {

@@ -8,8 +8,10 @@ use afs_wire::ids::ViceId;
 
 use super::{
     After, Answer, Asker, Change, Fields, Kinds, Known, NewEntry, Page, ProtectionDb, ProtectionError,
-    Status, bootstrap, change, cps, create, delete, fields, ids, list, members, rows,
+    Status, bootstrap, change, cps, create, delete, fields, ids, import, list, members, rows,
 };
+use crate::import::Merged;
+use crate::import::protection::{ImportPeople, Part};
 
 /// A protection database whose rows are tables of an [`afs_kv::Kv`]. A handle: clones share the store, which may hold
 /// the other databases too.
@@ -135,5 +137,22 @@ impl ProtectionDb for EmbeddedProtectionDb {
 
     fn bootstrap(&self, administrator: String) -> Answer<'_, ()> {
         self.write(move |rows| bootstrap::bootstrap(rows, &administrator))
+    }
+}
+
+impl ImportPeople for EmbeddedProtectionDb {
+    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged> {
+        if dry {
+            return self.read(|rows| import::check(rows, &part));
+        }
+        self.write(move |rows| import::write(rows, &part))
+    }
+
+    fn part_max(&self) -> usize {
+        10_000
+    }
+
+    fn import_unfinished(&self) -> Answer<'_, bool> {
+        self.read(import::is_unfinished)
     }
 }

@@ -17,6 +17,7 @@ mod entry;
 mod error;
 mod fields;
 mod ids;
+pub(crate) mod import;
 mod list;
 mod members;
 mod names;

@@ -1,0 +1,104 @@
+//! One entry as it stands in `vldb.DB0`.
+
+use crate::SITES_MAX;
+
+/// Bytes of an entry, in all versions.
+pub(super) const LEN: u32 = 148;
+
+/// The slot is free.
+const FREE: u32 = 0x1;
+/// The entry was deleted softly.
+const DELETED: u32 = 0x2;
+/// This is no entry, but an extension block of the server table.
+pub(super) const BLOCK: u32 = 0x8;
+/// Flags that mean something outside of the file.
+const MEANT: u32 = 0xf000 | crate::entry_flags::OPERATIONS;
+/// A server number that is none.
+const NO_SERVER: u8 = 255;
+
+/// One entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Record {
+    pub(super) ids: [u32; 3],
+    pub(super) flags: u32,
+    pub(super) locked: u32,
+    pub(super) clone: u32,
+    pub(super) next_by_id: [u32; 3],
+    pub(super) next_by_name: u32,
+    /// Without the zeros behind it; whatever bytes there are.
+    pub(super) name: Vec<u8>,
+    /// Server number, partition, flags.
+    pub(super) sites: Vec<[u8; 3]>,
+}
+
+/// What a slot holds.
+#[derive(Debug)]
+pub(super) enum Slot {
+    Entry(Record),
+    Free,
+    Deleted,
+}
+
+/// Where the fields are that differ between versions.
+struct Layout {
+    next: usize,
+    name: usize,
+    sites: usize,
+    site_count: usize,
+}
+
+const OLD: Layout = Layout { next: 32, name: 56, sites: 122, site_count: 8 };
+const NEW: Layout = Layout { next: 28, name: 44, sites: 109, site_count: SITES_MAX };
+const NAME_LEN: usize = 65;
+
+impl Slot {
+    pub(super) fn decode(version: u32, bytes: &[u8; LEN as usize]) -> Self {
+        let flags = word(bytes, 12);
+        if flags & FREE != 0 {
+            return Slot::Free;
+        }
+        if flags & DELETED != 0 {
+            return Slot::Deleted;
+        }
+        let layout = if version == 2 { &OLD } else { &NEW };
+        let name = bytes[layout.name..layout.name + NAME_LEN].split(|byte| *byte == 0).next();
+        Slot::Entry(Record {
+            ids: [word(bytes, 0), word(bytes, 4), word(bytes, 8)],
+            flags: flags & MEANT,
+            locked: word(bytes, 20),
+            clone: word(bytes, 24),
+            next_by_id: [0, 4, 8].map(|n| word(bytes, layout.next + n)),
+            next_by_name: word(bytes, layout.next + 12),
+            name: name.unwrap_or_default().to_vec(),
+            sites: sites(layout, bytes),
+        })
+    }
+}
+
+fn sites(layout: &Layout, bytes: &[u8; LEN as usize]) -> Vec<[u8; 3]> {
+    let at = |n: usize| layout.sites + n;
+    let count = layout.site_count;
+    (0..count)
+        .map(|n| [bytes[at(n)], bytes[at(n + count)], bytes[at(n + 2 * count)]])
+        .take_while(|site| site[0] != NO_SERVER)
+        .collect()
+}
+
+fn word(bytes: &[u8; LEN as usize], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The bucket of a name: from its last byte to its first, times 63.
+pub(crate) fn name_bucket(name: &[u8]) -> usize {
+    let hash = name
+        .iter()
+        .rev()
+        .fold(0u32, |hash, byte| hash.wrapping_mul(63).wrapping_add((*byte).into()).wrapping_sub(63));
+    hash as usize % super::header::BUCKETS
+}
+
+/// The buckets that an id may be in: of its amount as a signed number, or, in newer code, of the number itself.
+pub(super) fn id_buckets(id: u32) -> [usize; 2] {
+    let buckets = super::header::BUCKETS as u32;
+    [((id as i32).unsigned_abs() % buckets) as usize, (id % buckets) as usize]
+}

@@ -1,0 +1,33 @@
+//! `prdb.DB0`: users, groups, and who is in which group (docs/protocol operations.md "5. prdb.DB0").
+
+mod chains;
+mod header;
+mod members;
+mod nesting;
+mod read;
+mod slot;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::protection::import::Part;
+pub use read::{ReadProtection, read};
+
+use crate::import::Merged;
+use crate::protection::Answer;
+
+/// A protection database that takes what was read.
+pub trait ImportPeople: Send + Sync {
+    /// Writes a part of an import, or with `dry` only says what would become of it. Nothing of it is written when
+    /// there are conflicts.
+    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged>;
+
+    /// Most entries and memberships of one part: what fits into one transaction of this store many times over.
+    fn part_max(&self) -> usize;
+
+    /// Whether an import was begun and not finished: some of its entries or memberships may be missing.
+    fn import_unfinished(&self) -> Answer<'_, bool>;
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use slot::name_bucket;

@@ -1,0 +1,149 @@
+//! Writing what a `prdb.DB0` says into a protection database.
+
+use afs_wire::ids::ViceId;
+
+use super::bootstrap::{FIRST_USER, WELL_KNOWN};
+use super::{Entry, ProtectionError, members, rows};
+use crate::import::{MARK, Merged};
+use crate::{Rows, RowsMut};
+
+/// A part of an import: one transaction. Parts with entries come before those with their memberships.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Users and groups.
+    pub entries: Vec<Entry>,
+    /// Members and the groups they are in. With `entries` at most as many as the database takes at once.
+    pub memberships: Vec<(ViceId, ViceId)>,
+    /// The largest user id that was given. The counter does not go back.
+    pub max_user: ViceId,
+    /// The smallest group id that was given. The counter does not go back.
+    pub max_group: ViceId,
+    /// The first part asks that the database has nothing but what every cell has, unless it is to be merged, or an
+    /// earlier import was not finished.
+    pub first: bool,
+    /// The last part says that the import is finished.
+    pub last: bool,
+    /// Whether entries may be there already. Those of the same name and id stay, and others are conflicts.
+    pub merge: bool,
+}
+
+/// What is to be written.
+struct Plan {
+    /// Entries that every new cell has, and make room.
+    removed: Vec<Entry>,
+    added: Vec<Entry>,
+    merged: Merged,
+}
+
+/// Whether an import was begun and not finished.
+pub(crate) fn is_unfinished(rows: &(impl Rows + ?Sized)) -> Result<bool, ProtectionError> {
+    Ok(rows.get(rows::META, MARK)?.is_some())
+}
+
+/// What would become of a part.
+pub(crate) fn check(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Merged, ProtectionError> {
+    let mut plan = plan(rows, part)?;
+    plan.merged.memberships = part.memberships.len() as u64;
+    Ok(plan.merged)
+}
+
+/// Writes a part, unless there are conflicts.
+pub(crate) fn write(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<Merged, ProtectionError> {
+    let mut plan = plan(rows, part)?;
+    if !plan.merged.conflicts.is_empty() {
+        return Ok(plan.merged);
+    }
+    for entry in &plan.removed {
+        remove(rows, entry)?;
+    }
+    for entry in &plan.added {
+        rows::insert(rows, entry)?;
+    }
+    for (member, group) in &part.memberships {
+        if !members::is_in(rows, *member, *group)? {
+            members::put(rows, *member, *group)?;
+            plan.merged.memberships += 1;
+        }
+    }
+    raise(rows, part)?;
+    match part.last {
+        true => rows.delete(rows::META, MARK)?,
+        false => rows.put(rows::META, MARK, &[1])?,
+    }
+    Ok(plan.merged)
+}
+
+fn plan(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Plan, ProtectionError> {
+    let mut plan = Plan { removed: Vec::new(), added: Vec::new(), merged: Merged::default() };
+    let strict = !part.merge && !is_unfinished(rows)?;
+    if part.first && strict && has_more_than_a_new_cell(rows)? {
+        plan.merged.conflict("the protection database has users and groups already".into());
+        return Ok(plan);
+    }
+    for entry in &part.entries {
+        plan.place(rows, entry, part.merge)?;
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn place(
+        &mut self,
+        rows: &(impl Rows + ?Sized),
+        entry: &Entry,
+        merge: bool,
+    ) -> Result<(), ProtectionError> {
+        let by_id = rows::entry(rows, entry.id)?;
+        let by_name = match rows::id_of(rows, &entry.name)? {
+            Some(id) if id != entry.id => rows::entry(rows, id)?,
+            _ => None,
+        };
+        let same = by_id.as_ref().is_some_and(|there| there.name == entry.name) && by_name.is_none();
+        let of_new_cell = |there: &Entry| WELL_KNOWN.contains(&there.id) || there.id == FIRST_USER;
+        let others: Vec<Entry> = by_id.into_iter().chain(by_name).collect();
+        if others.is_empty() {
+            self.add(entry);
+        } else if same && (merge || others.contains(entry)) {
+            self.merged.there += 1;
+        } else if !merge && others.iter().all(of_new_cell) {
+            self.removed.extend(others);
+            self.add(entry);
+        } else {
+            let there: Vec<String> =
+                others.iter().map(|other| format!("{} ({})", other.name, other.id.0)).collect();
+            let text = format!("{} ({}) is another here: {}", entry.name, entry.id.0, there.join(", "));
+            self.merged.conflict(text);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.merged.added += 1;
+        self.added.push(entry.clone());
+    }
+}
+
+/// Whether there is anything but what every new cell has.
+fn has_more_than_a_new_cell(rows: &(impl Rows + ?Sized)) -> Result<bool, ProtectionError> {
+    let some = rows::entries(rows, super::BAD_ID, ViceId(i32::MAX), WELL_KNOWN.len() + 2)?;
+    Ok(some.iter().any(|entry| !WELL_KNOWN.contains(&entry.id) && entry.id != FIRST_USER))
+}
+
+/// Removes an entry of a new cell. The first user is in the administrators' group and nowhere else.
+fn remove(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
+    if entry.id == FIRST_USER && members::is_in(rows, FIRST_USER, ViceId::ADMINISTRATORS)? {
+        members::take(rows, FIRST_USER, ViceId::ADMINISTRATORS)?;
+    }
+    rows::remove(rows, entry)
+}
+
+fn raise(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<(), ProtectionError> {
+    let (user, group) = rows::max_ids(rows)?;
+    if user.is_none_or(|user| user < part.max_user) {
+        rows::set_max(rows, part.max_user, false)?;
+    }
+    if group.is_none_or(|group| group > part.max_group) {
+        rows::set_max(rows, part.max_group, true)?;
+    }
+    Ok(())
+}
