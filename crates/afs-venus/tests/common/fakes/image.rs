@@ -1,0 +1,106 @@
+//! What is in a volume: a root directory with files in it.
+
+use std::collections::BTreeMap;
+
+use afs_wire::dir::{self, Blob};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{FileKind, Status};
+use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId};
+
+/// The contents of one volume, or of several that share them.
+#[derive(Clone)]
+pub struct Image {
+    /// When it was made: another number is another release.
+    pub creation: UnixSeconds,
+    vnodes: BTreeMap<VnodeId, Object>,
+    root: Blob,
+    next: u32,
+}
+
+#[derive(Clone)]
+struct Object {
+    status: Status,
+    data: Vec<u8>,
+}
+
+const ROOT: (VnodeId, Uniquifier) = (VnodeId(1), Uniquifier(1));
+
+impl Image {
+    pub fn new(creation: u32) -> Image {
+        let root = Blob::create(ROOT, ROOT);
+        let status = Status { kind: FileKind::Directory, link_count: 2, mode: Mode(0o755), ..status() };
+        let mut image = Image { creation: UnixSeconds(creation), vnodes: BTreeMap::new(), root, next: 2 };
+        image.vnodes.insert(ROOT.0, Object { status, data: Vec::new() });
+        image.root_changed();
+        image
+    }
+
+    pub fn with(mut self, name: &str, data: &[u8]) -> Image {
+        let fid = self.create(name.as_bytes());
+        self.store(fid.vnode, 0, data, data.len() as u64).unwrap();
+        self
+    }
+
+    /// The next release: some files have other contents.
+    pub fn released(&self, files: &[(&str, Vec<u8>)]) -> Image {
+        let mut image = self.clone();
+        image.creation.0 += 1;
+        for (name, data) in files {
+            let (vnode, _) = image.root.lookup(name.as_bytes()).unwrap().unwrap();
+            image.store(vnode, 0, data, 0).unwrap();
+        }
+        image
+    }
+
+    /// Makes an empty file in the root.
+    pub fn create(&mut self, name: &[u8]) -> Fid {
+        let (vnode, unique) = (VnodeId(self.next), Uniquifier(self.next + 5));
+        self.next += 2;
+        dir::insert(&mut self.root, name, (vnode, unique)).unwrap();
+        let status = Status { kind: FileKind::File, link_count: 1, mode: Mode(0o644), ..status() };
+        self.vnodes.insert(vnode, Object { status, data: Vec::new() });
+        self.root_changed();
+        Fid { vnode, unique, ..Fid::default() }
+    }
+
+    pub fn status(&self, fid: Fid) -> Result<Status, AbortCode> {
+        self.vnodes.get(&fid.vnode).map(|object| object.status).ok_or(AbortCode::VNOVNODE)
+    }
+
+    pub fn data(&self, fid: Fid, position: u64, length: u64) -> Result<Vec<u8>, AbortCode> {
+        let object = self.vnodes.get(&fid.vnode).ok_or(AbortCode::VNOVNODE)?;
+        let end = (position + length).min(object.data.len() as u64);
+        Ok(object.data.get(position as usize..end as usize).unwrap_or_default().to_vec())
+    }
+
+    pub fn store(&mut self, vnode: VnodeId, at: u64, data: &[u8], file_length: u64) -> Result<(), AbortCode> {
+        let object = self.vnodes.get_mut(&vnode).ok_or(AbortCode::VNOVNODE)?;
+        let end = at as usize + data.len();
+        object.data.truncate(file_length as usize);
+        if object.data.len() < end {
+            object.data.resize(end, 0);
+        }
+        object.data[at as usize..end].copy_from_slice(data);
+        object.status.length = object.data.len() as u64;
+        object.status.data_version = DataVersion(object.status.data_version.0 + 1);
+        Ok(())
+    }
+
+    fn root_changed(&mut self) {
+        let root = self.vnodes.get_mut(&ROOT.0).unwrap();
+        root.data = self.root.as_bytes().to_vec();
+        root.status.length = root.data.len() as u64;
+        root.status.data_version = DataVersion(root.status.data_version.0 + 1);
+    }
+}
+
+fn status() -> Status {
+    Status {
+        caller_access: Rights::ALL,
+        anonymous_access: Rights::ALL,
+        owner: ViceId(1),
+        parent: ROOT.0,
+        parent_unique: ROOT.1,
+        ..Status::default()
+    }
+}

@@ -1,0 +1,244 @@
+//! A file server that has what a test gives it, and answers as the test says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::future::join_all;
+use afs_rpc::{Caller, EnvExt, EnvRef, Rx, Security, ServerCall, Table};
+use afs_sim::NodeId;
+use afs_wire::cb;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CallBack, VolSync};
+use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::rpc::ServiceId;
+use afs_wire::vol::Snapshot;
+use afs_wire::xdr::{BoundedVec, Encode};
+use bytes::Bytes;
+
+use super::Image;
+
+/// Contents that several servers may have at once: a volume that moves.
+pub type Shared = Arc<Mutex<Image>>;
+
+/// One server.
+#[derive(Clone)]
+pub struct FakeServer {
+    pub node: NodeId,
+    pub address: Ipv4Addr,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    env: EnvRef,
+    rx: Mutex<Option<Rx>>,
+    has: Mutex<BTreeMap<VolumeId, Hosted>>,
+    /// Who may have been promised something.
+    callers: Mutex<BTreeSet<SocketAddr>>,
+    /// Calls answered, by name.
+    calls: Mutex<BTreeMap<&'static str, u64>>,
+    /// `None`: it knows nothing of snapshots.
+    snapshots: Mutex<Option<Vec<Snapshot>>>,
+}
+
+struct Hosted {
+    image: Shared,
+    writable: bool,
+    refuses: Option<AbortCode>,
+}
+
+impl FakeServer {
+    pub fn new(node: NodeId, address: Ipv4Addr, env: EnvRef) -> FakeServer {
+        let inner = Inner {
+            env,
+            rx: Mutex::default(),
+            has: Mutex::default(),
+            callers: Mutex::default(),
+            calls: Mutex::default(),
+            snapshots: Mutex::default(),
+        };
+        FakeServer { node, address, inner: Arc::new(inner) }
+    }
+
+    /// Answers at an endpoint, also after the machine was down. Promises are forgotten then.
+    pub fn serve(&self, rx: Rx) {
+        self.inner.callers.lock().unwrap().clear();
+        rx.listen(Arc::new(service(self.inner.clone()))).unwrap();
+        *self.inner.rx.lock().unwrap() = Some(rx);
+    }
+
+    pub fn host(&self, volume: VolumeId, image: &Shared, writable: bool) {
+        let hosted = Hosted { image: image.clone(), writable, refuses: None };
+        self.inner.has.lock().unwrap().insert(volume, hosted);
+    }
+
+    /// Has the volume answer with a code, or in order again.
+    pub fn refuse(&self, volume: VolumeId, code: Option<AbortCode>) {
+        self.inner.has.lock().unwrap().get_mut(&volume).unwrap().refuses = code;
+    }
+
+    pub fn set_snapshots(&self, snapshots: Option<Vec<Snapshot>>) {
+        *self.inner.snapshots.lock().unwrap() = snapshots;
+    }
+
+    pub fn calls(&self, name: &str) -> u64 {
+        self.inner.calls.lock().unwrap().get(name).copied().unwrap_or(0)
+    }
+
+    /// Tells all clients that nothing promised of a volume counts any more.
+    pub async fn break_volume(&self, volume: VolumeId) {
+        self.inner.tell(Fid::whole_volume(volume), None).await;
+    }
+}
+
+impl Inner {
+    fn count(&self, name: &'static str) {
+        *self.calls.lock().unwrap().entry(name).or_default() += 1;
+    }
+
+    async fn tell(&self, fid: Fid, but: Option<SocketAddr>) {
+        let rx = self.rx.lock().unwrap().clone().unwrap();
+        let others: Vec<SocketAddr> =
+            self.callers.lock().unwrap().iter().copied().filter(|peer| Some(*peer) != but).collect();
+        let one = |peer| {
+            let connection = rx.connection(peer, ServiceId::CALLBACK, Security::null());
+            let call = cb::CallBack { fids: BoundedVec::first_of([fid]), callbacks: BoundedVec::new() };
+            async move { self.env.timeout(Duration::from_secs(4), connection.call(&call)).await.ok() }
+        };
+        join_all(others.into_iter().map(one)).await;
+    }
+
+    fn image(&self, volume: VolumeId, change: bool) -> Result<(Shared, bool), AbortCode> {
+        let has = self.has.lock().unwrap();
+        let hosted = has.get(&volume).ok_or(AbortCode::VNOVOL)?;
+        match hosted.refuses {
+            Some(code) => Err(code),
+            None if change && !hosted.writable => Err(AbortCode(30)),
+            None => Ok((hosted.image.clone(), hosted.writable)),
+        }
+    }
+
+    fn fetch_status(&self, peer: SocketAddr, fid: Fid) -> Result<fs::FetchStatusReply, AbortCode> {
+        self.callers.lock().unwrap().insert(peer);
+        let (image, _) = self.image(fid.volume, false)?;
+        let image = image.lock().unwrap();
+        Ok(fs::FetchStatusReply {
+            status: image.status(fid)?,
+            callback: CallBack::shared(3600),
+            sync: VolSync { creation: image.creation },
+        })
+    }
+
+    /// Bytes go out in pieces, so that something can happen in between.
+    async fn fetch(&self, call: &mut ServerCall, request: fs::FetchData64) -> Result<(), AbortCode> {
+        let peer = call.caller().peer;
+        let status = self.fetch_status(peer, request.fid)?;
+        let (image, _) = self.image(request.fid.volume, false)?;
+        let data = image.lock().unwrap().data(request.fid, request.position as u64, request.length as u64)?;
+        let tail = fs::FetchDataReply { status: status.status, callback: status.callback, sync: status.sync };
+        call.write(Bytes::from((data.len() as u64).to_bytes())).await.ok();
+        for piece in data.chunks(64 << 10) {
+            if call.write(Bytes::copy_from_slice(piece)).await.is_err() {
+                return Ok(());
+            }
+        }
+        call.write(Bytes::from(tail.to_bytes())).await.ok();
+        Ok(())
+    }
+
+    async fn store(
+        &self,
+        call: &mut ServerCall,
+        request: fs::StoreData64,
+    ) -> Result<fs::StatusReply, AbortCode> {
+        let fid = request.fid;
+        self.image(fid.volume, true)?;
+        let data = call.read_exact(request.length as usize).await.map_err(|_| AbortCode(-32))?;
+        // What was said of the volume while the bytes came counts.
+        let (image, _) = self.image(fid.volume, true)?;
+        let reply = {
+            let mut image = image.lock().unwrap();
+            image.store(fid.vnode, request.position, &data, request.file_length)?;
+            fs::StatusReply { status: image.status(fid)?, sync: VolSync { creation: image.creation } }
+        };
+        self.tell(fid, Some(call.caller().peer)).await;
+        Ok(reply)
+    }
+
+    async fn create(&self, caller: &Caller, request: fs::CreateFile) -> Result<fs::CreateReply, AbortCode> {
+        let (image, _) = self.image(request.dir.volume, true)?;
+        let reply = {
+            let mut image = image.lock().unwrap();
+            let fid = Fid { volume: request.dir.volume, ..image.create(request.name.as_bytes()) };
+            fs::CreateReply {
+                fid,
+                status: image.status(fid)?,
+                dir_status: image.status(request.dir)?,
+                callback: CallBack::shared(3600),
+                sync: VolSync { creation: image.creation },
+            }
+        };
+        self.callers.lock().unwrap().insert(caller.peer);
+        self.tell(request.dir, Some(caller.peer)).await;
+        Ok(reply)
+    }
+
+    fn bulk(&self, peer: SocketAddr, fids: &fs::Fids) -> Result<fs::BulkStatusReply, AbortCode> {
+        let volume = fids.iter().next().map(|fid| fid.volume).unwrap_or_default();
+        let (image, _) = self.image(volume, false)?;
+        let sync = VolSync { creation: image.lock().unwrap().creation };
+        let one = |fid: &Fid| match self.fetch_status(peer, *fid) {
+            Ok(reply) => (reply.status, reply.callback),
+            Err(error) => (fs::Status { error, ..Default::default() }, CallBack::NONE),
+        };
+        let (statuses, callbacks): (Vec<_>, Vec<_>) = fids.iter().map(one).unzip();
+        Ok(fs::BulkStatusReply {
+            statuses: BoundedVec::first_of(statuses),
+            callbacks: BoundedVec::first_of(callbacks),
+            sync,
+        })
+    }
+}
+
+fn service(inner: Arc<Inner>) -> Table<Inner> {
+    let table = Table::new(ServiceId::FILE, inner)
+        .call(|inner: Arc<Inner>, _, _: fs::GetCapabilities| async move {
+            inner.count("GetCapabilities");
+            Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::FetchStatus| async move {
+            inner.count("FetchStatus");
+            inner.fetch_status(caller.peer, request.fid)
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::InlineBulkStatus| async move {
+            inner.count("InlineBulkStatus");
+            inner.bulk(caller.peer, &request.fids)
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::CreateFile| async move {
+            inner.count("CreateFile");
+            inner.create(&caller, request).await
+        })
+        .call(|inner: Arc<Inner>, _, request: fs::ListSnapshots| async move {
+            inner.count("ListSnapshots");
+            inner.image(request.volume, false)?;
+            let known = inner.snapshots.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
+            Ok::<_, AbortCode>(fs::ListSnapshotsReply { snapshots: BoundedVec::first_of(known) })
+        })
+        .call(|_, _, _: fs::GiveUpCallBacks| async move { Ok::<_, AbortCode>(()) })
+        .call(|_, _, _: fs::GiveUpAllCallBacks| async move { Ok::<_, AbortCode>(()) });
+    let table = table.streamed(|inner: Arc<Inner>, mut call, request: fs::FetchData64| async move {
+        inner.count("FetchData");
+        match inner.fetch(&mut call, request).await {
+            Ok(()) => drop(call.finish().await),
+            Err(code) => call.abort(code),
+        }
+    });
+    table.streamed(|inner: Arc<Inner>, mut call, request: fs::StoreData64| async move {
+        inner.count("StoreData");
+        match inner.store(&mut call, request).await {
+            Ok(reply) => drop(call.reply(&reply).await),
+            Err(code) => call.abort(code),
+        }
+    })
+}
