@@ -10,7 +10,7 @@ use afs_db::{EntryKey, LocationDb, LocationError, Proposal, ProposedSite, Refusa
 use afs_volume::{Actor, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{CellName, Fid, NameError, PartitionId, Rights, Uuid, ViceId, VolumeId, VolumeName};
+use afs_wire::ids::{CellName, Fid, NameError, PartitionId, Rights, Uuid, ViceId, VolumeId, VolumeKind, VolumeName};
 use afs_wire::mountpoint;
 
 use crate::partitions::Partitions;
@@ -118,7 +118,10 @@ async fn ensure_volume(
         .as_ref()
         .is_none_or(|located| located.servers.iter().any(|server| server.uuid == Some(spec.server)));
     if here && stored.is_none() && store.volume(id).is_none() {
-        store.create_volume(VolumeSpec { id, name: name.clone(), owner: ADMIN, max_quota, root_acl }).await?;
+        let (kind, parent, root) = (VolumeKind::ReadWrite, id, Some(root_acl));
+        store
+            .create_volume(VolumeSpec { id, name: name.clone(), kind, parent, owner: ADMIN, max_quota, root })
+            .await?;
     }
     if recorded.is_none() {
         // A group has three numbers from the start, whether or not its other volumes are ever made.

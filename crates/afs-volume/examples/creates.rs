@@ -21,7 +21,7 @@ use afs_kv::{FileMedium, Job, Kv};
 use afs_volume::{Actor, Config, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{Fid, UnixSeconds, ViceId, VnodeId, VolumeId, VolumeName};
+use afs_wire::ids::{Fid, UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
 
 const VOLUME: VolumeId = VolumeId(536_870_912);
 const ACTOR: Actor = Actor { id: ViceId(1001), administrator: false };
@@ -68,8 +68,10 @@ fn open(directory: &Path) -> Result<(VolumeStore, Arc<Volume>), Box<dyn Error>> 
             id: VOLUME,
             name: VolumeName::new("measured")?,
             owner: ACTOR.id,
+            kind: VolumeKind::ReadWrite,
+            parent: VolumeId(0),
             max_quota: 0,
-            root_acl: Acl::of_new_volume(),
+            root: Some(Acl::of_new_volume()),
         }))?,
     };
     Ok((store, volume))

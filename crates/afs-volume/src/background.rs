@@ -1,18 +1,16 @@
-//! What the store does when nobody waits for it: discarding dead chunks, taking down contents and volumes, compacting.
+//! What the store does when nobody waits for it: discarding dead chunks, taking down contents and groups, compacting.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use afs_drive::ChunkRef;
-use afs_kv::{KvError, Snapshot, Txn};
-use afs_wire::ids::VolumeId;
 use bytes::Bytes;
 
 use crate::compact;
 use crate::error::VolumeError;
-use crate::extent::Slot;
-use crate::ids::Epoch;
-use crate::key::{self, CHUNKS, DEAD, DEADLISTS, DOOMED, FREE, HEADERS, PAGES, SLOTS, VNODES};
-use crate::store::{Store, VolumeStore, decode_header};
+use crate::ids::GroupId;
+use crate::key::{self, CHUNKS, DEAD, WORK};
+use crate::rows::index_damaged;
+use crate::store::{Store, VolumeStore};
 
 impl VolumeStore {
     /// Works in the background for as long as the future is polled: spawn it once. It waits while there is nothing to do.
@@ -40,7 +38,7 @@ impl VolumeStore {
             }
         }
         worked |= self.take_down_content().await?;
-        worked |= self.take_down_volume().await?;
+        worked |= self.take_down_groups().await?;
         worked |= self.discard_dead().await?;
         Ok(worked)
     }
@@ -63,44 +61,6 @@ impl VolumeStore {
         *self.store.discarded.lock().unwrap_or_else(PoisonError::into_inner) = last.to_vec();
         Ok(true)
     }
-
-    /// Takes down some rows of a doomed content.
-    async fn take_down_content(&self) -> Result<bool, VolumeError> {
-        if self.store.kv.snapshot().range(DOOMED, .., false).next().transpose()?.is_none() {
-            return Ok(false);
-        }
-        self.store
-            .kv
-            .update(|txn| {
-                let Some((prefix, clone)) = txn.range(DOOMED, .., false).next().transpose()? else {
-                    return Ok(());
-                };
-                let clone = clone.first_chunk().map(|bytes| Epoch(u32::from_be_bytes(*bytes)));
-                let clone = clone.filter(|clone| clone.0 != 0);
-                if take_down(txn, &prefix, clone, &[SLOTS, PAGES])? {
-                    txn.delete(DOOMED, &prefix);
-                }
-                Ok::<_, VolumeError>(())
-            })
-            .await?;
-        Ok(true)
-    }
-
-    /// Takes down some rows of a volume that was deleted.
-    async fn take_down_volume(&self) -> Result<bool, VolumeError> {
-        let Some(id) = self.store.doomed_volume()? else { return Ok(false) };
-        self.store
-            .kv
-            .update(move |txn| {
-                let group = key::volume(id);
-                if take_down(txn, &group, None, &[SLOTS, PAGES, VNODES, FREE, DOOMED])? {
-                    txn.delete(HEADERS, &group);
-                }
-                Ok::<_, VolumeError>(())
-            })
-            .await?;
-        Ok(true)
-    }
 }
 
 impl Store {
@@ -112,7 +72,7 @@ impl Store {
         let from = self.discarded.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let snapshot = self.kv.snapshot();
         let mut dead = Vec::new();
-        for row in snapshot.range(DEAD, key::bounds(&from, None), false).take(ROWS_PER_STEP) {
+        for row in snapshot.range(DEAD, key::bounds(&from, None), false).take(CHUNKS_PER_STEP) {
             let (key, value) = row?;
             let freed = key.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
             if freed > horizon {
@@ -123,65 +83,23 @@ impl Store {
         Ok(dead)
     }
 
-    fn doomed_volume(self: &Arc<Self>) -> Result<Option<VolumeId>, VolumeError> {
-        let snapshot: Snapshot = self.kv.snapshot();
-        for row in snapshot.range(HEADERS, .., false) {
-            let header = decode_header(row?.1)?;
-            if header.doomed {
-                return Ok(Some(header.id));
-            }
+    /// Groups with something to take down, beginning behind the one that was last.
+    pub(crate) fn groups_with_work(&self) -> Result<Vec<GroupId>, VolumeError> {
+        let last = *self.last_group.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.kv.snapshot();
+        let mut groups = Vec::new();
+        for row in snapshot.range(WORK, .., false) {
+            let key = row?.0.as_ref().try_into().map(u32::from_be_bytes);
+            groups.push(GroupId(key.map_err(|_| index_damaged("the number of a group cannot be decoded"))?));
         }
-        Ok(None)
+        let behind = groups.partition_point(|group| *group <= last);
+        groups.rotate_left(behind);
+        Ok(groups)
+    }
+
+    pub(crate) fn had_its_turn(&self, group: GroupId) {
+        *self.last_group.lock().unwrap_or_else(PoisonError::into_inner) = group;
     }
 }
 
-/// Deletes up to a step's worth of rows whose keys begin with `prefix`, and their chunks; true when none is left. Rows and chunks
-/// that the clone of this epoch may have stay with it.
-fn take_down(
-    txn: &mut Txn<'_>,
-    prefix: &[u8],
-    clone: Option<Epoch>,
-    tables: &[&str],
-) -> Result<bool, KvError> {
-    let end = key::after_prefix(prefix);
-    let mut budget = ROWS_PER_STEP;
-    for table in tables {
-        let rows = txn.range(table, key::bounds(prefix, end.as_deref()), false);
-        let rows = rows.filter(|row| row.as_ref().map_or(true, |(key, _)| newer_than(key, clone)));
-        let rows = rows.take(budget).collect::<Result<Vec<_>, _>>()?;
-        for (key, value) in &rows {
-            if *table == SLOTS {
-                drop_chunks(txn, prefix, value, clone)?;
-            }
-            txn.delete(table, key);
-        }
-        budget -= rows.len();
-        if budget == 0 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn newer_than(key: &[u8], clone: Option<Epoch>) -> bool {
-    let epoch = key.last_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-    clone.is_none_or(|clone| epoch > clone.0)
-}
-
-fn drop_chunks(txn: &mut Txn<'_>, prefix: &[u8], row: &Bytes, clone: Option<Epoch>) -> Result<(), KvError> {
-    if row.is_empty() {
-        return Ok(());
-    }
-    let slot = Slot::decode(row.clone()).map_err(|_| KvError::Corrupt("a slot cannot be decoded".into()))?;
-    let group = prefix.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-    for owned in slot.chunks() {
-        let (table, key) = match clone.filter(|clone| owned.birth <= *clone) {
-            Some(clone) => (DEADLISTS, key::deadlist(crate::ids::GroupId(group), clone, owned.chunk.id)),
-            None => (DEAD, key::dead(txn.sequence(), owned.chunk.id)),
-        };
-        txn.put(table, &key, owned.chunk.to_bytes().to_vec());
-    }
-    Ok(())
-}
-
-const ROWS_PER_STEP: usize = 256;
+const CHUNKS_PER_STEP: usize = 256;

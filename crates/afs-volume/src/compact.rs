@@ -23,9 +23,9 @@ pub(crate) async fn compact(
     let (lease, slot) = {
         let snapshot = store.kv.snapshot();
         let lease = store.leases.take(snapshot.sequence(), store.work.clone());
+        let place = volume.place_at(&snapshot)?;
         let Some(record) = volume.record_at(&snapshot, vnode)? else { return Ok(()) };
-        let header = volume.header();
-        (lease, snapshot.slot_row(header.group, &record, index, header.epoch)?)
+        (lease, snapshot.slot_row(place.group, &record, index, place.epoch)?)
     };
     let (Some(first), true) = (slot.extents.first(), slot.wants_compaction()) else { return Ok(()) };
     let start = first.start;
@@ -73,6 +73,7 @@ impl crate::tx::VolumeTx<'_, '_> {
             replacement.write(Extent { start: start + piece.position as u32, source });
         }
         let mut same = false;
+        self.check_not_staged()?;
         self.edit_slot(&record, index, |slot| {
             same = slot == expected;
             if same {

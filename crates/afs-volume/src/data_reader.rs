@@ -22,7 +22,7 @@ use crate::volume::Volume;
 ///
 /// What is read is of the version that [`DataReader::record`] tells, whatever is stored meanwhile; only a read over more than
 /// [`WINDOW_SLOTS`] slots (64 MiB) can meet a change between two windows, and then ends with [`VolumeError::Busy`], which has
-/// the client ask again.
+/// the client ask again, or with [`VolumeError::NoVolume`] where the volume was deleted meanwhile.
 pub struct DataReader {
     store: Arc<Store>,
     volume: Arc<Volume>,
@@ -94,7 +94,7 @@ impl DataReader {
         }
         if self.plan.is_empty() && self.reading.is_empty() {
             let snapshot = self.store.kv.snapshot();
-            self.check_unchanged(&snapshot)?;
+            self.look_again(&snapshot)?;
             self.plan_window(&snapshot)?;
         }
         self.read_ahead();
@@ -125,14 +125,13 @@ impl DataReader {
         }
     }
 
-    fn check_unchanged(&self, snapshot: &Snapshot) -> Result<(), VolumeError> {
-        let same = |record: Arc<VnodeRecord>| {
-            (record.unique, record.data_version) == (self.record.unique, self.record.data_version)
-        };
-        match self.volume.record_at(snapshot, self.record.vnode)?.is_some_and(same) {
-            true => Ok(()),
-            false => Err(VolumeError::Busy),
-        }
+    /// Goes on where the same version of the object is by now: a reclone or a restore may have brought it elsewhere.
+    fn look_again(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
+        let version = |record: &VnodeRecord| (record.unique, record.data_version, record.length);
+        let record = self.volume.record_at(snapshot, self.record.vnode)?;
+        let same = record.filter(|record| version(record) == version(&self.record));
+        self.record = same.ok_or(VolumeError::Busy)?;
+        Ok(())
     }
 
     fn plan_window(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
@@ -149,12 +148,12 @@ impl DataReader {
     }
 
     fn plan_slot(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
-        let header = self.volume.header();
+        let place = self.volume.place_at(snapshot)?;
         let slot = SlotIndex((self.planned / SLOT_LEN) as u32);
         let base = self.planned / SLOT_LEN * SLOT_LEN;
         let mut at = (self.planned - base) as u32;
         let end = (self.end - base).min(SLOT_LEN) as u32;
-        for extent in snapshot.slot_row(header.group, &self.record, slot, header.epoch)?.extents {
+        for extent in snapshot.slot_row(place.group, &self.record, slot, place.epoch)?.extents {
             let (from, to) = (extent.start.max(at), extent.end().min(end));
             if from >= to {
                 continue;
@@ -182,10 +181,10 @@ impl DataReader {
 
     /// A directory has 2 MiB at most, so that all of it is one window.
     fn plan_pages(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
-        let header = self.volume.header();
+        let place = self.volume.place_at(snapshot)?;
         while self.planned < self.end {
             let page = SlotIndex((self.planned / PAGE_LEN as u64) as u32);
-            let row = snapshot.page_row(header.group, self.record.content, page, header.epoch)?;
+            let row = snapshot.page_row(place.group, self.record.content, page, place.epoch)?;
             let row = row.filter(|row| row.len() == PAGE_LEN);
             let row = row.ok_or_else(|| damaged(self.record.vnode, "a page of the directory is missing"))?;
             let from = self.planned as usize % PAGE_LEN;

@@ -44,6 +44,14 @@ pub(crate) struct OwnedChunk {
     pub(crate) birth: Epoch,
 }
 
+impl OwnedChunk {
+    /// From a deadlist: the chunk and its birth.
+    pub(crate) fn decode(fields: &mut Fields) -> Decoded<Self> {
+        let chunk = ChunkRef::from_bytes(&fields.bytes(ChunkRef::STORED_LEN)?).ok_or(BadRecord)?;
+        Ok(Self { chunk, birth: Epoch(fields.u32()?) })
+    }
+}
+
 impl Source {
     fn len(&self) -> u32 {
         match self {

@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::{ContentId, Epoch, GroupId};
+use crate::spec::VolumeSpec;
 
 /// A volume's header: identity, dates, quota and counters (`docs/protocol/volumes.md` "1. Ids, types, names").
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,12 +30,24 @@ pub struct VolumeHeader {
     pub backup_date: UnixSeconds,
     /// Last change by a client.
     pub update_date: UnixSeconds,
+    /// When it may be forgotten; stored and returned, never consulted. 0 for never.
+    pub expiration_date: UnixSeconds,
+    /// Last use by a client, as far as whoever counts uses has written it down.
+    pub access_date: UnixSeconds,
+    /// Uses since [`VolumeHeader::day_use_date`].
+    pub day_use: u32,
+    /// When the present day of [`VolumeHeader::day_use`] began.
+    pub day_use_date: UnixSeconds,
+    /// Uses on each of the seven days before, the latest first.
+    pub week_use: [u32; 7],
     /// Whom its root directory belongs to.
     pub owner: ViceId,
     /// The most it may use, in KiB; 0 is no limit.
     pub max_quota: u32,
     /// Stored and returned, never consulted.
     pub min_quota: u32,
+    /// The most vnodes it may have; 0 is no limit.
+    pub max_files: u32,
     /// In service: an operator's switch.
     pub online: bool,
     /// Shown to users while it is offline.
@@ -43,12 +56,20 @@ pub struct VolumeHeader {
     pub blocks_used: u64,
     /// Vnodes of all kinds.
     pub file_count: u64,
+    /// Made for a while: whoever made it has not published it, and it is to be taken away when he is gone.
+    pub destroy: bool,
+    /// A named snapshot, beside the one backup volume that a group may have.
+    pub snapshot: bool,
+    /// Counts changes by clients.
+    pub update_counter: u32,
+    /// The volume that this one was made of, 0 where it was not.
+    pub restored_from: VolumeId,
     pub(crate) group: GroupId,
     pub(crate) epoch: Epoch,
     /// The newest epoch that a clone holds.
     pub(crate) newest_clone: Option<Epoch>,
-    /// Being taken down: invisible, its rows going away.
-    pub(crate) doomed: bool,
+    /// Numbers in the chain of freed ones may be in use, since a restore gave them out.
+    pub(crate) loose_numbers: bool,
     pub(crate) next_unique: u32,
     pub(crate) next_content: u64,
     pub(crate) files: VnodeNumbers,
@@ -70,36 +91,55 @@ impl VolumeHeader {
         self.kind == VolumeKind::ReadWrite
     }
 
-    /// A header of a new, empty read-write volume.
-    pub(crate) fn new(
-        id: VolumeId,
-        name: VolumeName,
-        owner: ViceId,
-        max_quota: u32,
-        now: UnixSeconds,
-    ) -> Self {
+    /// The uniquifier that the next new vnode gets.
+    pub fn next_unique(&self) -> u32 {
+        self.next_unique
+    }
+
+    /// The number of the read-only or backup volume of its group, as far as the header tells.
+    pub fn clone_id(&self, kind: VolumeKind) -> VolumeId {
+        match kind {
+            VolumeKind::ReadWrite => self.parent,
+            VolumeKind::ReadOnly => self.read_only,
+            VolumeKind::Backup => self.backup,
+        }
+    }
+
+    /// A header of a new, empty volume, alone in its group.
+    pub(crate) fn new(spec: &VolumeSpec, group: GroupId, now: UnixSeconds) -> Self {
+        let id = spec.id;
         Self {
             id,
-            kind: VolumeKind::ReadWrite,
-            name,
-            parent: id,
+            kind: spec.kind,
+            name: spec.name.clone(),
+            parent: if spec.parent.0 == 0 { id } else { spec.parent },
             read_only: VolumeId(0),
             backup: VolumeId(0),
             creation_date: now,
             copy_date: now,
             backup_date: UnixSeconds(0),
             update_date: now,
-            owner,
-            max_quota,
+            expiration_date: UnixSeconds(0),
+            access_date: UnixSeconds(0),
+            day_use: 0,
+            day_use_date: UnixSeconds(0),
+            week_use: [0; 7],
+            owner: spec.owner,
+            max_quota: spec.max_quota,
             min_quota: 0,
+            max_files: 0,
             online: true,
             offline_message: String::new(),
             blocks_used: 0,
             file_count: 0,
-            group: GroupId(id.0),
+            destroy: false,
+            snapshot: false,
+            update_counter: 0,
+            restored_from: VolumeId(0),
+            group,
             epoch: Epoch::FIRST,
             newest_clone: None,
-            doomed: false,
+            loose_numbers: false,
             next_unique: 2,
             next_content: 1,
             files: VnodeNumbers { next: 2, freed: 0 },
@@ -130,7 +170,7 @@ impl VolumeHeader {
         out.put_u8(VERSION);
         out.put_u32(self.id.0);
         out.put_u8(self.kind as u8);
-        out.put_u8(u8::from(self.online) | u8::from(self.doomed) << 1);
+        out.put_u8(self.flags());
         out.put_counted(self.name.as_str().as_bytes());
         for id in [self.parent, self.read_only, self.backup] {
             out.put_u32(id.0);
@@ -153,24 +193,52 @@ impl VolumeHeader {
             out.put_u32(numbers.next);
             out.put_u32(numbers.freed);
         }
+        for date in [self.expiration_date, self.access_date, self.day_use_date] {
+            out.put_u32(date.0);
+        }
+        out.put_u32(self.day_use);
+        for uses in self.week_use {
+            out.put_u32(uses);
+        }
+        out.put_u32(self.max_files);
+        out.put_u32(self.update_counter);
+        out.put_u32(self.restored_from.0);
         out
+    }
+
+    fn flags(&self) -> u8 {
+        let flags = [self.online, false, self.destroy, self.snapshot, self.loose_numbers];
+        flags.iter().enumerate().fold(0, |byte, (bit, set)| byte | u8::from(*set) << bit)
     }
 
     pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
-        if fields.u8()? != VERSION {
-            return Err(BadRecord);
+        let version = fields.u8()?;
+        let mut header = Self::decode_first(&mut fields)?;
+        match version {
+            // Of a store that knew no clones.
+            1 => {}
+            VERSION => header.decode_rest(&mut fields)?,
+            _ => return Err(BadRecord),
         }
+        fields.finish()?;
+        Ok(header)
+    }
+
+    /// What headers of both versions have.
+    fn decode_first(fields: &mut Fields) -> Decoded<Self> {
         let id = VolumeId(fields.u32()?);
         let kind = *VolumeKind::ALL.get(usize::from(fields.u8()?)).ok_or(BadRecord)?;
         let flags = fields.u8()?;
         let name = VolumeName::from_bytes(&fields.counted()?).map_err(|_| BadRecord)?;
-        let header = Self {
+        Ok(Self {
             id,
             kind,
             name,
             online: flags & 1 != 0,
-            doomed: flags & 2 != 0,
+            destroy: flags & 4 != 0,
+            snapshot: flags & 8 != 0,
+            loose_numbers: flags & 16 != 0,
             parent: VolumeId(fields.u32()?),
             read_only: VolumeId(fields.u32()?),
             backup: VolumeId(fields.u32()?),
@@ -191,24 +259,62 @@ impl VolumeHeader {
             next_content: fields.u64()?,
             files: VnodeNumbers { next: fields.u32()?, freed: fields.u32()? },
             directories: VnodeNumbers { next: fields.u32()?, freed: fields.u32()? },
-        };
-        fields.finish()?;
-        Ok(header)
+            expiration_date: UnixSeconds(0),
+            access_date: UnixSeconds(0),
+            day_use: 0,
+            day_use_date: UnixSeconds(0),
+            week_use: [0; 7],
+            max_files: 0,
+            update_counter: 0,
+            restored_from: VolumeId(0),
+        })
+    }
+
+    fn decode_rest(&mut self, fields: &mut Fields) -> Decoded<()> {
+        for date in [&mut self.expiration_date, &mut self.access_date, &mut self.day_use_date] {
+            *date = UnixSeconds(fields.u32()?);
+        }
+        self.day_use = fields.u32()?;
+        for uses in &mut self.week_use {
+            *uses = fields.u32()?;
+        }
+        self.max_files = fields.u32()?;
+        self.update_counter = fields.u32()?;
+        self.restored_from = VolumeId(fields.u32()?);
+        Ok(())
     }
 }
 
-const VERSION: u8 = 1;
+/// Whether a header of the first format is of a volume that was being taken down.
+pub(crate) fn was_doomed(record: &[u8]) -> bool {
+    record.first() == Some(&1) && record.get(6).is_some_and(|flags| flags & 2 != 0)
+}
+
+const VERSION: u8 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn header(id: u32) -> VolumeHeader {
+        let spec = VolumeSpec {
+            id: VolumeId(id),
+            name: VolumeName::new("root.cell").unwrap(),
+            kind: VolumeKind::ReadWrite,
+            parent: VolumeId(0),
+            owner: ViceId(-204),
+            max_quota: 5000,
+            root: None,
+        };
+        VolumeHeader::new(&spec, GroupId(9), UnixSeconds(77))
+    }
+
     #[test]
     fn a_header_reads_back_and_no_cut_of_it_does() {
-        let name = VolumeName::new("root.cell").unwrap();
-        let mut header = VolumeHeader::new(VolumeId(536_870_915), name, ViceId(-204), 5000, UnixSeconds(77));
+        let mut header = header(536_870_915);
         header.newest_clone = Some(Epoch(3));
         header.offline_message = "back at noon".into();
+        (header.destroy, header.snapshot, header.week_use[6]) = (true, true, 12);
         let stored = Bytes::from(header.encode());
         assert_eq!(VolumeHeader::decode(stored.clone()), Ok(header));
         for len in 0..stored.len() {
@@ -217,9 +323,20 @@ mod tests {
     }
 
     #[test]
+    fn a_header_of_the_first_format_is_read() {
+        let header = header(5);
+        let mut stored = header.encode();
+        stored[0] = 1;
+        stored.truncate(stored.len() - 56);
+        assert!(!was_doomed(&stored));
+        assert_eq!(VolumeHeader::decode(stored.clone().into()), Ok(header));
+        stored[6] |= 2;
+        assert!(was_doomed(&stored));
+    }
+
+    #[test]
     fn uniquifiers_go_on_from_two_after_the_last() {
-        let name = VolumeName::new("v").unwrap();
-        let mut header = VolumeHeader::new(VolumeId(1), name, ViceId(1), 0, UnixSeconds(0));
+        let mut header = header(1);
         header.next_unique = u32::MAX;
         assert_eq!([header.take_unique(), header.take_unique(), header.take_unique()], [u32::MAX, 2, 3]);
     }

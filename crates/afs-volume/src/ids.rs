@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A read-write volume with all its clones; its number is that of the read-write volume.
+/// Volumes that share data: a read-write volume with its clones, or what is left of them. The store numbers its groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub u32);
 

@@ -28,11 +28,24 @@ pub(crate) const CHUNKS: &str = "volume.chunks";
 pub(crate) const DEAD: &str = "volume.dead";
 /// Chunks that die with a clone.
 pub(crate) const DEADLISTS: &str = "volume.deadlists";
+/// Rows that die with a clone.
+pub(crate) const DEADROWS: &str = "volume.deadrows";
 /// Contents to take down.
 pub(crate) const DOOMED: &str = "volume.doomed";
+/// Groups of volumes.
+pub(crate) const GROUPS: &str = "volume.groups";
+/// Epochs that volumes hold, or that are to go.
+pub(crate) const EPOCHS: &str = "volume.epochs";
+/// Rows written in an epoch while an older one is held.
+pub(crate) const CHANGES: &str = "volume.changes";
+/// Groups of which something is to be taken down.
+pub(crate) const WORK: &str = "volume.work";
 
 /// The tables to name when the index is opened.
-pub const TABLES: &[&str] = &[META, HEADERS, VNODES, SLOTS, PAGES, FREE, CHUNKS, DEAD, DEADLISTS, DOOMED];
+pub const TABLES: &[&str] = &[
+    META, HEADERS, VNODES, SLOTS, PAGES, FREE, CHUNKS, DEAD, DEADLISTS, DOOMED, DEADROWS, GROUPS, EPOCHS,
+    CHANGES, WORK,
+];
 
 /// A row of a volume's contents, without the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +79,101 @@ impl RowId {
         key.extend_from_slice(&epoch.0.to_be_bytes());
         key
     }
+
+    pub(crate) fn group(self) -> GroupId {
+        match self {
+            Self::Vnode(group, _) | Self::Slot(group, ..) | Self::Page(group, ..) => group,
+        }
+    }
+
+    /// Table and row within a group, for lists of rows.
+    fn put_tagged(self, key: &mut Vec<u8>) {
+        match self {
+            Self::Vnode(_, vnode) => {
+                key.push(VNODE_TAG);
+                key.extend_from_slice(&vnode.0.to_be_bytes());
+            }
+            Self::Slot(_, content, index) | Self::Page(_, content, index) => {
+                key.push(if matches!(self, Self::Slot(..)) { SLOT_TAG } else { PAGE_TAG });
+                key.extend_from_slice(&content.0.to_be_bytes());
+                key.extend_from_slice(&index.0.to_be_bytes());
+            }
+        }
+    }
+
+    fn from_tagged(group: GroupId, tagged: &[u8]) -> Option<Self> {
+        let (tag, rest) = tagged.split_first()?;
+        if *tag == VNODE_TAG {
+            return Some(Self::Vnode(group, VnodeId(u32::from_be_bytes(rest.try_into().ok()?))));
+        }
+        let (content, index) = rest.split_first_chunk::<8>()?;
+        let content = ContentId(u64::from_be_bytes(*content));
+        let index = SlotIndex(u32::from_be_bytes(index.try_into().ok()?));
+        match *tag {
+            SLOT_TAG => Some(Self::Slot(group, content, index)),
+            PAGE_TAG => Some(Self::Page(group, content, index)),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn group(group: GroupId) -> [u8; 4] {
+    group.0.to_be_bytes()
+}
+
+/// A group and one of its epochs: a row of the table of epochs, and what rows of other tables begin with.
+pub(crate) fn epoch(group: GroupId, epoch: Epoch) -> [u8; 8] {
+    let mut key = [0; 8];
+    key[..4].copy_from_slice(&group.0.to_be_bytes());
+    key[4..].copy_from_slice(&epoch.0.to_be_bytes());
+    key
+}
+
+/// That a row was written in an epoch.
+pub(crate) fn change(id: RowId, written: Epoch) -> Vec<u8> {
+    let mut key = epoch(id.group(), written).to_vec();
+    id.put_tagged(&mut key);
+    key
+}
+
+/// Where the changes of vnodes in an epoch behind vnode `after` begin, and where all of its changes of vnodes end.
+pub(crate) fn changed_vnodes(group: GroupId, written: Epoch, after: VnodeId) -> (Vec<u8>, Vec<u8>) {
+    let mut start = epoch(group, written).to_vec();
+    start.push(VNODE_TAG);
+    let mut end = start.clone();
+    start.extend_from_slice(&after.0.to_be_bytes());
+    start.push(0);
+    end.extend_from_slice(&[u8::MAX; 5]);
+    (start, end)
+}
+
+/// A row that was written in an epoch, from its key in the list of changes.
+pub(crate) fn from_change(key: &[u8]) -> Option<(RowId, Epoch)> {
+    let (group, rest) = key.split_first_chunk::<4>()?;
+    let (epoch, tagged) = rest.split_first_chunk::<4>()?;
+    let id = RowId::from_tagged(GroupId(u32::from_be_bytes(*group)), tagged)?;
+    Some((id, Epoch(u32::from_be_bytes(*epoch))))
+}
+
+/// A row written in epoch `written` that nobody newer than the clone sees.
+pub(crate) fn dead_row(clone: Epoch, id: RowId, written: Epoch) -> Vec<u8> {
+    let mut key = epoch(id.group(), clone).to_vec();
+    id.put_tagged(&mut key);
+    key.extend_from_slice(&written.0.to_be_bytes());
+    key
+}
+
+/// A dead row and the epoch in which it was written, from its key.
+pub(crate) fn from_dead_row(key: &[u8]) -> Option<(RowId, Epoch)> {
+    let (group, rest) = key.split_first_chunk::<4>()?;
+    let (tagged, written) = rest.get(4..)?.split_last_chunk::<4>()?;
+    let id = RowId::from_tagged(GroupId(u32::from_be_bytes(*group)), tagged)?;
+    Some((id, Epoch(u32::from_be_bytes(*written))))
+}
+
+/// The epoch that a key of a volume's contents ends in.
+pub(crate) fn epoch_of_row(key: &[u8]) -> Option<Epoch> {
+    Some(Epoch(u32::from_be_bytes(*key.last_chunk()?)))
 }
 
 pub(crate) fn volume(id: VolumeId) -> [u8; 4] {
@@ -117,4 +225,34 @@ pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 /// From `start` on, up to but without `end`.
 pub(crate) fn bounds<'k>(start: &'k [u8], end: Option<&'k [u8]>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
     (Bound::Included(start), end.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+const VNODE_TAG: u8 = 1;
+const SLOT_TAG: u8 = 2;
+const PAGE_TAG: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_lists_read_back() {
+        let group = GroupId(7);
+        for id in [
+            RowId::Vnode(group, VnodeId(5)),
+            RowId::Slot(group, ContentId(6), SlotIndex(7)),
+            RowId::Page(group, ContentId(8), SlotIndex(9)),
+        ] {
+            assert_eq!(from_change(&change(id, Epoch(3))), Some((id, Epoch(3))));
+            assert_eq!(from_dead_row(&dead_row(Epoch(9), id, Epoch(3))), Some((id, Epoch(3))));
+            for len in 0..9 {
+                assert_eq!(from_change(&change(id, Epoch(3))[..len]), None);
+                assert_eq!(from_dead_row(&change(id, Epoch(3))[..len]), None);
+            }
+        }
+        let (start, end) = changed_vnodes(group, Epoch(3), VnodeId(5));
+        let listed = |vnode| change(RowId::Vnode(group, VnodeId(vnode)), Epoch(3));
+        assert!(listed(5) < start && start < listed(6) && listed(u32::MAX) <= end);
+        assert!(end < change(RowId::Slot(group, ContentId(0), SlotIndex(0)), Epoch(3)));
+    }
 }

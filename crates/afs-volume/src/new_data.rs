@@ -49,6 +49,10 @@ impl NewData {
         self.position + self.len
     }
 
+    pub(crate) fn begins_at_zero(&self) -> bool {
+        self.position == 0
+    }
+
     pub(crate) fn pieces(&self) -> &[Piece] {
         &self.pieces
     }

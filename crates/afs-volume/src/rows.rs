@@ -82,6 +82,11 @@ impl Rows for Txn<'_> {
     }
 }
 
+/// Damage that belongs to no vnode.
+pub(crate) fn index_damaged(what: &str) -> VolumeError {
+    VolumeError::Index(KvError::Corrupt(what.to_owned()))
+}
+
 pub(crate) fn damaged(vnode: VnodeId, what: &str) -> VolumeError {
     VolumeError::Damaged { vnode, what: what.to_owned() }
 }

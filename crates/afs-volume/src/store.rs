@@ -1,23 +1,27 @@
 //! All volumes of one partition.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use afs_drive::{Drive, Usage};
 use afs_kv::{Kv, KvError, Txn};
-use afs_wire::acl::Acl;
-use afs_wire::ids::{UnixSeconds, ViceId, VolumeId, VolumeName};
+use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
 
 use crate::cache::VnodeCache;
 use crate::compactions::Compactions;
 use crate::error::VolumeError;
+use crate::group;
 use crate::header::VolumeHeader;
-use crate::key::{self, HEADERS, META};
+use crate::ids::GroupId;
+use crate::key::{self, HEADERS};
 use crate::leases::Leases;
 use crate::notify::Notify;
+use crate::place::Place;
 use crate::rows::damaged;
+use crate::spec::VolumeSpec;
 use crate::tx::VolumeTx;
+use crate::upgrade;
 use crate::volume::Volume;
 
 /// Tells the time of changes.
@@ -62,21 +66,6 @@ impl From<KvError> for OpenError {
     }
 }
 
-/// What a new read-write volume is to be.
-#[derive(Clone, Debug)]
-pub struct VolumeSpec {
-    /// Its number, which the location database gave out.
-    pub id: VolumeId,
-    /// Its name.
-    pub name: VolumeName,
-    /// Whom it and its root directory belong to.
-    pub owner: ViceId,
-    /// The most it may use, in KiB; 0 is no limit.
-    pub max_quota: u32,
-    /// The access list of its root directory.
-    pub root_acl: Acl,
-}
-
 /// The volumes of one partition: an index of rows and a drive of chunks. Cloning gives another handle.
 #[derive(Clone)]
 pub struct VolumeStore {
@@ -95,19 +84,59 @@ pub(crate) struct Store {
     pub(crate) compactions: Compactions,
     /// The last discarded row of the queue of dead chunks, so that its removed front is not walked again.
     pub(crate) discarded: Mutex<Vec<u8>>,
+    /// The group that the background worked on last.
+    pub(crate) last_group: Mutex<GroupId>,
+    /// What volumes there are, for commits that change several.
+    pub(crate) shown: Mutex<BTreeMap<VolumeId, Weak<Volume>>>,
+    /// Volumes being restored, and the groups that the restores write in.
+    pub(crate) restores: Mutex<BTreeMap<VolumeId, GroupId>>,
 }
 
 impl Store {
     pub(crate) fn now(&self) -> UnixSeconds {
         (self.clock)()
     }
+
+    pub(crate) fn register(&self, volume: &Arc<Volume>) {
+        lock(&self.shown).insert(volume.id(), Arc::downgrade(volume));
+    }
+
+    /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away.
+    pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64) {
+        let volume = lock(&self.shown).get(&id).and_then(Weak::upgrade);
+        let Some(volume) = volume else { return };
+        let moves = header.as_ref().is_none_or(|header| {
+            let shown = volume.header();
+            // A read-write volume that is cloned has in its next epoch what it had before.
+            Place::of(&shown) != Place::of(header)
+                && !(shown.group == header.group && header.newest_clone == Some(shown.epoch))
+        });
+        volume.show_header(header, sequence);
+        if moves {
+            self.cache.invalidate_volume(id, sequence);
+        }
+    }
+
+    /// Whether somebody is restoring this volume.
+    pub(crate) fn is_restoring(&self, id: VolumeId) -> bool {
+        lock(&self.restores).contains_key(&id)
+    }
+
+    /// Whether somebody's restore writes in this group.
+    pub(crate) fn is_staging(&self, group: GroupId) -> bool {
+        lock(&self.restores).values().any(|staged| *staged == group)
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl VolumeStore {
     /// Opens a store on an index that was opened with [`TABLES`](crate::TABLES), and its drive. An empty index becomes an
     /// empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, config: Config) -> Result<Self, OpenError> {
-        check_format(&kv).await?;
+        upgrade::check_format(&kv).await?;
         let store = Arc::new(Store {
             kv,
             drive,
@@ -117,14 +146,15 @@ impl VolumeStore {
             work: Notify::default(),
             compactions: Compactions::default(),
             discarded: Mutex::default(),
+            last_group: Mutex::new(GroupId(0)),
+            shown: Mutex::default(),
+            restores: Mutex::default(),
         });
         let mut volumes = BTreeMap::new();
         let snapshot = store.kv.snapshot();
         for row in snapshot.range(HEADERS, .., false) {
             let header = decode_header(row?.1)?;
-            if !header.doomed {
-                volumes.insert(header.id, Volume::new(store.clone(), header));
-            }
+            volumes.insert(header.id, Volume::new(store.clone(), header));
         }
         drop(snapshot);
         // Something may have been left to do.
@@ -147,30 +177,51 @@ impl VolumeStore {
         Ok(self.store.drive.usage()?)
     }
 
-    /// Makes a read-write volume with an empty root directory. Durable when this resolves.
-    pub async fn create_volume(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
-        let store = self.store.clone();
-        let header = self.store.kv.update(move |txn| create(txn, &store, spec)).await?;
-        let volume = Volume::new(self.store.clone(), header);
-        Ok(self.map().entry(volume.id()).or_insert(volume).clone())
+    /// The named snapshots of a read-write volume, the newest first.
+    pub fn snapshots(&self, of: VolumeId) -> Vec<Arc<Volume>> {
+        let mut found: Vec<_> = self
+            .volumes()
+            .into_iter()
+            .map(|volume| (volume.header(), volume))
+            .filter(|(header, _)| header.snapshot && header.parent == of)
+            .collect();
+        let age = |header: &VolumeHeader| (header.creation_date, header.group, header.epoch, header.id);
+        found.sort_by_key(|(header, _)| std::cmp::Reverse(age(header)));
+        found.into_iter().map(|(_, volume)| volume).collect()
     }
 
-    /// Takes a volume away: at once invisible, its rows and chunks go in the background.
-    pub async fn delete_volume(&self, id: VolumeId) -> Result<(), VolumeError> {
-        let volume = self.volume(id).ok_or(VolumeError::NoVolume)?;
+    /// Makes an empty volume, with a root directory if the specification has an access list for it. Durable when this resolves.
+    ///
+    /// # Errors
+    /// `VolumeExists` where the number or the name is taken; `Invalid` for a number of 0.
+    pub async fn create_volume(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
+        self.create(spec, false).await
+    }
+
+    /// An empty volume that is marked as one to be destroyed.
+    pub(crate) async fn create_marked(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
+        self.create(spec, true).await
+    }
+
+    async fn create(&self, spec: VolumeSpec, destroy: bool) -> Result<Arc<Volume>, VolumeError> {
+        let store = self.store.clone();
+        let header = self.store.kv.update(move |txn| create(txn, &store, spec, destroy)).await?;
+        Ok(self.show_new(header))
+    }
+
+    /// Takes a new volume into the map.
+    pub(crate) fn show_new(&self, header: VolumeHeader) -> Arc<Volume> {
+        let volume = Volume::new(self.store.clone(), header);
+        self.map().insert(volume.id(), volume.clone());
         volume
-            .edit(|tx| {
-                tx.edit_header().doomed = true;
-                Ok(())
-            })
-            .await?;
+    }
+
+    pub(crate) fn forget(&self, id: VolumeId) {
         self.map().remove(&id);
-        self.store.work.notify();
-        Ok(())
     }
 
     fn map(&self) -> MutexGuard<'_, BTreeMap<VolumeId, Arc<Volume>>> {
-        self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.volumes)
     }
 
     /// Gives a volume another name.
@@ -192,21 +243,31 @@ impl VolumeTx<'_, '_> {
     }
 }
 
-fn create(txn: &mut Txn<'_>, store: &Arc<Store>, spec: VolumeSpec) -> Result<VolumeHeader, VolumeError> {
+fn create(
+    txn: &mut Txn<'_>,
+    store: &Arc<Store>,
+    spec: VolumeSpec,
+    destroy: bool,
+) -> Result<VolumeHeader, VolumeError> {
     if spec.id.0 == 0 {
         return Err(VolumeError::Invalid);
     }
-    if let Some(stored) = txn.get(HEADERS, &key::volume(spec.id))? {
-        // A number whose rows are still being taken down can be used again a little later.
-        let doomed = decode_header(stored)?.doomed;
-        return Err(if doomed { VolumeError::Busy } else { VolumeError::VolumeExists });
+    if txn.get(HEADERS, &key::volume(spec.id))?.is_some() {
+        return Err(VolumeError::VolumeExists);
     }
     check_name_free(txn, &spec.name, spec.id)?;
-    let header = VolumeHeader::new(spec.id, spec.name, spec.owner, spec.max_quota, store.now());
+    let writer = Some(spec.id).filter(|_| spec.kind == VolumeKind::ReadWrite);
+    let place = group::make(txn, writer)?;
+    group::epochs::hold(txn, place)?;
+    let header = VolumeHeader::new(&spec, place.group, store.now());
     let mut tx = VolumeTx::with(txn, store, header);
-    tx.make_root(spec.root_acl)?;
+    let marked = tx.edit_header();
+    (marked.destroy, marked.online) = (destroy, !destroy);
+    if let Some(acl) = spec.root {
+        tx.make_root(acl)?;
+    }
     let header = tx.header().clone();
-    tx.finish(None);
+    tx.finish()?;
     // Records of a deleted volume of this number may still be in memory.
     let (store, id) = (store.clone(), header.id);
     txn.before_visible(move |sequence| store.cache.invalidate_volume(id, sequence));
@@ -217,7 +278,7 @@ fn create(txn: &mut Txn<'_>, store: &Arc<Store>, spec: VolumeSpec) -> Result<Vol
 fn check_name_free(txn: &Txn<'_>, name: &VolumeName, except: VolumeId) -> Result<(), VolumeError> {
     for row in txn.range(HEADERS, .., false) {
         let header = decode_header(row?.1)?;
-        if header.name == *name && header.id != except && !header.doomed {
+        if header.name == *name && header.id != except {
             return Err(VolumeError::VolumeExists);
         }
     }
@@ -228,23 +289,3 @@ pub(crate) fn decode_header(stored: Bytes) -> Result<VolumeHeader, VolumeError> 
     VolumeHeader::decode(stored)
         .map_err(|_| damaged(afs_wire::ids::VnodeId(0), "a volume header cannot be decoded"))
 }
-
-async fn check_format(kv: &Kv) -> Result<(), OpenError> {
-    let stored = kv.snapshot().get(META, FORMAT_KEY)?;
-    match stored {
-        Some(bytes) => match bytes.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
-            Some(FORMAT) => Ok(()),
-            found => Err(OpenError::Format { found: found.unwrap_or(0), expected: FORMAT }),
-        },
-        None => {
-            let put = |txn: &mut Txn<'_>| {
-                txn.put(META, FORMAT_KEY, FORMAT.to_be_bytes().to_vec());
-                Ok::<_, VolumeError>(())
-            };
-            Ok(kv.update(put).await.map_err(VolumeError::from)?)
-        }
-    }
-}
-
-const FORMAT_KEY: &[u8] = b"format";
-const FORMAT: u32 = 1;

@@ -9,6 +9,7 @@ use crate::data_reader::DataReader;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::new_data::DataWriter;
+use crate::place::{Place, Places};
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 use crate::store::Store;
@@ -18,12 +19,21 @@ use crate::tx::VolumeTx;
 pub struct Volume {
     id: VolumeId,
     store: Arc<Store>,
-    header: RwLock<Arc<VolumeHeader>>,
+    shown: RwLock<Shown>,
+}
+
+struct Shown {
+    header: Arc<VolumeHeader>,
+    places: Places,
 }
 
 impl Volume {
     pub(crate) fn new(store: Arc<Store>, header: VolumeHeader) -> Arc<Self> {
-        Arc::new(Self { id: header.id, store, header: RwLock::new(Arc::new(header)) })
+        let (id, places) = (header.id, Places::new(Place::of(&header)));
+        let shown = RwLock::new(Shown { header: Arc::new(header), places });
+        let volume = Arc::new(Self { id, store, shown });
+        volume.store.register(&volume);
+        volume
     }
 
     /// Its number.
@@ -33,11 +43,25 @@ impl Volume {
 
     /// Its header as of the last commit.
     pub fn header(&self) -> Arc<VolumeHeader> {
-        self.header.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).header.clone()
     }
 
-    pub(crate) fn show_header(&self, header: Arc<VolumeHeader>) {
-        *self.header.write().unwrap_or_else(PoisonError::into_inner) = header;
+    /// Shows the header of a commit that readers are about to see; `None` says that the volume is gone.
+    pub(crate) fn show_header(&self, header: Option<VolumeHeader>, sequence: u64) {
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        shown.places.set(header.as_ref().map(Place::of), sequence);
+        if let Some(header) = header {
+            shown.header = Arc::new(header);
+        }
+    }
+
+    /// Where the volume's rows are in a snapshot.
+    pub(crate) fn place_at(&self, snapshot: &Snapshot) -> Result<Place, VolumeError> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).places.at(snapshot.sequence())
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// The record of a vnode, or `None` where the number is free. From memory when it was asked for lately, else from the
@@ -65,8 +89,8 @@ impl Volume {
         snapshot: &Snapshot,
         vnode: VnodeId,
     ) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
-        let header = self.header();
-        let Some(record) = snapshot.vnode_row(header.group, vnode, header.epoch)? else { return Ok(None) };
+        let place = self.place_at(snapshot)?;
+        let Some(record) = snapshot.vnode_row(place.group, vnode, place.epoch)? else { return Ok(None) };
         let record = Arc::new(record);
         self.store.cache.insert(self.id, record.clone(), snapshot.sequence());
         Ok(Some(record))
@@ -88,14 +112,21 @@ impl Volume {
     /// Changes the volume. Resolves when the change is durable and visible; when the closure answers an error, nothing of
     /// it remains. Closures of one store run one after the other, many of them in one commit.
     ///
-    /// A volume that is not read-write answers [`VolumeError::ReadOnly`] without running the closure.
+    /// A volume that is not read-write answers [`VolumeError::ReadOnly`] without running the closure, and one that is being
+    /// restored [`VolumeError::Busy`].
     pub async fn update<T, F>(self: &Arc<Self>, change: F) -> Result<T, VolumeError>
     where
         T: Send + 'static,
         F: FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
     {
-        self.edit(move |tx| if tx.header().is_writable() { change(tx) } else { Err(VolumeError::ReadOnly) })
-            .await
+        self.edit(move |tx| {
+            if !tx.header().is_writable() {
+                return Err(VolumeError::ReadOnly);
+            }
+            tx.check_not_staged()?;
+            change(tx)
+        })
+        .await
     }
 
     /// As [`Volume::update`], for changes of the header, which volumes of any kind take.
@@ -104,14 +135,14 @@ impl Volume {
         T: Send + 'static,
         F: FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
     {
-        let (store, volume) = (self.store.clone(), self.clone());
+        let (store, id) = (self.store.clone(), self.id);
         let result = self
             .store
             .kv
             .update(move |txn| {
-                let mut tx = VolumeTx::begin(txn, &store, volume.id)?;
+                let mut tx = VolumeTx::begin(txn, &store, id)?;
                 let answer = change(&mut tx)?;
-                tx.finish(Some(&volume));
+                tx.finish()?;
                 Ok(answer)
             })
             .await;

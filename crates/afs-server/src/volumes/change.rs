@@ -113,9 +113,9 @@ impl VolumeServer {
 
     async fn make(&self, partition: PartitionId, id: VolumeId, name: VolumeName) -> Result<(), AbortCode> {
         let store = self.store(partition)?;
-        let root_acl = Acl::of_new_volume();
+        let (kind, parent, root) = (VolumeKind::ReadWrite, id, Some(Acl::of_new_volume()));
         let made =
-            store.create_volume(VolumeSpec { id, name, owner: ADMIN, max_quota: NEW_QUOTA, root_acl }).await;
+            store.create_volume(VolumeSpec { id, name, kind, parent, owner: ADMIN, max_quota: NEW_QUOTA, root }).await;
         made.map_err(|error| self.code(id, &error))?;
         self.edit(id, |header| header.online = false).await
     }

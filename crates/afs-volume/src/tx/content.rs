@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::VolumeTx;
-use crate::codec::Put;
+use crate::doomed_row;
 use crate::error::VolumeError;
 use crate::extent::{Extent, OwnedChunk, SLOT_LEN, Slot, Source};
 use crate::ids::{ContentId, SlotIndex};
@@ -39,18 +39,15 @@ impl VolumeTx<'_, '_> {
         let after = slot.chunks();
         if existed || !slot.is_empty() {
             let row = (!slot.is_empty()).then(|| slot.encode());
-            self.put_row(RowId::Slot(group, record.content, index), row);
+            self.put_row(RowId::Slot(group, record.content, index), row)?;
         }
-        self.drop_chunks(&before, &after);
+        self.drop_chunks(&before, &after)?;
         Ok(slot)
     }
 
-    fn drop_chunks(&mut self, before: &[OwnedChunk], after: &[OwnedChunk]) {
-        for chunk in before {
-            if after.binary_search(chunk).is_err() {
-                self.drop_chunk(*chunk);
-            }
-        }
+    fn drop_chunks(&mut self, before: &[OwnedChunk], after: &[OwnedChunk]) -> Result<(), VolumeError> {
+        let gone = before.iter().filter(|chunk| after.binary_search(chunk).is_err());
+        gone.copied().try_for_each(|chunk| self.drop_chunk(chunk))
     }
 
     /// Takes down a vnode's data: at once where it is little, else in the background.
@@ -62,10 +59,8 @@ impl VolumeTx<'_, '_> {
                 self.doom(record.content);
             } else {
                 for page in 0..pages {
-                    self.put_row(
-                        RowId::Page(self.header.group, record.content, SlotIndex(page as u32)),
-                        None,
-                    );
+                    let page = SlotIndex(page as u32);
+                    self.drop_row(RowId::Page(self.header.group, record.content, page))?;
                 }
             }
             return Ok(());
@@ -75,7 +70,7 @@ impl VolumeTx<'_, '_> {
             self.doom(record.content);
             return Ok(());
         }
-        (0..slots).try_for_each(|slot| self.drop_slot(record, slot))
+        (0..slots).try_for_each(|slot| self.drop_last_slot(record, slot))
     }
 
     /// Cuts a file to `length`.
@@ -103,6 +98,17 @@ impl VolumeTx<'_, '_> {
         self.edit_slot(record, SlotIndex(slot as u32), |slot| slot.extents.clear()).map(drop)
     }
 
+    /// Lets go of a slot of a content that goes as a whole.
+    fn drop_last_slot(&mut self, record: &VnodeRecord, slot: u64) -> Result<(), VolumeError> {
+        let (group, epoch, index) = (self.header.group, self.header.epoch, SlotIndex(slot as u32));
+        let slot = self.txn.slot_row(group, record, index, epoch)?;
+        if !slot.is_empty() {
+            self.drop_row(RowId::Slot(group, record.content, index))?;
+            self.drop_chunks(&slot.chunks(), &[])?;
+        }
+        Ok(())
+    }
+
     /// Keeps the first slots under a new content number and dooms the rest with the old one.
     fn move_to_new_content(&mut self, record: &mut VnodeRecord, kept: u64) -> Result<(), VolumeError> {
         let (group, epoch) = (self.header.group, self.header.epoch);
@@ -110,8 +116,9 @@ impl VolumeTx<'_, '_> {
         self.header_changed = true;
         for index in (0..kept).map(|slot| SlotIndex(slot as u32)) {
             if let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)? {
-                self.put_row(RowId::Slot(group, record.content, index), None);
-                self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()));
+                // The chunks go along, so that the old content must not be seen to have them.
+                self.put_row(RowId::Slot(group, record.content, index), None)?;
+                self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()))?;
             }
         }
         self.doom(record.content);
@@ -137,8 +144,7 @@ impl VolumeTx<'_, '_> {
     }
 
     fn doom(&mut self, content: ContentId) {
-        let mut row = Vec::with_capacity(4);
-        row.put_u32(self.header.newest_clone.map_or(0, |clone| clone.0));
+        let row = doomed_row::encode(self.header.epoch, SlotIndex(0));
         self.txn.put(DOOMED, &key::content_prefix(self.header.group, content), row);
         self.work = true;
     }

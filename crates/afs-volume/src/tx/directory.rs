@@ -91,18 +91,20 @@ impl VolumeTx<'_, '_> {
     /// Notes in the header that a client changed something.
     pub(super) fn note_update(&mut self) {
         self.header.update_date = self.now;
+        self.header.update_counter = self.header.update_counter.wrapping_add(1);
         self.header_changed = true;
     }
 
-    pub(super) fn put_pages(&mut self) {
+    pub(super) fn put_pages(&mut self) -> Result<(), VolumeError> {
         for (content, pages) in std::mem::take(&mut self.pages) {
             for (number, page) in pages.into_iter().enumerate() {
                 if let HeldPage::Changed(page) = page {
                     let id = RowId::Page(self.header.group, content, SlotIndex(number as u32));
-                    self.put_row(id, Some(page.to_vec()));
+                    self.put_row(id, Some(page.to_vec()))?;
                 }
             }
         }
+        Ok(())
     }
 
     /// Forgets the held pages of a directory that is going away.

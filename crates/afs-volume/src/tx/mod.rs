@@ -1,14 +1,15 @@
 //! A change to one volume, as part of a commit.
 
-mod chunks;
 mod content;
 mod create;
 mod directory;
+mod image;
 mod link;
 mod names;
 mod quota;
 mod remove;
 mod rename;
+mod rows;
 mod status;
 mod store_data;
 mod vnodes;
@@ -23,8 +24,7 @@ use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::ids::ContentId;
 use crate::key::{self, HEADERS};
-use crate::store::Store;
-use crate::volume::Volume;
+use crate::store::{Store, decode_header};
 
 pub use create::Created;
 pub use link::Linked;
@@ -67,12 +67,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         id: VolumeId,
     ) -> Result<Self, VolumeError> {
         let stored = txn.get(HEADERS, &key::volume(id))?.ok_or(VolumeError::NoVolume)?;
-        let header = VolumeHeader::decode(stored)
-            .map_err(|_| crate::rows::damaged(VnodeId(0), "the volume header cannot be decoded"))?;
-        if header.doomed {
-            return Err(VolumeError::NoVolume);
-        }
-        Ok(Self::with(txn, store, header))
+        Ok(Self::with(txn, store, decode_header(stored)?))
     }
 
     pub(crate) fn with(txn: &'t mut Txn<'a>, store: &'t Arc<Store>, header: VolumeHeader) -> Self {
@@ -109,29 +104,42 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         self.txn
     }
 
+    /// Whether a restore is under way, which nobody may change anything beside.
+    pub(crate) fn check_not_staged(&self) -> Result<(), VolumeError> {
+        if self.store.is_restoring(self.header.id) { Err(VolumeError::Busy) } else { Ok(()) }
+    }
+
+    /// Puts everything changed into the transaction but the header, which nobody sees yet.
+    pub(crate) fn finish_staged(mut self) -> Result<VolumeHeader, VolumeError> {
+        self.put_vnodes()?;
+        self.put_pages()?;
+        Ok(self.header)
+    }
+
     /// Puts everything changed into the transaction.
-    pub(crate) fn finish(mut self, volume: Option<&Arc<Volume>>) {
-        let changed = self.put_vnodes();
-        self.put_pages();
+    pub(crate) fn finish(mut self) -> Result<(), VolumeError> {
+        let changed = self.put_vnodes()?;
+        self.put_pages()?;
         let (id, store) = (self.header.id, self.store.clone());
         let header = self.header_changed.then(|| {
             self.txn.put(HEADERS, &key::volume(id), self.header.encode());
-            (volume.cloned(), Arc::new(self.header))
+            self.header
         });
         if changed.is_empty() && header.is_none() && !self.work {
-            return;
+            return Ok(());
         }
         let work = self.work;
         self.txn.before_visible(move |sequence| {
             for vnode in changed {
                 store.cache.invalidate(id, vnode, sequence);
             }
-            if let Some((Some(volume), header)) = header {
-                volume.show_header(header);
+            if let Some(header) = header {
+                store.show(id, Some(header), sequence);
             }
             if work {
                 store.work.notify();
             }
         });
+        Ok(())
     }
 }

@@ -77,7 +77,7 @@ impl VolumeTx<'_, '_> {
         }
     }
 
-    fn put_piece(&mut self, record: &VnodeRecord, piece: &Piece) -> Result<(), VolumeError> {
+    pub(super) fn put_piece(&mut self, record: &VnodeRecord, piece: &Piece) -> Result<(), VolumeError> {
         let index = SlotIndex((piece.position / SLOT_LEN) as u32);
         let source = self.source_of(piece);
         let extent = Extent { start: (piece.position % SLOT_LEN) as u32, source };

@@ -65,22 +65,32 @@ impl VolumeTx<'_, '_> {
 
     /// Takes a number of the class of `like`, reusing the one freed last.
     pub(super) fn allocate_vnode(&mut self, like: VnodeId) -> Result<VnodeId, VolumeError> {
-        let group = self.header.group;
-        let freed = self.header.numbers(like).freed;
         self.header_changed = true;
-        if freed == 0 {
-            let numbers = self.header.numbers(like);
-            let vnode = VnodeId(numbers.next);
-            // The last numbers of the class are not used, so that the next one never overflows.
-            numbers.next = vnode.0.checked_add(2).ok_or(VolumeError::DiskFull)?;
-            return Ok(vnode);
+        for _ in 0..LOOSE_NUMBERS_MAX {
+            let freed = self.header.numbers(like).freed;
+            if freed == 0 {
+                break;
+            }
+            let vnode = self.take_freed(VnodeId(freed))?;
+            if !self.header.loose_numbers || self.held(vnode)?.is_none() {
+                return Ok(vnode);
+            }
         }
-        let key = key::free(group, VnodeId(freed));
+        let numbers = self.header.numbers(like);
+        let vnode = VnodeId(numbers.next);
+        // The last numbers of the class are not used, so that the next one never overflows.
+        numbers.next = vnode.0.checked_add(2).ok_or(VolumeError::DiskFull)?;
+        Ok(vnode)
+    }
+
+    /// Takes the first number off the chain of its class.
+    fn take_freed(&mut self, vnode: VnodeId) -> Result<VnodeId, VolumeError> {
+        let key = key::free(self.header.group, vnode);
         let next = self.txn.get(FREE, &key)?.and_then(|next| Some(u32::from_be_bytes(*next.first_chunk()?)));
-        let next = next.ok_or_else(|| damaged(VnodeId(freed), "the chain of free vnodes is broken"))?;
+        let next = next.ok_or_else(|| damaged(vnode, "the chain of free vnodes is broken"))?;
         self.txn.delete(FREE, &key);
-        self.header.numbers(like).freed = next;
-        Ok(VnodeId(freed))
+        self.header.numbers(vnode).freed = next;
+        Ok(vnode)
     }
 
     /// Takes a vnode away with its data.
@@ -89,39 +99,32 @@ impl VolumeTx<'_, '_> {
         self.credit(record.blocks());
         self.header.file_count = self.header.file_count.saturating_sub(1);
         let key = key::free(self.header.group, record.vnode);
-        let numbers = self.header.numbers(record.vnode);
-        let next = std::mem::replace(&mut numbers.freed, record.vnode.0);
-        self.txn.put(FREE, &key, next.to_be_bytes().to_vec());
-        self.vnodes.insert(record.vnode, HeldVnode { record: None, changed: true });
+        // A restore may have given out a number that still is in the chain.
+        if !self.header.loose_numbers || self.txn.get(FREE, &key)?.is_none() {
+            let numbers = self.header.numbers(record.vnode);
+            let next = std::mem::replace(&mut numbers.freed, record.vnode.0);
+            self.txn.put(FREE, &key, next.to_be_bytes().to_vec());
+        }
+        self.forget_vnode(record.vnode);
         Ok(())
     }
 
+    /// From now on there is no such vnode.
+    pub(super) fn forget_vnode(&mut self, vnode: VnodeId) {
+        self.vnodes.insert(vnode, HeldVnode { record: None, changed: true });
+    }
+
     /// Puts the changed records into the transaction and says which they are.
-    pub(super) fn put_vnodes(&mut self) -> Vec<VnodeId> {
+    pub(super) fn put_vnodes(&mut self) -> Result<Vec<VnodeId>, VolumeError> {
         let mut changed = Vec::new();
         for (vnode, held) in std::mem::take(&mut self.vnodes) {
             if held.changed {
-                self.put_row(
-                    RowId::Vnode(self.header.group, vnode),
-                    held.record.map(|record| record.encode()),
-                );
+                let row = held.record.map(|record| record.encode());
+                self.put_row(RowId::Vnode(self.header.group, vnode), row)?;
                 changed.push(vnode);
             }
         }
-        changed
-    }
-
-    /// Writes or removes a row in the volume's present epoch.
-    pub(super) fn put_row(&mut self, id: RowId, value: Option<Vec<u8>>) {
-        let key = id.key(self.header.epoch);
-        match value {
-            Some(value) => self.txn.put(id.table(), &key, value),
-            // A clone may have an older row, which an empty one hides.
-            None if self.header.epoch != crate::ids::Epoch::FIRST => {
-                self.txn.put(id.table(), &key, Vec::new())
-            }
-            None => self.txn.delete(id.table(), &key),
-        }
+        Ok(changed)
     }
 
     fn held(&mut self, vnode: VnodeId) -> Result<Option<&VnodeRecord>, VolumeError> {
@@ -132,3 +135,6 @@ impl VolumeTx<'_, '_> {
         Ok(self.vnodes.get(&vnode).and_then(|held| held.record.as_ref()))
     }
 }
+
+/// Numbers of the chain that one transaction finds in use, until it takes a new one.
+const LOOSE_NUMBERS_MAX: usize = 64;

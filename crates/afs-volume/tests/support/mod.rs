@@ -18,7 +18,7 @@ use afs_kv::{Inline, Kv};
 use afs_volume::{Actor, Config, OpenError, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{Fid, UnixSeconds, ViceId, VolumeId, VolumeName};
+use afs_wire::ids::{Fid, UnixSeconds, ViceId, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
 use crash_disk::CrashDisk;
 
@@ -107,8 +107,10 @@ pub fn spec(max_quota: u32) -> VolumeSpec {
         id: VOLUME,
         name: VolumeName::new("root.cell").unwrap(),
         owner: ViceId::ADMINISTRATORS,
+        kind: VolumeKind::ReadWrite,
+        parent: VolumeId(0),
         max_quota,
-        root_acl: Acl::of_new_volume(),
+        root: Some(Acl::of_new_volume()),
     }
 }
 

@@ -1,0 +1,189 @@
+//! Cloning: an epoch freezes, and nothing is copied. Dates: `docs/protocol/volumes.md` "3. Clones".
+
+use std::sync::Arc;
+
+use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
+
+use super::{Group, Members, epochs};
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::place::Place;
+use crate::spec::CloneSpec;
+use crate::store::VolumeStore;
+use crate::volume::Volume;
+
+impl VolumeStore {
+    /// Makes a clone of a volume as it is now, whatever the volume's size. It is offline and marked
+    /// [`destroy`](VolumeHeader::destroy) until whoever made it publishes it.
+    ///
+    /// Of a read-write volume the present epoch freezes; of another the clone shares the epoch. A read-write clone is of another kind of
+    /// volume only, and copies all data in bounded steps where the source is not its group's newest state.
+    ///
+    /// # Errors
+    /// `Busy` while a restore of the source is under way; `VolumeExists` where the number is taken; `Invalid` for a read-write clone of a
+    /// read-write volume or a number of 0.
+    pub async fn clone_volume(&self, source: VolumeId, spec: CloneSpec) -> Result<Arc<Volume>, VolumeError> {
+        if spec.id.0 == 0 {
+            return Err(VolumeError::Invalid);
+        }
+        if spec.kind == VolumeKind::ReadWrite {
+            return self.clone_read_write(source, spec).await;
+        }
+        self.settle(source).await?;
+        let header = self
+            .change_members(move |members, now| {
+                if members.exists(spec.id)? {
+                    return Err(VolumeError::VolumeExists);
+                }
+                let place = members.freeze(source)?;
+                let header = clone_header(members.header(source)?, place, &spec, now);
+                members.note_clone(source, &header, now)?;
+                members.put(header.clone());
+                Ok(header)
+            })
+            .await?;
+        Ok(self.show_new(header))
+    }
+
+    /// Has a clone take the present state of `source`, whatever their sizes; what only its old state needed goes in the background. The
+    /// clone is online afterwards.
+    ///
+    /// # Errors
+    /// `Busy` while a restore of either is under way; `Invalid` where `clone` is read-write or has another read-write volume.
+    pub async fn reclone_volume(&self, source: VolumeId, clone: VolumeId) -> Result<(), VolumeError> {
+        self.settle(source).await?;
+        self.change_members(move |members, now| {
+            let before = members.header(clone)?;
+            let parent = members.header(source)?.parent;
+            if before.kind == VolumeKind::ReadWrite || before.parent != parent || source == clone {
+                return Err(VolumeError::Invalid);
+            }
+            members.check_not_staged(&before)?;
+            let place = members.freeze(source)?;
+            let header = recloned_header(&before, members.header(source)?, place, now);
+            members.note_clone(source, &header, now)?;
+            members.put(header);
+            members.release(Place::of(&before))
+        })
+        .await
+    }
+}
+
+impl Members<'_, '_> {
+    /// Holds the present state of a volume for one more volume; its writer goes on in the next epoch.
+    fn freeze(&mut self, source: VolumeId) -> Result<Place, VolumeError> {
+        let mut header = self.header(source)?;
+        let place = Place::of(&header);
+        if header.is_writable() {
+            self.check_not_staged(&header)?;
+        }
+        epochs::hold(self.txn, place)?;
+        if !header.is_writable() {
+            return Ok(place);
+        }
+        if epochs::newest(self.txn, place.group)? != Some(place.epoch) {
+            return Err(VolumeError::Busy);
+        }
+        let mut group = Group::load(self.txn, place.group)?;
+        header.epoch = group.take_epoch()?;
+        header.newest_clone = Some(place.epoch);
+        group.save(self.txn, place.group);
+        // The clone has what the writer held.
+        epochs::release(self.txn, place)?;
+        epochs::hold(self.txn, Place::of(&header))?;
+        self.put(header);
+        Ok(place)
+    }
+
+    /// What the source's header says of its clones.
+    fn note_clone(
+        &mut self,
+        source: VolumeId,
+        clone: &VolumeHeader,
+        now: UnixSeconds,
+    ) -> Result<(), VolumeError> {
+        let mut header = self.header(source)?;
+        match clone.kind {
+            _ if clone.snapshot || !header.is_writable() => return Ok(()),
+            VolumeKind::ReadOnly => header.read_only = clone.id,
+            _ => (header.backup, header.backup_date) = (clone.id, now),
+        }
+        self.put(header);
+        Ok(())
+    }
+}
+
+/// A clone's header is its source's, but for what is its own.
+fn clone_header(source: VolumeHeader, place: Place, spec: &CloneSpec, now: UnixSeconds) -> VolumeHeader {
+    let mut header = VolumeHeader {
+        id: spec.id,
+        name: spec.name.clone(),
+        kind: spec.kind,
+        snapshot: spec.snapshot,
+        creation_date: now,
+        copy_date: now,
+        online: false,
+        destroy: true,
+        offline_message: String::new(),
+        group: place.group,
+        epoch: place.epoch,
+        newest_clone: None,
+        ..source
+    };
+    note_itself(&mut header, now);
+    header
+}
+
+fn recloned_header(
+    before: &VolumeHeader,
+    source: VolumeHeader,
+    place: Place,
+    now: UnixSeconds,
+) -> VolumeHeader {
+    let name = recloned_name(before, &source);
+    let mut header = VolumeHeader {
+        id: before.id,
+        name,
+        kind: before.kind,
+        snapshot: before.snapshot,
+        creation_date: now,
+        copy_date: before.copy_date,
+        access_date: before.access_date,
+        day_use: before.day_use,
+        day_use_date: before.day_use_date,
+        week_use: before.week_use,
+        online: true,
+        destroy: false,
+        offline_message: before.offline_message.clone(),
+        restored_from: before.restored_from,
+        group: place.group,
+        epoch: place.epoch,
+        newest_clone: None,
+        ..source
+    };
+    note_itself(&mut header, now);
+    header
+}
+
+fn note_itself(header: &mut VolumeHeader, now: UnixSeconds) {
+    match header.kind {
+        VolumeKind::ReadOnly => header.read_only = header.id,
+        _ => {
+            header.backup_date = now;
+            if !header.snapshot {
+                header.backup = header.id;
+            }
+        }
+    }
+}
+
+/// The source's name with the suffix of the clone's kind; a snapshot keeps its own.
+fn recloned_name(before: &VolumeHeader, source: &VolumeHeader) -> VolumeName {
+    let suffix = before.kind.suffix();
+    let base = source.name.as_str();
+    let base = [".readonly", ".backup"].iter().find_map(|suffix| base.strip_suffix(suffix)).unwrap_or(base);
+    match VolumeName::new(&format!("{base}{suffix}")) {
+        Ok(name) if !before.snapshot && name.as_str().len() <= VolumeName::HEADER_MAX => name,
+        _ => before.name.clone(),
+    }
+}

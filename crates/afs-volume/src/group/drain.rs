@@ -1,0 +1,71 @@
+//! Taking an epoch from between others: what only it needed goes, what an older one needs too goes to that one's deadlist.
+
+use afs_kv::Txn;
+
+use super::rows::{delete_row, some_rows};
+use super::take_down::{ROWS_PER_STEP, bad_list};
+use crate::chunks;
+use crate::codec::Fields;
+use crate::error::VolumeError;
+use crate::extent::OwnedChunk;
+use crate::ids::Epoch;
+use crate::key::{self, CHANGES, DEADLISTS, DEADROWS};
+use crate::place::Place;
+
+/// Takes some of an epoch's deadlist; true when the epoch is needed by nothing any longer.
+pub(super) fn step(
+    txn: &mut Txn<'_>,
+    place: Place,
+    older: Option<Epoch>,
+    newer: Epoch,
+) -> Result<bool, VolumeError> {
+    let done = drain_rows(txn, place, older)?
+        && drain_chunks(txn, place, older)?
+        // Nobody asks what changed since an epoch that nobody holds.
+        && (older.is_some() || forget_changes(txn, Place { epoch: newer, ..place })?);
+    Ok(done)
+}
+
+fn drain_rows(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result<bool, VolumeError> {
+    let first = key::epoch(place.group, place.epoch);
+    let end = key::after_prefix(&first);
+    let rows = some_rows(txn, DEADROWS, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, _) in &rows {
+        let (id, written) = key::from_dead_row(key).ok_or_else(bad_list)?;
+        txn.delete(DEADROWS, key);
+        match older.filter(|older| written <= *older) {
+            Some(older) => txn.put(DEADROWS, &key::dead_row(older, id, written), Vec::new()),
+            None => delete_row(txn, id, written)?,
+        }
+    }
+    Ok(rows.is_empty())
+}
+
+fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result<bool, VolumeError> {
+    let first = key::epoch(place.group, place.epoch);
+    let end = key::after_prefix(&first);
+    let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, row) in &rows {
+        let owned = OwnedChunk::decode(&mut Fields::new(row.clone())).map_err(|_| bad_list())?;
+        txn.delete(DEADLISTS, key);
+        match older.filter(|older| owned.birth <= *older) {
+            Some(older) => {
+                let key = key::deadlist(place.group, older, owned.chunk.id);
+                txn.put(DEADLISTS, &key, row.clone());
+            }
+            None => chunks::free_once(txn, owned.chunk)?,
+        }
+    }
+    Ok(rows.is_empty())
+}
+
+/// Forgets what was written in or before the oldest epoch that stays.
+fn forget_changes(txn: &mut Txn<'_>, oldest: Place) -> Result<bool, VolumeError> {
+    let first = key::group(oldest.group);
+    let end = key::after_prefix(&key::epoch(oldest.group, oldest.epoch));
+    let rows = some_rows(txn, CHANGES, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, _) in &rows {
+        txn.delete(CHANGES, key);
+    }
+    Ok(rows.is_empty())
+}

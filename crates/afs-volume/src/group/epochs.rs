@@ -1,0 +1,113 @@
+//! The epochs of a group that volumes hold, or that are to go.
+
+use afs_kv::{Range, Snapshot, Txn};
+
+use crate::error::VolumeError;
+use crate::ids::{Epoch, GroupId};
+use crate::key::{self, EPOCHS};
+use crate::place::Place;
+use crate::rows::index_damaged;
+
+/// Who needs an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// So many volumes; with 0 it is to be taken down.
+    By(u32),
+    /// A restore that is not committed. When nobody is at it any longer, it is to be taken down.
+    Staged,
+}
+
+/// Something that can list rows.
+pub(crate) trait EpochRows {
+    fn epoch_rows(&self, first: &[u8], end: Option<&[u8]>, reverse: bool) -> Range<'_>;
+}
+
+impl EpochRows for Txn<'_> {
+    fn epoch_rows(&self, first: &[u8], end: Option<&[u8]>, reverse: bool) -> Range<'_> {
+        self.range(EPOCHS, key::bounds(first, end), reverse)
+    }
+}
+
+impl EpochRows for Snapshot {
+    fn epoch_rows(&self, first: &[u8], end: Option<&[u8]>, reverse: bool) -> Range<'_> {
+        self.range(EPOCHS, key::bounds(first, end), reverse)
+    }
+}
+
+/// All epochs of a group, the oldest first.
+pub(crate) fn all(rows: &impl EpochRows, group: GroupId) -> Result<Vec<(Epoch, Held)>, VolumeError> {
+    let prefix = key::group(group);
+    let end = key::after_prefix(&prefix);
+    rows.epoch_rows(&prefix, end.as_deref(), false).map(|row| decode(&row?)).collect()
+}
+
+/// The newest epoch of a group.
+pub(crate) fn newest(rows: &impl EpochRows, group: GroupId) -> Result<Option<Epoch>, VolumeError> {
+    let prefix = key::group(group);
+    let end = key::after_prefix(&prefix);
+    let last = rows.epoch_rows(&prefix, end.as_deref(), true).next();
+    Ok(last.map(|row| decode(&row?)).transpose()?.map(|(epoch, _)| epoch))
+}
+
+/// The newest epoch before this one that volumes hold.
+pub(crate) fn newest_held_before(rows: &impl EpochRows, place: Place) -> Result<Option<Epoch>, VolumeError> {
+    for row in older(rows, place) {
+        if let (epoch, Held::By(1..)) = row? {
+            return Ok(Some(epoch));
+        }
+    }
+    Ok(None)
+}
+
+/// One more volume holds an epoch.
+pub(crate) fn hold(txn: &mut Txn<'_>, place: Place) -> Result<(), VolumeError> {
+    let holders = match held(txn, place)? {
+        Some(Held::By(holders)) => holders,
+        Some(Held::Staged) | None => 0,
+    };
+    put(txn, place, Held::By(holders + 1));
+    Ok(())
+}
+
+/// One volume fewer holds an epoch; true when nobody does any longer.
+pub(crate) fn release(txn: &mut Txn<'_>, place: Place) -> Result<bool, VolumeError> {
+    let Some(Held::By(holders @ 1..)) = held(txn, place)? else {
+        return Err(index_damaged("an epoch that a volume holds is missing"));
+    };
+    put(txn, place, Held::By(holders - 1));
+    Ok(holders == 1)
+}
+
+pub(crate) fn held(txn: &Txn<'_>, place: Place) -> Result<Option<Held>, VolumeError> {
+    let key = key::epoch(place.group, place.epoch);
+    let row = txn.get(EPOCHS, &key)?;
+    Ok(row.map(|row| decode(&(key.to_vec().into(), row))).transpose()?.map(|(_, held)| held))
+}
+
+pub(crate) fn put(txn: &mut Txn<'_>, place: Place, held: Held) {
+    let row = match held {
+        Held::By(holders) => holders,
+        Held::Staged => STAGED,
+    };
+    txn.put(EPOCHS, &key::epoch(place.group, place.epoch), row.to_be_bytes().to_vec());
+}
+
+/// Epochs before this one, the newest first.
+fn older<'r>(
+    rows: &'r impl EpochRows,
+    place: Place,
+) -> impl Iterator<Item = Result<(Epoch, Held), VolumeError>> + 'r {
+    let (first, end) = (key::group(place.group), key::epoch(place.group, place.epoch));
+    rows.epoch_rows(&first, Some(&end), true).map(|row| decode(&row?))
+}
+
+fn decode((key, value): &afs_kv::Row) -> Result<(Epoch, Held), VolumeError> {
+    let word = value.as_ref().try_into().ok().map(u32::from_be_bytes);
+    match (key::epoch_of_row(key), word) {
+        (Some(epoch), Some(STAGED)) => Ok((epoch, Held::Staged)),
+        (Some(epoch), Some(holders)) => Ok((epoch, Held::By(holders))),
+        _ => Err(index_damaged("a row of the table of epochs cannot be decoded")),
+    }
+}
+
+const STAGED: u32 = u32::MAX;

@@ -1,0 +1,116 @@
+//! Headers within a transaction that is about more than one volume.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use afs_kv::Txn;
+use afs_wire::ids::VolumeId;
+
+use super::{Group, epochs};
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::key::{self, HEADERS, WORK};
+use crate::place::Place;
+use crate::store::{Store, decode_header};
+
+/// Headers that the transaction changes, and what they hold.
+pub(crate) struct Members<'t, 'a> {
+    pub(crate) txn: &'t mut Txn<'a>,
+    pub(super) store: &'t Arc<Store>,
+    /// `None` for a volume that goes.
+    changed: BTreeMap<VolumeId, Option<VolumeHeader>>,
+    work: bool,
+}
+
+impl<'t, 'a> Members<'t, 'a> {
+    pub(crate) fn new(txn: &'t mut Txn<'a>, store: &'t Arc<Store>) -> Self {
+        Self { txn, store, changed: BTreeMap::new(), work: false }
+    }
+
+    /// A volume's header as this transaction leaves it.
+    pub(crate) fn header(&self, id: VolumeId) -> Result<VolumeHeader, VolumeError> {
+        match self.changed.get(&id) {
+            Some(header) => header.clone().ok_or(VolumeError::NoVolume),
+            None => {
+                let stored = self.txn.get(HEADERS, &key::volume(id))?.ok_or(VolumeError::NoVolume)?;
+                decode_header(stored)
+            }
+        }
+    }
+
+    pub(crate) fn exists(&self, id: VolumeId) -> Result<bool, VolumeError> {
+        match self.header(id) {
+            Ok(_) => Ok(true),
+            Err(VolumeError::NoVolume) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn put(&mut self, header: VolumeHeader) {
+        self.changed.insert(header.id, Some(header));
+    }
+
+    /// Takes a volume out of its group.
+    pub(crate) fn remove(&mut self, id: VolumeId) -> Result<(), VolumeError> {
+        let header = self.header(id)?;
+        self.changed.insert(id, None);
+        self.leave(&header)
+    }
+
+    /// A volume gives up its place: as the group's writer, and what it holds.
+    pub(crate) fn leave(&mut self, header: &VolumeHeader) -> Result<(), VolumeError> {
+        let mut group = Group::load(self.txn, header.group)?;
+        if group.writer == Some(header.id) {
+            group.writer = None;
+            group.save(self.txn, header.group);
+        }
+        self.release(Place::of(header))
+    }
+
+    /// Gives up one hold on an epoch. When it was the last, the background takes the epoch down, and the group's writer
+    /// saves nothing for it any longer.
+    pub(crate) fn release(&mut self, place: Place) -> Result<(), VolumeError> {
+        if !epochs::release(self.txn, place)? {
+            return Ok(());
+        }
+        self.work(place);
+        self.refresh_writer(place)
+    }
+
+    /// Has the background look at the group.
+    pub(crate) fn work(&mut self, place: Place) {
+        self.txn.put(WORK, &key::group(place.group), Vec::new());
+        self.work = true;
+    }
+
+    fn refresh_writer(&mut self, place: Place) -> Result<(), VolumeError> {
+        let Some(writer) = Group::load(self.txn, place.group)?.writer else { return Ok(()) };
+        let mut header = self.header(writer)?;
+        let newest = epochs::newest_held_before(self.txn, Place::of(&header))?;
+        if header.newest_clone != newest {
+            header.newest_clone = newest;
+            self.put(header);
+        }
+        Ok(())
+    }
+
+    /// Puts the headers into the transaction. Once it is durable, everybody sees them.
+    pub(crate) fn finish(self) {
+        let Self { txn, store, changed, work } = self;
+        for (id, header) in &changed {
+            match header {
+                Some(header) => txn.put(HEADERS, &key::volume(*id), header.encode()),
+                None => txn.delete(HEADERS, &key::volume(*id)),
+            }
+        }
+        let store = store.clone();
+        txn.before_visible(move |sequence| {
+            for (id, header) in changed {
+                store.show(id, header, sequence);
+            }
+            if work {
+                store.work.notify();
+            }
+        });
+    }
+}

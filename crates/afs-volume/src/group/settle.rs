@@ -1,0 +1,63 @@
+//! Changes of groups, once nothing stands in their way.
+
+use std::sync::Arc;
+
+use afs_wire::ids::{UnixSeconds, VolumeId};
+
+use super::{Members, epochs};
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::ids::GroupId;
+use crate::store::{Store, VolumeStore};
+
+impl VolumeStore {
+    /// Runs a change of headers as one transaction.
+    pub(crate) async fn change_members<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Members<'_, '_>, UnixSeconds) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, VolumeError> {
+        let store = self.store.clone();
+        let changed = self.store.kv.update(move |txn| {
+            let mut members = Members::new(txn, &store);
+            let answer = change(&mut members, store.now())?;
+            members.finish();
+            Ok(answer)
+        });
+        Ok(changed.await?)
+    }
+
+    /// Takes down what a restore left above the newest state of a read-write volume, in bounded steps, before the volume goes on in
+    /// another epoch.
+    pub(crate) async fn settle(&self, id: VolumeId) -> Result<(), VolumeError> {
+        loop {
+            let volume = self.volume(id).ok_or(VolumeError::NoVolume)?;
+            let header = volume.header();
+            let newest = epochs::newest(&self.store.kv.snapshot(), header.group)?;
+            if !header.is_writable() || newest.is_none_or(|newest| newest <= header.epoch) {
+                return Ok(());
+            }
+            self.store.settle_step(header.group).await?;
+        }
+    }
+}
+
+impl Store {
+    /// One step of taking down what is newest in a group.
+    pub(crate) async fn settle_step(self: &Arc<Self>, group: GroupId) -> Result<(), VolumeError> {
+        if self.is_staging(group) || !self.take_down_group(group).await? {
+            return Err(VolumeError::Busy);
+        }
+        Ok(())
+    }
+}
+
+impl Members<'_, '_> {
+    /// Nobody else may change a volume that is being restored.
+    pub(crate) fn check_not_staged(&self, header: &VolumeHeader) -> Result<(), VolumeError> {
+        if self.store().is_restoring(header.id) { Err(VolumeError::Busy) } else { Ok(()) }
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        self.store
+    }
+}

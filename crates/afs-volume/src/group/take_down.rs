@@ -1,0 +1,141 @@
+//! Taking down what no volume holds, in bounded steps, each a transaction that leaves everything consistent.
+//!
+//! Of a group's epochs that are to go the newest goes first. What is the group's newest state is cut off
+//! ([`super::truncate`]); from between two others its deadlist is drained ([`super::drain`]). A group with nothing else goes
+//! whole ([`super::wipe`]).
+
+use std::sync::Arc;
+
+use afs_kv::Txn;
+
+use super::epochs::{self, Held};
+use super::{drain, truncate, wipe};
+use crate::error::VolumeError;
+use crate::ids::{Epoch, GroupId};
+use crate::key::{self, EPOCHS, GROUPS, WORK};
+use crate::place::Place;
+use crate::rows::index_damaged;
+use crate::store::{Store, VolumeStore};
+
+/// What a step has to do.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Nothing,
+    /// Only a restore that somebody is at.
+    Wait,
+    Wipe,
+    Truncate {
+        to: Epoch,
+        newest: Epoch,
+    },
+    Drain {
+        epoch: Epoch,
+        older: Option<Epoch>,
+        newer: Epoch,
+    },
+}
+
+impl VolumeStore {
+    /// One step for one group that has something to take down, each group in its turn; false where none has.
+    pub(crate) async fn take_down_groups(&self) -> Result<bool, VolumeError> {
+        for group in self.store.groups_with_work()? {
+            if self.store.take_down_group(group).await? {
+                self.store.had_its_turn(group);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Store {
+    /// One step for this group; false where there is nothing that can be done now.
+    pub(crate) async fn take_down_group(self: &Arc<Self>, group: GroupId) -> Result<bool, VolumeError> {
+        let store = self.clone();
+        let step = self.kv.update(move |txn| {
+            let staging = store.is_staging(group);
+            let worked = step(txn, group, staging)?;
+            let store = store.clone();
+            txn.before_visible(move |_| store.work.notify());
+            Ok::<_, VolumeError>(worked)
+        });
+        Ok(step.await?)
+    }
+}
+
+fn step(txn: &mut Txn<'_>, group: GroupId, staging: bool) -> Result<bool, VolumeError> {
+    if txn.get(GROUPS, &key::group(group))?.is_none() {
+        return Ok(false);
+    }
+    let done = match task(&epochs::all(txn, group)?, staging) {
+        Task::Wait => return Ok(false),
+        Task::Nothing => {
+            let had = txn.get(WORK, &key::group(group))?.is_some();
+            txn.delete(WORK, &key::group(group));
+            return Ok(had);
+        }
+        Task::Wipe => return wipe::step(txn, group).map(|()| true),
+        Task::Truncate { to, newest } => truncate::step(txn, Place { group, epoch: to })?.then_some(newest),
+        Task::Drain { epoch, older, newer } => {
+            drain::step(txn, Place { group, epoch }, older, newer)?.then_some(epoch)
+        }
+    };
+    if let Some(epoch) = done {
+        txn.delete(EPOCHS, &key::epoch(group, epoch));
+    }
+    Ok(true)
+}
+
+/// Decides by the epochs of a group, the oldest first, and whether somebody is at a restore.
+fn task(epochs: &[(Epoch, Held)], staging: bool) -> Task {
+    let is_dead = |held: Held| match held {
+        Held::By(holders) => holders == 0,
+        Held::Staged => !staging,
+    };
+    if epochs.iter().all(|(_, held)| is_dead(*held)) {
+        return Task::Wipe;
+    }
+    let Some(at) = epochs.iter().rposition(|(_, held)| is_dead(*held)) else {
+        return if epochs.iter().any(|(_, held)| *held == Held::Staged) { Task::Wait } else { Task::Nothing };
+    };
+    let at_epoch = |at: usize| epochs.get(at).map(|(epoch, _)| *epoch);
+    let older = at.checked_sub(1).and_then(at_epoch);
+    match (at_epoch(at), older, at_epoch(at + 1)) {
+        (Some(epoch), older, Some(newer)) => Task::Drain { epoch, older, newer },
+        (Some(newest), Some(to), None) => Task::Truncate { to, newest },
+        // Alone and dead: all are.
+        _ => Task::Wipe,
+    }
+}
+
+/// What is wrong with a key of a list.
+pub(super) fn bad_list() -> VolumeError {
+    index_damaged("a key of a list of rows cannot be decoded")
+}
+
+/// Rows that one step looks at.
+pub(super) const ROWS_PER_STEP: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_that_is_to_go_goes_first() {
+        let by = |epoch, holders| (Epoch(epoch), Held::By(holders));
+        assert_eq!(task(&[by(1, 1)], false), Task::Nothing);
+        assert_eq!(task(&[by(1, 0)], false), Task::Wipe);
+        assert_eq!(task(&[], false), Task::Wipe);
+        assert_eq!(task(&[by(1, 0), by(2, 0)], false), Task::Wipe);
+        let (one, two, three) = (Epoch(1), Epoch(2), Epoch(3));
+        assert_eq!(task(&[by(1, 1), by(2, 0)], false), Task::Truncate { to: one, newest: two });
+        assert_eq!(
+            task(&[by(1, 0), by(2, 0), by(3, 1)], false),
+            Task::Drain { epoch: two, older: Some(one), newer: three }
+        );
+        assert_eq!(task(&[by(1, 0), by(3, 1)], false), Task::Drain { epoch: one, older: None, newer: three });
+        let staged = [by(1, 1), (two, Held::Staged)];
+        assert_eq!(task(&staged, true), Task::Wait);
+        assert_eq!(task(&staged, false), Task::Truncate { to: one, newest: two });
+    }
+}

@@ -1,0 +1,88 @@
+//! Cutting off the newest state of a group: a deleted read-write volume, the newest clone where there is none, a restore
+//! that was given up. The next older epoch is the newest state afterwards.
+
+use afs_kv::Txn;
+
+use super::Group;
+use super::rows::{forget_row, free_chunks, from_epoch, some_rows};
+use super::take_down::{ROWS_PER_STEP, bad_list};
+use crate::codec::Fields;
+use crate::error::VolumeError;
+use crate::extent::OwnedChunk;
+use crate::ids::Epoch;
+use crate::key::{self, CHANGES, DEADLISTS, DEADROWS, DOOMED, FREE, RowId};
+use crate::place::Place;
+use crate::{chunks, doomed_row};
+
+/// Deletes some of what was written after an epoch; true when nothing of it is left.
+pub(super) fn step(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    let done = forget_doomed(txn, to)?
+        && delete_changes(txn, to)?
+        && revive_rows(txn, to)?
+        && revive_chunks(txn, to)?
+        && forget_free_numbers(txn, to)?;
+    Ok(done)
+}
+
+/// Contents that were given up since are whole again.
+fn forget_doomed(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    let prefix = key::group(to.group);
+    let end = key::after_prefix(&prefix);
+    for (key, row) in some_rows(txn, DOOMED, &prefix, end.as_deref(), usize::MAX)? {
+        if doomed_row::decode(&row)?.0 > to.epoch {
+            txn.delete(DOOMED, &key);
+        }
+    }
+    Ok(true)
+}
+
+/// Rows written since, and the chunks born with them.
+fn delete_changes(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    let (first, end) = from_epoch(to.group, Epoch(to.epoch.0.saturating_add(1)));
+    let changes = some_rows(txn, CHANGES, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, _) in &changes {
+        let (id, written): (RowId, Epoch) = key::from_change(key).ok_or_else(bad_list)?;
+        if let Some(row) = txn.get(id.table(), &id.key(written))? {
+            free_chunks(txn, id.table(), &row, to.epoch)?;
+        }
+        forget_row(txn, id, written);
+    }
+    Ok(changes.is_empty())
+}
+
+/// What the epoch has and newer states had not is no longer dead.
+fn revive_rows(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    let (first, end) = from_epoch(to.group, to.epoch);
+    let rows = some_rows(txn, DEADROWS, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, _) in &rows {
+        txn.delete(DEADROWS, key);
+    }
+    Ok(rows.is_empty())
+}
+
+fn revive_chunks(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    let (first, end) = from_epoch(to.group, to.epoch);
+    let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, row) in &rows {
+        let owned = OwnedChunk::decode(&mut Fields::new(row.clone())).map_err(|_| bad_list())?;
+        if owned.birth > to.epoch {
+            chunks::free_once(txn, owned.chunk)?;
+        }
+        txn.delete(DEADLISTS, key);
+    }
+    Ok(rows.is_empty())
+}
+
+/// Without a writer nobody takes numbers; the next begins without freed ones.
+fn forget_free_numbers(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+    if Group::load(txn, to.group)?.writer.is_some() {
+        return Ok(true);
+    }
+    let prefix = key::group(to.group);
+    let end = key::after_prefix(&prefix);
+    let rows = some_rows(txn, FREE, &prefix, end.as_deref(), ROWS_PER_STEP)?;
+    for (key, _) in &rows {
+        txn.delete(FREE, key);
+    }
+    Ok(rows.is_empty())
+}

@@ -1,0 +1,133 @@
+//! Putting sound bytes in the place of damaged ones.
+
+use std::collections::BTreeSet;
+
+use afs_drive::ChunkRef;
+use afs_kv::Txn;
+use afs_wire::ids::VnodeId;
+use bytes::Bytes;
+
+use super::{BadData, BadPart};
+use crate::chunks;
+use crate::error::VolumeError;
+use crate::extent::{OwnedChunk, SLOT_LEN, Slot, Source};
+use crate::group::epochs;
+use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
+use crate::key::{self, DEADLISTS, RowId, SLOTS, VNODES};
+use crate::record::VnodeRecord;
+use crate::rows::{damaged, index_damaged};
+use crate::store::{VolumeStore, decode_header};
+
+/// A chunk and the one that takes its place.
+#[derive(Clone, Copy)]
+struct Exchange {
+    old: ChunkRef,
+    new: ChunkRef,
+}
+
+impl VolumeStore {
+    /// Has a damaged chunk replaced by `bytes`, which a replica has of the same fid and data version at the same position. All volumes
+    /// that share the chunk get the new one. The bytes must have the length and the checksum that were stored.
+    ///
+    /// # Errors
+    /// `Invalid` where the damage is not of a whole chunk, or the bytes are not those that were written; `Busy` where the file changed
+    /// meanwhile.
+    pub async fn repair(&self, bad: &BadData, bytes: Bytes) -> Result<(), VolumeError> {
+        let BadPart::Chunk { position, len, chunk: old, .. } = bad.part else {
+            return Err(VolumeError::Invalid);
+        };
+        if len != u64::from(old.len) || bytes.len() as u64 != len {
+            return Err(VolumeError::Invalid);
+        }
+        let drive = self.store.drive.clone();
+        let new = drive.write(bytes).await?;
+        if new.crc != old.crc {
+            drive.discard(vec![new]).await?;
+            return Err(VolumeError::Invalid);
+        }
+        drive.sync().await?;
+        let (volume, vnode) = (bad.volume, bad.vnode);
+        let slot = SlotIndex((position / SLOT_LEN) as u32);
+        let store = self.store.clone();
+        let exchanged = self.store.kv.update(move |txn| {
+            let header = txn.get(crate::key::HEADERS, &key::volume(volume))?.ok_or(VolumeError::NoVolume)?;
+            let group = decode_header(header)?.group;
+            exchange(txn, group, (vnode, slot), Exchange { old, new })?;
+            txn.before_visible(move |_| store.work.notify());
+            Ok(())
+        });
+        let exchanged: Result<(), VolumeError> = exchanged.await.map_err(VolumeError::from);
+        if let Err(VolumeError::Busy | VolumeError::NoVolume) = exchanged {
+            drive.discard(vec![new]).await?;
+        }
+        exchanged
+    }
+}
+
+fn exchange(
+    txn: &mut Txn<'_>,
+    group: GroupId,
+    (vnode, slot): (VnodeId, SlotIndex),
+    chunk: Exchange,
+) -> Result<(), VolumeError> {
+    let mut birth = None;
+    for content in contents(txn, group, vnode)? {
+        let id = RowId::Slot(group, content, slot);
+        birth = exchange_rows(txn, id, vnode, chunk)?.or(birth);
+    }
+    let birth = birth.ok_or(VolumeError::Busy)?;
+    for (epoch, _) in epochs::all(txn, group)? {
+        let key = key::deadlist(group, epoch, chunk.old.id);
+        if txn.get(DEADLISTS, &key)?.is_some() {
+            txn.delete(DEADLISTS, &key);
+            chunks::let_go(txn, group, Some(epoch), OwnedChunk { chunk: chunk.new, birth })?;
+        }
+    }
+    chunks::adopt(txn, group, OwnedChunk { chunk: chunk.new, birth });
+    chunks::free_once(txn, chunk.old)
+}
+
+/// The contents that a vnode has had, as far as any volume sees them.
+fn contents(txn: &Txn<'_>, group: GroupId, vnode: VnodeId) -> Result<BTreeSet<ContentId>, VolumeError> {
+    let id = RowId::Vnode(group, vnode);
+    let (first, last) = (id.key(Epoch(0)), id.key(Epoch(u32::MAX)));
+    let mut contents = BTreeSet::new();
+    for row in txn.range(VNODES, key::bounds(&first, Some(&last)), false) {
+        let (_, row) = row?;
+        if !row.is_empty() {
+            let record = VnodeRecord::decode(vnode, row);
+            contents.insert(record.map_err(|_| damaged(vnode, "its record cannot be decoded"))?.content);
+        }
+    }
+    Ok(contents)
+}
+
+/// Exchanges the chunk in the rows of all epochs; answers its birth where any row has it.
+fn exchange_rows(
+    txn: &mut Txn<'_>,
+    id: RowId,
+    vnode: VnodeId,
+    exchange: Exchange,
+) -> Result<Option<Epoch>, VolumeError> {
+    let (first, last) = (id.key(Epoch(0)), id.key(Epoch(u32::MAX)));
+    let rows = txn.range(SLOTS, key::bounds(&first, Some(&last)), false).collect::<Result<Vec<_>, _>>()?;
+    let mut birth = None;
+    for (key, row) in rows.into_iter().filter(|(_, row)| !row.is_empty()) {
+        let mut slot =
+            Slot::decode(row).map_err(|_| damaged(vnode, "a slot of its data cannot be decoded"))?;
+        let mut changed = false;
+        for extent in &mut slot.extents {
+            if let Source::Chunk { chunk, .. } = &mut extent.source
+                && chunk.chunk == exchange.old
+            {
+                chunk.chunk = exchange.new;
+                (birth, changed) = (Some(chunk.birth), true);
+            }
+        }
+        if changed {
+            let written = key::epoch_of_row(&key).ok_or_else(|| index_damaged("a row's key is too short"))?;
+            txn.put(SLOTS, &id.key(written), slot.encode());
+        }
+    }
+    Ok(birth)
+}

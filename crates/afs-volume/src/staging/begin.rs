@@ -1,0 +1,132 @@
+//! Beginning a restore.
+
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use afs_kv::Txn;
+use afs_wire::ids::VolumeId;
+
+use super::Restore;
+use super::put::Batch;
+use super::seen::Seen;
+use crate::error::VolumeError;
+use crate::group::{self, Group, Members, epochs};
+use crate::header::{VnodeNumbers, VolumeHeader};
+use crate::ids::GroupId;
+use crate::key::{self, WORK};
+use crate::place::Place;
+use crate::store::{Store, lock};
+use crate::volume::Volume;
+
+/// Content numbers that are left to the present state, which may go on with them when the restore is given up.
+const CONTENTS_LEFT: u64 = 1 << 32;
+
+/// No group has this number.
+const NO_GROUP: GroupId = GroupId(0);
+
+/// What a try to begin came to.
+enum Begun {
+    Staged(Box<VolumeHeader>, Place),
+    /// What an earlier restore left must go first.
+    Unsettled(GroupId),
+}
+
+/// That nobody else may change a volume, until it is dropped.
+pub(super) struct Reservation {
+    store: Arc<Store>,
+    volume: VolumeId,
+}
+
+impl Reservation {
+    fn take(store: &Arc<Store>, volume: VolumeId) -> Result<Self, VolumeError> {
+        match lock(&store.restores).entry(volume) {
+            Entry::Occupied(_) => Err(VolumeError::Busy),
+            Entry::Vacant(entry) => {
+                entry.insert(NO_GROUP);
+                Ok(Self { store: store.clone(), volume })
+            }
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        lock(&self.store.restores).remove(&self.volume);
+        // What is not committed is to be taken down.
+        self.store.work.notify();
+    }
+}
+
+impl Volume {
+    /// Begins to rewrite the volume, of whatever kind: `full` where nothing of its present state stays. The present state is served until
+    /// [`Restore::commit`]; changes by clients answer `Busy` meanwhile.
+    ///
+    /// # Errors
+    /// `Busy` where another restore of the volume is under way.
+    pub async fn begin_restore(self: &Arc<Self>, full: bool) -> Result<Restore, VolumeError> {
+        let store = self.store().clone();
+        let reservation = Reservation::take(&store, self.id())?;
+        loop {
+            let (at, id) = (store.clone(), self.id());
+            match store.kv.update(move |txn| begin(txn, &at, id, full)).await? {
+                Begun::Unsettled(group) => store.settle_step(group).await?,
+                Begun::Staged(staged, base) => {
+                    let (volume, staged) = (self.clone(), *staged);
+                    return Ok(Restore {
+                        volume,
+                        reservation,
+                        staged,
+                        base,
+                        full,
+                        seen: Seen::default(),
+                        batch: Batch::default(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn begin(txn: &mut Txn<'_>, store: &Arc<Store>, id: VolumeId, full: bool) -> Result<Begun, VolumeError> {
+    let header = Members::new(txn, store).header(id)?;
+    let base = Place::of(&header);
+    let newer = epochs::all(txn, base.group)?.into_iter().filter(|(epoch, _)| *epoch > base.epoch);
+    let newer: Vec<_> = newer.map(|(_, held)| held).collect();
+    let held = newer.iter().any(|held| matches!(held, epochs::Held::By(1..)));
+    if !full && !newer.is_empty() && !held && !store.is_staging(base.group) {
+        return Ok(Begun::Unsettled(base.group));
+    }
+    let staged = if full || !newer.is_empty() { apart(txn, header)? } else { behind(txn, header)? };
+    let place = Place::of(&staged);
+    epochs::put(txn, place, epochs::Held::Staged);
+    txn.put(WORK, &key::group(place.group), Vec::new());
+    // From this moment on nobody else changes the volume, and nobody takes the epoch down.
+    lock(&store.restores).insert(id, place.group);
+    Ok(Begun::Staged(Box::new(staged), base))
+}
+
+/// In a group of its own.
+fn apart(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, VolumeError> {
+    let place = group::make(txn, Some(header.id).filter(|_| header.is_writable()))?;
+    Ok(VolumeHeader {
+        group: place.group,
+        epoch: place.epoch,
+        newest_clone: None,
+        blocks_used: 0,
+        file_count: 0,
+        next_content: 1,
+        loose_numbers: false,
+        files: VnodeNumbers { next: 2, freed: 0 },
+        directories: VnodeNumbers { next: 3, freed: 0 },
+        ..header
+    })
+}
+
+/// In the epoch behind the volume's own.
+fn behind(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, VolumeError> {
+    let mut group = Group::load(txn, header.group)?;
+    let epoch = group.take_epoch()?;
+    group.save(txn, header.group);
+    let next_content = header.next_content.saturating_add(CONTENTS_LEFT);
+    Ok(VolumeHeader { epoch, newest_clone: Some(header.epoch), next_content, loose_numbers: true, ..header })
+}

@@ -1,0 +1,138 @@
+//! Making the new state the volume's.
+
+use std::sync::Arc;
+
+use afs_wire::ids::{UnixSeconds, ViceId, VolumeId, VolumeKind, VolumeName};
+
+use super::Restore;
+use crate::error::VolumeError;
+use crate::group::{Group, Members, epochs};
+use crate::header::VolumeHeader;
+use crate::place::Place;
+
+/// What a restore sets in the header; what is `None` stays as it is (`docs/protocol/dump.md` "2. Tags", volume header).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredHeader {
+    /// Its name.
+    pub name: Option<VolumeName>,
+    /// Its kind. A volume that becomes read-write becomes its group's writer.
+    pub kind: Option<VolumeKind>,
+    /// The read-write volume of its group.
+    pub parent: Option<VolumeId>,
+    /// The group's read-only volume.
+    pub read_only: Option<VolumeId>,
+    /// The next uniquifier. The volume's own stays where it is higher, as does one higher than that of any vnode.
+    pub next_unique: Option<u32>,
+    /// The most it may use, in KiB.
+    pub max_quota: Option<u32>,
+    /// Stored and returned.
+    pub min_quota: Option<u32>,
+    /// Whom its root directory belongs to.
+    pub owner: Option<ViceId>,
+    /// When this instance of the volume was made.
+    pub creation_date: Option<UnixSeconds>,
+    /// Last use.
+    pub access_date: Option<UnixSeconds>,
+    /// Last change.
+    pub update_date: Option<UnixSeconds>,
+    /// When it may be forgotten.
+    pub expiration_date: Option<UnixSeconds>,
+    /// When a backup was last made of it.
+    pub backup_date: Option<UnixSeconds>,
+    /// In service.
+    pub online: Option<bool>,
+    /// Shown to users while it is offline.
+    pub offline_message: Option<String>,
+    /// Uses since the day began, when that was, and those of the seven days before.
+    pub uses: Option<(u32, UnixSeconds, [u32; 7])>,
+}
+
+impl Restore {
+    /// Makes what was written and kept the volume's state, in one transaction: vnodes neither written nor kept are gone, usage and
+    /// counts are those of the vnodes. Readers of the old state end with `Busy` where they would meet the new one; what only the
+    /// old state needed goes in the background.
+    ///
+    /// # Errors
+    /// `Damaged` where a directory is unsound or names what is not there, or there is no root directory; `NoVolume` where the
+    /// volume was deleted meanwhile. After an error the volume is as it was.
+    pub async fn commit(mut self, header: RestoredHeader) -> Result<(), VolumeError> {
+        self.flush().await?;
+        self.strike().await?;
+        self.check_directories().await?;
+        let (store, staged, base) = (self.store().clone(), self.staged.clone(), self.base);
+        let committed = self.store().kv.update(move |txn| {
+            let mut members = Members::new(txn, &store);
+            commit(&mut members, staged, base, header)?;
+            members.finish();
+            let at = Arc::clone(&store);
+            txn.before_visible(move |_| at.work.notify());
+            Ok::<_, VolumeError>(())
+        });
+        Ok(committed.await?)
+    }
+}
+
+fn commit(
+    members: &mut Members<'_, '_>,
+    staged: VolumeHeader,
+    base: Place,
+    restored: RestoredHeader,
+) -> Result<(), VolumeError> {
+    let before = members.header(staged.id)?;
+    if Place::of(&before) != base {
+        return Err(VolumeError::Busy);
+    }
+    let place = Place::of(&staged);
+    epochs::put(members.txn, place, epochs::Held::By(1));
+    members.put(restored.apply(before.clone(), staged));
+    members.leave(&before)?;
+    let mut header = members.header(before.id)?;
+    let mut group = Group::load(members.txn, place.group)?;
+    if header.is_writable() && group.writer.is_some_and(|writer| writer != header.id) {
+        return Err(VolumeError::VolumeExists);
+    }
+    group.writer = Some(header.id).filter(|_| header.is_writable());
+    group.save(members.txn, place.group);
+    header.newest_clone = epochs::newest_held_before(members.txn, place)?;
+    members.put(header);
+    Ok(())
+}
+
+impl RestoredHeader {
+    /// The volume's present header, with what the restore wrote and what it is to set.
+    fn apply(self, before: VolumeHeader, staged: VolumeHeader) -> VolumeHeader {
+        let given = self.next_unique.unwrap_or(0);
+        let next_unique = before.next_unique.max(staged.next_unique).max(given);
+        let (day_use, day_use_date, week_use) =
+            self.uses.unwrap_or((before.day_use, before.day_use_date, before.week_use));
+        VolumeHeader {
+            name: self.name.unwrap_or(before.name),
+            kind: self.kind.unwrap_or(before.kind),
+            parent: self.parent.unwrap_or(before.parent),
+            read_only: self.read_only.unwrap_or(before.read_only),
+            max_quota: self.max_quota.unwrap_or(before.max_quota),
+            min_quota: self.min_quota.unwrap_or(before.min_quota),
+            owner: self.owner.unwrap_or(before.owner),
+            creation_date: self.creation_date.unwrap_or(before.creation_date),
+            access_date: self.access_date.unwrap_or(before.access_date),
+            update_date: self.update_date.unwrap_or(before.update_date),
+            expiration_date: self.expiration_date.unwrap_or(before.expiration_date),
+            backup_date: self.backup_date.unwrap_or(before.backup_date),
+            online: self.online.unwrap_or(before.online),
+            offline_message: self.offline_message.unwrap_or(before.offline_message),
+            day_use,
+            day_use_date,
+            week_use,
+            blocks_used: staged.blocks_used,
+            file_count: staged.file_count,
+            group: staged.group,
+            epoch: staged.epoch,
+            loose_numbers: staged.loose_numbers,
+            next_unique,
+            next_content: staged.next_content,
+            files: staged.files,
+            directories: staged.directories,
+            ..before
+        }
+    }
+}

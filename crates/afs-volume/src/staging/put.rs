@@ -1,0 +1,65 @@
+//! Writing vnodes into the state that nobody sees.
+
+use std::sync::Arc;
+
+use afs_kv::Txn;
+
+use super::{ImageData, Restore, VnodeImage};
+use crate::error::VolumeError;
+use crate::header::VolumeHeader;
+use crate::store::Store;
+use crate::tx::VolumeTx;
+
+/// Vnodes that go into one transaction.
+#[derive(Default)]
+pub(super) struct Batch {
+    vnodes: Vec<(VnodeImage, ImageData)>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn push(&mut self, image: VnodeImage, data: ImageData) {
+        self.bytes += data.in_memory();
+        self.vnodes.push((image, data));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.vnodes.len() >= VNODES_MAX || self.bytes >= BYTES_MAX
+    }
+}
+
+impl Restore {
+    /// Writes what is gathered.
+    pub(super) async fn flush(&mut self) -> Result<(), VolumeError> {
+        let batch = std::mem::take(&mut self.batch).vnodes;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.write(move |tx| batch.into_iter().try_for_each(|(image, data)| tx.put_image(image, data))).await
+    }
+
+    /// Changes the staged state.
+    pub(super) async fn write(
+        &mut self,
+        change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<(), VolumeError> + Send + 'static,
+    ) -> Result<(), VolumeError> {
+        let (store, header) = (self.store().clone(), self.staged.clone());
+        let written = self.store().kv.update(move |txn| write(txn, &store, header, change));
+        self.staged = written.await?;
+        Ok(())
+    }
+}
+
+fn write(
+    txn: &mut Txn<'_>,
+    store: &Arc<Store>,
+    header: VolumeHeader,
+    change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<(), VolumeError>,
+) -> Result<VolumeHeader, VolumeError> {
+    let mut tx = VolumeTx::with(txn, store, header);
+    change(&mut tx)?;
+    tx.finish_staged()
+}
+
+const VNODES_MAX: usize = 128;
+const BYTES_MAX: usize = 1 << 20;

@@ -1,0 +1,19 @@
+//! Which vnodes the new state has.
+
+use std::collections::BTreeMap;
+
+use afs_wire::ids::VnodeId;
+
+/// A set of vnodes: a word for each 64 numbers of which there is one.
+#[derive(Default)]
+pub(super) struct Seen(BTreeMap<u32, u64>);
+
+impl Seen {
+    pub(super) fn insert(&mut self, vnode: VnodeId) {
+        *self.0.entry(vnode.0 / 64).or_default() |= 1 << (vnode.0 % 64);
+    }
+
+    pub(super) fn contains(&self, vnode: VnodeId) -> bool {
+        self.0.get(&(vnode.0 / 64)).is_some_and(|word| word >> (vnode.0 % 64) & 1 != 0)
+    }
+}

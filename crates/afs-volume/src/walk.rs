@@ -1,0 +1,157 @@
+//! A volume's vnodes in the order of their numbers, and those that changed since a clone was made.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use afs_kv::Snapshot;
+use afs_wire::ids::VnodeId;
+use bytes::Bytes;
+
+use crate::error::VolumeError;
+use crate::ids::Epoch;
+use crate::key::{self, CHANGES, RowId, VNODES};
+use crate::place::Place;
+use crate::record::VnodeRecord;
+use crate::rows::{Rows, damaged, index_damaged};
+use crate::volume::Volume;
+
+impl Volume {
+    /// Records of the next directories, or of the next files and links, behind vnode `after`: at most `limit`, in the order of
+    /// their numbers, all from one state. `VnodeId(0)` begins; an empty answer is the end.
+    ///
+    /// What a read-write volume answers in two calls may be of two states.
+    pub fn vnodes_after(
+        &self,
+        directories: bool,
+        after: VnodeId,
+        limit: usize,
+    ) -> Result<Vec<VnodeRecord>, VolumeError> {
+        let snapshot = self.store().kv.snapshot();
+        let place = self.place_at(&snapshot)?;
+        // No vnode of the class has this number or a higher one, so that files are not walked for directories behind the last.
+        let header = self.header();
+        let numbers = if directories { &header.directories } else { &header.files };
+        let end = VnodeId(numbers.next);
+        vnodes_between(&snapshot, place, (after, end), limit, |vnode| vnode.is_directory() == directories)
+    }
+
+    /// Vnodes behind `after` that were made, changed or deleted since `clone` was made of this volume's group, at most `limit`, in the
+    /// order of their numbers: each with its record, or without where there is none now. Some of them may be as they were. The
+    /// cost is that of what changed, not of the volume's size.
+    ///
+    /// # Errors
+    /// `Invalid` where the two share no data, or `clone` is the newer one.
+    pub fn changed_since(
+        &self,
+        clone: &Self,
+        after: VnodeId,
+        limit: usize,
+    ) -> Result<Vec<(VnodeId, Option<VnodeRecord>)>, VolumeError> {
+        let snapshot = self.store().kv.snapshot();
+        let (place, older) = (self.place_at(&snapshot)?, clone.place_at(&snapshot)?);
+        if place.group != older.group || place.epoch < older.epoch {
+            return Err(VolumeError::Invalid);
+        }
+        let changed = changed_vnodes(&snapshot, older, place, after, limit)?;
+        let with_record = |vnode| Ok((vnode, snapshot.vnode_row(place.group, vnode, place.epoch)?));
+        changed.into_iter().map(with_record).collect()
+    }
+}
+
+/// The newest row of a vnode as of some epoch.
+pub(crate) struct VnodeRow {
+    pub(crate) vnode: VnodeId,
+    pub(crate) written: Epoch,
+    pub(crate) row: Bytes,
+}
+
+/// Records as of an epoch, of vnodes between two numbers, both excluded.
+pub(crate) fn vnodes_between(
+    snapshot: &Snapshot,
+    place: Place,
+    range: (VnodeId, VnodeId),
+    limit: usize,
+    wanted: impl Fn(VnodeId) -> bool,
+) -> Result<Vec<VnodeRecord>, VolumeError> {
+    let decode = |VnodeRow { vnode, row, .. }| {
+        VnodeRecord::decode(vnode, row).map_err(|_| damaged(vnode, "its record cannot be decoded"))
+    };
+    vnode_rows_between(snapshot, place, range, limit, wanted)?.into_iter().map(decode).collect()
+}
+
+/// As [`vnodes_between`], not decoded.
+pub(crate) fn vnode_rows_between(
+    snapshot: &Snapshot,
+    place: Place,
+    (after, end): (VnodeId, VnodeId),
+    limit: usize,
+    wanted: impl Fn(VnodeId) -> bool,
+) -> Result<Vec<VnodeRow>, VolumeError> {
+    let first = RowId::Vnode(place.group, after).key(Epoch(u32::MAX));
+    let end = RowId::Vnode(place.group, end).key(Epoch(0));
+    let mut found: Vec<VnodeRow> = Vec::new();
+    if first >= end {
+        return Ok(found);
+    }
+    let bounds = (Bound::Excluded(&first[..]), Bound::Excluded(&end[..]));
+    for row in snapshot.range(VNODES, bounds, false) {
+        let (key, row) = row?;
+        let (vnode, written) =
+            from_key(&key).ok_or_else(|| index_damaged("the key of a vnode is too short"))?;
+        if !wanted(vnode) || written > place.epoch {
+            continue;
+        }
+        let full = found.len() >= limit;
+        match found.last_mut() {
+            Some(last) if last.vnode == vnode => *last = VnodeRow { vnode, written, row },
+            // The newest row of the one before hides that there was one.
+            Some(last) if last.row.is_empty() => *last = VnodeRow { vnode, written, row },
+            _ if full => break,
+            _ => found.push(VnodeRow { vnode, written, row }),
+        }
+    }
+    found.pop_if(|last| last.row.is_empty());
+    Ok(found)
+}
+
+fn from_key(key: &[u8]) -> Option<(VnodeId, Epoch)> {
+    let word = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
+    Some((VnodeId(word(4)?), Epoch(word(8)?)))
+}
+
+/// The lowest vnodes behind `after` that are listed in an epoch behind `older`, up to the place's.
+fn changed_vnodes(
+    snapshot: &Snapshot,
+    older: Place,
+    place: Place,
+    after: VnodeId,
+    limit: usize,
+) -> Result<BTreeSet<VnodeId>, VolumeError> {
+    let mut changed = BTreeSet::new();
+    let mut epoch = older.epoch;
+    // Epochs without changes are passed over, of which there may be many.
+    while let Some(next) = next_changed(snapshot, place, epoch)? {
+        epoch = next;
+        let (start, end) = key::changed_vnodes(place.group, epoch, after);
+        for row in snapshot.range(CHANGES, key::bounds(&start, Some(&end)), false).take(limit) {
+            if let Some((RowId::Vnode(_, vnode), _)) = key::from_change(&row?.0) {
+                changed.insert(vnode);
+            }
+        }
+        while changed.len() > limit {
+            changed.pop_last();
+        }
+    }
+    Ok(changed)
+}
+
+/// The next epoch behind `epoch`, up to the place's, in which something was written.
+fn next_changed(snapshot: &Snapshot, place: Place, epoch: Epoch) -> Result<Option<Epoch>, VolumeError> {
+    let Some(start) = key::after_prefix(&key::epoch(place.group, epoch)) else { return Ok(None) };
+    let end = key::after_prefix(&key::epoch(place.group, place.epoch));
+    if end.as_ref().is_some_and(|end| start >= *end) {
+        return Ok(None);
+    }
+    let row = snapshot.range(CHANGES, key::bounds(&start, end.as_deref()), false).next().transpose()?;
+    Ok(row.and_then(|(key, _)| key::from_change(&key)).map(|(_, epoch)| epoch))
+}
