@@ -10,7 +10,9 @@ use afs_db::{EntryKey, LocationDb, LocationError, Proposal, ProposedSite, Refusa
 use afs_volume::{Actor, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{CellName, Fid, NameError, PartitionId, Rights, Uuid, ViceId, VolumeId, VolumeKind, VolumeName};
+use afs_wire::ids::{
+    CellName, Fid, NameError, PartitionId, Rights, Uuid, ViceId, VolumeId, VolumeKind, VolumeName,
+};
 use afs_wire::mountpoint;
 
 use crate::partitions::Partitions;
