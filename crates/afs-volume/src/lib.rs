@@ -8,6 +8,8 @@
 //!
 //! Readers see committed, durable state only, from memory where they can ([`Volume::vnode`]).
 //!
+//! A volume becomes a stream of bytes, and such a stream a volume, in [`dump`] and [`restore`].
+//!
 //! Every key ends in the epoch of its volume group, so that a clone can freeze an epoch without copying
 //! anything. Bytes on disk: `docs/format.md`.
 
@@ -19,6 +21,7 @@ mod compact;
 mod compactions;
 mod data_reader;
 mod doomed_row;
+pub mod dump;
 mod error;
 mod extent;
 mod group;
@@ -30,6 +33,7 @@ mod new_data;
 mod notify;
 mod place;
 mod record;
+pub mod restore;
 mod rows;
 mod scrub;
 mod spec;

@@ -1,0 +1,171 @@
+//! A volume as a dump stream. Source: `docs/protocol/dump.md` "3. Order and contents of vnodes".
+
+mod fields;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use afs_wire::dump::{BARE_VNODE_LEN, DumpWriter, END_LEN, vnode_len};
+use afs_wire::ids::{UnixSeconds, VnodeId};
+use bytes::Bytes;
+
+use crate::data_reader::DataReader;
+use crate::error::VolumeError;
+use crate::record::VnodeRecord;
+use crate::volume::Volume;
+
+/// What of a volume to dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DumpOptions {
+    /// Vnodes changed at this time or later are dumped with all they have, the others as a mark that they are still there. 0
+    /// is everything.
+    pub since: UnixSeconds,
+    /// Directories are dumped with all they have, however old.
+    pub all_directories: bool,
+}
+
+impl DumpOptions {
+    fn wants(self, record: &VnodeRecord) -> bool {
+        record.server_mod_time >= self.since || self.all_directories && record.is_directory()
+    }
+}
+
+/// Makes the bytes of a dump as they are asked for, in memory bounded by a few slots of file data.
+///
+/// Of a read-only or backup volume that nobody reclones meanwhile it is one state. Who dumps a read-write volume keeps its
+/// writers away until the end; a file that changes under the dump ends it with [`VolumeError::Busy`].
+pub struct VolumeDump {
+    volume: Arc<Volume>,
+    options: DumpOptions,
+    writer: DumpWriter,
+    ready: VecDeque<Bytes>,
+    vnodes: Vnodes,
+    data: Option<DataReader>,
+    ended: bool,
+}
+
+impl VolumeDump {
+    /// Begins with the headers.
+    pub fn new(volume: Arc<Volume>, options: DumpOptions) -> Self {
+        let mut writer = DumpWriter::default();
+        write_headers(&mut writer, &volume, options);
+        Self {
+            volume,
+            options,
+            writer,
+            ready: VecDeque::new(),
+            vnodes: Vnodes::default(),
+            data: None,
+            ended: false,
+        }
+    }
+
+    /// The next bytes, never none, at most a mebibyte; `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, VolumeError> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Ok(Some(bytes));
+            }
+            if self.writer.pending() >= BATCH_LEN || self.ended && self.writer.pending() > 0 {
+                return Ok(Some(self.writer.take().into()));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.step().await?;
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), VolumeError> {
+        if let Some(data) = &mut self.data {
+            match data.next().await? {
+                Some(bytes) => self.put_data(bytes),
+                None => self.data = None,
+            }
+            return Ok(());
+        }
+        match self.vnodes.next(&self.volume)? {
+            Some(record) if self.options.wants(&record) => self.begin_vnode(&record)?,
+            Some(record) => self.writer.bare_vnode(record.vnode, record.unique),
+            None => {
+                self.writer.end();
+                self.ended = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_vnode(&mut self, listed: &VnodeRecord) -> Result<(), VolumeError> {
+        let data = self.volume.read_data(listed.fid(self.volume.id()), 0, u64::MAX)?;
+        // The reader's record is of the version whose data follow.
+        let record = data.record();
+        self.writer.vnode(record.vnode, record.unique, &fields::of_vnode(record), data.remaining());
+        self.data = Some(data);
+        Ok(())
+    }
+
+    /// Small pieces travel together with what stands around them.
+    fn put_data(&mut self, bytes: Bytes) {
+        if bytes.len() < BATCH_LEN {
+            self.writer.data(&bytes);
+            return;
+        }
+        let before = self.writer.take();
+        if !before.is_empty() {
+            self.ready.push_back(before.into());
+        }
+        self.ready.push_back(bytes);
+    }
+}
+
+/// How many bytes a dump with every directory has, changes since a time or everything (0). Exact as long as the volume does not
+/// change. Reads the record of every vnode.
+pub fn dump_len(volume: &Volume, since: UnixSeconds) -> Result<u64, VolumeError> {
+    let options = DumpOptions { since, all_directories: true };
+    let mut writer = DumpWriter::default();
+    write_headers(&mut writer, volume, options);
+    let mut len = writer.pending() as u64 + END_LEN;
+    let mut vnodes = Vnodes::default();
+    while let Some(record) = vnodes.next(volume)? {
+        len += match options.wants(&record) {
+            true => vnode_len(&fields::of_vnode(&record), record.length),
+            false => BARE_VNODE_LEN,
+        };
+    }
+    Ok(len)
+}
+
+fn write_headers(writer: &mut DumpWriter, volume: &Volume, options: DumpOptions) {
+    let header = volume.header();
+    writer.header(&fields::of_dump(&header, options.since));
+    writer.volume(&fields::of_volume(&header));
+}
+
+/// Walks through a volume: directories first, then the rest, each in the order of their numbers.
+#[derive(Default)]
+struct Vnodes {
+    page: VecDeque<VnodeRecord>,
+    /// The last number that was listed.
+    last: VnodeId,
+    files: bool,
+    ended: bool,
+}
+
+impl Vnodes {
+    fn next(&mut self, volume: &Volume) -> Result<Option<VnodeRecord>, VolumeError> {
+        while self.page.is_empty() && !self.ended {
+            self.page = volume.vnodes_after(!self.files, self.last, PAGE_VNODES)?.into();
+            match self.page.back() {
+                Some(record) => self.last = record.vnode,
+                None if self.files => self.ended = true,
+                None => (self.files, self.last) = (true, VnodeId(0)),
+            }
+        }
+        Ok(self.page.pop_front())
+    }
+}
+
+/// Bytes that are gathered before they are handed out.
+const BATCH_LEN: usize = 64 << 10;
+/// Records that are read together.
+const PAGE_VNODES: usize = 256;
