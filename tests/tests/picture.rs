@@ -19,6 +19,7 @@ const PURE: &[&str] = &[
     "afs-volume",
     "afs-db",
     "afs-server",
+    "afs-admin",
     "afs-venus",
     "afs-sim",
 ];

@@ -13,6 +13,7 @@ mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod import;
+pub mod journal;
 mod list;
 mod location;
 mod lock;
@@ -36,6 +37,7 @@ pub use entry::{
     kind_selector, site_flags,
 };
 pub use error::{LocationError, Refusal, VL_BASE};
+pub use journal::{EmbeddedOperationsDb, OperationsDb};
 pub use list::{Filter, Listed, Page};
 pub use location::{Answer, EntryKey, LocationDb, Totals};
 pub use lock::Release;

@@ -4,6 +4,7 @@
 //! and a plain map in tests all run the same code.
 
 use crate::LocationError;
+use crate::journal::rows as journal;
 use crate::login::rows as login;
 use crate::protection::rows as protection;
 
@@ -69,6 +70,9 @@ pub const TABLES: &[&str] = &[
     protection::OWNED,
     protection::META,
     login::LOGIN,
+    journal::OPERATION,
+    journal::VOLUME,
+    journal::META,
 ];
 
 /// Reads a big-endian number that this crate wrote.

@@ -11,6 +11,7 @@ mod guard;
 pub mod hosts;
 pub mod location;
 pub mod locks;
+pub mod operations;
 mod ops;
 mod partitions;
 pub mod policy;
@@ -27,6 +28,7 @@ pub use bootstrap::{BootstrapError, CellSpec, FirstVolumes, ROOT_AFS, ROOT_CELL,
 pub use bos::{BosServer, Overseen, Role};
 pub use guard::Guard;
 pub use location::{LocationServer, VoteServer};
+pub use operations::OperationsServer;
 pub use partitions::Partitions;
 pub use policy::{Policy, Requirement, SharedPolicy};
 pub use protection::{ProtectionNames, ProtectionOptions, ProtectionServer};

@@ -23,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     ("protection_service", protection_service),
     ("login_service", login_service),
     ("overseer_service", overseer_service),
+    ("operations_service", operations_service),
     ("directory", directory),
     ("dump", dump),
     ("acl", acl),
@@ -56,6 +57,11 @@ pub fn volume_service(bytes: &[u8]) {
 /// Arguments and results of the protection service.
 pub fn protection_service(bytes: &[u8]) {
     service(bytes, crate::pt::DECODERS);
+}
+
+/// Arguments and results of the journal of operations.
+pub fn operations_service(bytes: &[u8]) {
+    service(bytes, crate::operations::DECODERS);
 }
 
 /// Arguments and results of the login service.

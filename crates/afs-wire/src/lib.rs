@@ -12,6 +12,7 @@
 //! | [`error`] | abort codes, their names, and their meaning as Linux error numbers |
 //! | [`fs`], [`cb`], [`vl`], [`vol`], [`pt`] | every call of the file, callback, location, volume and protection services |
 //! | [`login`] | every call of our own login service |
+//! | [`operations`] | every call of our own journal of operations |
 //! | [`bos`] | every call of the overseer service |
 //! | [`dir`] | directory pages |
 //! | [`dump`] | the dump stream |
@@ -34,6 +35,7 @@ pub mod fuzzing;
 pub mod ids;
 pub mod login;
 pub mod mountpoint;
+pub mod operations;
 pub mod pt;
 pub mod rpc;
 pub mod vl;

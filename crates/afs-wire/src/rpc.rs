@@ -31,6 +31,8 @@ impl ServiceId {
     pub const PROTECTION: Self = Self(73);
     /// Our login service, beside protection (7002); `docs/protocol/login.md`.
     pub const LOGIN: Self = Self(61_002);
+    /// Our journal of operations, beside location (7003); `docs/protocol/operations-journal.md`.
+    pub const OPERATIONS: Self = Self(61_003);
     /// Rx statistics, offered by OpenAFS beside every service.
     pub const RX_STATS: Self = Self(409);
 }

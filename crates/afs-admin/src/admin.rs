@@ -1,0 +1,136 @@
+//! The way to a cell's servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::sync::lock;
+use afs_rpc::{CallError, EnvRef, Rx, Security};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::UnixSeconds;
+
+use crate::cell::Cell;
+use crate::journal::{Holder, Journal};
+use crate::progress::{Progress, Quiet};
+
+/// Operations on the volumes of a cell. Cheap to clone; see the crate's page.
+#[derive(Clone)]
+pub struct Admin {
+    shared: Arc<Shared>,
+    progress: Arc<dyn Progress>,
+}
+
+struct Shared {
+    env: EnvRef,
+    rx: Rx,
+    security: Security,
+    cell: Cell,
+    journal: Arc<dyn Journal>,
+    holder: Holder,
+    /// The location server that answered last.
+    preferred: AtomicUsize,
+    /// Which servers keep snapshots, and so are ours.
+    kinds: Mutex<BTreeMap<Ipv4Addr, bool>>,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("cell", &self.shared.cell).finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// Operations on the volumes of `cell`, called with `security`, written down in `journal` as those of `holder`.
+    #[must_use]
+    pub fn new(
+        env: EnvRef,
+        rx: Rx,
+        security: Security,
+        cell: Cell,
+        journal: Arc<dyn Journal>,
+        holder: Holder,
+    ) -> Self {
+        let shared = Shared {
+            env,
+            rx,
+            security,
+            cell,
+            journal,
+            holder,
+            preferred: AtomicUsize::new(0),
+            kinds: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared), progress: Arc::new(Quiet) }
+    }
+
+    /// The same, which tells somebody what it does.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// The journal.
+    #[must_use]
+    pub fn journal(&self) -> &dyn Journal {
+        &*self.shared.journal
+    }
+
+    /// As whom operations are written down.
+    #[must_use]
+    pub fn holder(&self) -> &Holder {
+        &self.shared.holder
+    }
+
+    /// The cell.
+    #[must_use]
+    pub fn cell(&self) -> &Cell {
+        &self.shared.cell
+    }
+
+    pub(crate) fn env(&self) -> &EnvRef {
+        &self.shared.env
+    }
+
+    pub(crate) fn rx(&self) -> &Rx {
+        &self.shared.rx
+    }
+
+    pub(crate) fn security(&self) -> &Security {
+        &self.shared.security
+    }
+
+    pub(crate) fn progress(&self) -> &dyn Progress {
+        &*self.progress
+    }
+
+    pub(crate) fn now(&self) -> UnixSeconds {
+        UnixSeconds(self.shared.env.wall().secs_u32())
+    }
+
+    pub(crate) fn preferred(&self) -> usize {
+        self.shared.preferred.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn prefer(&self, server: usize) {
+        self.shared.preferred.store(server, Ordering::Relaxed);
+    }
+
+    /// Whether a server is one of ours: it keeps snapshots, and what it restores is staged. Asked once.
+    pub(crate) async fn is_ours(&self, server: Ipv4Addr) -> bool {
+        let known = lock(&self.shared.kinds).get(&server).copied();
+        if let Some(known) = known {
+            return known;
+        }
+        let ours = match self.probe_snapshots(server).await {
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => false,
+            Ok(()) | Err(CallError::Abort(_)) => true,
+            // Silence says nothing about it.
+            Err(_) => return false,
+        };
+        lock(&self.shared.kinds).insert(server, ours);
+        ours
+    }
+}

@@ -1,0 +1,143 @@
+//! Calls to the location service: to whichever of its servers answers.
+
+use std::time::Duration;
+
+use afs_rpc::{CallError, EnvExt};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::{KindNumber, VolumeId};
+use afs_wire::rpc::Request;
+use afs_wire::vl::{
+    CreateEntryN, DeleteEntry, Entry, GetEntryByIdN, GetEntryByNameN, GetNewVolumeId, NameText, ReleaseType,
+    ReplaceEntryN,
+};
+
+use crate::Admin;
+use crate::error::{AdminError, AdminResult};
+
+/// Rounds over all location servers before a call is given up.
+const ROUNDS: u32 = 3;
+/// Time between two rounds.
+const ROUND_PAUSE: Duration = Duration::from_secs(2);
+
+impl Admin {
+    /// A call to the location service; the journal's service stands beside it.
+    pub(crate) async fn locate<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        let mut last = CallError::Closed;
+        for round in 0..ROUNDS {
+            if round > 0 {
+                self.env().sleep(ROUND_PAUSE).await;
+            }
+            match self.locate_once(request).await {
+                Err(error) if try_elsewhere(&error) => last = error,
+                answered => return answered,
+            }
+        }
+        Err(last)
+    }
+
+    async fn locate_once<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        let servers = &self.cell().location;
+        let first = self.preferred();
+        let mut last = CallError::Closed;
+        for turn in 0..servers.len() {
+            let index = (first + turn) % servers.len();
+            let Some(server) = servers.get(index) else { continue };
+            let connection = self.rx().connection(*server, R::SERVICE, self.security().clone());
+            match connection.call(request).await {
+                Err(error) if try_elsewhere(&error) => last = error,
+                answered => {
+                    self.prefer(index);
+                    return answered;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// The entry of a volume of any kind, or `None` if there is none.
+    pub(crate) async fn entry(&self, volume: VolumeId) -> AdminResult<Option<Entry>> {
+        let reply = self.locate(&GetEntryByIdN { volume, kind: KindNumber::ANY }).await;
+        entry_or_none(reply.map(|r| r.entry), volume.0)
+    }
+
+    /// The entry with a name, or `None` if there is none.
+    pub(crate) async fn entry_named(&self, name: &str) -> AdminResult<Option<Entry>> {
+        let text = NameText::new(name.as_bytes()).map_err(|_| {
+            AdminError::refused(format!("Could not look up '{name}'"), "this cannot be the name of a volume")
+        })?;
+        entry_or_none(self.locate(&GetEntryByNameN { name: text }).await.map(|r| r.entry), name)
+    }
+
+    /// One volume number never used before.
+    pub(crate) async fn new_id(&self) -> AdminResult<VolumeId> {
+        let reply = self.locate(&GetNewVolumeId { count: 1 }).await;
+        reply.map(|r| r.first).map_err(|e| AdminError::call("Could not get a number for the volume", None, e))
+    }
+
+    /// Makes an entry. One like it that is there already, as after a lost answer, is as good.
+    pub(crate) async fn create_entry(&self, entry: &Entry) -> AdminResult {
+        let doing = || format!("Could not enter {} into the VLDB", entry.name);
+        match self.locate(&CreateEntryN { entry: entry.clone() }).await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let [id, ..] = entry.ids;
+                let there = self.entry(id).await?;
+                match there.filter(|t| t.name == entry.name && t.ids == entry.ids && t.sites == entry.sites) {
+                    Some(_) => Ok(()),
+                    None => Err(AdminError::call(doing(), None, error)),
+                }
+            }
+        }
+    }
+
+    /// Replaces an entry; `release` says whether its lock ends with it.
+    pub(crate) async fn replace_entry(&self, entry: &Entry, release: ReleaseType) -> AdminResult {
+        let mut entry = entry.clone();
+        entry.match_index = 0;
+        let (volume, name) = (first_id(&entry), entry.name);
+        let request = ReplaceEntryN { volume, kind: KindNumber::ANY, entry, release };
+        let replaced = self.locate(&request).await;
+        replaced.map_err(|e| AdminError::call(format!("Could not change the VLDB entry of {name}"), None, e))
+    }
+
+    /// Removes an entry. That it is gone already is no error.
+    pub(crate) async fn delete_entry(&self, entry: &Entry) -> AdminResult {
+        let volume = first_id(entry);
+        match self.locate(&DeleteEntry { volume, kind: KindNumber::ANY }).await {
+            Ok(()) | Err(CallError::Abort(AbortCode::VL_NOENT)) => Ok(()),
+            Err(error) => {
+                let doing = format!("Could not remove the VLDB entry of {}", entry.name);
+                Err(AdminError::call(doing, None, error))
+            }
+        }
+    }
+}
+
+/// A number that finds the entry.
+fn first_id(entry: &Entry) -> VolumeId {
+    entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
+}
+
+fn entry_or_none(
+    reply: Result<Entry, CallError>,
+    volume: impl std::fmt::Display,
+) -> AdminResult<Option<Entry>> {
+    match reply {
+        Ok(entry) => Ok(Some(entry)),
+        Err(CallError::Abort(AbortCode::VL_NOENT)) => Ok(None),
+        Err(error) => {
+            Err(AdminError::call(format!("Could not look up volume {volume} in the VLDB"), None, error))
+        }
+    }
+}
+
+/// Whether another location server, or the same one a little later, may do what this one did not: it did not answer, or
+/// it has no quorum, or it is starting. Codes of ubik: `docs/protocol/vldb.md` "8. Ubik as seen by tools and clients".
+fn try_elsewhere(error: &CallError) -> bool {
+    const UNOQUORUM: i32 = 5376;
+    const UNOTSYNC: i32 = 5377;
+    match error {
+        CallError::Abort(code) => matches!(code.0, UNOQUORUM | UNOTSYNC) || *code == AbortCode::VRESTARTING,
+        error => error.is_silence(),
+    }
+}

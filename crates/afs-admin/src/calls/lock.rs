@@ -1,0 +1,89 @@
+//! The lock of an entry in the location database: it keeps OpenAFS's tools and ours apart.
+//!
+//! Locks have no owner and do not expire, so a lock is only taken by an operation that the journal knows of: it is what
+//! says whose lock it is when the operation is resumed.
+
+use afs_rpc::CallError;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::{KindNumber, VolumeId};
+use afs_wire::vl::{Entry, EntryFlags, LockOperation, ReleaseLock, ReleaseType, SetLock};
+
+use crate::Admin;
+use crate::error::{AdminError, AdminResult};
+
+impl Admin {
+    /// Refuses before anything is written down when the entry is locked by somebody whom the journal does not know.
+    pub(crate) fn check_unlocked(entry: &Entry) -> AdminResult {
+        if entry.flags.intersects(EntryFlags::LOCK_OPERATIONS.without(RELEASE_BIT)) {
+            return Err(locked(&entry.name.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Locks an entry and reads it.
+    pub(crate) async fn lock_entry(
+        &self,
+        volume: VolumeId,
+        name: &str,
+        operation: LockOperation,
+    ) -> AdminResult<Entry> {
+        match self.locate(&SetLock { volume, kind: KindNumber::ANY, operation }).await {
+            // A release that was left unfinished says so in the entry without locking it.
+            Ok(()) => {}
+            Err(CallError::Abort(AbortCode::VL_RERELEASE)) if operation == LockOperation::RELEASE => {}
+            Err(CallError::Abort(AbortCode::VL_ENTRYLOCKED)) => return Err(locked(name)),
+            Err(error) if error.abort_code().is_none() => {
+                // The answer may have been lost on the way back: the entry was seen unlocked just before.
+                let entry = self.existing_entry(volume, name).await?;
+                if !entry.flags.intersects(EntryFlags(operation.0)) {
+                    return Err(AdminError::call(
+                        format!("Could not lock the VLDB entry of {name}"),
+                        None,
+                        error,
+                    ));
+                }
+                return Ok(entry);
+            }
+            Err(error) => {
+                return Err(AdminError::call(
+                    format!("Could not lock the VLDB entry of {name}"),
+                    None,
+                    error,
+                ));
+            }
+        }
+        self.existing_entry(volume, name).await
+    }
+
+    /// Unlocks an entry. That there is none any more is no error.
+    pub(crate) async fn unlock_entry(&self, volume: VolumeId, name: &str) -> AdminResult {
+        let request = ReleaseLock { volume, kind: KindNumber::ANY, release: ReleaseType::ALL };
+        match self.locate(&request).await {
+            Ok(()) | Err(CallError::Abort(AbortCode::VL_NOENT)) => Ok(()),
+            Err(error) => {
+                Err(AdminError::call(format!("Could not unlock the VLDB entry of {name}"), None, error)
+                    .with_hint(format!("`andrew vos unlock {name}` does it later")))
+            }
+        }
+    }
+
+    /// The entry of a volume that has to be there.
+    pub(crate) async fn existing_entry(&self, volume: VolumeId, name: &str) -> AdminResult<Entry> {
+        self.entry(volume).await?.ok_or_else(|| {
+            AdminError::failed(format!("Could not read the VLDB entry of {name}"), "it is gone")
+        })
+    }
+}
+
+/// Set without a lock by a release that did not finish.
+const RELEASE_BIT: EntryFlags = EntryFlags(LockOperation::RELEASE.0);
+
+fn locked(name: &str) -> AdminError {
+    AdminError::refused(
+        format!("Could not lock the VLDB entry of {name}"),
+        "somebody else is working on the volume",
+    )
+    .with_hint(format!(
+        "`andrew vos examine {name}` shows who; if nobody is, `andrew vos unlock {name}` ends a lock that was left behind"
+    ))
+}

@@ -1,0 +1,9 @@
+//! Calls to the servers.
+
+mod location;
+mod lock;
+mod stream;
+mod transaction;
+mod volume;
+
+pub(crate) use transaction::{Attach, Transaction, UNPUBLISHED, cookie};

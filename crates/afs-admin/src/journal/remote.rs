@@ -1,0 +1,194 @@
+//! The journal in the cell's own database, beside the location service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{CallError, Connection, EnvExt, EnvRef, Rx, Security};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::operations::{
+    BeginOperation, Detail, EndOperation, HeartbeatOperation, ListOperations, OpenOperation, OperationHolder,
+    StepOperation, TakeOverOperation, Text,
+};
+use afs_wire::rpc::{Request, ServiceId};
+use bytes::Bytes;
+
+use super::{Answer, Draft, Holder, Journal, JournalError, Lease, OperationId, Record};
+use crate::cell::Cell;
+
+/// The journal in the cell's own database. Cells of other makers have none: see [`CellJournal::is_kept`].
+#[derive(Clone)]
+pub struct CellJournal {
+    env: EnvRef,
+    servers: Arc<Vec<Connection>>,
+}
+
+/// Rounds over all servers before the journal counts as lost.
+const ROUNDS: u32 = 4;
+/// Time between two rounds.
+const PAUSE: Duration = Duration::from_secs(2);
+
+impl CellJournal {
+    /// The journal of a cell, called as an administrator.
+    #[must_use]
+    pub fn new(env: EnvRef, rx: &Rx, security: &Security, cell: &Cell) -> Self {
+        let connect =
+            |peer: &std::net::SocketAddr| rx.connection(*peer, ServiceId::OPERATIONS, security.clone());
+        Self { env, servers: Arc::new(cell.location.iter().map(connect).collect()) }
+    }
+
+    /// Whether the cell keeps a journal: its location servers are ours. An error of the network counts as yes, so that no
+    /// other journal is begun beside it.
+    pub async fn is_kept(&self) -> bool {
+        match self.call(&ListOperations { after: 0 }).await {
+            Ok(_) => true,
+            Err(CallError::Abort(code)) => !is_unknown(code),
+            Err(_) => true,
+        }
+    }
+
+    async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        let mut last = CallError::Closed;
+        for round in 0..ROUNDS {
+            if round > 0 {
+                self.env.sleep(PAUSE).await;
+            }
+            for server in self.servers.iter() {
+                match server.call(request).await {
+                    Err(error) if is_passing(&error) => last = error,
+                    answered => return answered,
+                }
+            }
+        }
+        Err(last)
+    }
+
+    async fn ask<R: Request>(&self, request: R) -> Result<R::Reply, JournalError> {
+        self.call(&request).await.map_err(|error| match error.abort_code() {
+            Some(code) if code.0 == Errno::ESTALE.number() || code.0 == Errno::ENOENT.number() => {
+                JournalError::Lost
+            }
+            _ => JournalError::Store(error.to_string()),
+        })
+    }
+
+    async fn all(&self) -> Result<Vec<Record>, JournalError> {
+        let (mut found, mut after) = (Vec::new(), 0);
+        loop {
+            let page = self.ask(ListOperations { after }).await?;
+            let Some(last) = page.operations.last().map(|o| o.id).filter(|last| *last > after) else {
+                return Ok(found);
+            };
+            after = last;
+            found.extend(page.operations.iter().map(record));
+        }
+    }
+}
+
+/// No such service, or no such call: another maker's server.
+fn is_unknown(code: AbortCode) -> bool {
+    code == AbortCode::RX_INVALID_OPERATION || code == AbortCode::RXGEN_OPCODE
+}
+
+/// No quorum, or starting, or silent.
+fn is_passing(error: &CallError) -> bool {
+    match error {
+        CallError::Abort(code) => matches!(code.0, 5376 | 5377) || *code == AbortCode::VRESTARTING,
+        error => error.is_silence(),
+    }
+}
+
+fn text(text: &str) -> Text {
+    Text::truncated(text.as_bytes())
+}
+
+fn wire_holder(holder: &Holder) -> OperationHolder {
+    OperationHolder { who: text(&holder.who), host: text(&holder.host), pid: holder.pid }
+}
+
+fn detail(bytes: &Bytes) -> Result<Detail, JournalError> {
+    Detail::new(bytes.to_vec()).map_err(|e| JournalError::Store(format!("the operation is too long: {e}")))
+}
+
+fn record(wire: &OpenOperation) -> Record {
+    let holder =
+        Holder { who: wire.holder.who.to_text(), host: wire.holder.host.to_text(), pid: wire.holder.pid };
+    Record {
+        id: OperationId(wire.id),
+        draft: Draft {
+            word: wire.word.to_text(),
+            volume: wire.volume,
+            name: wire.name.to_text(),
+            holder,
+            step: wire.step.to_text(),
+            detail: Bytes::copy_from_slice(&wire.detail),
+        },
+        since: wire.since,
+        heard: wire.heard,
+        lapsed: wire.lapsed,
+    }
+}
+
+impl Journal for CellJournal {
+    fn begin(&self, draft: Draft) -> Answer<'_, Lease> {
+        Box::pin(async move {
+            let request = BeginOperation {
+                word: text(&draft.word),
+                volume: draft.volume,
+                name: text(&draft.name),
+                holder: wire_holder(&draft.holder),
+                step: text(&draft.step),
+                detail: detail(&draft.detail)?,
+            };
+            match self.call(&request).await {
+                Ok(reply) => Ok(Lease { id: OperationId(reply.id), holding: reply.holding }),
+                Err(CallError::Abort(code)) if code.0 == Errno::EBUSY.number() => {
+                    let other = self.all().await?.into_iter().find(|r| r.draft.volume == draft.volume);
+                    let other = other.map(|r| (r.draft.holder, r.draft.word)).unwrap_or_default();
+                    Err(JournalError::Busy(other.0, other.1))
+                }
+                Err(error) => Err(JournalError::Store(error.to_string())),
+            }
+        })
+    }
+
+    fn step(&self, lease: Lease, step: String, bytes: Bytes) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let (id, holding) = (lease.id.0, lease.holding);
+            self.ask(StepOperation { id, holding, step: text(&step), detail: detail(&bytes)? }).await
+        })
+    }
+
+    fn heartbeat(&self, lease: Lease) -> Answer<'_, ()> {
+        Box::pin(self.ask(HeartbeatOperation { id: lease.id.0, holding: lease.holding }))
+    }
+
+    fn end(&self, lease: Lease) -> Answer<'_, ()> {
+        Box::pin(async move {
+            match self.ask(EndOperation { id: lease.id.0, holding: lease.holding }).await {
+                // An answer that was lost on the way: it is gone, which is what was asked for.
+                Err(JournalError::Lost) if !self.all().await?.iter().any(|r| r.id == lease.id) => Ok(()),
+                ended => ended,
+            }
+        })
+    }
+
+    fn open(&self) -> Answer<'_, Vec<Record>> {
+        Box::pin(self.all())
+    }
+
+    fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)> {
+        Box::pin(async move {
+            let request = TakeOverOperation { id: id.0, holder: wire_holder(&holder) };
+            match self.call(&request).await {
+                Ok(reply) => Ok((Lease { id, holding: reply.holding }, record(&reply.operation))),
+                Err(CallError::Abort(code)) if code.0 == Errno::EBUSY.number() => {
+                    let other = self.all().await?.into_iter().find(|r| r.id == id);
+                    let other = other.map(|r| (r.draft.holder, r.draft.word)).unwrap_or_default();
+                    Err(JournalError::Busy(other.0, other.1))
+                }
+                Err(CallError::Abort(code)) if code.0 == Errno::ENOENT.number() => Err(JournalError::Lost),
+                Err(error) => Err(JournalError::Store(error.to_string())),
+            }
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! `vos move`: a volume goes to another partition while it is in use.
+//!
+//! What is there is sent first, from a clone that nobody waits for; then what changed meanwhile, from the clone brought up
+//! to date, until little is left. Only then the volume is busy, for the last increment. One write to the location
+//! database is the switch: before it everything is undone, after it everything is completed.
+
+mod forward;
+mod run;
+mod undo;
+
+pub(crate) use run::adjusted;
+
+use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::vl::EntryFlags;
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::error::{AdminError, AdminResult};
+use crate::journal::Job;
+use crate::{Admin, Place};
+
+/// Which volume goes where.
+#[derive(Clone, Debug)]
+pub struct MoveOptions {
+    /// Name or number of the read-write volume.
+    pub volume: String,
+    /// Where it has to be; `None` is wherever it is.
+    pub from: Option<Place>,
+    /// Where it goes.
+    pub to: Place,
+    /// Send it in one go while its clients wait: no clone, no increments.
+    pub live: bool,
+    /// Lose its snapshots, which stay behind otherwise: a volume that has some is not moved without this.
+    pub drop_snapshots: bool,
+}
+
+/// What a move did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The volume.
+    pub volume: VolumeId,
+    /// Where it was.
+    pub from: Place,
+    /// Where it is.
+    pub to: Place,
+    /// How often what had changed meanwhile was sent, the last time included.
+    pub increments: u32,
+    /// How long its clients had to wait, in milliseconds.
+    pub busy_ms: u64,
+    /// Whether its backup volume was made anew.
+    pub backup: bool,
+}
+
+/// See [`Plan`](crate::plan::Plan).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct MovePlan {
+    #[serde(with = "crate::kept::volume")]
+    pub(crate) volume: VolumeId,
+    pub(crate) name: String,
+    pub(crate) step: Step,
+    from: Place,
+    to: Place,
+    live: bool,
+    /// The clone that is sent from; 0 before there is one.
+    #[serde(with = "crate::kept::volume")]
+    clone: VolumeId,
+    /// The group's backup volume if it exists, else 0.
+    #[serde(with = "crate::kept::volume")]
+    backup: VolumeId,
+    increments: u32,
+    /// What changed since then is still to be sent.
+    #[serde(with = "crate::kept::date")]
+    sent_until: UnixSeconds,
+}
+
+/// Steps of a move. Up to `Seal` it is undone; from `Switch` on it is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Step {
+    /// The entry is locked.
+    Lock,
+    /// The source is cloned.
+    Clone,
+    /// An empty volume is made at the target.
+    Make,
+    /// The clone is sent.
+    Send,
+    /// What changed meanwhile is sent, as often as needed; at last with the source held.
+    Increment,
+    /// The source is taken out of service for good: what the target has is all there is.
+    Seal,
+    /// The target goes on line and the location database names it.
+    Switch,
+    /// The source's clients are told, and the source is deleted.
+    Forget,
+    /// Clone and old backup volume are deleted, the backup volume is made anew, the entry is unlocked.
+    Clean,
+    /// Everything is put back.
+    Undo,
+}
+
+impl Admin {
+    /// Moves a volume.
+    ///
+    /// # Errors
+    /// No such volume or place, no room, snapshots that would be lost, or a server that does not do its part: then
+    /// everything is as it was before, or will be when the servers that are needed for that answer; the error says which.
+    pub async fn move_volume(&self, options: MoveOptions) -> AdminResult<Moved> {
+        let doing = format!("Could not move volume {}", options.volume);
+        let plan = self.plan_move(&doing, &options).await?;
+        let snapshots = self.snapshots_at(plan.from, plan.volume).await?;
+        if !snapshots.is_empty() && !options.drop_snapshots {
+            let names: Vec<_> = snapshots.iter().map(|s| s.name.as_str()).collect();
+            return Err(AdminError::refused(
+                doing,
+                format!("its snapshots would be lost: {}", names.join(", ")),
+            )
+            .with_hint("--drop-snapshots moves it without them"));
+        }
+        let job = Job::begin(self, &plan.clone().into()).await?;
+        let mut plan = plan;
+        match plan.run(self, &job).await {
+            Ok(moved) => {
+                job.end().await?;
+                for snapshot in snapshots {
+                    self.delete_snapshot(plan.from, &snapshot).await?;
+                }
+                Ok(moved)
+            }
+            Err(error) if plan.step == Step::Lock && error.is_refusal() => {
+                job.end().await?;
+                Err(error)
+            }
+            Err(error) => Err(self.give_up(plan.into(), job, error).await),
+        }
+    }
+
+    async fn plan_move(&self, doing: &str, options: &MoveOptions) -> AdminResult<MovePlan> {
+        let (group, from) = self.read_write(doing, &options.volume).await?;
+        Self::check_unlocked(&group.entry)?;
+        if options.from.is_some_and(|named| named != from) {
+            return Err(AdminError::refused(doing, format!("it is on {from}"))
+                .with_hint("give that place, or only where it shall go"));
+        }
+        let to = options.to;
+        if to == from {
+            return Err(AdminError::refused(doing, format!("it is on {from} already")));
+        }
+        let info = self.free_volume_at(from, group.id()).await?;
+        self.check_room(doing, to, info.size).await?;
+        self.check_target(doing, to, group.id()).await?;
+        let backup = if group.has(EntryFlags::BACK_EXISTS) { group.entry.ids[2] } else { VolumeId(0) };
+        Ok(MovePlan {
+            volume: group.id(),
+            name: group.name(),
+            step: Step::Lock,
+            from,
+            to,
+            live: options.live,
+            clone: VolumeId(0),
+            backup,
+            increments: 0,
+            sent_until: UnixSeconds(0),
+        })
+    }
+
+    /// A volume of that number at the target that the location database knows nothing of may be somebody's only copy.
+    async fn check_target(&self, doing: &str, to: Place, volume: VolumeId) -> AdminResult {
+        let Some(there) = self.volume_at(to, volume).await? else { return Ok(()) };
+        if !there.in_use || there.destroy_me != 0 {
+            return Ok(());
+        }
+        Err(AdminError::refused(doing, format!("{to} has a volume {volume} on line that is not in the VLDB"))
+            .with_hint(format!(
+                "look at it with `andrew vos listvol {}`, and remove it with `andrew vos zap` if it is old",
+                to.server
+            )))
+    }
+}
+
+impl MovePlan {
+    pub(crate) fn word(&self) -> &'static str {
+        "move"
+    }
+
+    pub(crate) fn says(&self) -> String {
+        let Self { name, from, to, .. } = self;
+        match self.step {
+            Step::Lock => format!("locking {name}"),
+            Step::Clone => format!("cloning {name} on {from}"),
+            Step::Make => format!("making {name} on {to}"),
+            Step::Send => format!("sending {name} from {from} to {to}"),
+            Step::Increment => format!("sending what changed of {name} meanwhile ({})", self.increments + 1),
+            Step::Seal => format!("closing {name} on {from}"),
+            Step::Switch => format!("switching {name} to {to}"),
+            Step::Forget => format!("deleting {name} on {from}"),
+            Step::Clean => format!("clearing up after the move of {name}"),
+            Step::Undo => format!("putting {name} back on line on {from}"),
+        }
+    }
+
+    /// Undoes or completes.
+    pub(crate) async fn resume(mut self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
+        let outcome = match self.step {
+            Step::Switch if self.is_to_be_undone(admin).await? => self.undo(admin, &job).await?,
+            Step::Switch | Step::Forget | Step::Clean => self.complete(admin, &job).await?,
+            _ => self.undo(admin, &job).await?,
+        };
+        job.end().await?;
+        Ok(outcome)
+    }
+}

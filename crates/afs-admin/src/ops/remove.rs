@@ -1,0 +1,234 @@
+//! `vos remove`: a volume and what the location database says of it.
+
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::vl::{Entry, EntryFlags, LockOperation, ReleaseType, SiteFlags};
+use afs_wire::xdr::BoundedVec;
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::error::{AdminError, AdminResult};
+use crate::group::home;
+use crate::journal::Job;
+use crate::plan::Plan;
+use crate::{Admin, Group, Place};
+
+/// Which volume is to go.
+#[derive(Clone, Debug, Default)]
+pub struct RemoveOptions {
+    /// Name or number; `.readonly` and `.backup` remove only that copy.
+    pub volume: String,
+    /// Where it has to be; needed where a read-only volume has several sites.
+    pub place: Option<Place>,
+    /// Also remove its snapshots. Without this a volume that has snapshots is not removed.
+    pub snapshots: bool,
+}
+
+/// What was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Its number.
+    pub volume: VolumeId,
+    /// Where it was.
+    pub place: Place,
+    /// Whether read-only copies remain.
+    pub copies_remain: bool,
+}
+
+/// See [`Plan`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RemovePlan {
+    #[serde(with = "crate::kept::volume")]
+    pub(crate) volume: VolumeId,
+    pub(crate) name: String,
+    pub(crate) step: Step,
+    place: Place,
+    kind: Kind,
+    /// The volume that goes.
+    #[serde(with = "crate::kept::volume")]
+    victim: VolumeId,
+}
+
+/// [`VolumeKind`] as the journal keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    ReadWrite,
+    ReadOnly,
+    Backup,
+}
+
+/// Steps of a removal. From the second on it is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Step {
+    /// The entry is locked.
+    Lock,
+    /// The volume is deleted at its server, and then its site or its entry.
+    Delete,
+}
+
+impl Admin {
+    /// Removes a volume: the read-write one with its backup volume, or one copy.
+    ///
+    /// # Errors
+    /// No such volume, another place than the one named, several places and none named, snapshots that would be lost, or
+    /// a server that does not do it.
+    pub async fn remove(&self, options: RemoveOptions) -> AdminResult<Removed> {
+        let doing = format!("Could not remove volume {}", options.volume);
+        let group = self.group(&options.volume).await?;
+        Self::check_unlocked(&group.entry)?;
+        let place = place_of(&doing, &group, options.place)?;
+        let kind = match group.kind {
+            VolumeKind::ReadWrite => Kind::ReadWrite,
+            VolumeKind::ReadOnly => Kind::ReadOnly,
+            VolumeKind::Backup => Kind::Backup,
+        };
+        if kind == Kind::ReadWrite {
+            self.remove_snapshots_first(&doing, &group, place, options.snapshots).await?;
+        }
+        let (volume, name, victim) = (any_id(&group.entry), group.name(), group.wanted());
+        let plan = RemovePlan { volume, name, step: Step::Lock, place, kind, victim };
+        let job = Job::begin(self, &plan.clone().into()).await?;
+        match plan.clone().run(self, &job).await {
+            Ok(copies_remain) => {
+                job.end().await?;
+                Ok(Removed { volume: victim, place, copies_remain })
+            }
+            // Somebody else's lock is not ours to end.
+            Err(error) if error.is_refusal() => {
+                job.end().await?;
+                Err(error)
+            }
+            Err(error) => Err(self.give_up(plan.into(), job, error).await),
+        }
+    }
+
+    async fn remove_snapshots_first(
+        &self,
+        doing: &str,
+        group: &Group,
+        place: Place,
+        agreed: bool,
+    ) -> AdminResult {
+        let snapshots = self.snapshots_at(place, group.id()).await?;
+        if !snapshots.is_empty() && !agreed {
+            let names: Vec<_> = snapshots.iter().map(|s| s.name.as_str()).collect();
+            return Err(AdminError::refused(doing, format!("it has snapshots: {}", names.join(", ")))
+                .with_hint("--snapshots removes them too"));
+        }
+        for snapshot in snapshots {
+            self.delete_snapshot(place, &snapshot).await?;
+        }
+        Ok(())
+    }
+}
+
+fn any_id(entry: &Entry) -> VolumeId {
+    entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
+}
+
+/// The one place that is meant.
+fn place_of(doing: &str, group: &Group, named: Option<Place>) -> AdminResult<Place> {
+    let places: Vec<Place> = match group.kind {
+        VolumeKind::ReadOnly => group.read_only_sites().map(Place::from).collect(),
+        VolumeKind::ReadWrite | VolumeKind::Backup => group.home().into_iter().collect(),
+    };
+    let wrong = |why: String| {
+        Err(AdminError::refused(doing, why)
+            .with_hint(format!("`andrew vos examine {}` shows where it is", group.name())))
+    };
+    match (named, places.as_slice()) {
+        (Some(named), _) if places.contains(&named) => Ok(named),
+        (Some(named), _) => wrong(format!("the VLDB does not have it on {named}")),
+        (None, [one]) => Ok(*one),
+        (None, []) => wrong("the VLDB has no place of it".into()),
+        (None, _) => wrong("it is in several places; give server and partition".into()),
+    }
+}
+
+impl RemovePlan {
+    pub(crate) fn word(&self) -> &'static str {
+        "remove"
+    }
+
+    pub(crate) fn says(&self) -> String {
+        format!("deleting volume {} of {} on {}", self.victim, self.name, self.place)
+    }
+
+    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult<bool> {
+        admin.lock_entry(self.volume, &self.name, LockOperation::DELETE).await?;
+        self.step = Step::Delete;
+        job.step(&Plan::from(self.clone())).await?;
+        self.delete(admin, false).await
+    }
+
+    /// Can be repeated.
+    async fn delete(&self, admin: &Admin, breaking: bool) -> AdminResult<bool> {
+        let Some(entry) = admin.entry(self.volume).await? else {
+            admin.delete_volume(self.place, self.victim, breaking).await?;
+            return Ok(false);
+        };
+        if self.kind == Kind::ReadWrite {
+            let backup = entry.id(VolumeKind::Backup);
+            if backup.0 != 0 {
+                admin.delete_volume(self.place, backup, breaking).await?;
+            }
+        }
+        admin.delete_volume(self.place, self.victim, breaking).await?;
+        let entry = self.without(entry);
+        let remain = entry.sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME));
+        if entry.sites.is_empty() || !entry.flags.intersects(EXISTS) {
+            admin.delete_entry(&entry).await?;
+        } else {
+            admin.replace_entry(&entry, ReleaseType::ALL).await?;
+        }
+        Ok(remain)
+    }
+
+    /// The entry when the volume is gone.
+    fn without(&self, mut entry: Entry) -> Entry {
+        let gone = match self.kind {
+            Kind::Backup => {
+                entry.flags = entry.flags.without(EntryFlags::BACK_EXISTS);
+                return entry;
+            }
+            Kind::ReadWrite => {
+                entry.flags = entry.flags.without(EntryFlags::RW_EXISTS.with(EntryFlags::BACK_EXISTS));
+                SiteFlags::RW_VOLUME
+            }
+            Kind::ReadOnly => SiteFlags::RO_VOLUME,
+        };
+        let stays = |s: &&afs_wire::vl::Site| !(s.flags.contains(gone) && Place::from(*s) == self.place);
+        let sites: Vec<_> = entry.sites.iter().filter(stays).copied().collect();
+        if !sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME)) {
+            entry.flags = entry.flags.without(EntryFlags::RO_EXISTS);
+        }
+        entry.sites = BoundedVec::first_of(sites);
+        entry
+    }
+
+    pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
+        match self.step {
+            Step::Lock => {
+                admin.unlock_entry(self.volume, &self.name).await?;
+                job.end().await?;
+                Ok(Outcome::Undone)
+            }
+            Step::Delete => {
+                // The lock went with the entry's last change, if it was reached; the work is done again under none.
+                let gone = admin.volume_at(self.place, self.victim).await?.is_none();
+                let site_gone = match admin.entry(self.volume).await? {
+                    None => true,
+                    Some(entry) => self.kind == Kind::ReadWrite && home(&entry) != Some(self.place),
+                };
+                if !(gone && site_gone) {
+                    self.delete(admin, true).await?;
+                }
+                job.end().await?;
+                Ok(Outcome::Completed)
+            }
+        }
+    }
+}
+
+const EXISTS: EntryFlags = EntryFlags::RW_EXISTS.with(EntryFlags::RO_EXISTS);

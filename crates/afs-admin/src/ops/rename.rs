@@ -1,0 +1,134 @@
+//! `vos rename`.
+
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::vl::{Entry, EntryFlags, LockOperation, NameChars, ReleaseType, SiteFlags};
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::calls::Attach;
+use crate::error::{AdminError, AdminResult};
+use crate::group::check_name;
+use crate::journal::Job;
+use crate::plan::Plan;
+use crate::{Admin, Place};
+
+/// See [`Plan`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RenamePlan {
+    #[serde(with = "crate::kept::volume")]
+    pub(crate) volume: VolumeId,
+    /// The old name.
+    pub(crate) name: String,
+    pub(crate) step: Step,
+    new: String,
+}
+
+/// Steps of a renaming. From the second on it is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Step {
+    /// The entry is locked.
+    Lock,
+    /// The entry gets the new name, then every volume of the group.
+    Name,
+}
+
+impl Admin {
+    /// Gives a volume group another name.
+    ///
+    /// # Errors
+    /// No such volume, a name that is taken or cannot be, or a server that does not do it.
+    pub async fn rename(&self, old: &str, new: &str) -> AdminResult {
+        let doing = format!("Could not rename volume {old}");
+        check_name(&doing, new)?;
+        let group = self.group(old).await?;
+        Self::check_unlocked(&group.entry)?;
+        if self.entry_named(new).await?.is_some() {
+            return Err(AdminError::refused(doing, format!("there is a volume {new} already")));
+        }
+        let (volume, name) = (group.id(), group.name());
+        let plan = RenamePlan { volume, name, step: Step::Lock, new: new.to_owned() };
+        let job = Job::begin(self, &plan.clone().into()).await?;
+        match plan.clone().run(self, &job).await {
+            Ok(()) => job.end().await,
+            Err(error) if error.is_refusal() => {
+                job.end().await?;
+                Err(error)
+            }
+            Err(error) => Err(self.give_up(plan.into(), job, error).await),
+        }
+    }
+}
+
+impl RenamePlan {
+    pub(crate) fn word(&self) -> &'static str {
+        "rename"
+    }
+
+    pub(crate) fn says(&self) -> String {
+        format!("renaming {} to {}", self.name, self.new)
+    }
+
+    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult {
+        admin.lock_entry(self.volume, &self.name, LockOperation::DELETE).await?;
+        self.step = Step::Name;
+        job.step(&Plan::from(self.clone())).await?;
+        self.name_all(admin, false).await
+    }
+
+    async fn name_all(&self, admin: &Admin, breaking: bool) -> AdminResult {
+        let mut entry = admin.existing_entry(self.volume, &self.name).await?;
+        entry.name = NameChars::truncated(self.new.as_bytes());
+        // The entry first: it is what people and mount points look for.
+        admin.replace_entry(&entry, ReleaseType::NONE).await?;
+        for site in entry.sites.iter() {
+            let place = Place::from(site);
+            if site.flags.contains(SiteFlags::RW_VOLUME) {
+                let ids = [self.volume, entry.id(VolumeKind::ReadOnly), entry.id(VolumeKind::Backup)];
+                self.name_one(admin, place, VolumeKind::ReadWrite, &entry, ids, breaking).await?;
+                if entry.flags.contains(EntryFlags::BACK_EXISTS) {
+                    let ids = [self.volume, VolumeId(0), VolumeId(0)];
+                    self.name_one(admin, place, VolumeKind::Backup, &entry, ids, breaking).await?;
+                }
+            }
+            if site.flags.contains(SiteFlags::RO_VOLUME) {
+                let ids = [self.volume, VolumeId(0), VolumeId(0)];
+                self.name_one(admin, place, VolumeKind::ReadOnly, &entry, ids, breaking).await?;
+            }
+        }
+        admin.unlock_entry(self.volume, &self.new).await
+    }
+
+    /// A copy that is not there, such as a site before its first release, needs no name.
+    async fn name_one(
+        &self,
+        admin: &Admin,
+        place: Place,
+        kind: VolumeKind,
+        entry: &Entry,
+        ids: [VolumeId; 3],
+        breaking: bool,
+    ) -> AdminResult {
+        let attach = if kind == VolumeKind::ReadWrite { Attach::BUSY } else { Attach::OFFLINE };
+        let Some(held) = admin.take(place, entry.id(kind), attach.breaking(breaking)).await? else {
+            return Ok(());
+        };
+        let named = held.set_ids(&format!("{}{}", self.new, kind.suffix()), kind, ids).await;
+        held.end_after(named).await
+    }
+
+    pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
+        let outcome = match self.step {
+            Step::Lock => {
+                admin.unlock_entry(self.volume, &self.name).await?;
+                Outcome::Undone
+            }
+            Step::Name => {
+                self.name_all(admin, true).await?;
+                Outcome::Completed
+            }
+        };
+        job.end().await?;
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,135 @@
+//! Operations of one effect on one server, which need no journal: `vos zap`, `online`, `offline`, `setfields`, `size`,
+//! `endtrans`.
+
+use std::net::Ipv4Addr;
+
+use afs_rpc::CallError;
+use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::vol::{EndTrans, NukeVolume, TransactionId, TransactionInfo, VolumeFlags, VolumeInfo};
+
+use crate::calls::Attach;
+use crate::error::{AdminError, AdminResult};
+use crate::{Admin, Place};
+
+/// Fields of a volume's header that can be set; `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// Quota in units of 1024 bytes; 0 is none.
+    pub quota: Option<i32>,
+    /// Set the count of today's accesses to 0.
+    pub clear_use: bool,
+    /// Set the counter of changes to 0.
+    pub clear_update_counter: bool,
+}
+
+impl Admin {
+    /// Deletes a volume at a server without looking at the location database; with `force` however damaged it is. Answers
+    /// whether it was there.
+    ///
+    /// # Errors
+    /// The server does not do it.
+    pub async fn zap(&self, place: Place, volume: VolumeId, force: bool) -> AdminResult<bool> {
+        if !force {
+            return self.delete_volume(place, volume, false).await;
+        }
+        let there = self.volume_at(place, volume).await?.is_some();
+        let nuked = self.at(place.server, &NukeVolume { partition: place.partition, volume }).await;
+        let doing = || format!("Could not zap volume {volume} on {place}");
+        nuked.map_err(|e| AdminError::call(doing(), Some(place.server), e))?;
+        Ok(there)
+    }
+
+    /// Brings a volume on line.
+    ///
+    /// # Errors
+    /// It is not there, somebody holds it, or the server does not do it.
+    pub async fn online(&self, place: Place, volume: VolumeId) -> AdminResult {
+        self.publish(place, volume, Attach::OFFLINE).await
+    }
+
+    /// Takes a volume off line until it is brought on line again. With `busy` for so many seconds: its clients wait.
+    ///
+    /// # Errors
+    /// As [`Admin::online`].
+    pub async fn offline(
+        &self,
+        place: Place,
+        volume: VolumeId,
+        busy: bool,
+        seconds: Option<u32>,
+    ) -> AdminResult {
+        use afs_rpc::EnvExt;
+        let attach = if busy { Attach::BUSY } else { Attach::OFFLINE };
+        let held = self.take_existing(place, volume, attach).await?;
+        let done = async {
+            match seconds {
+                Some(seconds) => {
+                    self.env().sleep(std::time::Duration::from_secs(u64::from(seconds))).await;
+                    held.set_flags(VolumeFlags(0)).await
+                }
+                None => held.set_flags(VolumeFlags::OUT_OF_SERVICE).await,
+            }
+        };
+        let done = done.await;
+        held.end_after(done).await
+    }
+
+    /// Sets fields of a read-write volume's header.
+    ///
+    /// # Errors
+    /// No such volume, somebody holds it, or the server does not do it.
+    pub async fn set_fields(&self, volume: &str, fields: Fields) -> AdminResult {
+        let (group, home) = self.read_write(&format!("Could not set the fields of {volume}"), volume).await?;
+        let held = self.take_existing(home, group.id(), Attach::BUSY).await?;
+        let mut info = VolumeInfo::unchanged();
+        info.quota_max = fields.quota.unwrap_or(VolumeInfo::UNCHANGED);
+        info.day_use = if fields.clear_use { 0 } else { VolumeInfo::UNCHANGED };
+        info.update_counter = if fields.clear_update_counter { 0 } else { VolumeInfo::UNCHANGED };
+        let set = held.set_info(info).await;
+        held.end_after(set).await
+    }
+
+    /// About how many bytes a dump of a volume would be: of all of it, or of what changed since.
+    ///
+    /// # Errors
+    /// No such volume, somebody holds it, or the server cannot tell.
+    pub async fn size(&self, place: Place, volume: VolumeId, since: UnixSeconds) -> AdminResult<u64> {
+        let held = self.take_existing(place, volume, Attach::BUSY).await?;
+        let size = self.dump_size(&held, since).await;
+        let size = size.ok_or_else(|| {
+            AdminError::failed(format!("Could not get the size of volume {volume}"), "its server cannot tell")
+        });
+        held.end_after(size).await
+    }
+
+    /// As [`Admin::size`], of a volume at any place that the location database names.
+    ///
+    /// # Errors
+    /// As [`Admin::size`], or no such entry.
+    pub async fn size_of(&self, volume: &str, since: UnixSeconds) -> AdminResult<u64> {
+        let group = self.group(volume).await?;
+        let place = self.some_place(&format!("Could not get the size of volume {volume}"), &group)?;
+        self.size(place, group.wanted(), since).await
+    }
+
+    /// Ends a transaction, whoever began it.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub async fn end_transaction(&self, server: Ipv4Addr, transaction: TransactionId) -> AdminResult {
+        let ended: Result<_, CallError> = self.at(server, &EndTrans { transaction }).await;
+        let doing = || format!("Could not end transaction {transaction}");
+        ended.map(drop).map_err(|e| {
+            AdminError::call(doing(), Some(server), e)
+                .with_hint(format!("`andrew vos status {server}` shows those it has"))
+        })
+    }
+
+    /// The transactions of a server.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn status(&self, server: Ipv4Addr) -> AdminResult<Vec<TransactionInfo>> {
+        self.transactions(server).await
+    }
+}

@@ -1,0 +1,88 @@
+//! What an operation has set out to do and how far it got: what the journal keeps.
+
+use afs_wire::ids::VolumeId;
+use serde::{Deserialize, Serialize};
+
+use crate::Admin;
+use crate::error::AdminResult;
+use crate::journal::Job;
+use crate::ops::{
+    BackupPlan, ConvertPlan, CopyPlan, CreatePlan, EditPlan, MovePlan, ReleasePlan, RemovePlan, RenamePlan,
+    RestorePlan, SnapshotPlan,
+};
+
+macro_rules! plans {
+    ($($variant:ident($plan:ty);)*) => {
+        /// An operation in the journal.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(tag = "operation", rename_all = "lowercase")]
+        pub(crate) enum Plan { $(
+            $variant($plan),
+        )* }
+
+        impl Plan {
+            /// The tool's word for it.
+            pub(crate) fn word(&self) -> &'static str {
+                match self { $(Self::$variant(plan) => plan.word(),)* }
+            }
+
+            /// Number of the group's read-write volume, and its name.
+            pub(crate) fn subject(&self) -> (VolumeId, &str) {
+                match self { $(Self::$variant(plan) => (plan.volume, &plan.name),)* }
+            }
+
+            /// The step that comes next, as one word.
+            pub(crate) fn step(&self) -> String {
+                match self { $(Self::$variant(plan) => word_of(&plan.step),)* }
+            }
+
+            /// The same for a person.
+            pub(crate) fn says(&self) -> String {
+                match self { $(Self::$variant(plan) => plan.says(),)* }
+            }
+
+            /// Completes or undoes it, from whichever step it got to.
+            pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
+                match self { $(Self::$variant(plan) => Box::pin(plan.resume(admin, job)).await,)* }
+            }
+        }
+
+        $(impl From<$plan> for Plan {
+            fn from(plan: $plan) -> Self {
+                Self::$variant(plan)
+            }
+        })*
+    };
+}
+
+plans! {
+    Create(CreatePlan);
+    Remove(RemovePlan);
+    Move(MovePlan);
+    Copy(CopyPlan);
+    Backup(BackupPlan);
+    Release(ReleasePlan);
+    Restore(RestorePlan);
+    Rename(RenamePlan);
+    Convert(ConvertPlan);
+    Edit(EditPlan);
+    Snapshot(SnapshotPlan);
+}
+
+/// How an interrupted operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Everything it set out to do is done.
+    Completed,
+    /// Everything is as it was before.
+    Undone,
+}
+
+/// A step's name in the journal.
+fn word_of(step: &impl Serialize) -> String {
+    match serde_json::to_value(step) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => "?".into(),
+    }
+}

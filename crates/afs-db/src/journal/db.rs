@@ -1,0 +1,36 @@
+//! What the journal's service asks of its database.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use afs_wire::ids::UnixSeconds;
+
+use super::{Draft, Holder, Kept, OperationError};
+
+/// An answer that may have to wait for a disk or another machine.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, OperationError>> + Send + 'a>>;
+
+/// The journal. Every change is durable when its answer comes; `now` is the caller's clock.
+///
+/// # Errors
+/// All: a store that fails. Changes by one who does not hold the operation: [`OperationError::Lost`], or
+/// [`OperationError::Gone`] when it has ended.
+pub trait OperationsDb: Send + Sync + 'static {
+    /// Begins an operation. [`OperationError::Busy`] while another one on the volume has not ended.
+    fn begin(&self, draft: Draft, now: UnixSeconds) -> Answer<'_, Kept>;
+
+    /// Writes the next step, and prolongs the lease.
+    fn step(&self, id: u64, holding: u64, step: String, detail: Vec<u8>, now: UnixSeconds) -> Answer<'_, ()>;
+
+    /// Prolongs the lease.
+    fn heartbeat(&self, id: u64, holding: u64, now: UnixSeconds) -> Answer<'_, ()>;
+
+    /// Removes an operation.
+    fn end(&self, id: u64, holding: u64) -> Answer<'_, ()>;
+
+    /// At most `limit` operations with numbers over `after`, by number.
+    fn list(&self, after: u64, limit: usize) -> Answer<'_, Vec<Kept>>;
+
+    /// Gives an operation whose lease is over to another holder. [`OperationError::Busy`] while it is not.
+    fn take_over(&self, id: u64, holder: Holder, now: UnixSeconds) -> Answer<'_, Kept>;
+}

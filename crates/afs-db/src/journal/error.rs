@@ -1,0 +1,33 @@
+//! Why the journal does not do what it is asked for.
+
+use crate::LocationError;
+
+/// Why a change of the journal did not happen. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// Another operation on the volume has not ended, or the holder's lease has not.
+    #[error("somebody else holds it")]
+    Busy,
+    /// The operation has ended.
+    #[error("there is no such operation")]
+    Gone,
+    /// Somebody else has taken the operation over.
+    #[error("the operation was taken over")]
+    Lost,
+    /// As many operations as there can be.
+    #[error("the journal is full")]
+    Full,
+    /// A text or detail that is too long.
+    #[error("too long for the journal")]
+    TooLong,
+    /// The store beneath could not be read or written.
+    #[error("the journal's store failed: {0}")]
+    Store(String),
+}
+
+impl From<LocationError> for OperationError {
+    fn from(error: LocationError) -> Self {
+        OperationError::Store(error.to_string())
+    }
+}

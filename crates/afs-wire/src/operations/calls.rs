@@ -1,0 +1,79 @@
+//! The calls of the journal of operations.
+
+use super::{Detail, OpenOperation, OperationHolder, Operations, SERVICE, Text};
+use crate::ids::VolumeId;
+use crate::rpc::Nothing;
+
+calls! {
+    service SERVICE;
+
+    /// Begins an operation and gives its caller the lease on it. EBUSY while another one on the volume has not ended,
+    /// ENOSPC when the journal is full.
+    1 "BeginOperation" BeginOperation {
+        /// Which operation.
+        word: Text,
+        /// Number of the group's read-write volume.
+        volume: VolumeId,
+        /// The volume's name.
+        name: Text,
+        /// Who begins it.
+        holder: OperationHolder,
+        /// Its first step.
+        step: Text,
+        /// What is needed to resume it.
+        detail: Detail,
+    } -> BeginOperationReply {
+        /// Its number.
+        id: u64,
+        /// To be shown with every further call.
+        holding: u64,
+    };
+
+    /// Writes the next step, and prolongs the lease. ESTALE when another one holds the operation, or it has ended.
+    2 "StepOperation" StepOperation { id: u64, holding: u64, step: Text, detail: Detail } -> Nothing;
+
+    /// Prolongs the lease. ESTALE as above.
+    3 "HeartbeatOperation" HeartbeatOperation { id: u64, holding: u64 } -> Nothing;
+
+    /// Removes an operation that is done or undone. ESTALE as above.
+    4 "EndOperation" EndOperation { id: u64, holding: u64 } -> Nothing;
+
+    /// Lists operations that have not ended, by number, after a number; as many as fit.
+    5 "ListOperations" ListOperations {
+        /// 0, or the last number of the answer before.
+        after: u64,
+    } -> ListOperationsReply { operations: Operations };
+
+    /// Takes over an operation whose lease is over. EBUSY while it is not, ENOENT when it has ended.
+    6 "TakeOverOperation" TakeOverOperation { id: u64, holder: OperationHolder } -> TakeOverOperationReply {
+        /// To be shown with every further call.
+        holding: u64,
+        /// The operation.
+        operation: OpenOperation,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xdr::{Decode, DecodeError, Encode};
+
+    #[test]
+    fn what_is_too_long_is_refused() {
+        let call = HeartbeatOperation { id: 7, holding: 1 };
+        assert_eq!(call.to_bytes(), [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1]);
+        let bytes = [&[0, 0, 0, 200][..], &[b'a'; 200]].concat();
+        assert_eq!(BeginOperation::from_bytes(&bytes), Err(DecodeError::TooLong { limit: 128, got: 200 }));
+    }
+
+    #[test]
+    fn a_page_of_the_longest_operations_fits_into_a_reply() {
+        let longest = OpenOperation {
+            word: Text::truncated(&[b'w'; 128]),
+            detail: Detail::truncated(&vec![0; super::super::DETAIL_MAX]),
+            ..OpenOperation::default()
+        };
+        let page = Operations::first_of(vec![longest; super::super::PAGE_MAX]);
+        assert!(page.to_bytes().len() < 1 << 20);
+    }
+}
