@@ -5,7 +5,7 @@ use afs_wire::ids::{UnixSeconds, VolumeKind};
 use bytes::Bytes;
 
 use crate::calls::{Attach, UNPUBLISHED};
-use crate::error::{AdminError, AdminResult};
+use crate::error::AdminResult;
 use crate::{Admin, Place};
 
 /// Where a dump goes.

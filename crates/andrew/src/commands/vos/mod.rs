@@ -1,23 +1,41 @@
 //! `andrew vos`: volumes and where they are, in the words of OpenAFS's `vos`.
 //!
-//! With `--servers` the calls go over the network, as nobody in particular. Without, they go to the cell
-//! that runs on the state directory, through its control socket, as its owner.
+//! With `--servers` the calls go over the network. Without, they go to the cell that runs on the state directory, as its
+//! owner. What only looks goes call by call ([`reach`]); what changes several things is an operation of `afs-admin`, with
+//! a journal ([`ops`]).
 
+mod at_server;
+mod backup;
+mod clone;
+mod copy;
 mod create;
 mod dates;
+mod dump;
+mod dump_files;
 mod entries;
 mod examine;
+mod journal_files;
 mod listvldb;
 mod listvol;
+mod move_;
+mod of_volume;
+mod operations;
+mod ops;
 mod partinfo;
+mod progress;
 pub(crate) mod reach;
+mod release;
 mod remove;
+mod restore;
 mod show;
+mod sites;
+mod snapshot;
 mod status;
 
 use crate::error::CommandResult;
 use clap::Subcommand;
 
+use ops::Ops;
 use reach::Reach;
 
 /// `andrew vos`.
@@ -59,6 +77,57 @@ enum Command {
     Partinfo(partinfo::Args),
     /// Show the transactions of a volume server
     Status(status::Args),
+    /// Move a volume to another server or partition while it is in use
+    Move(move_::Args),
+    /// Copy a volume
+    Copy(copy::Args),
+    /// Copy a volume without an entry in the location database
+    Shadow(copy::Args),
+    /// Make the backup volume of a volume
+    Backup(backup::Args),
+    /// Make the backup volumes of many volumes
+    Backupsys(backup::AllArgs),
+    /// Make a clone beside a volume
+    Clone(clone::Args),
+    /// Bring the read-only copies of a volume up to date
+    Release(release::Args),
+    /// Write a volume into a file or a pipe
+    Dump(dump::Args),
+    /// Make a volume from a dump
+    Restore(restore::Args),
+    /// Keep, show and restore named states of a volume
+    Snapshot(snapshot::Args),
+    /// Rename a volume
+    Rename(of_volume::RenameArgs),
+    /// Say where a read-only copy of a volume shall be
+    Addsite(sites::AddArgs),
+    /// Take a read-only copy out of the location database
+    Remsite(sites::Args),
+    /// Write another place of a volume into the location database
+    Changeloc(sites::Args),
+    /// Make a read-only copy the read-write volume
+    #[command(name = "convertROtoRW", alias = "convertrotorw")]
+    Convert(sites::ConvertArgs),
+    /// Delete a volume at a server, without the location database
+    Zap(at_server::ZapArgs),
+    /// Bring a volume on line
+    Online(at_server::At),
+    /// Take a volume off line
+    Offline(at_server::OfflineArgs),
+    /// End a transaction of a volume server
+    Endtrans(at_server::EndArgs),
+    /// Set the quota or other fields of a volume
+    Setfields(of_volume::SetArgs),
+    /// Show how large a dump would be
+    Size(of_volume::SizeArgs),
+    /// Lock the entry of a volume
+    Lock(of_volume::Of),
+    /// Unlock the entry of a volume
+    Unlock(of_volume::Of),
+    /// Show what is under way, by whom and since when
+    Operations(operations::Args),
+    /// Complete or undo what was interrupted
+    Resume(operations::ResumeArgs),
 }
 
 impl Args {
@@ -67,16 +136,41 @@ impl Args {
     /// # Errors
     /// One line; status 2 when a name or value was wrong.
     pub fn run(self, json: bool) -> CommandResult {
-        let mut target = self.reach.open()?;
-        let target = &mut target;
+        let reach = &self.reach;
+        let (target, ops) = (|| reach.open(), || Ops::open(reach, json));
         match self.command {
-            Command::Create(args) => args.run(target, json),
-            Command::Remove(args) => args.run(target, json),
-            Command::Examine(args) => args.run(target, json),
-            Command::Listvol(args) => args.run(target, json),
-            Command::Listvldb(args) => args.run(target, json),
-            Command::Partinfo(args) => args.run(target, json),
-            Command::Status(args) => args.run(target, json),
+            Command::Create(args) => args.run(&mut target()?, json),
+            Command::Remove(args) => args.run(&mut target()?, json),
+            Command::Examine(args) => args.run(&mut target()?, json),
+            Command::Listvol(args) => args.run(&mut target()?, json),
+            Command::Listvldb(args) => args.run(&mut target()?, json),
+            Command::Partinfo(args) => args.run(&mut target()?, json),
+            Command::Status(args) => args.run(&mut target()?, json),
+            Command::Move(args) => args.run(&ops()?, json),
+            Command::Copy(args) => args.run(&ops()?, json, false),
+            Command::Shadow(args) => args.run(&ops()?, json, true),
+            Command::Backup(args) => args.run(&ops()?, json),
+            Command::Backupsys(args) => args.run(&ops()?, json),
+            Command::Clone(args) => args.run(&ops()?, json),
+            Command::Release(args) => args.run(&ops()?, json),
+            Command::Dump(args) => args.run(&ops()?, json),
+            Command::Restore(args) => args.run(&ops()?, json),
+            Command::Snapshot(args) => args.run(&ops()?, json),
+            Command::Rename(args) => args.run(&ops()?, json),
+            Command::Addsite(args) => args.run(&ops()?, json),
+            Command::Remsite(args) => args.remove(&ops()?, json),
+            Command::Changeloc(args) => args.change(&ops()?, json),
+            Command::Convert(args) => args.run(&ops()?, json),
+            Command::Zap(args) => args.run(&ops()?, json),
+            Command::Online(args) => args.online(&ops()?, json),
+            Command::Offline(args) => args.run(&ops()?, json),
+            Command::Endtrans(args) => args.run(&ops()?, json),
+            Command::Setfields(args) => args.run(&ops()?, json),
+            Command::Size(args) => args.run(&ops()?, json),
+            Command::Lock(args) => args.lock(&ops()?, json, true),
+            Command::Unlock(args) => args.lock(&ops()?, json, false),
+            Command::Operations(args) => args.run(&ops()?, json),
+            Command::Resume(args) => args.run(&ops()?, json),
         }
     }
 }

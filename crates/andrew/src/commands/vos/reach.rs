@@ -21,21 +21,24 @@ pub(crate) struct Reach {
     /// Location servers of the cell, over the network; without this, the cell that runs on the state directory, as
     /// its owner, or else the one that is mounted here
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
-    servers: Vec<Ipv4Addr>,
+    pub(super) servers: Vec<Ipv4Addr>,
     /// State directory of the cell that runs here [default: ~/.local/state/andrew]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
-    state: Option<PathBuf>,
+    pub(super) state: Option<PathBuf>,
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
-    base_port: u16,
+    pub(super) base_port: u16,
     /// Name of the cell, with --servers, if the token is not one that was got from them
     #[arg(long, value_name = "NAME", global = true)]
-    cell: Option<CellName>,
+    pub(super) cell: Option<CellName>,
     #[command(flatten)]
-    whom: AsWhom,
-    /// Accepted for scripts
-    #[arg(long, global = true, hide = true)]
-    verbose: bool,
+    pub(super) whom: AsWhom,
+    /// Keep the journal of operations in files of this directory, in place of the cell's own
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(super) journal: Option<PathBuf>,
+    /// Write a line for every step, in place of a progress bar
+    #[arg(long, global = true)]
+    pub(super) verbose: bool,
 }
 
 /// A cell that can be called.

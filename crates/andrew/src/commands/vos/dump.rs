@@ -1,0 +1,98 @@
+//! `andrew vos dump`.
+
+use super::dump_files::Sink;
+use super::ops::Ops;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::DumpOptions;
+use afs_wire::ids::UnixSeconds;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew vos dump`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Without a file, or with -, the dump goes to standard output. A file is there only when the dump is whole.
+
+Examples:
+  andrew vos dump projects -file projects.dump
+  andrew vos dump projects.readonly | ssh backup 'cat > projects.dump'
+  andrew vos dump projects -time 1795233678 -file since.dump")]
+pub struct Args {
+    /// The volume's name or number
+    #[arg(value_name = "NAME", required_unless_present = "id")]
+    bare: Option<String>,
+    /// The same, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NAME", conflicts_with = "bare")]
+    id: Option<String>,
+    /// Only what changed since: seconds since 1970; 0 is everything
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    time: u32,
+    /// Where it goes
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Server it is read from
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// Partition it is read from
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
+    /// Dump a clone made for this, so that the volume's clients need not wait
+    #[arg(long)]
+    clone: bool,
+    /// Leave out directories that have not changed
+    #[arg(long)]
+    omitdirs: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    volume: String,
+    bytes: u64,
+    from: String,
+    file: String,
+}
+
+impl Args {
+    /// Dumps the volume.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::dump`]; a file that cannot be written.
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let volume = self.bare.or(self.id).unwrap_or_default();
+        let options = DumpOptions {
+            volume: volume.clone(),
+            place: ops.place(self.server.as_deref(), self.partition.as_deref())?,
+            since: UnixSeconds(self.time),
+            clone: self.clone,
+            omit_directories: self.omitdirs,
+        };
+        let file = self.file.filter(|f| f.as_os_str() != "-");
+        let mut sink = Sink::open(file.as_deref())?;
+        let done = ops.run(|admin| {
+            let sink = &mut sink;
+            async move { admin.dump(&options, sink).await }
+        })?;
+        sink.finish()?;
+        let Some(file) = file else { return Ok(()) };
+        let (from, file) = (done.place.to_string(), file.display().to_string());
+        output::show(json, &Answer { volume, bytes: done.bytes, from, file });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Dumped volume {} from {} into {}: {} bytes",
+            self.volume, self.from, self.file, self.bytes
+        )
+    }
+}
+
+/// A file or pipe that does not do.
+pub(super) fn cannot(what: &str, file: &std::path::Path, error: &std::io::Error) -> CommandError {
+    CommandError::usage(format!("vos: cannot {what} {}: {error}", file.display()))
+}

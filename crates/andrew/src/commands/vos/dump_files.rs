@@ -1,0 +1,123 @@
+//! Where dumps go to and come from.
+
+use super::dump::cannot;
+use crate::error::{CommandError, CommandResult};
+use afs_admin::{DumpSink, DumpSource};
+use afs_rpc::BoxFuture;
+use bytes::Bytes;
+use std::fs::File;
+use std::future::ready;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that takes its name when it is whole, or standard output.
+pub(super) enum Sink {
+    /// Standard output.
+    Output(io::Stdout),
+    /// A file beside its later name.
+    File {
+        /// Open for writing.
+        file: File,
+        /// What it is called until it is whole.
+        part: PathBuf,
+        /// What it will be called.
+        name: PathBuf,
+    },
+}
+
+impl Sink {
+    /// Opens a file, or standard output, which may not be a terminal.
+    pub(super) fn open(name: Option<&Path>) -> CommandResult<Self> {
+        let Some(name) = name else {
+            if io::stdout().is_terminal() {
+                return Err(CommandError::usage(
+                    "vos: a dump is not for a terminal; give a file with -file, or send it to a program",
+                ));
+            }
+            return Ok(Self::Output(io::stdout()));
+        };
+        let mut part = name.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part).map_err(|e| cannot("write", &part, &e))?;
+        Ok(Self::File { file, part, name: name.to_owned() })
+    }
+
+    /// Everything has been written.
+    pub(super) fn finish(self) -> CommandResult {
+        match self {
+            Self::Output(mut out) => {
+                out.flush().map_err(|e| CommandError::failed(format!("vos: cannot write the dump: {e}")))
+            }
+            Self::File { file, part, name } => {
+                file.sync_all().map_err(|e| cannot("write", &part, &e))?;
+                std::fs::rename(&part, &name).map_err(|e| cannot("write", &name, &e))
+            }
+        }
+    }
+}
+
+impl DumpSink for Sink {
+    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>> {
+        let written = match self {
+            Self::Output(out) => out.write_all(&piece).map_err(|e| format!("standard output: {e}")),
+            Self::File { file, part, .. } => {
+                file.write_all(&piece).map_err(|e| format!("{}: {e}", part.display()))
+            }
+        };
+        Box::pin(ready(written))
+    }
+}
+
+/// A file or standard input.
+pub(super) struct Source {
+    from: Box<dyn Read + Send>,
+    name: String,
+    size: Option<u64>,
+}
+
+/// Bytes read at a time.
+const PIECE: usize = 64 << 10;
+/// What a dump begins with: a tag and a number (docs/protocol/dump.md).
+const MAGIC: [u8; 5] = [1, 0xb3, 0xa1, 0x13, 0x22];
+
+impl Source {
+    /// Opens a file, or standard input, and looks whether it begins as a dump does.
+    pub(super) fn open(name: Option<&Path>) -> CommandResult<Self> {
+        let (mut from, shown, size): (Box<dyn Read + Send>, _, _) = match name {
+            None => (Box::new(io::stdin()), "standard input".to_owned(), None),
+            Some(name) => {
+                let file = File::open(name).map_err(|e| cannot("read", name, &e))?;
+                let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
+                (Box::new(file), name.display().to_string(), size)
+            }
+        };
+        let mut head = [0; MAGIC.len()];
+        let read = from.read_exact(&mut head);
+        if read.is_err() || head != MAGIC {
+            return Err(CommandError::usage(format!("vos: {shown} is not a dump of a volume")));
+        }
+        Ok(Self { from: Box::new(io::Cursor::new(head).chain(from)), name: shown, size })
+    }
+}
+
+impl DumpSource for Source {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, String>> {
+        let mut piece = vec![0; PIECE];
+        let read = loop {
+            match self.from.read(&mut piece) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let read = read.map_err(|e| format!("{}: {e}", self.name)).map(|n| {
+            piece.truncate(n);
+            (n > 0).then(|| Bytes::from(piece))
+        });
+        Box::pin(ready(read))
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.size
+    }
+}

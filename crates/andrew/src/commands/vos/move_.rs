@@ -1,0 +1,93 @@
+//! `andrew vos move`.
+
+use super::ops::Ops;
+use crate::error::CommandResult;
+use crate::output;
+use afs_admin::{MoveOptions, Moved};
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew vos move`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The volume is in use all the time but for the last moment. What is there is sent first, then what changed meanwhile;
+only then its clients wait, until the location database names the new place. Interrupted before that, the move is
+undone; after it, completed: by the cell's servers, or by `andrew vos resume`.
+
+A backup volume is made anew at the target, with the state of the move. Read-only copies stay where they are.
+
+Examples:
+  andrew vos move projects 192.0.2.2 a
+  andrew vos move -id projects -fromserver fs1 -frompartition a -toserver fs2 -topartition b")]
+pub struct Args {
+    /// The volume's name or number
+    #[arg(value_name = "NAME", required_unless_present = "id")]
+    bare: Option<String>,
+    /// Server it goes to
+    #[arg(value_name = "SERVER", required_unless_present = "toserver")]
+    bare_server: Option<String>,
+    /// Partition it goes to
+    #[arg(value_name = "PARTITION", required_unless_present = "topartition")]
+    bare_partition: Option<String>,
+    /// The volume, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NAME", conflicts_with = "bare")]
+    id: Option<String>,
+    /// Server it has to be on
+    #[arg(long, value_name = "SERVER", requires = "frompartition")]
+    fromserver: Option<String>,
+    /// Partition it has to be on
+    #[arg(long, value_name = "PARTITION", requires = "fromserver")]
+    frompartition: Option<String>,
+    /// Server it goes to, as OpenAFS's vos takes it
+    #[arg(long, value_name = "SERVER", conflicts_with = "bare_server")]
+    toserver: Option<String>,
+    /// Partition it goes to, as OpenAFS's vos takes it
+    #[arg(long, value_name = "PARTITION", conflicts_with = "bare_partition")]
+    topartition: Option<String>,
+    /// Send it in one go while its clients wait: needs no room for a clone
+    #[arg(long)]
+    live: bool,
+    /// Lose its snapshots: a volume that has some is not moved without this
+    #[arg(long)]
+    drop_snapshots: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    volume: u32,
+    from: String,
+    to: String,
+    increments: u32,
+    busy_ms: u64,
+    backup: bool,
+}
+
+impl Args {
+    /// Moves the volume.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::move_volume`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let server = self.toserver.or(self.bare_server);
+        let partition = self.topartition.or(self.bare_partition);
+        let options = MoveOptions {
+            volume: self.bare.or(self.id).unwrap_or_default(),
+            from: ops.place(self.fromserver.as_deref(), self.frompartition.as_deref())?,
+            to: ops.needed_place(server.as_deref(), partition.as_deref())?,
+            live: self.live,
+            drop_snapshots: self.drop_snapshots,
+        };
+        let Moved { volume, from, to, increments, busy_ms, backup } =
+            ops.run(|admin| async move { admin.move_volume(options).await })?;
+        let (from, to) = (from.to_string(), to.to_string());
+        output::show(json, &Answer { volume: volume.0, from, to, increments, busy_ms, backup });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Volume {} moved from {} to {}", self.volume, self.from, self.to)?;
+        writeln!(f, "Its clients waited {} ms", self.busy_ms)
+    }
+}

@@ -1,0 +1,72 @@
+//! What a person sees while an operation runs: a bar on a terminal, lines otherwise.
+
+use afs_admin::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Progress on standard error.
+pub(super) struct Bar {
+    /// On a terminal.
+    bar: Option<ProgressBar>,
+    /// Lines are written.
+    lines: bool,
+}
+
+impl Bar {
+    /// A bar on a terminal; lines elsewhere, unless a program reads the answer and nobody asked for them.
+    pub(super) fn new(json: bool, verbose: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !verbose;
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(style("{spinner} {msg}"));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { bar, lines: verbose || (!terminal && !json) }
+    }
+
+    /// Takes the bar away: what follows is the answer.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn step(&self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_style(style("{spinner} {msg}"));
+            bar.set_message(what.to_owned());
+            bar.reset();
+        } else if self.lines {
+            eprintln!("{what}");
+        }
+    }
+
+    fn bytes(&self, done: u64, of: Option<u64>) {
+        let Some(bar) = &self.bar else { return };
+        match of {
+            Some(of) => {
+                bar.set_style(style(
+                    "{spinner} {msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+                ));
+                bar.set_length(of.max(done));
+            }
+            None => bar.set_style(style("{spinner} {msg} {bytes}, {bytes_per_sec}")),
+        }
+        bar.set_position(done);
+    }
+
+    fn warn(&self, what: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("vos: {what}")),
+            None => eprintln!("vos: {what}"),
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}

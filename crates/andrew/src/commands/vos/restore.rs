@@ -1,0 +1,144 @@
+//! `andrew vos restore`.
+
+use super::dump_files::Source;
+use super::ops::{Ops, volume_id};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::{Overwrite, RestoreDate, RestoreOptions};
+use clap::ValueEnum;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew vos restore`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Without a file, or with -, the dump comes from standard input. A dump that is damaged or ends early leaves nothing.
+
+Examples:
+  andrew vos restore 192.0.2.1 a projects -file projects.dump
+  andrew vos restore 192.0.2.1 a projects -file since.dump -overwrite incremental")]
+pub struct Args {
+    /// Server, partition and the volume's name
+    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
+    bare: Vec<String>,
+    /// Server, as OpenAFS's vos takes it
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// Partition, as OpenAFS's vos takes it
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
+    /// Name, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where the dump comes from
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Number of the volume [default: that of the entry with the name, or the next free one]
+    #[arg(long, value_name = "NUMBER")]
+    id: Option<String>,
+    /// What to do with a volume that is there: leave it (abort), replace it (full), or change it (incremental)
+    #[arg(long, value_name = "HOW")]
+    overwrite: Option<How>,
+    /// Leave it off line
+    #[arg(long)]
+    offline: bool,
+    /// Restore it as a read-only volume
+    #[arg(long)]
+    readonly: bool,
+    /// Date of creation
+    #[arg(long, value_name = "WHICH")]
+    creation: Option<Which>,
+    /// Date of the last change [default: dump]
+    #[arg(long, value_name = "WHICH")]
+    lastupdate: Option<Which>,
+    /// Leave the volume at its old place when the location database names another
+    #[arg(long)]
+    nodelete: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    #[value(alias = "a")]
+    Abort,
+    #[value(alias = "f")]
+    Full,
+    #[value(alias = "i")]
+    Incremental,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    Dump,
+    Keep,
+    New,
+}
+
+impl From<Which> for RestoreDate {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::Dump => Self::Dump,
+            Which::Keep => Self::Keep,
+            Which::New => Self::New,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    volume: u32,
+    name: String,
+    place: String,
+    bytes: u64,
+}
+
+impl Args {
+    /// Restores the volume.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::restore`]; a file that cannot be read or is no dump.
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let mut bare = self.bare;
+        let name = self.name.or_else(|| bare.pop());
+        let name = name.ok_or_else(|| {
+            CommandError::usage(
+                "vos: restore needs a server, a partition and a name; see `andrew vos restore --help`",
+            )
+        })?;
+        let mut bare = bare.into_iter();
+        let server = self.server.or_else(|| bare.next());
+        let partition = self.partition.or_else(|| bare.next());
+        let place = ops.needed_place(server.as_deref(), partition.as_deref())?;
+        let options = RestoreOptions {
+            name: name.clone(),
+            place,
+            id: self.id.as_deref().map(volume_id).transpose()?,
+            overwrite: match self.overwrite {
+                None | Some(How::Abort) => Overwrite::Refuse,
+                Some(How::Full) => Overwrite::Full,
+                Some(How::Incremental) => Overwrite::Incremental,
+            },
+            read_only: self.readonly,
+            offline: self.offline,
+            creation: self.creation.map(RestoreDate::from),
+            last_update: self.lastupdate.map(RestoreDate::from),
+            keep_old: self.nodelete,
+        };
+        let mut source = Source::open(self.file.as_deref().filter(|f| f.as_os_str() != "-"))?;
+        let done = ops.run(|admin| {
+            let source = &mut source;
+            async move { admin.restore(&options, source).await }
+        })?;
+        output::show(
+            json,
+            &Answer { volume: done.volume.0, name, place: place.to_string(), bytes: done.bytes },
+        );
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Restored volume {} ({}) on {}", self.name, self.volume, self.place)
+    }
+}

@@ -1,0 +1,134 @@
+//! `andrew vos addsite`, `remsite`, `changeloc` and `convertROtoRW`: a volume and a place.
+
+use super::ops::Ops;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::{ConvertOptions, Place};
+use serde::Serialize;
+use std::fmt;
+
+/// A place and a volume.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Server, partition and the volume's name or number
+    #[arg(value_name = "SERVER PARTITION NAME", num_args = 0..=3)]
+    bare: Vec<String>,
+    /// Server, as OpenAFS's vos takes it
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// Partition, as OpenAFS's vos takes it
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
+    /// Name or number, as OpenAFS's vos takes it
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+}
+
+/// Options of `andrew vos addsite`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The next `andrew vos release` brings the copy there.
+
+Examples:
+  andrew vos addsite 192.0.2.2 a projects && andrew vos release projects")]
+pub struct AddArgs {
+    #[command(flatten)]
+    site: Args,
+    /// A copy with the present state is there already
+    #[arg(long)]
+    valid: bool,
+}
+
+/// Options of `andrew vos convertROtoRW`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+For the loss of the server with the read-write volume: what it had since the last release is lost.
+
+Examples:
+  andrew vos convertROtoRW 192.0.2.2 a projects --force")]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    site: Args,
+    /// Do it although the location database names a read-write volume elsewhere
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    done: &'static str,
+    volume: String,
+    place: String,
+}
+
+impl Args {
+    fn parts(self, ops: &Ops) -> CommandResult<(Place, String)> {
+        let mut bare = self.bare;
+        let volume = self.id.or_else(|| bare.pop());
+        let volume =
+            volume.ok_or_else(|| CommandError::usage("vos: give a server, a partition and a volume"))?;
+        let mut bare = bare.into_iter();
+        let server = self.server.or_else(|| bare.next());
+        let partition = self.partition.or_else(|| bare.next());
+        Ok((ops.needed_place(server.as_deref(), partition.as_deref())?, volume))
+    }
+
+    /// Takes a read-only site out of the entry.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::remove_site`].
+    pub fn remove(self, ops: &Ops, json: bool) -> CommandResult {
+        let (place, volume) = self.parts(ops)?;
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.remove_site(&name, place).await })?;
+        shown(json, "removed the site", volume, place)
+    }
+
+    /// Writes into the entry that the read-write volume is here.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::change_location`].
+    pub fn change(self, ops: &Ops, json: bool) -> CommandResult {
+        let (place, volume) = self.parts(ops)?;
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.change_location(&name, place).await })?;
+        shown(json, "changed the place", volume, place)
+    }
+}
+
+impl AddArgs {
+    /// Adds the site.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::add_site`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (place, volume) = self.site.parts(ops)?;
+        let name = volume.clone();
+        ops.run(|admin| async move { admin.add_site(&name, place, self.valid).await })?;
+        shown(json, "added the site", volume, place)
+    }
+}
+
+impl ConvertArgs {
+    /// Converts the copy.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::convert`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (place, volume) = self.site.parts(ops)?;
+        let options = ConvertOptions { volume: volume.clone(), place, force: self.force };
+        ops.run(|admin| async move { admin.convert(&options).await })?;
+        shown(json, "made the copy read-write", volume, place)
+    }
+}
+
+fn shown(json: bool, done: &'static str, volume: String, place: Place) -> CommandResult {
+    output::show(json, &Answer { done, volume, place: place.to_string() });
+    Ok(())
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} on {}", self.volume, self.done, self.place)
+    }
+}

@@ -1,0 +1,121 @@
+//! `andrew vos snapshot`.
+
+use super::dates;
+use super::ops::Ops;
+use crate::error::CommandResult;
+use crate::output;
+use afs_wire::ids::UnixSeconds;
+use clap::Subcommand;
+use serde::Serialize;
+use std::fmt;
+
+/// `andrew vos snapshot`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+A snapshot costs nothing when it is made. It is a read-only volume named VOLUME.NAME, and the directory .snapshots/NAME
+in the volume's root shows it.
+
+Examples:
+  andrew vos snapshot create projects 2026-11-21
+  andrew vos snapshot list projects
+  andrew vos snapshot restore projects 2026-11-21
+  andrew vos snapshot remove projects 2026-11-21")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Keep the present state of a volume under a name
+    Create(Named),
+    /// Show the snapshots of a volume, newest first
+    List(Of),
+    /// Remove a snapshot
+    #[command(visible_alias = "delete")]
+    Remove(Named),
+    /// Give a volume the state of a snapshot; what it has now is lost
+    Restore(Named),
+}
+
+#[derive(clap::Args, Debug)]
+struct Named {
+    /// The volume's name or number
+    volume: String,
+    /// The snapshot's name: letters, digits, '-' and '_'
+    name: String,
+}
+
+#[derive(clap::Args, Debug)]
+struct Of {
+    /// The volume's name or number
+    volume: String,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    volume: u32,
+    created: u32,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct List(Vec<Shown>);
+
+#[derive(Serialize)]
+struct Done {
+    done: &'static str,
+    volume: String,
+    name: String,
+}
+
+impl Args {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    /// See the operations of [`afs_admin::Admin`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (done, Named { volume, name }) = match self.command {
+            Command::List(of) => {
+                let found = ops.run(|admin| async move { admin.snapshots(&of.volume).await })?;
+                let shown =
+                    |s: afs_admin::Snapshot| Shown { name: s.name, volume: s.volume.0, created: s.created.0 };
+                output::show(json, &List(found.into_iter().map(shown).collect()));
+                return Ok(());
+            }
+            Command::Create(named) => {
+                let (volume, name) = (named.volume.clone(), named.name.clone());
+                ops.run(|admin| async move { admin.create_snapshot(&volume, &name).await })?;
+                ("created", named)
+            }
+            Command::Remove(named) => {
+                let (volume, name) = (named.volume.clone(), named.name.clone());
+                ops.run(|admin| async move { admin.remove_snapshot(&volume, &name).await })?;
+                ("removed", named)
+            }
+            Command::Restore(named) => {
+                let (volume, name) = (named.volume.clone(), named.name.clone());
+                ops.run(|admin| async move { admin.restore_snapshot(&volume, &name).await })?;
+                ("restored", named)
+            }
+        };
+        output::show(json, &Done { done, volume, name });
+        Ok(())
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Shown { name, volume, created } in &self.0 {
+            writeln!(f, "{name:<24} {volume:>10}  {}", dates::show(UnixSeconds(*created)))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Snapshot {} of {} {}", self.name, self.volume, self.done)
+    }
+}
