@@ -255,7 +255,9 @@ fn create(
     if txn.get(HEADERS, &key::volume(spec.id))?.is_some() {
         return Err(VolumeError::VolumeExists);
     }
-    check_name_free(txn, &spec.name, spec.id)?;
+    if !destroy {
+        check_name_free(txn, &spec.name, spec.id)?;
+    }
     let writer = Some(spec.id).filter(|_| spec.kind == VolumeKind::ReadWrite);
     let place = group::make(txn, writer)?;
     group::epochs::hold(txn, place)?;

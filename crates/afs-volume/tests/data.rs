@@ -191,5 +191,5 @@ fn a_store_of_another_version_is_refused() {
     let drive: Arc<dyn Drive> =
         Arc::new(SegmentDrive::open(parts.segments, Arc::new(afs_drive::Inline), 4 << 20).unwrap());
     let error = now(VolumeStore::open(kv, drive, Config::new(|| UnixSeconds(1)))).err().unwrap();
-    assert_eq!(error.to_string(), "the volume store has format 99; this program reads format 1");
+    assert_eq!(error.to_string(), "the volume store has format 99; this program reads format 2");
 }

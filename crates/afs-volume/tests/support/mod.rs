@@ -4,6 +4,7 @@
 
 #[path = "../../../afs-kv/tests/crash_disk/mod.rs"]
 pub mod crash_disk;
+pub mod members;
 pub mod model;
 
 use std::future::Future;
@@ -85,6 +86,11 @@ fn config() -> Config {
 }
 
 pub fn open(index: &CrashDisk, data: &CrashDisk) -> Result<VolumeStore, OpenError> {
+    open_both(index, data).map(|(store, _)| store)
+}
+
+/// The store, and its rows.
+pub fn open_both(index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv), OpenError> {
     let limits = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 4 << 20, ..afs_kv::Config::default() };
     let failed = |error: afs_kv::OpenError| match error {
         afs_kv::OpenError::Kv(error) => OpenError::Volume(error.into()),
@@ -93,7 +99,7 @@ pub fn open(index: &CrashDisk, data: &CrashDisk) -> Result<VolumeStore, OpenErro
     let kv = Kv::open(Arc::new(index.clone()), TABLES, Arc::new(Inline), limits).map_err(failed)?;
     let drive = SegmentDrive::open(CrashSegments(data.clone()), Arc::new(afs_drive::Inline), 8 << 20)
         .map_err(|error| OpenError::Volume(afs_drive::DriveError::from(error).into()))?;
-    now(VolumeStore::open(kv, Arc::new(drive), config()))
+    Ok((now(VolumeStore::open(kv.clone(), Arc::new(drive), config()))?, kv))
 }
 
 pub fn memory_store() -> (VolumeStore, Arc<Volume>) {
