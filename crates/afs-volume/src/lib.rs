@@ -10,8 +10,9 @@
 //!
 //! A volume becomes a stream of bytes, and such a stream a volume, in [`dump`] and [`restore`].
 //!
-//! Every key ends in the epoch of its volume group, so that a clone can freeze an epoch without copying
-//! anything. Bytes on disk: `docs/format.md`.
+//! Every key ends in an epoch of its volume group, so that a clone can freeze an epoch without copying
+//! anything ([`VolumeStore::clone_volume`]). A restore writes in an epoch of its own until it is whole ([`Volume::begin_restore`]). What
+//! no volume holds any longer goes in the background ([`VolumeStore::run_background`]). Bytes on disk: `docs/format.md`.
 
 mod background;
 mod cache;
