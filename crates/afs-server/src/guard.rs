@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Caller, Table};
+use afs_rpc::{Caller, ServerCall, Table};
 use afs_wire::error::AbortCode;
-use afs_wire::rpc::ServiceId;
+use afs_wire::rpc::{ServiceId, Streamed};
 
 use crate::audit::{Audit, AuditObject, CallKind, Described};
 use crate::policy::{Policy, SharedPolicy};
@@ -181,4 +181,38 @@ where
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
     row(table, Need::Administrator, move |server, _, request| operation(server, request))
+}
+
+/// Answers the split call `R` with `operation`, which moves its bytes, for administrators, and records what came of it.
+pub(crate) fn administrators_streamed<S, R, F>(
+    table: Table<S>,
+    operation: impl Fn(Arc<S>, ServerCall, R) -> F + Send + Sync + 'static,
+) -> Table<S>
+where
+    S: Guarded,
+    R: Described + Streamed,
+    F: Future<Output = Result<(), (ServerCall, AbortCode)>> + Send + 'static,
+{
+    let operation = Arc::new(operation);
+    table.streamed::<R, _, _>(move |server: Arc<S>, call: ServerCall, request| {
+        let operation = operation.clone();
+        async move {
+            let (guard, caller) = (server.guard(), call.caller().clone());
+            let object = guard.object(&request);
+            let admitted = guard.admit(&caller, S::SERVICE, Need::Administrator, S::REFUSAL).await;
+            let outcome = match admitted {
+                Ok(()) => operation(server.clone(), call, request).await,
+                Err(code) => Err((call, code)),
+            };
+            let code = match outcome {
+                Ok(()) => AbortCode::OK,
+                Err((call, code)) => {
+                    call.abort(code);
+                    code
+                }
+            };
+            guard.note::<R>(&caller, object, code);
+            server.count(R::OPCODE, code == AbortCode::OK);
+        }
+    })
 }

@@ -36,4 +36,4 @@ pub use server::{FileServer, FileServerConfig, FileServerLimits};
 pub use statistics::{Statistics, StatisticsNow};
 pub use subject::{ADMIN, BuiltInNames, NameService, Subject};
 pub use volume_states::{VolumeState, VolumeStates};
-pub use volumes::VolumeServer;
+pub use volumes::{OwnSecurity, VolumeServer};

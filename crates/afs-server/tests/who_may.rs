@@ -249,6 +249,8 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::StoreVolumeStatus { volume: s.dir.volume, status, name, offline_message, motd };
         ok(s.caller(who).ask(call))
     }),
+    // The directory that is looked at is the root of the volume.
+    ("ListSnapshots", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::ListSnapshots { volume: s.dir.volume }))),
     ("FlushCPS", ADMINISTRATORS, |s, who| {
         let (ids, addresses) = Default::default();
         ok(s.caller(who).ask(fs::FlushCps { ids, addresses, spare: 0 }))
@@ -423,6 +425,12 @@ fn volume_rows() -> Vec<Row> {
     // The last caller makes the volume for good; it is refused to the others before its name counts.
     let create = vol::CreateVolume { partition, name: text(), kind: KindNumber(9), parent: none, volume };
     let ids = vol::SetIdsTypes { transaction, name: text(), kind, parent: none, clone: none, backup: none };
+    let cookie = vol::RestoreCookie::default();
+    let destination = vol::Destination { host: Ipv4Addr::LOCALHOST, port: 7005, security: 1 };
+    let destination_transaction = transaction;
+    let forward = vol::Forward { transaction, from_date: date, destination, destination_transaction, cookie };
+    let (replicas, spare) = (BoundedVec::new(), 0);
+    let forward_multiple = vol::ForwardMultiple { transaction, from_date: date, replicas, spare, cookie };
     vec![
         row(ADMINISTRATORS, create),
         row(ADMINISTRATORS, vol::DeleteVolume { transaction }),
@@ -448,20 +456,21 @@ fn volume_rows() -> Vec<Row> {
         row(EVERYBODY, vol::PartitionInfo { name: slots() }),
         row(EVERYBODY, vol::PartitionInfo64 { name: slots() }),
         row(EVERYBODY, vol::GetNthVolume { index: 0 }),
+        row(EVERYBODY, vol::ListSnapshots { volume }),
+        row(ADMINISTRATORS, vol::Clone { transaction, purge: none, kind, name: text(), volume }),
+        row(ADMINISTRATORS, vol::ReClone { transaction, clone: volume }),
+        row(ADMINISTRATORS, vol::ConvertRoToRw { partition, volume }),
+        row(ADMINISTRATORS, vol::Restore { transaction, flags: 0, cookie }),
+        row(ADMINISTRATORS, vol::Dump { transaction, from_date: date }),
+        row(ADMINISTRATORS, vol::DumpV2 { transaction, from_date: date, flags: 0 }),
+        row(ADMINISTRATORS, vol::GetSize { transaction, from_date: date }),
+        row(ADMINISTRATORS, forward),
+        row(ADMINISTRATORS, forward_multiple),
     ]
 }
 
-/// Numbers that are not served (yet, or by anybody).
+/// Numbers that are not served.
 const UNKNOWN_VOLUME_CALLS: &[&str] = &[
-    "Restore",
-    "Forward",
-    "Clone",
-    "Dump",
-    "ReClone",
-    "ForwardMultiple",
-    "ConvertROtoRWvolume",
-    "GetSize",
-    "DumpV2",
     "OsdSupport",
     "Traverse",
     "WipeCand",

@@ -199,7 +199,7 @@ impl VolumeStore {
     }
 
     /// An empty volume that is marked as one to be destroyed.
-    pub(crate) async fn create_marked(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
+    pub async fn create_marked(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
         self.create(spec, true).await
     }
 

@@ -65,6 +65,7 @@ described! {
     Probe: fs::GetTime |_| ();
     Probe: fs::GetCapabilities |_| ();
     Read: fs::FlushCps |_| ();
+    Read: fs::ListSnapshots |call| call.volume;
 }
 
 described! {
@@ -122,4 +123,14 @@ described! {
     Read: vol::XListPartitions |_| ();
     Read: vol::PartitionInfo |_| ();
     Read: vol::PartitionInfo64 |_| ();
+    Change: vol::Clone |call| call.volume;
+    Change: vol::ReClone |call| call.clone;
+    Change: vol::ConvertRoToRw |call| call.volume;
+    Change: vol::Restore |call| call.transaction;
+    Change: vol::Forward |call| call.transaction;
+    Change: vol::ForwardMultiple |call| call.transaction;
+    Read: vol::Dump |call| call.transaction;
+    Read: vol::DumpV2 |call| call.transaction;
+    Read: vol::GetSize |call| call.transaction;
+    Read: vol::ListSnapshots |call| call.volume;
 }

@@ -48,14 +48,14 @@ impl FileServer {
         let named = NamedAcl::from_opaque(text).map_err(invalid)?;
         let acl = named.resolve(&Known::of_names(self.guard.names(), &named).await?).map_err(invalid)?;
         let subject = visit.subject.clone();
-        let change = self.change(&found.volume, fid, move |tx| {
+        let change = self.change(&found.served, fid, move |tx| {
             let record = tx.vnode(fid)?;
             check_within(tx, &record, &subject, Wish::StoreAcl)?;
             tx.set_acl(fid, acl)
         });
         let record = change.await?;
         self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
-        let header = found.volume.header();
+        let header = found.served.volume.header();
         let acl = record.acl.clone().unwrap_or_default();
         let status = self.status(&visit.subject, &header, &record, &acl);
         Ok(fs::StatusReply { status, sync: sync(&header) })

@@ -59,9 +59,9 @@ impl FileServer {
         wish: Wish<'static>,
         make: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Created, VolumeError> + Send + 'static,
     ) -> Result<Made, AbortCode> {
-        let (volume, _) = self.volume(visit, dir, true)?;
+        let (served, _) = self.volume(visit, dir, true)?;
         let subject = visit.subject.clone();
-        let change = self.change(&volume, dir, move |tx| {
+        let change = self.change(&served, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, wish)?;
             // Nobody but an administrator makes objects in another's name.
             if set.owner.is_some_and(|owner| owner != subject.id()) && !subject.is_administrator() {
@@ -71,7 +71,7 @@ impl FileServer {
         });
         let (created, acl) = change.await?;
         self.clients.start_breaks(dir, Some(visit.host.id())).answered().await;
-        Ok(Made { fid: created.object.fid(dir.volume), created, acl, header: volume.header() })
+        Ok(Made { fid: created.object.fid(dir.volume), created, acl, header: served.volume.header() })
     }
 }
 

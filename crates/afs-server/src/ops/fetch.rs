@@ -60,7 +60,7 @@ impl FileServer {
         found.check(&visit.subject, Wish::FetchData)?;
         let (position, length) = part.bounds()?;
         let callback = self.promise(visit, part.fid, &found.header, Grant::Single).await;
-        let opened = found.volume.read_data(part.fid, position, length);
+        let opened = found.served.volume.read_data(part.fid, position, length);
         let data = opened.map_err(|error| self.code(part.fid, &error))?;
         let status = self.status(&visit.subject, &found.header, data.record(), &found.acl);
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))

@@ -19,12 +19,12 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 impl FileServer {
     async fn link(self: &Arc<Self>, visit: &Arc<Visit>, call: fs::Link) -> Result<fs::LinkReply, AbortCode> {
         let (dir, existing) = (call.dir, call.existing);
-        let (volume, _) = self.volume(visit, dir, true)?;
+        let (served, _) = self.volume(visit, dir, true)?;
         if existing.volume != dir.volume {
             return Err(Errno::EXDEV.to_uae());
         }
         let subject = visit.subject.clone();
-        let change = self.change(&volume, dir, move |tx| {
+        let change = self.change(&served, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, Wish::Insert)?;
             Ok((tx.link(dir, &call.name, existing, actor(&subject))?, acl))
         });
@@ -32,7 +32,7 @@ impl FileServer {
         let caller = Some(visit.host.id());
         let breaks = self.clients.start_breaks(dir, caller);
         breaks.and(self.clients.start_breaks(existing, caller)).answered().await;
-        let header = volume.header();
+        let header = served.volume.header();
         Ok(fs::LinkReply {
             status: self.status(&visit.subject, &header, &linked.object, &acl),
             dir_status: self.status(&visit.subject, &header, &linked.directory, &acl),

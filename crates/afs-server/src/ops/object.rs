@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_volume::{Actor, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
+use afs_volume::{Actor, VnodeRecord, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
@@ -12,10 +12,11 @@ use crate::access::{self, Wish};
 use crate::callbacks::Grant;
 use crate::server::{FileServer, Visit};
 use crate::subject::Subject;
+use crate::volume_states::Served;
 
 /// An object that was found, with what counts for access to it.
 pub(super) struct Found {
-    pub(super) volume: Arc<Volume>,
+    pub(super) served: Served,
     pub(super) header: Arc<VolumeHeader>,
     pub(super) record: Arc<VnodeRecord>,
     /// The access list of the object, or of the directory it is in.
@@ -29,23 +30,19 @@ impl FileServer {
         visit: &Visit,
         fid: Fid,
         change: bool,
-    ) -> Result<(Arc<Volume>, Arc<VolumeHeader>), AbortCode> {
+    ) -> Result<(Served, Arc<VolumeHeader>), AbortCode> {
         if fid.volume.0 == 0 || fid.vnode.0 == 0 {
             return Err(Errno::EINVAL.to_uae());
         }
-        self.states.check(fid.volume, change)?;
-        let volume = self.partitions.volume(fid.volume).ok_or(AbortCode::VNOVOL)?;
-        let header = volume.header();
+        let (served, header) = self.states.serving(&self.partitions, fid.volume, change)?;
         if !self.guard.policy().volume_is_open(header.name.as_str(), &visit.identity) {
             return Err(Errno::EACCES.to_uae());
-        }
-        if !header.online {
-            return Err(AbortCode::VOFFLINE);
         }
         if change && !header.is_writable() {
             return Err(Errno::EROFS.to_uae());
         }
-        Ok((volume, header))
+        self.states.uses().count(fid.volume, self.unix_now());
+        Ok((served, header))
     }
 
     /// Whether a volume is not closed to such a connection; one that is not here is nobody's.
@@ -57,23 +54,24 @@ impl FileServer {
 
     /// An object to read.
     pub(super) fn find(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
-        let (volume, header) = self.volume(visit, fid, false)?;
-        self.found(volume, header, fid)
+        let (served, header) = self.volume(visit, fid, false)?;
+        self.found(served, header, fid)
     }
 
     /// An object to change.
     pub(super) fn find_to_change(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
-        let (volume, header) = self.volume(visit, fid, true)?;
-        self.found(volume, header, fid)
+        let (served, header) = self.volume(visit, fid, true)?;
+        self.found(served, header, fid)
     }
 
     /// An object of a volume that serves.
     pub(super) fn found(
         &self,
-        volume: Arc<Volume>,
+        served: Served,
         header: Arc<VolumeHeader>,
         fid: Fid,
     ) -> Result<Found, AbortCode> {
+        let volume = &served.volume;
         let record = volume.fetch(fid).map_err(|error| self.code(fid, &error))?;
         let acl = if record.is_directory() {
             record.acl.clone()
@@ -81,7 +79,7 @@ impl FileServer {
             let parent = volume.vnode(record.parent).map_err(|error| self.code(fid, &error))?;
             parent.and_then(|parent| parent.acl.clone())
         };
-        Ok(Found { volume, header, record, acl: acl.unwrap_or_default() })
+        Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
     }
 
     /// Promises to tell the caller before an object changes. To be given before the object is read for the reply.
@@ -155,14 +153,23 @@ impl FileServer {
         error.code()
     }
 
-    /// Changes a volume in one transaction.
+    /// Changes a volume in one transaction. Whether the volume takes changes is looked at again there: whoever takes it from
+    /// the clients first says so and then waits for a turn of his own, after which no change comes in any more.
     pub(super) async fn change<T: Send + 'static>(
         &self,
-        volume: &Arc<Volume>,
+        served: &Served,
         fid: Fid,
         change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, AbortCode> {
-        volume.update(change).await.map_err(|error| self.code(fid, &error))
+        let (states, place) = (self.states.clone(), served.place);
+        let changed = served.volume.update(move |tx| {
+            states.check(place, true).map_err(VolumeError::Refused)?;
+            if !tx.header().online {
+                return Err(VolumeError::Offline);
+            }
+            change(tx)
+        });
+        changed.await.map_err(|error| self.code(fid, &error))
     }
 }
 

@@ -31,16 +31,16 @@ impl FileServer {
         dir: Fid,
         remove: impl FnOnce(&mut VolumeTx<'_, '_>, Actor) -> Result<Removed, VolumeError> + Send + 'static,
     ) -> Result<fs::RemoveReply, AbortCode> {
-        let (volume, _) = self.volume(visit, dir, true)?;
+        let (served, _) = self.volume(visit, dir, true)?;
         let subject = visit.subject.clone();
-        let change = self.change(&volume, dir, move |tx| {
+        let change = self.change(&served, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, Wish::Delete)?;
             Ok((remove(tx, actor(&subject))?, acl))
         });
         let (removed, acl) = change.await?;
         let breaks = self.clients.start_breaks(dir, Some(visit.host.id()));
         breaks.and(self.unlinked(dir.volume, &removed.object)).answered().await;
-        let header = volume.header();
+        let header = served.volume.header();
         let dir_status = self.status(&visit.subject, &header, &removed.directory, &acl);
         Ok(fs::RemoveReply { dir_status, sync: sync(&header) })
     }

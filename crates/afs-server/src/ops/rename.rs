@@ -24,9 +24,9 @@ impl FileServer {
         call: fs::Rename,
     ) -> Result<fs::RenameReply, AbortCode> {
         let (old_dir, new_dir) = (call.old_dir, call.new_dir);
-        let (volume, _) = self.volume(visit, old_dir, true)?;
+        let (served, _) = self.volume(visit, old_dir, true)?;
         let subject = visit.subject.clone();
-        let change = self.change(&volume, old_dir, move |tx| {
+        let change = self.change(&served, old_dir, move |tx| {
             let rename = Rename {
                 old_directory: call.old_dir,
                 old_name: &call.old_name,
@@ -53,7 +53,7 @@ impl FileServer {
             breaks = breaks.and(self.unlinked(old_dir.volume, replaced));
         }
         breaks.answered().await;
-        let header = volume.header();
+        let header = served.volume.header();
         Ok(fs::RenameReply {
             old_dir_status: self.status(&visit.subject, &header, &renamed.old_directory, &old_acl),
             new_dir_status: self.status(&visit.subject, &header, &renamed.new_directory, &new_acl),

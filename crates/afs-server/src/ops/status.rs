@@ -34,7 +34,7 @@ impl FileServer {
         found.check(&visit.subject, Wish::FetchStatus)?;
         let callback = self.promise(visit, fid, &found.header, grant).await;
         // Read again: what changed since the first look has found no promise of this caller to break.
-        let found = self.found(found.volume, found.header, fid)?;
+        let found = self.found(found.served, found.header, fid)?;
         let status = self.status(&visit.subject, &found.header, &found.record, &found.acl);
         Ok(fs::FetchStatusReply { status, callback, sync: sync(&found.header) })
     }
@@ -47,7 +47,7 @@ impl FileServer {
         let fs::StoreStatus { fid, status: set } = call;
         let found = self.find_to_change(visit, fid)?;
         let subject = visit.subject.clone();
-        let change = self.change(&found.volume, fid, move |tx| {
+        let change = self.change(&found.served, fid, move |tx| {
             let record = tx.vnode(fid)?;
             let acl = check_within(tx, &record, &subject, Wish::StoreStatus(&set))?;
             let record = tx.set_status(fid, &set, actor(&subject))?;
@@ -55,7 +55,7 @@ impl FileServer {
         });
         let (record, acl) = change.await?;
         self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
-        let header = found.volume.header();
+        let header = found.served.volume.header();
         let status = self.status(&visit.subject, &header, &record, &acl);
         Ok(fs::StatusReply { status, sync: sync(&header) })
     }

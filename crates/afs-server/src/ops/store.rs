@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use afs_rpc::{ServerCall, Table};
-use afs_volume::{NewData, StoreData, VnodeRecord, Volume, VolumeHeader, blocks};
+use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader, blocks};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
@@ -14,6 +14,7 @@ use afs_wire::ids::Fid;
 use super::object::{actor, check_within, is_file, sync};
 use crate::access::Wish;
 use crate::server::{FileServer, Visit};
+use crate::volume_states::Served;
 
 /// What a client is told that sent fewer bytes than it said
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
@@ -121,21 +122,20 @@ impl FileServer {
         }
         found.check(&visit.subject, Wish::StoreData(&store.status))?;
         store.check_quota(&found.header, &found.record)?;
-        let data = self.receive(call, &found.volume, store).await?;
+        let data = self.receive(call, &found.served, store).await?;
         self.statistics.count_stored_data(data.len());
-        let volume = found.volume;
-        self.commit_store(visit, &volume, store, data).await
+        self.commit_store(visit, &found.served, store, data).await
     }
 
     /// Takes the announced bytes from the client and puts them on the drive.
     async fn receive(
         &self,
         call: &mut ServerCall,
-        volume: &Arc<Volume>,
+        served: &Served,
         store: Store,
     ) -> Result<NewData, AbortCode> {
         let failed = |error| self.code(store.fid, &error);
-        let mut writer = volume.write_data(store.position).map_err(failed)?;
+        let mut writer = served.volume.write_data(store.position).map_err(failed)?;
         let mut left = store.length;
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
@@ -154,13 +154,13 @@ impl FileServer {
     async fn commit_store(
         self: &Arc<Self>,
         visit: &Arc<Visit>,
-        volume: &Arc<Volume>,
+        served: &Served,
         store: Store,
         data: NewData,
     ) -> Result<fs::StatusReply, AbortCode> {
         let Store { fid, status, file_length, .. } = store;
         let subject = visit.subject.clone();
-        let change = self.change(volume, fid, move |tx| {
+        let change = self.change(served, fid, move |tx| {
             // The rights may have changed while the bytes came in.
             let record = tx.vnode(fid)?;
             let acl = check_within(tx, &record, &subject, Wish::StoreData(&status))?;
@@ -169,7 +169,7 @@ impl FileServer {
         });
         let (record, acl) = change.await?;
         self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
-        let header = volume.header();
+        let header = served.volume.header();
         let status = self.status(&visit.subject, &header, &record, &acl);
         Ok(fs::StatusReply { status, sync: sync(&header) })
     }

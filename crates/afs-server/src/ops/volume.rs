@@ -10,14 +10,21 @@ use afs_wire::ids::{Fid, VolumeId, VolumeName};
 use afs_wire::rpc::Nothing;
 
 use super::object::Found;
+use crate::access::Wish;
 use crate::server::{FileServer, Visit};
+use crate::volume_states::Served;
+use crate::volumes::snapshots_of;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::GetVolumeStatus| async move {
         server.volume_status(&visit, call.volume)
     });
-    super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreVolumeStatus| async move {
-        server.set_volume_status(&visit, call).await
+    let table =
+        super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreVolumeStatus| async move {
+            server.set_volume_status(&visit, call).await
+        });
+    super::call(table, |server: Arc<FileServer>, visit, call: fs::ListSnapshots| async move {
+        server.snapshots(&visit, call.volume)
     })
 }
 
@@ -48,6 +55,14 @@ impl FileServer {
         })
     }
 
+    /// For whoever may look names up in the volume's root.
+    fn snapshots(&self, visit: &Visit, id: VolumeId) -> Result<fs::ListSnapshotsReply, AbortCode> {
+        let found = self.root(visit, id)?;
+        found.check(&visit.subject, Wish::FetchData)?;
+        let store = self.partitions.store(found.served.place.partition).ok_or(AbortCode::VNOVOL)?;
+        Ok(fs::ListSnapshotsReply { snapshots: snapshots_of(store, id) })
+    }
+
     async fn set_volume_status(
         &self,
         visit: &Visit,
@@ -61,10 +76,12 @@ impl FileServer {
         let message = String::from_utf8(call.offline_message.to_vec()).map_err(|_| invalid())?;
         if !call.name.is_empty() {
             let name = VolumeName::from_bytes(&call.name).map_err(|_| invalid())?;
-            self.rename_volume(call.volume, name).await?;
+            self.rename_volume(&found.served, name).await?;
         }
         let (id, set) = (call.volume, call.status);
-        let edit = found.volume.edit(move |tx| {
+        let (states, place) = (self.states.clone(), found.served.place);
+        let edit = found.served.volume.edit(move |tx| {
+            states.check(place, true).map_err(VolumeError::Refused)?;
             let header = tx.edit_header();
             header.min_quota = set.quota_min.unwrap_or(header.min_quota);
             header.max_quota = set.quota_max.unwrap_or(header.max_quota);
@@ -77,11 +94,10 @@ impl FileServer {
     }
 
     /// The new name is that of the header; the location database is the business of whoever asks.
-    async fn rename_volume(&self, id: VolumeId, name: VolumeName) -> Result<(), AbortCode> {
-        let partition = self.partitions.partition_of(id).ok_or(AbortCode::VNOVOL)?;
-        let store = self.partitions.store(partition).ok_or(AbortCode::VNOVOL)?;
-        let renamed = store.rename_volume(id, name).await;
-        renamed.map_err(|error: VolumeError| self.code(Fid::root(id), &error))
+    async fn rename_volume(&self, served: &Served, name: VolumeName) -> Result<(), AbortCode> {
+        let store = self.partitions.store(served.place.partition).ok_or(AbortCode::VNOVOL)?;
+        let renamed = store.rename_volume(served.place.volume, name).await;
+        renamed.map_err(|error: VolumeError| self.code(Fid::root(served.place.volume), &error))
     }
 
     /// Volume 0 makes no sense; otherwise the root directory stands for the volume.

@@ -5,6 +5,10 @@ use afs_wire::ids::{PartitionId, VolumeId};
 use afs_wire::vol::{HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
 
 use super::VolumeServer;
+use crate::volume_states::{Place, UseNow, is_published};
+
+/// A day that began longer ago tells nothing of today.
+const DAY: u32 = 86_400;
 
 /// Sizes and counts travel as signed 32-bit numbers.
 pub(super) fn clamp(count: u64) -> i32 {
@@ -14,9 +18,11 @@ pub(super) fn clamp(count: u64) -> i32 {
 impl VolumeServer {
     /// A volume as listed. Of one that a transaction holds only the number is known.
     pub(super) fn info(&self, partition: PartitionId, header: &VolumeHeader) -> VolumeInfo {
-        if self.transactions.holds(header.id, partition) {
+        let place = Place { volume: header.id, partition };
+        if self.transactions.holds(place) {
             return VolumeInfo { id: header.id, status: InfoStatus::BUSY, ..VolumeInfo::default() };
         }
+        let used = self.used(header);
         VolumeInfo {
             name: NameChars::truncated(header.name.as_str().as_bytes()),
             id: header.id,
@@ -26,15 +32,18 @@ impl VolumeServer {
             clone_id: header.read_only,
             status: InfoStatus::OK,
             copy_date: header.copy_date,
-            in_use: self.is_online(header),
+            in_use: header.online && is_published(header) && self.states.check(place, false).is_ok(),
             creation_date: header.creation_date,
-            access_date: header.update_date,
+            access_date: used.access_date,
             update_date: header.update_date,
             backup_date: header.backup_date,
+            day_use: clamp(used.day.into()),
             file_count: clamp(header.file_count),
             quota_max: clamp(header.max_quota.into()),
             size: clamp(header.blocks_used),
             quota_min: clamp(header.min_quota.into()),
+            week_use: clamp(used.week_sum().into()),
+            update_counter: header.update_counter as i32,
             ..VolumeInfo::default()
         }
     }
@@ -68,33 +77,39 @@ impl VolumeServer {
         }
     }
 
-    fn is_online(&self, header: &VolumeHeader) -> bool {
-        header.online && self.states.check(header.id, false).is_ok()
+    /// A volume that nobody used since it was made was used then, by whoever made it.
+    fn used(&self, header: &VolumeHeader) -> UseNow {
+        let mut used = self.states.uses().of(header, self.now());
+        used.access_date = used.access_date.max(header.update_date);
+        if self.now().0.saturating_sub(used.day_began.0) > DAY {
+            used.day = 0;
+        }
+        used
+    }
+
+    pub(super) fn status(&self, header: &VolumeHeader) -> HeaderStatus {
+        HeaderStatus {
+            id: header.id,
+            next_unique: header.next_unique(),
+            kind: header.kind.into(),
+            parent_id: header.parent,
+            clone_id: header.read_only,
+            backup_id: header.backup,
+            restored_from: header.restored_from,
+            quota_max: clamp(header.max_quota.into()),
+            quota_min: clamp(header.min_quota.into()),
+            owner: header.owner,
+            creation_date: header.creation_date,
+            access_date: self.used(header).access_date,
+            update_date: header.update_date,
+            expiration_date: header.expiration_date,
+            backup_date: header.backup_date,
+            copy_date: header.copy_date,
+        }
     }
 }
 
 /// A volume of which only the number is asked for.
 pub(super) fn number_only(id: VolumeId) -> VolumeInfo {
     VolumeInfo { id, status: InfoStatus::OK, ..VolumeInfo::default() }
-}
-
-pub(super) fn status(header: &VolumeHeader) -> HeaderStatus {
-    HeaderStatus {
-        id: header.id,
-        next_unique: 0,
-        kind: header.kind.into(),
-        parent_id: header.parent,
-        clone_id: header.read_only,
-        backup_id: header.backup,
-        restored_from: VolumeId(0),
-        quota_max: clamp(header.max_quota.into()),
-        quota_min: clamp(header.min_quota.into()),
-        owner: header.owner,
-        creation_date: header.creation_date,
-        access_date: header.update_date,
-        update_date: header.update_date,
-        expiration_date: afs_wire::ids::UnixSeconds(0),
-        backup_date: header.backup_date,
-        copy_date: header.copy_date,
-    }
 }

@@ -13,6 +13,7 @@ use afs_wire::xdr::BoundedVec;
 use super::info::number_only;
 use super::{VolumeServer, errno};
 use crate::guard::anyone;
+use crate::volume_states::is_published;
 
 /// Volumes in one answer. A store keeps the header of each in memory, so that more are far away.
 const LISTED_MAX: usize = 65_536;
@@ -54,11 +55,10 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 impl VolumeServer {
     fn headers(&self, number: PartitionNumber) -> Result<(PartitionId, Vec<Arc<VolumeHeader>>), AbortCode> {
         let partition = self.partition(number)?;
-        let unborn: Vec<VolumeId> =
-            self.transactions.all().into_iter().filter(|t| t.unborn).map(|t| t.volume).collect();
         let volumes = self.partitions.store(partition).map(|store| store.volumes()).unwrap_or_default();
-        let listed = volumes.iter().filter(|volume| !unborn.contains(&volume.id())).take(LISTED_MAX);
-        Ok((partition, listed.map(|volume| volume.header()).collect()))
+        let headers = volumes.iter().map(|volume| volume.header());
+        let listed = headers.filter(|header| is_published(header)).take(LISTED_MAX);
+        Ok((partition, listed.collect()))
     }
 
     /// A volume that is not there is ENODEV, which the tools rely on

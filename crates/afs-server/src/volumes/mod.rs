@@ -1,29 +1,44 @@
-//! The volume service (docs/protocol volserver.md), as far as volumes can be made, removed, looked at and set: what
-//! moves their contents is answered "no such call" (-455).
+//! The volume service (docs/protocol volserver.md): volumes are made, removed, looked at, set, cloned, and moved from server
+//! to server as streams.
 //!
-//! Anybody may look; only administrators may change.
+//! Anybody may look; only administrators may change. `SplitVolume` is answered "no such call" (-455).
 
-mod change;
+mod clone;
+mod create;
+mod dump;
+mod forward;
+mod forward_multiple;
 mod info;
 mod list;
 mod partition;
+mod peers;
+mod purge;
+mod remove;
+mod restore;
+mod settings;
+mod snapshots;
 mod transaction;
 mod transactions;
+mod work;
 
-use std::sync::{Arc, Weak};
+pub use peers::OwnSecurity;
+pub(crate) use snapshots::snapshots_of;
+
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef, Service, Table};
-use afs_volume::VolumeError;
+use afs_volume::{VolumeError, VolumeHeader, VolumeStore};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId};
-use afs_wire::rpc::ServiceId;
+use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId, VolumeName};
+use afs_wire::rpc::{Nothing, ServiceId};
 
 use crate::clients::Clients;
 use crate::guard::{Guard, Guarded};
 use crate::partitions::Partitions;
 use crate::server::untranslated;
-use crate::volume_states::VolumeStates;
+use crate::volume_states::{Place, VolumeStates};
+use peers::Peers;
 use transactions::Transactions;
 
 /// Time between two looks for transactions that nobody works on any more.
@@ -37,11 +52,12 @@ pub struct VolumeServer {
     clients: Arc<Clients>,
     guard: Guard,
     transactions: Transactions,
+    peers: OnceLock<Peers>,
 }
 
 impl VolumeServer {
     /// A service over `partitions`. `states` and `clients` are those of the file server beside it, which tells its clients
-    /// what happens to volumes.
+    /// what happens to volumes. Volumes that an earlier process left unfinished are removed in the background.
     pub fn new(
         env: EnvRef,
         partitions: Partitions,
@@ -49,8 +65,9 @@ impl VolumeServer {
         clients: Arc<Clients>,
         guard: Guard,
     ) -> Arc<Self> {
-        let transactions = Transactions::default();
-        let server = Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions });
+        let (transactions, peers) = (Transactions::default(), OnceLock::new());
+        let server = Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions, peers });
+        server.purge_unfinished();
         server.start_sweeping();
         server
     }
@@ -61,7 +78,15 @@ impl VolumeServer {
         let table = partition::add(table);
         let table = list::add(table);
         let table = transaction::add(table);
-        Arc::new(change::add(table))
+        let table = create::add(table);
+        let table = remove::add(table);
+        let table = settings::add(table);
+        let table = clone::add(table);
+        let table = dump::add(table);
+        let table = restore::add(table);
+        let table = forward::add(table);
+        let table = forward_multiple::add(table);
+        Arc::new(snapshots::add(table))
     }
 
     fn start_sweeping(self: &Arc<Self>) {
@@ -71,6 +96,7 @@ impl VolumeServer {
                 env.sleep(SWEEP_INTERVAL).await;
                 let Some(server) = Weak::upgrade(&server) else { return };
                 server.end_idle().await;
+                server.keep_uses().await;
             }
         }));
     }
@@ -85,6 +111,24 @@ impl VolumeServer {
         number.check().filter(attached).ok_or(AbortCode::VOLSERILLEGAL_PARTITION)
     }
 
+    fn store(&self, partition: PartitionId) -> Result<&VolumeStore, AbortCode> {
+        self.partitions.store(partition).ok_or(AbortCode::VOLSERILLEGAL_PARTITION)
+    }
+
+    /// Changes the header of a volume.
+    async fn edit(
+        &self,
+        place: Place,
+        change: impl FnOnce(&mut VolumeHeader) + Send + 'static,
+    ) -> Result<Nothing, AbortCode> {
+        let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
+        let edited = volume.edit(move |tx| {
+            change(tx.edit_header());
+            Ok(())
+        });
+        edited.await.map_err(|error| self.code(place.volume, &error))
+    }
+
     fn code(&self, volume: VolumeId, error: &VolumeError) -> AbortCode {
         if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
             tracing::error!(%volume, %error, "a volume cannot be used");
@@ -96,6 +140,15 @@ impl VolumeServer {
 
 fn errno(errno: Errno) -> AbortCode {
     AbortCode(errno.number())
+}
+
+/// A name that a volume's header can hold.
+fn new_name(name: &[u8]) -> Result<VolumeName, AbortCode> {
+    let bad = AbortCode::VOLSERBADNAME;
+    if name.len() > VolumeName::HEADER_MAX {
+        return Err(bad);
+    }
+    VolumeName::from_bytes(name).map_err(|_| bad)
 }
 
 impl Guarded for VolumeServer {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::ids::VolumeId;
 use afs_wire::rpc::Nothing;
 use afs_wire::vol::{self, AttachFlags, TransactionInfo, VolumeFlags};
 use afs_wire::xdr::{BoundedVec, Chars};
@@ -12,15 +11,20 @@ use afs_wire::xdr::{BoundedVec, Chars};
 use super::transactions::Transaction;
 use super::{VolumeServer, errno};
 use crate::guard::{administrators, anyone};
-use crate::volume_states::VolumeState;
+use crate::volume_states::{Place, VolumeState, is_published};
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     type Server = Arc<VolumeServer>;
     let table =
-        administrators(table, |server: Server, call: vol::TransCreate| async move { server.open(&call) });
+        administrators(
+            table,
+            |server: Server, call: vol::TransCreate| async move { server.open(&call).await },
+        );
     let table = administrators(table, |server: Server, call: vol::EndTrans| async move {
         let ended = server.transactions.close(call.transaction).ok_or(errno(Errno::ENOENT))?;
-        server.give_back(&ended);
+        if let Some(ended) = ended {
+            server.give_back(&ended);
+        }
         Ok(vol::EndTransReply { return_code: 0 })
     });
     let table =
@@ -29,9 +33,8 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
             |server: Server, call: vol::SetFlags| async move { server.set_flags(&call).await },
         );
     let table = anyone(table, |server: Server, call: vol::GetFlags| async move {
-        let transaction = server.transactions.enter(call.transaction, "GetFlags", server.now())?;
-        server.transactions.leave(call.transaction, server.now(), |_| ());
-        Ok(vol::GetFlagsReply { flags: transaction.flags })
+        let flags = server.enter(call.transaction, "GetFlags")?.transaction().flags;
+        Ok(vol::GetFlagsReply { flags })
     });
     anyone(table, |server: Server, _: vol::Monitor| async move {
         let transactions = server.transactions.all();
@@ -40,17 +43,25 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    fn open(&self, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
-        let partition = self.partition(call.partition)?;
-        let volume = self.partitions.store(partition).and_then(|store| store.volume(call.volume));
-        let volume = volume.ok_or(AbortCode::VNOVOL)?;
+    /// When this answers, every change that clients were told is done is in the volume, and none comes in any more that the
+    /// attach mode keeps out.
+    async fn open(self: &Arc<Self>, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
+        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
+        let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
         let state = attached_state(call.flags, volume.header().is_writable())?;
-        let opened = self.transactions.open(call.volume, partition, call.flags, "TransCreate", self.now());
-        let transaction = opened?;
-        if let Some(state) = state {
-            self.states.set(call.volume, Some(state));
+        let transaction = self.transactions.open(place, call.flags, "TransCreate", self.now())?;
+        self.states.hold(place, state);
+        if state.is_some() && volume.header().is_writable() {
+            // Changes look at the state when their turn comes in the store. What had its turn before this has is durable
+            // when this is.
+            let settled = volume.edit(|_| Ok(())).await;
+            if let Err(error) = settled {
+                self.states.hold(place, None);
+                self.transactions.forget(transaction);
+                return Err(self.code(call.volume, &error));
+            }
         }
-        if state == Some(VolumeState::Offline) {
+        if matches!(state, Some(VolumeState::Offline | VolumeState::Hidden)) {
             self.clients.break_volume(call.volume);
         }
         Ok(vol::TransCreateReply { transaction })
@@ -58,47 +69,42 @@ impl VolumeServer {
 
     /// The volume serves clients again, as far as it is in service; one that is gone is gone.
     pub(super) fn give_back(&self, transaction: &Transaction) {
-        let state = transaction.moved.then_some(VolumeState::Moved);
-        self.states.set(transaction.volume, state);
-        if transaction.deleted || transaction.moved {
-            self.clients.break_volume(transaction.volume);
+        let place = transaction.place();
+        let volume = self.partitions.store(place.partition).and_then(|store| store.volume(place.volume));
+        let serves =
+            volume.map(|volume| volume.header()).filter(|header| header.online && is_published(header));
+        if serves.is_some() {
+            self.states.set(place.volume, None);
+        }
+        self.states.hold(place, None);
+        // One that comes back may be another than the one that clients know.
+        if transaction.deleted || (serves.is_some() && transaction.attach.contains(AttachFlags::CREATE)) {
+            self.clients.break_volume(place.volume);
         }
     }
 
-    async fn set_flags(&self, call: &vol::SetFlags) -> Result<Nothing, AbortCode> {
-        let transaction = self.transactions.enter(call.transaction, "SetFlags", self.now())?;
-        let online = !call.flags.contains(VolumeFlags::OUT_OF_SERVICE);
-        let set = if transaction.attach.contains(AttachFlags::READ_ONLY) {
-            Err(errno(Errno::EROFS))
-        } else {
-            self.edit(transaction.volume, move |header| header.online = online).await
-        };
-        self.transactions.leave(call.transaction, self.now(), |transaction| {
-            if set.is_ok() {
-                transaction.flags = call.flags;
-                transaction.unborn &= call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE);
-            }
+    async fn set_flags(self: &Arc<Self>, call: &vol::SetFlags) -> Result<Nothing, AbortCode> {
+        let work = self.enter(call.transaction, "SetFlags")?;
+        work.volume_to_change()?;
+        let (online, destroy) = (
+            !call.flags.contains(VolumeFlags::OUT_OF_SERVICE),
+            call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE),
+        );
+        let set = self.edit(work.transaction().place(), move |header| {
+            (header.online, header.destroy) = (online, destroy);
         });
-        set
+        set.await?;
+        work.note(|transaction| transaction.flags = call.flags);
+        Ok(())
     }
 
     /// Ends what nobody works on any more. A volume that was never published goes with its transaction.
     pub(super) async fn end_idle(&self) {
-        for transaction in self.transactions.close_idle(self.now()) {
+        for transaction in self.transactions.take_idle(self.now()) {
             tracing::warn!(volume = %transaction.volume, "a transaction was left alone and is ended");
-            if transaction.unborn && !transaction.deleted {
-                self.purge(transaction.volume).await;
-            }
+            self.purge_if_unfinished(transaction.place()).await;
+            self.transactions.forget(transaction.id);
             self.give_back(&transaction);
-        }
-    }
-
-    async fn purge(&self, volume: VolumeId) {
-        let partition = self.partitions.partition_of(volume);
-        if let Some(store) = partition.and_then(|partition| self.partitions.store(partition))
-            && let Err(error) = store.delete_volume(volume).await
-        {
-            tracing::error!(%volume, %error, "a volume that was never published cannot be removed");
         }
     }
 }
@@ -128,6 +134,7 @@ fn info(transaction: &Transaction) -> TransactionInfo {
         partition: transaction.partition.into(),
         attach_flags: transaction.attach.0 as i16,
         volume_flags: transaction.flags.0 as i8,
+        transaction_flags: i8::from(transaction.ended),
         last_procedure: Chars::truncated(transaction.procedure.as_bytes()),
         ..TransactionInfo::default()
     }

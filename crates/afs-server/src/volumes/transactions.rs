@@ -9,6 +9,7 @@ use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId};
 use afs_wire::vol::{AttachFlags, IDLE_SECONDS_MAX, TransactionId, VolumeFlags};
 
 use super::errno;
+use crate::volume_states::Place;
 
 /// Transactions at a time; tools use one or two a volume.
 const TRANSACTIONS_MAX: usize = 4096;
@@ -24,14 +25,18 @@ pub(super) struct Transaction {
     pub(super) created: UnixSeconds,
     pub(super) active: UnixSeconds,
     pub(super) procedure: &'static str,
-    /// Made within this transaction and not published yet.
-    pub(super) unborn: bool,
     /// The volume is gone.
     pub(super) deleted: bool,
-    /// The volume has moved to another server.
-    pub(super) moved: bool,
+    /// Ended while calls still worked on it; it goes when the last of them returns.
+    pub(super) ended: bool,
     /// Calls that work on it at the moment.
     pub(super) calls: u32,
+}
+
+impl Transaction {
+    pub(super) fn place(&self) -> Place {
+        Place { volume: self.volume, partition: self.partition }
+    }
 }
 
 /// All transactions of a server.
@@ -50,15 +55,13 @@ impl Transactions {
     /// Opens a transaction on a volume that no other holds.
     pub(super) fn open(
         &self,
-        volume: VolumeId,
-        partition: PartitionId,
+        place: Place,
         attach: AttachFlags,
         procedure: &'static str,
         now: UnixSeconds,
     ) -> Result<TransactionId, AbortCode> {
         let mut table = self.lock();
-        let held = |t: &Transaction| t.volume == volume && t.partition == partition;
-        if table.open.values().any(held) {
+        if table.open.values().any(|open| open.place() == place) {
             return Err(AbortCode::VOLSERVOLBUSY);
         }
         if table.open.len() >= TRANSACTIONS_MAX {
@@ -66,21 +69,18 @@ impl Transactions {
         }
         table.last = table.last.checked_add(1).unwrap_or(1);
         let id = TransactionId(table.last);
-        let flags = VolumeFlags(0);
-        let (unborn, deleted, moved, calls) = (false, false, false, 0);
         let opened = Transaction {
             id,
-            volume,
-            partition,
+            volume: place.volume,
+            partition: place.partition,
             attach,
-            flags,
+            flags: VolumeFlags(0),
             created: now,
             active: now,
             procedure,
-            unborn,
-            deleted,
-            moved,
-            calls,
+            deleted: false,
+            ended: false,
+            calls: 0,
         };
         table.open.insert(id, opened);
         Ok(id)
@@ -95,7 +95,7 @@ impl Transactions {
         now: UnixSeconds,
     ) -> Result<Transaction, AbortCode> {
         let mut table = self.lock();
-        let found = table.open.get_mut(&id).filter(|transaction| !transaction.deleted);
+        let found = table.open.get_mut(&id).filter(|transaction| !transaction.deleted && !transaction.ended);
         let transaction = found.ok_or(errno(Errno::ENOENT))?;
         transaction.active = now;
         transaction.procedure = procedure;
@@ -103,27 +103,51 @@ impl Transactions {
         Ok(transaction.clone())
     }
 
-    /// Ends a call on a transaction, and notes what it did to it.
-    pub(super) fn leave(&self, id: TransactionId, now: UnixSeconds, note: impl FnOnce(&mut Transaction)) {
+    /// Notes what a call does to its transaction.
+    pub(super) fn note(&self, id: TransactionId, note: impl FnOnce(&mut Transaction)) {
         if let Some(transaction) = self.lock().open.get_mut(&id) {
-            transaction.active = now;
-            transaction.calls = transaction.calls.saturating_sub(1);
             note(transaction);
         }
     }
 
-    /// Takes a transaction away.
-    pub(super) fn close(&self, id: TransactionId) -> Option<Transaction> {
-        self.lock().open.remove(&id)
+    /// Ends a call on a transaction. Answers the transaction if it was ended meanwhile and this was the last call on it.
+    pub(super) fn leave(&self, id: TransactionId, now: UnixSeconds) -> Option<Transaction> {
+        let mut table = self.lock();
+        let transaction = table.open.get_mut(&id)?;
+        transaction.active = now;
+        transaction.calls = transaction.calls.saturating_sub(1);
+        if transaction.ended && transaction.calls == 0 { table.open.remove(&id) } else { None }
     }
 
-    /// Takes away those that nobody has worked on for long.
-    pub(super) fn close_idle(&self, now: UnixSeconds) -> Vec<Transaction> {
-        let idle =
-            |t: &Transaction| t.calls == 0 && u64::from(now.0.saturating_sub(t.active.0)) > IDLE_SECONDS_MAX;
+    /// Ends a transaction: `None` if there is no such transaction, `Some(None)` if calls still work on it.
+    pub(super) fn close(&self, id: TransactionId) -> Option<Option<Transaction>> {
         let mut table = self.lock();
-        let ids: Vec<_> = table.open.values().filter(|t| idle(t)).map(|t| t.id).collect();
-        ids.into_iter().filter_map(|id| table.open.remove(&id)).collect()
+        let transaction = table.open.get_mut(&id).filter(|transaction| !transaction.ended)?;
+        if transaction.calls > 0 {
+            transaction.ended = true;
+            return Some(None);
+        }
+        Some(table.open.remove(&id))
+    }
+
+    /// Ends those that nobody has worked on for long. They stay in the table, closed to everybody, until
+    /// [`Transactions::forget`]: nobody else gets the volume while it is put away.
+    pub(super) fn take_idle(&self, now: UnixSeconds) -> Vec<Transaction> {
+        let idle = |t: &Transaction| {
+            t.calls == 0 && !t.ended && u64::from(now.0.saturating_sub(t.active.0)) > IDLE_SECONDS_MAX
+        };
+        let mut table = self.lock();
+        let mut taken = Vec::new();
+        for transaction in table.open.values_mut().filter(|transaction| idle(transaction)) {
+            transaction.ended = true;
+            taken.push(transaction.clone());
+        }
+        taken
+    }
+
+    /// Takes a transaction away for good.
+    pub(super) fn forget(&self, id: TransactionId) {
+        self.lock().open.remove(&id);
     }
 
     /// All of them.
@@ -132,8 +156,8 @@ impl Transactions {
     }
 
     /// Whether one holds a volume.
-    pub(super) fn holds(&self, volume: VolumeId, partition: PartitionId) -> bool {
-        self.lock().open.values().any(|t| t.volume == volume && t.partition == partition)
+    pub(super) fn holds(&self, place: Place) -> bool {
+        self.lock().open.values().any(|open| open.place() == place)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -145,11 +169,10 @@ impl Transactions {
 mod tests {
     use super::*;
 
-    const V: VolumeId = VolumeId(7);
-    const A: PartitionId = PartitionId(0);
+    const PLACE: Place = Place { volume: VolumeId(7), partition: PartitionId(0) };
 
     fn open(transactions: &Transactions, now: u32) -> Result<TransactionId, AbortCode> {
-        transactions.open(V, A, AttachFlags::BUSY, "TransCreate", UnixSeconds(now))
+        transactions.open(PLACE, AttachFlags::BUSY, "TransCreate", UnixSeconds(now))
     }
 
     #[test]
@@ -157,8 +180,11 @@ mod tests {
         let transactions = Transactions::default();
         let first = open(&transactions, 0).unwrap();
         assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY));
-        assert!(transactions.close(first).is_some() && transactions.close(first).is_none());
-        assert_eq!(open(&transactions, 0), Ok(TransactionId(2)));
+        let elsewhere = Place { partition: PartitionId(1), ..PLACE };
+        assert!(transactions.open(elsewhere, AttachFlags::BUSY, "", UnixSeconds(0)).is_ok());
+        assert!(matches!(transactions.close(first), Some(Some(_))));
+        assert!(transactions.close(first).is_none());
+        assert_eq!(open(&transactions, 0), Ok(TransactionId(3)));
     }
 
     #[test]
@@ -166,17 +192,34 @@ mod tests {
         let transactions = Transactions::default();
         let id = open(&transactions, 0).unwrap();
         transactions.enter(id, "GetStatus", UnixSeconds(100)).unwrap();
-        assert!(transactions.close_idle(UnixSeconds(10_000)).is_empty());
-        transactions.leave(id, UnixSeconds(10_000), |_| ());
-        assert!(transactions.close_idle(UnixSeconds(10_600)).is_empty());
-        assert_eq!(transactions.close_idle(UnixSeconds(10_601)).len(), 1);
+        assert!(transactions.take_idle(UnixSeconds(10_000)).is_empty());
+        assert!(transactions.leave(id, UnixSeconds(10_000)).is_none());
+        assert!(transactions.take_idle(UnixSeconds(10_600)).is_empty());
+        assert_eq!(transactions.take_idle(UnixSeconds(10_601)).len(), 1);
+        assert_eq!(transactions.enter(id, "Dump", UnixSeconds(0)).unwrap_err(), AbortCode(2));
+        assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY), "it is still being put away");
+        transactions.forget(id);
+        assert!(open(&transactions, 0).is_ok());
+    }
+
+    #[test]
+    fn what_is_ended_in_the_middle_of_a_call_goes_when_the_call_returns() {
+        let transactions = Transactions::default();
+        let id = open(&transactions, 0).unwrap();
+        transactions.enter(id, "Dump", UnixSeconds(0)).unwrap();
+        assert!(matches!(transactions.close(id), Some(None)));
+        assert!(transactions.close(id).is_none());
+        assert_eq!(transactions.enter(id, "GetStatus", UnixSeconds(0)).unwrap_err(), AbortCode(2));
+        assert!(transactions.holds(PLACE));
+        assert!(transactions.leave(id, UnixSeconds(0)).is_some());
+        assert!(!transactions.holds(PLACE));
     }
 
     #[test]
     fn nothing_works_on_a_deleted_volume() {
         let transactions = Transactions::default();
         let id = open(&transactions, 0).unwrap();
-        transactions.leave(id, UnixSeconds(0), |t| t.deleted = true);
+        transactions.note(id, |t| t.deleted = true);
         assert_eq!(transactions.enter(id, "GetStatus", UnixSeconds(0)).unwrap_err(), AbortCode(2));
     }
 }

@@ -184,6 +184,67 @@ impl Client {
         self.world.block_on(self.node, PATIENCE, work).unwrap()
     }
 
+    /// Begins to store a file's whole contents without waiting for it.
+    pub fn begin_store(&self, fid: Fid, data: Vec<u8>) -> Arc<Mutex<Option<Answer<fs::StatusReply>>>> {
+        let connection = self.connection::<fs::StoreData64>();
+        let outcome = Arc::new(Mutex::new(None));
+        let slot = outcome.clone();
+        self.world.env(self.node).spawn(Box::pin(async move {
+            let (status, length) = (SetStatus::default(), data.len() as u64);
+            let request = fs::StoreData64 { fid, status, position: 0, length, file_length: length };
+            let work = async move {
+                let mut call = connection.open(&request).await?;
+                if call.write(Bytes::from(data)).await.is_ok() {
+                    call.finish_request()?;
+                }
+                call.finish::<fs::StoreData64>().await
+            };
+            let answer = work.await;
+            *slot.lock().unwrap() = Some(answer);
+        }));
+        outcome
+    }
+
+    /// Sends the arguments of a call and raw bytes; the reply must be empty.
+    pub fn send_stream<R: Request<Reply = ()>>(&self, request: R, pieces: &[&[u8]]) -> Answer<()> {
+        let connection = self.connection::<R>();
+        let pieces: Vec<Bytes> = pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
+        let work = async move {
+            let mut call = connection.open(&request).await?;
+            for piece in pieces {
+                if call.write(piece).await.is_err() {
+                    break;
+                }
+            }
+            // A server may refuse before it has seen all; the reason comes with the reply.
+            let _ = call.finish_request();
+            call.finish::<R>().await
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+
+    /// Begins a call with raw bytes and goes away in the middle of them.
+    pub fn abandon_stream<R: Request>(&self, request: R, data: &[u8]) {
+        let (connection, data) = (self.connection::<R>(), Bytes::copy_from_slice(data));
+        let work = async move {
+            let mut call = connection.open(&request).await.unwrap();
+            call.write(data).await.unwrap();
+            call.abort(AbortCode(-6));
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap();
+    }
+
+    /// Reads a reply of raw bytes.
+    pub fn read_stream<R: Request>(&self, request: R) -> Answer<Vec<u8>> {
+        let connection = self.connection::<R>();
+        let work = async move {
+            let mut call = connection.open(&request).await?;
+            call.finish_request()?;
+            Ok(call.read_to_end(64 << 20).await?.to_vec())
+        };
+        self.world.block_on(self.node, PATIENCE, work).unwrap()
+    }
+
     pub fn fetch(&self, fid: Fid, position: i64, length: i64) -> Answer<(Vec<u8>, fs::FetchDataReply)> {
         self.fetch_as(fs::FetchData64 { fid, position, length }, 8)
     }

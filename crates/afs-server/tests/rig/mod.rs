@@ -25,7 +25,7 @@ use afs_sim::{NodeId, Sim, World};
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid, VolumeId};
 
-pub use client::{Client, mode, name};
+pub use client::{Answer, Client, mode, name};
 pub use heard::{Heard, Manner};
 pub use people::People;
 pub use proof::{BAD_PROOF, Believer, Claim, WORD};
@@ -205,6 +205,7 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
     locations_rx.listen(VoteServer::service(env.clone(), LOCATIONS)).unwrap();
     let volume_server =
         VolumeServer::new(env, partitions.clone(), states, files.clients().clone(), guard.clone());
+    volume_server.reach_peers(&volumes_rx, Arc::new(|| Claim::of_key().security()));
     offer(cell, &volumes_rx, volume_server.service());
     Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
 }

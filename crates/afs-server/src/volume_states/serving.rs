@@ -1,0 +1,59 @@
+//! Which of a server's volumes answers for a number.
+
+use std::sync::Arc;
+
+use afs_volume::{Volume, VolumeHeader};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::VolumeId;
+
+use super::{Place, VolumeState, VolumeStates, refusal};
+use crate::partitions::Partitions;
+
+/// A volume that clients may use, and where it is.
+#[derive(Clone)]
+pub(crate) struct Served {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) place: Place,
+}
+
+/// Whether a volume is one for others to see: not one being made, which vanishes unless somebody finishes it.
+pub(crate) fn is_published(header: &VolumeHeader) -> bool {
+    !header.destroy
+}
+
+impl VolumeStates {
+    /// The volume of a number, if it serves reads, or changes. Of several partitions that have it the one counts on which it
+    /// is nearest to serving.
+    pub(crate) fn serving(
+        &self,
+        partitions: &Partitions,
+        id: VolumeId,
+        change: bool,
+    ) -> Result<(Served, Arc<VolumeHeader>), AbortCode> {
+        let mut nearest: Option<(u8, AbortCode)> = None;
+        for (partition, store) in partitions.iter() {
+            let Some(volume) = store.volume(id) else { continue };
+            let (place, header) = (Place { volume: id, partition }, volume.header());
+            match self.obstacle(place, &header, change) {
+                None => return Ok((Served { volume, place }, header)),
+                Some(found) if nearest.is_none_or(|best| found.0 < best.0) => nearest = Some(found),
+                Some(_) => {}
+            }
+        }
+        Err(nearest.map_or_else(|| self.of_absent(id), |(_, code)| code))
+    }
+
+    /// What keeps a volume from serving, and how far that is from serving.
+    fn obstacle(&self, place: Place, header: &VolumeHeader, change: bool) -> Option<(u8, AbortCode)> {
+        let state = self.get(place);
+        let held = refusal(state, change);
+        match state {
+            Some(VolumeState::Moved) => Some((0, AbortCode::VMOVED)),
+            Some(VolumeState::Hidden) => Some((4, AbortCode::VNOVOL)),
+            _ if !is_published(header) => Some((4, AbortCode::VNOVOL)),
+            _ if !header.online => Some((3, AbortCode::VOFFLINE)),
+            Some(VolumeState::Offline) => Some((2, AbortCode::VOFFLINE)),
+            _ => held.map(|code| (1, code)),
+        }
+    }
+}

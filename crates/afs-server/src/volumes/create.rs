@@ -1,0 +1,73 @@
+//! Making volumes.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::VolumeSpec;
+use afs_wire::acl::Acl;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::vol;
+
+use super::{VolumeServer, errno, new_name};
+use crate::guard::{administrators, anyone};
+use crate::subject::ADMIN;
+use crate::volume_states::Place;
+
+/// The quota of a new volume in KiB, until the tool that makes it sets another
+/// (docs/protocol volserver.md "5. Call semantics").
+const NEW_QUOTA: u32 = 5000;
+
+type Server = Arc<VolumeServer>;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::CreateVolume| async move { server.create(&call).await },
+        );
+    anyone(table, |_: Server, _: vol::SignalRestore| async move { Ok(()) })
+}
+
+impl VolumeServer {
+    /// Makes a volume that nobody sees until its transaction publishes it.
+    async fn create(self: &Arc<Self>, call: &vol::CreateVolume) -> Result<vol::CreateVolumeReply, AbortCode> {
+        let name = new_name(&call.name)?;
+        if call.volume.0 == 0 {
+            return Err(errno(Errno::E2BIG));
+        }
+        let kind = call.kind.check().ok_or(errno(Errno::EINVAL))?;
+        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
+        self.check_free(place, call.parent)?;
+        let hidden = self.enter_hidden(place, "CreateVolume")?;
+        let spec = VolumeSpec {
+            id: call.volume,
+            name,
+            kind,
+            parent: call.parent,
+            owner: ADMIN,
+            max_quota: NEW_QUOTA,
+            root: root(kind, call),
+        };
+        let made = self.store(place.partition)?.create_marked(spec).await;
+        made.map_err(|error| self.code(call.volume, &error))?;
+        Ok(vol::CreateVolumeReply { volume: call.volume, transaction: hidden.keep() })
+    }
+
+    /// A volume may be on two partitions only while it moves from one to the other, and who moves it says that its parent is
+    /// itself.
+    fn check_free(&self, place: Place, parent: VolumeId) -> Result<(), AbortCode> {
+        let holds =
+            |partition| self.partitions.store(partition).is_some_and(|s| s.volume(place.volume).is_some());
+        let elsewhere =
+            self.partitions.iter().any(|(partition, _)| partition != place.partition && holds(partition));
+        let taken = holds(place.partition) || (elsewhere && parent != place.volume);
+        if taken { Err(errno(Errno::EIO)) } else { Ok(()) }
+    }
+}
+
+/// A read-write volume that is named as its own parent is about to be filled, root and all.
+fn root(kind: VolumeKind, call: &vol::CreateVolume) -> Option<Acl> {
+    let to_be_filled = kind == VolumeKind::ReadWrite && call.parent == call.volume;
+    (!to_be_filled).then(Acl::of_new_volume)
+}

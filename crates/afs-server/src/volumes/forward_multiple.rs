@@ -1,0 +1,84 @@
+//! Sending a volume to several servers at once. It is read once; who fails, or takes nothing for too long, drops out
+//! and the others go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, Table, future};
+use afs_volume::dump::VolumeDump;
+use afs_wire::error::AbortCode;
+use afs_wire::vol::{self, ForwardMultiple, Replica};
+use afs_wire::xdr::BoundedVec;
+use bytes::Bytes;
+
+use super::VolumeServer;
+use super::dump::forwarded;
+use super::peers::Delivery;
+use crate::guard::administrators;
+
+/// How long a destination may keep all others waiting for it to take one piece: less than a peer waits for the next.
+const STALL_MAX: Duration = Duration::from_secs(30);
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    administrators(table, |server: Arc<VolumeServer>, call: ForwardMultiple| async move {
+        let results = server.forward_multiple(&call).await?;
+        Ok(vol::ForwardMultipleReply { results: BoundedVec::first_of(results) })
+    })
+}
+
+/// One destination: its stream, or with which code it dropped out.
+type Outcome = Result<Delivery, AbortCode>;
+
+impl VolumeServer {
+    async fn forward_multiple(self: &Arc<Self>, call: &ForwardMultiple) -> Result<Vec<i32>, AbortCode> {
+        let work = self.enter(call.transaction, "ForwardMulti")?;
+        let mut dump = VolumeDump::new(work.volume()?, forwarded(call.from_date));
+        // Who is not there at all is found out before anybody waits for bytes.
+        let reached = future::join_all(call.replicas.iter().map(|to| self.reach(to))).await;
+        let begun = call.replicas.iter().zip(reached).map(|(to, reached)| self.begin(to, call, reached));
+        let mut all = future::join_all(begun).await;
+        loop {
+            let piece = match dump.next().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(error) => {
+                    let code = self.code(work.id(), &error);
+                    all.into_iter().flatten().for_each(|delivery| delivery.give_up(code));
+                    return Err(code);
+                }
+            };
+            all = future::join_all(all.into_iter().map(|one| self.send(one, piece.clone()))).await;
+            if all.iter().all(Result::is_err) {
+                break;
+            }
+        }
+        let ends = all.into_iter().map(|one| async move {
+            match one {
+                Ok(delivery) => delivery.finish().await,
+                Err(code) => Err(code),
+            }
+        });
+        let ends = future::join_all(ends).await;
+        Ok(ends.into_iter().map(|end| end.map_or_else(|code| code.0, |()| 0)).collect())
+    }
+
+    async fn reach(&self, to: &Replica) -> Result<(), AbortCode> {
+        self.look_at_transaction(&to.server, to.transaction).await
+    }
+
+    async fn begin(&self, to: &Replica, call: &ForwardMultiple, reached: Result<(), AbortCode>) -> Outcome {
+        reached?;
+        Delivery::begin(self, &to.server, to.transaction, call.from_date, call.cookie).await
+    }
+
+    async fn send(&self, to: Outcome, piece: Bytes) -> Outcome {
+        let mut delivery = to?;
+        match self.env.timeout(STALL_MAX, delivery.send(piece)).await {
+            Ok(sent) => sent.map(|()| delivery),
+            Err(_) => {
+                delivery.give_up(AbortCode::RX_CALL_TIMEOUT);
+                Err(AbortCode::RX_CALL_TIMEOUT)
+            }
+        }
+    }
+}

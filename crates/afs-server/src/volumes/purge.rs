@@ -1,0 +1,56 @@
+//! Volumes that nobody finished, and figures that are written now and then.
+
+use std::sync::Arc;
+
+use super::VolumeServer;
+use crate::volume_states::{Place, UseNow, is_published};
+
+impl VolumeServer {
+    /// Removes in the background what an earlier process began and nobody can finish: its transactions are gone.
+    pub(super) fn purge_unfinished(self: &Arc<Self>) {
+        let unfinished = self.partitions.iter().flat_map(|(partition, store)| {
+            let volumes = store.volumes().into_iter().filter(|volume| !is_published(&volume.header()));
+            volumes.map(move |volume| Place { volume: volume.id(), partition })
+        });
+        let unfinished: Vec<Place> = unfinished.collect();
+        if unfinished.is_empty() {
+            return;
+        }
+        let server = Arc::downgrade(self);
+        self.env.spawn(Box::pin(async move {
+            for place in unfinished {
+                let Some(server) = server.upgrade() else { return };
+                // Somebody may have found it before us, to finish or to remove it.
+                if let Ok(_hidden) = server.enter_hidden(place, "Purge") {
+                    server.purge_if_unfinished(place).await;
+                }
+            }
+        }));
+    }
+
+    /// Removes a volume that was never published.
+    pub(super) async fn purge_if_unfinished(&self, place: Place) {
+        let volume = self.partitions.store(place.partition).and_then(|store| store.volume(place.volume));
+        if volume.is_none_or(|volume| is_published(&volume.header())) {
+            return;
+        }
+        tracing::info!(volume = %place.volume, "a volume that was never finished is removed");
+        if let Err(code) = self.erase(place).await {
+            tracing::error!(volume = %place.volume, %code, "a volume that was never finished cannot be removed");
+        }
+    }
+
+    /// Writes what was counted of the use of volumes into their headers.
+    pub(super) async fn keep_uses(&self) {
+        let now = self.now();
+        for (id, counted) in self.states.uses().take() {
+            let Some(partition) = self.partitions.partition_of(id) else { continue };
+            let place = Place { volume: id, partition };
+            let kept = self.edit(place, move |header| UseNow::of(header).with(counted, now).put(header));
+            // What cannot be kept is not worth more than a word.
+            if let Err(code) = kept.await {
+                tracing::debug!(volume = %id, %code, "the use of a volume is not written down");
+            }
+        }
+    }
+}

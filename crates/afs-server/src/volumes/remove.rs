@@ -1,0 +1,60 @@
+//! Removing volumes, and saying where they went.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::rpc::Nothing;
+use afs_wire::vol::{self, TransactionId};
+
+use super::{VolumeServer, errno};
+use crate::guard::administrators;
+use crate::volume_states::{Place, VolumeState};
+
+type Server = Arc<VolumeServer>;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = administrators(table, |server: Server, call: vol::DeleteVolume| async move {
+        server.delete(call.transaction).await
+    });
+    let table =
+        administrators(
+            table,
+            |server: Server, call: vol::NukeVolume| async move { server.nuke(&call).await },
+        );
+    administrators(table, |server: Server, call: vol::SetForwarding| async move {
+        let work = server.enter(call.transaction, "SetForwarding")?;
+        // Kept as long as this process: afterwards clients are told that the volume is not here, which makes them ask the
+        // location database just as well.
+        server.states.set(work.id(), Some(VolumeState::Moved));
+        server.clients.break_volume(work.id());
+        Ok(())
+    })
+}
+
+impl VolumeServer {
+    async fn delete(self: &Arc<Self>, id: TransactionId) -> Result<Nothing, AbortCode> {
+        let work = self.enter(id, "DeleteVolume")?;
+        work.volume_to_change()?;
+        self.erase(work.transaction().place()).await?;
+        work.note(|transaction| transaction.deleted = true);
+        Ok(())
+    }
+
+    async fn nuke(self: &Arc<Self>, call: &vol::NukeVolume) -> Result<Nothing, AbortCode> {
+        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
+        if self.store(place.partition)?.volume(place.volume).is_none() {
+            return Err(errno(Errno::ENODEV));
+        }
+        let _hidden = self.enter_hidden(place, "NukeVolume")?;
+        self.erase(place).await
+    }
+
+    /// Takes a volume away, and what clients believe of it.
+    pub(super) async fn erase(&self, place: Place) -> Result<Nothing, AbortCode> {
+        let erased = self.store(place.partition)?.delete_volume(place.volume).await;
+        erased.map_err(|error| self.code(place.volume, &error))?;
+        self.clients.break_volume(place.volume);
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Writing volumes from streams.
+
+use std::sync::Arc;
+
+use afs_rpc::{ServerCall, Table};
+use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::VolumeId;
+use afs_wire::rpc::Nothing;
+use afs_wire::vol;
+
+use super::{VolumeServer, errno, new_name};
+use crate::guard::administrators_streamed;
+use crate::server::untranslated;
+
+/// Bytes taken from the transport at a time.
+const PIECE: usize = 256 << 10;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    administrators_streamed(
+        table,
+        |server: Arc<VolumeServer>, mut call: ServerCall, request: vol::Restore| async move {
+            match server.restore(&mut call, &request).await {
+                Ok(()) => {
+                    // The client is gone if this fails; what it sent is the volume all the same.
+                    let _ = call.reply(&()).await;
+                    Ok(())
+                }
+                Err(code) => Err((call, code)),
+            }
+        },
+    )
+}
+
+impl VolumeServer {
+    /// Nobody sees anything of it before all of it is there; what fails leaves the volume as it was.
+    async fn restore(
+        self: &Arc<Self>,
+        call: &mut ServerCall,
+        request: &vol::Restore,
+    ) -> Result<Nothing, AbortCode> {
+        let work = self.enter(request.transaction, "Restore")?;
+        let failed = |error: RestoreError| self.restore_code(work.id(), &error);
+        let into = restore_as(&request.cookie)?;
+        let mut restore = RestoreStream::new(work.volume_to_change()?, into);
+        loop {
+            // Of a client that falls silent, or goes, nothing stays.
+            let pieces = call.read_pieces(PIECE).await.map_err(|_| AbortCode::VOLSERREAD_DUMPERROR)?;
+            if pieces.is_empty() {
+                break;
+            }
+            for piece in pieces {
+                restore.push(piece).await.map_err(failed)?;
+            }
+        }
+        restore.finish().await.map_err(failed)?;
+        self.clients.break_volume(work.id());
+        Ok(())
+    }
+}
+
+impl VolumeServer {
+    fn restore_code(&self, volume: VolumeId, error: &RestoreError) -> AbortCode {
+        tracing::warn!(%volume, %error, "a dump is not restored");
+        untranslated(error.code())
+    }
+}
+
+fn restore_as(cookie: &vol::RestoreCookie) -> Result<RestoreAs, AbortCode> {
+    Ok(RestoreAs {
+        name: new_name(cookie.name.text())?,
+        kind: cookie.kind.check().ok_or(errno(Errno::EINVAL))?,
+        parent: cookie.parent,
+        clone: cookie.clone,
+        keep_usage: true,
+    })
+}

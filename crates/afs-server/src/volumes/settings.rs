@@ -1,0 +1,84 @@
+//! Looking at and setting a volume's header.
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_volume::VolumeHeader;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{UnixSeconds, VolumeKind};
+use afs_wire::rpc::Nothing;
+use afs_wire::vol::{self, TransactionId};
+use afs_wire::xdr::ByteString;
+
+use super::{VolumeServer, errno, new_name};
+use crate::guard::{administrators, anyone};
+
+/// What leaves a number or date as it is in SetInfo.
+const UNCHANGED: i32 = vol::VolumeInfo::UNCHANGED;
+
+type Server = Arc<VolumeServer>;
+
+pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
+    let table = anyone(table, |server: Server, call: vol::GetStatus| async move {
+        let header = server.enter(call.transaction, "GetStatus")?.volume()?.header();
+        Ok(vol::GetStatusReply { status: server.status(&header) })
+    });
+    let table = anyone(table, |server: Server, call: vol::GetName| async move {
+        let header = server.enter(call.transaction, "GetName")?.volume()?.header();
+        let name = ByteString::new(header.name.as_str().as_bytes());
+        Ok(vol::GetNameReply { name: name.map_err(|_| errno(Errno::E2BIG))? })
+    });
+    let table = administrators(table, |server: Server, call: vol::SetInfo| async move {
+        let info = call.info;
+        server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await
+    });
+    let table = administrators(table, |server: Server, call: vol::SetDate| async move {
+        let date = call.date;
+        server.set(call.transaction, "SetDate", move |header| header.creation_date = date).await
+    });
+    administrators(table, |server: Server, call: vol::SetIdsTypes| async move { server.set_ids(&call).await })
+}
+
+impl VolumeServer {
+    /// Changes the header of a transaction's volume.
+    async fn set(
+        self: &Arc<Self>,
+        id: TransactionId,
+        procedure: &'static str,
+        change: impl FnOnce(&mut VolumeHeader) + Send + 'static,
+    ) -> Result<Nothing, AbortCode> {
+        let work = self.enter(id, procedure)?;
+        work.volume_to_change()?;
+        self.edit(work.transaction().place(), change).await
+    }
+
+    /// Another name, kind and group.
+    async fn set_ids(self: &Arc<Self>, call: &vol::SetIdsTypes) -> Result<Nothing, AbortCode> {
+        let name = new_name(&call.name)?;
+        let kind = call.kind.check().ok_or(errno(Errno::EINVAL))?;
+        let (parent, clone, backup) = (call.parent, call.clone, call.backup);
+        let work = self.enter(call.transaction, "SetIdsTypes")?;
+        let writable = work.volume_to_change()?.header().is_writable();
+        // What others share cannot just become writable: that is what ConvertROtoRWvolume and clones are for.
+        if kind == VolumeKind::ReadWrite && !writable {
+            return Err(AbortCode::VOLSERBADOP);
+        }
+        let set = self.edit(work.transaction().place(), move |header| {
+            (header.name, header.kind) = (name, kind);
+            (header.parent, header.read_only, header.backup) = (parent, clone, backup);
+        });
+        set.await
+    }
+}
+
+/// Sets what is given: a number or date of -1 stays.
+fn set_info(header: &mut VolumeHeader, info: &vol::VolumeInfo) {
+    let number =
+        |number: i32| Some(number).filter(|n| *n != UNCHANGED).map(|n| u32::try_from(n).unwrap_or(0));
+    let date = |date: UnixSeconds| Some(date).filter(|date| date.0 != UNCHANGED as u32);
+    header.max_quota = number(info.quota_max).unwrap_or(header.max_quota);
+    header.day_use = number(info.day_use).unwrap_or(header.day_use);
+    header.update_counter = number(info.update_counter).unwrap_or(header.update_counter);
+    header.creation_date = date(info.creation_date).unwrap_or(header.creation_date);
+    header.update_date = date(info.update_date).unwrap_or(header.update_date);
+}

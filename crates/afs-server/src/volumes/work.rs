@@ -1,0 +1,116 @@
+//! One call at work on a transaction.
+
+use std::sync::Arc;
+
+use afs_volume::{Volume, VolumeStore};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::VolumeId;
+use afs_wire::vol::{AttachFlags, TransactionId};
+
+use super::transactions::Transaction;
+use super::{VolumeServer, errno};
+use crate::volume_states::{Place, VolumeState};
+
+/// A call at work on a transaction, which is not ended before this is dropped.
+pub(super) struct Work {
+    server: Arc<VolumeServer>,
+    transaction: Transaction,
+}
+
+impl VolumeServer {
+    /// Begins a call on a transaction.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        id: TransactionId,
+        procedure: &'static str,
+    ) -> Result<Work, AbortCode> {
+        let transaction = self.transactions.enter(id, procedure, self.now())?;
+        Ok(Work { server: self.clone(), transaction })
+    }
+
+    /// A transaction of the call which asks, on a volume that it makes and that nobody is to see meanwhile.
+    pub(super) fn enter_hidden(
+        self: &Arc<Self>,
+        place: Place,
+        procedure: &'static str,
+    ) -> Result<Within, AbortCode> {
+        let within = self.enter_serving(place, procedure)?;
+        self.states.hold(place, Some(VolumeState::Hidden));
+        Ok(within)
+    }
+
+    /// A transaction of the call which asks, on a volume that goes on serving.
+    pub(super) fn enter_serving(
+        self: &Arc<Self>,
+        place: Place,
+        procedure: &'static str,
+    ) -> Result<Within, AbortCode> {
+        let id = self.transactions.open(place, AttachFlags::CREATE, procedure, self.now())?;
+        Ok(Within { server: self.clone(), id, kept: false })
+    }
+}
+
+impl Work {
+    pub(super) fn transaction(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    pub(super) fn id(&self) -> VolumeId {
+        self.transaction.volume
+    }
+
+    pub(super) fn store(&self) -> Result<&VolumeStore, AbortCode> {
+        self.server.store(self.transaction.partition)
+    }
+
+    /// The transaction's volume.
+    pub(super) fn volume(&self) -> Result<Arc<Volume>, AbortCode> {
+        self.store()?.volume(self.id()).ok_or(AbortCode::VNOVOL)
+    }
+
+    /// As [`Work::volume`], for calls that change it: transactions that only read are refused.
+    pub(super) fn volume_to_change(&self) -> Result<Arc<Volume>, AbortCode> {
+        if self.transaction.attach.contains(AttachFlags::READ_ONLY) {
+            return Err(errno(Errno::EROFS));
+        }
+        self.volume()
+    }
+
+    /// Notes what the call does to the transaction.
+    pub(super) fn note(&self, note: impl FnOnce(&mut Transaction)) {
+        self.server.transactions.note(self.transaction.id, note);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(ended) = self.server.transactions.leave(self.transaction.id, self.server.now()) {
+            self.server.give_back(&ended);
+        }
+    }
+}
+
+/// A transaction within one call. Ends with it, unless it is kept for the caller.
+pub(super) struct Within {
+    server: Arc<VolumeServer>,
+    id: TransactionId,
+    kept: bool,
+}
+
+impl Within {
+    /// Leaves the transaction to the caller.
+    pub(super) fn keep(mut self) -> TransactionId {
+        self.kept = true;
+        self.id
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Some(Some(ended)) = self.server.transactions.close(self.id)
+        {
+            self.server.give_back(&ended);
+        }
+    }
+}
