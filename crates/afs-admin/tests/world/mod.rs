@@ -1,0 +1,202 @@
+//! A cell in a simulated world: databases on one machine, volume servers on others, a tool, a client that writes.
+
+mod volumes;
+
+pub use volumes::{Append, Disk, address};
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_admin::journal::Holder;
+use afs_admin::{Admin, Cell, CellJournal, Resumer};
+use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb};
+use afs_kv::Kv;
+use afs_rpc::{CallOptions, EnvExt, EnvRef, Identity, Limits, Rx, Security};
+use afs_server::location::LocationServer;
+use afs_server::subject::{Answer, NameService};
+use afs_server::{Guard, OperationsServer, Subject};
+use afs_sim::disk::SimDisk;
+use afs_sim::{NodeId, Sim};
+use afs_wire::ids::{KindNumber, ViceId, VolumeId};
+use afs_wire::rpc::ServiceId;
+use afs_wire::vl::{Entry, GetEntryByIdN, SiteFlags};
+use volumes::VolumeModel;
+
+/// Everybody is an administrator: who may what is for other tests.
+struct Everybody;
+
+impl NameService for Everybody {
+    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+        Box::pin(std::future::ready(Ok(Subject::administrator())))
+    }
+
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+        Box::pin(std::future::ready(Ok(vec![None; names.len()])))
+    }
+
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+        Box::pin(std::future::ready(Ok(vec![None; ids.len()])))
+    }
+}
+
+/// Machines.
+pub struct World {
+    pub sim: Sim,
+    databases: NodeId,
+    database_disk: SimDisk,
+    /// Volume servers, from 10.0.0.2 on.
+    pub servers: Vec<(NodeId, Disk)>,
+    pub tool: NodeId,
+    client: NodeId,
+    /// Numbers whose writing was acknowledged.
+    pub acknowledged: Arc<Mutex<BTreeSet<u64>>>,
+}
+
+const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+impl World {
+    /// A cell with everything running.
+    pub fn new(seed: u64, servers: u8) -> Self {
+        let sim = Sim::new(seed);
+        let databases = sim.node("databases", address(1).into());
+        let database_disk = sim.disk(databases);
+        let node = |last: u8| sim.node(&format!("server{last}"), address(last).into());
+        let servers = (0..servers).map(|n| (node(2 + n), Disk::default())).collect();
+        let tool = sim.node("tool", address(100).into());
+        let client = sim.node("client", address(101).into());
+        let world =
+            Self { sim, databases, database_disk, servers, tool, client, acknowledged: Arc::default() };
+        world.start_databases();
+        (0..world.servers.len()).for_each(|n| world.start_server(n));
+        world
+    }
+
+    fn rx(&self, node: NodeId, last: u8, port: u16) -> (EnvRef, Rx) {
+        let env = self.sim.env(node);
+        let at = SocketAddr::new(address(last).into(), port);
+        let rx = self.sim.rx(node, env.clone(), at, afs_rx::Config::default(), Limits::default());
+        (env, rx)
+    }
+
+    fn start_databases(&self) {
+        let (env, rx) = self.rx(self.databases, 1, 7003);
+        let runner = env.clone();
+        let runner = Arc::new(move |job: afs_kv::Job| runner.blocking(job));
+        let config =
+            afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
+        let medium = Arc::new(self.database_disk.medium("db"));
+        let kv = Kv::open(medium, afs_db::TABLES, runner, config).expect("the databases open");
+        let guard = Guard::new(Arc::new(Everybody));
+        let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
+        rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
+        rx.listen(OperationsServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
+            .unwrap();
+        let resumer = Resumer::new(admin_of(&env, rx, "resumer"));
+        env.spawn(Box::pin(resumer.run()));
+    }
+
+    fn start_server(&self, index: usize) {
+        let Some((node, disk)) = self.servers.get(index) else { return };
+        let (env, rx) = self.rx(*node, 2 + index as u8, 7005);
+        rx.listen(VolumeModel::service(env.clone(), rx.clone(), disk.clone())).unwrap();
+        env.spawn(Box::pin(async move {
+            let _held = rx;
+            std::future::pending::<()>().await;
+        }));
+    }
+
+    /// Begins the next life of a machine, with what runs on it. The tool is not begun again.
+    pub fn restart(&self, node: NodeId) {
+        self.sim.restart(node);
+        if node == self.databases {
+            self.start_databases();
+        }
+        if let Some(index) = self.servers.iter().position(|(id, _)| *id == node) {
+            self.start_server(index);
+        }
+    }
+
+    /// Who can die.
+    pub fn victims(&self) -> Vec<NodeId> {
+        self.servers.iter().map(|(node, _)| *node).chain([self.tool, self.databases]).collect()
+    }
+
+    /// The tool's way in.
+    pub fn admin(&self) -> Admin {
+        let (env, rx) = self.rx(self.tool, 100, 7009);
+        admin_of(&env, rx, "tool")
+    }
+
+    /// A client that adds numbers to a volume as long as the world lasts, wherever the location database says it is.
+    pub fn write(&self, volume: VolumeId) {
+        let (env, rx) = self.rx(self.client, 101, 7001);
+        let acknowledged = self.acknowledged.clone();
+        self.sim.env(self.client).spawn(Box::pin(async move {
+            let patience = CallOptions { dead: Some(SECONDS(6)), hard: None };
+            let call =
+                |at: SocketAddr, service| rx.connection(at, service, Security::null()).with_options(patience);
+            let databases = call(SocketAddr::from((address(1), 7003)), ServiceId::LOCATION);
+            for number in 0u64.. {
+                loop {
+                    let asked = databases.call(&GetEntryByIdN { volume, kind: KindNumber::ANY }).await;
+                    let home = asked.ok().and_then(|r| home(&r.entry));
+                    let Some(home) = home else {
+                        env.sleep(SECONDS(1)).await;
+                        continue;
+                    };
+                    let server = call(SocketAddr::from((home, 7005)), ServiceId::VOLUME);
+                    if server.call(&Append { volume, number }).await.is_ok() {
+                        acknowledged.lock().unwrap().insert(number);
+                        break;
+                    }
+                    env.sleep(Duration::from_millis(500)).await;
+                }
+                env.sleep(Duration::from_millis(20)).await;
+            }
+        }));
+    }
+
+    /// The entry of a volume.
+    pub fn entry(&self, volume: VolumeId) -> Entry {
+        let env = self.sim.env(self.client);
+        let at = SocketAddr::new(address(101).into(), 7002);
+        let rx = self.sim.rx(self.client, env, at, afs_rx::Config::default(), Limits::default());
+        let databases = SocketAddr::from((address(1), 7003));
+        let connection = rx.connection(databases, ServiceId::LOCATION, Security::null());
+        let asked = async move { connection.call(&GetEntryByIdN { volume, kind: KindNumber::ANY }).await };
+        self.sim.block_on(self.client, SECONDS(60), asked).expect("an answer").expect("an entry").entry
+    }
+
+    /// Whether nothing is under way any more, and who is asked: the journal.
+    pub fn wait_until_quiet(&self, limit: Duration) {
+        let env = self.sim.env(self.client);
+        let at = SocketAddr::new(address(101).into(), 7004);
+        let rx = self.sim.rx(self.client, env.clone(), at, afs_rx::Config::default(), Limits::default());
+        let admin = admin_of(&env, rx, "asker");
+        let quiet = async move {
+            loop {
+                if admin.operations().await.is_ok_and(|open| open.is_empty()) {
+                    return;
+                }
+                env.sleep(SECONDS(2)).await;
+            }
+        };
+        if let Err(hang) = self.sim.block_on(self.client, limit, quiet) {
+            panic!("an operation does not end: {hang}");
+        }
+    }
+}
+
+/// Where an entry has its read-write volume.
+pub fn home(entry: &Entry) -> Option<std::net::Ipv4Addr> {
+    entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(|s| s.server)
+}
+
+fn admin_of(env: &EnvRef, rx: Rx, who: &str) -> Admin {
+    let cell = Cell::new(&[address(1)], 7000);
+    let journal = Arc::new(CellJournal::new(env.clone(), &rx, &Security::null(), &cell));
+    let holder = Holder { who: who.into(), host: who.into(), pid: 1 };
+    Admin::new(env.clone(), rx, Security::null(), cell, journal, holder)
+}

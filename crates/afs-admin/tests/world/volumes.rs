@@ -1,0 +1,369 @@
+//! A volume server that does what `docs/protocol/volserver.md` says of OpenAFS's, for volumes that hold numbers.
+//!
+//! What is on its disk is so at once; transactions are in memory. It is the worse case of what a tool meets: what is restored
+//! shows half-written, an increment is what changed since a date, and what was not published goes when the server starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::{EnvRef, Rx, Security, ServerCall, Service, Table};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{KindNumber, PartitionNumber, UnixSeconds, VolumeId};
+use afs_wire::rpc::{Nothing, Opcode, Request, ServiceId};
+use afs_wire::vol::*;
+use afs_wire::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
+use bytes::Bytes;
+
+/// A volume on the disk.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    pub name: String,
+    pub kind: KindNumber,
+    pub parent: VolumeId,
+    pub numbers: BTreeMap<u64, UnixSeconds>,
+    pub in_service: bool,
+    pub destroy_me: bool,
+    pub created: UnixSeconds,
+    pub updated: UnixSeconds,
+}
+
+/// What outlives the server's process.
+pub type Disk = Arc<Mutex<BTreeMap<VolumeId, Held>>>;
+
+#[derive(Clone, Copy)]
+struct Open {
+    volume: VolumeId,
+    busy: bool,
+    deleted: bool,
+}
+
+#[derive(Default)]
+struct Memory {
+    last: i32,
+    open: BTreeMap<i32, Open>,
+    moved: BTreeSet<VolumeId>,
+}
+
+/// One life of a volume server.
+pub struct VolumeModel {
+    env: EnvRef,
+    rx: Rx,
+    disk: Disk,
+    memory: Mutex<Memory>,
+}
+
+/// What a client does: adds a number to a volume.
+#[derive(Clone, Debug)]
+pub struct Append {
+    pub volume: VolumeId,
+    pub number: u64,
+}
+
+impl Encode for Append {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.volume.encode(out);
+        self.number.encode(out);
+    }
+}
+
+impl Decode for Append {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { volume: Decode::decode(r)?, number: Decode::decode(r)? })
+    }
+}
+
+impl Request for Append {
+    const SERVICE: ServiceId = ServiceId::VOLUME;
+    const OPCODE: u32 = 7777;
+    const NAME: &'static str = "Append";
+    type Reply = Nothing;
+}
+
+type Answer<T> = Result<T, AbortCode>;
+
+const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
+
+impl VolumeModel {
+    /// The service of a life that begins. What was to be destroyed is.
+    pub fn service(env: EnvRef, rx: Rx, disk: Disk) -> Arc<dyn Service> {
+        disk.lock().unwrap().retain(|_, held| !held.destroy_me);
+        let model = Arc::new(Self { env, rx, disk, memory: Mutex::default() });
+        let table = Table::new(ServiceId::VOLUME, model)
+            .refuse(Opcode(ListSnapshots::OPCODE), AbortCode::RXGEN_OPCODE)
+            .refuse(Opcode(GetSize::OPCODE), AbortCode::RXGEN_OPCODE)
+            .refuse(Opcode(ForwardMultiple::OPCODE), AbortCode::RXGEN_OPCODE)
+            .streamed::<Restore, _, _>(|m: Arc<Self>, call, request| async move {
+                m.restore(call, request).await
+            });
+        macro_rules! calls {
+            ($table:expr; $($request:ident => $method:ident;)*) => {
+                $table$(.call::<$request, _, _, AbortCode>(
+                    |m: Arc<Self>, _, call| async move { m.$method(call) },
+                ))*
+            };
+        }
+        let table = calls! { table;
+            XListPartitions => partitions;
+            PartitionInfo64 => room;
+            ListOneVolume => list_one;
+            Monitor => monitor;
+            TransCreate => take;
+            EndTrans => end;
+            SetFlags => set_flags;
+            SetInfo => set_info;
+            GetStatus => status;
+            Clone => make_clone;
+            ReClone => reclone;
+            CreateVolume => create;
+            DeleteVolume => delete;
+            SetForwarding => forward_clients;
+            SetIdsTypes => set_ids;
+            Append => append;
+        };
+        let table = table
+            .call::<Forward, _, _, AbortCode>(|m: Arc<Self>, _, call| async move { m.forward(call).await });
+        Arc::new(table)
+    }
+
+    fn now(&self) -> UnixSeconds {
+        UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    fn open(&self, tid: TransactionId) -> Answer<Open> {
+        let open = self.memory.lock().unwrap().open.get(&tid.0).copied();
+        open.filter(|o| !o.deleted).ok_or(NO_TRANSACTION)
+    }
+
+    fn with<T>(&self, tid: TransactionId, work: impl FnOnce(&mut Held) -> T) -> Answer<T> {
+        let open = self.open(tid)?;
+        let mut disk = self.disk.lock().unwrap();
+        disk.get_mut(&open.volume).map(work).ok_or(AbortCode::VNOVOL)
+    }
+
+    fn hold(&self, volume: VolumeId, busy: bool) -> Answer<TransactionId> {
+        let mut memory = self.memory.lock().unwrap();
+        if memory.open.values().any(|o| o.volume == volume) {
+            return Err(AbortCode::VOLSERVOLBUSY);
+        }
+        memory.last += 1;
+        let tid = memory.last;
+        memory.open.insert(tid, Open { volume, busy, deleted: false });
+        Ok(TransactionId(tid))
+    }
+
+    fn partitions(&self, _: XListPartitions) -> Answer<XListPartitionsReply> {
+        Ok(XListPartitionsReply { partitions: BoundedVec::first_of([PartitionNumber(0)]) })
+    }
+
+    fn room(&self, _: PartitionInfo64) -> Answer<PartitionInfo64Reply> {
+        Ok(PartitionInfo64Reply {
+            partition: DiskPartition64 { free: 1 << 20, ..DiskPartition64::default() },
+        })
+    }
+
+    fn list_one(&self, call: ListOneVolume) -> Answer<ListVolumesReply> {
+        let disk = self.disk.lock().unwrap();
+        let held = disk.get(&call.volume).ok_or(AbortCode(Errno::ENODEV as i32))?;
+        let busy = self.memory.lock().unwrap().open.values().any(|o| o.volume == call.volume);
+        let info = VolumeInfo {
+            id: call.volume,
+            kind: held.kind,
+            status: if busy { InfoStatus::BUSY } else { InfoStatus::OK },
+            in_use: held.in_service && !held.destroy_me,
+            destroy_me: if held.destroy_me { DESTROY_ME } else { 0 },
+            creation_date: held.created,
+            update_date: held.updated,
+            ..VolumeInfo::default()
+        };
+        Ok(ListVolumesReply { volumes: BoundedVec::first_of([info]) })
+    }
+
+    fn monitor(&self, _: Monitor) -> Answer<MonitorReply> {
+        let memory = self.memory.lock().unwrap();
+        let one = |(tid, open): (&i32, &Open)| TransactionInfo {
+            id: TransactionId(*tid),
+            volume: open.volume,
+            ..TransactionInfo::default()
+        };
+        Ok(MonitorReply { transactions: BoundedVec::first_of(memory.open.iter().map(one)) })
+    }
+
+    fn take(&self, call: TransCreate) -> Answer<TransCreateReply> {
+        if !self.disk.lock().unwrap().contains_key(&call.volume) {
+            return Err(AbortCode::VNOVOL);
+        }
+        let transaction = self.hold(call.volume, call.flags.contains(AttachFlags::BUSY))?;
+        Ok(TransCreateReply { transaction })
+    }
+
+    fn end(&self, call: EndTrans) -> Answer<EndTransReply> {
+        let ended = self.memory.lock().unwrap().open.remove(&call.transaction.0);
+        ended.map(|_| EndTransReply { return_code: 0 }).ok_or(NO_TRANSACTION)
+    }
+
+    fn set_flags(&self, call: SetFlags) -> Answer<()> {
+        self.with(call.transaction, |held| {
+            held.destroy_me = call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE);
+            held.in_service = !call.flags.contains(VolumeFlags::OUT_OF_SERVICE);
+        })
+    }
+
+    /// There is nothing to set.
+    fn set_info(&self, call: SetInfo) -> Answer<()> {
+        self.open(call.transaction).map(drop)
+    }
+
+    fn status(&self, call: GetStatus) -> Answer<GetStatusReply> {
+        self.with(call.transaction, |held| GetStatusReply {
+            status: HeaderStatus {
+                kind: held.kind,
+                parent_id: held.parent,
+                creation_date: held.created,
+                update_date: held.updated,
+                ..HeaderStatus::default()
+            },
+        })
+    }
+
+    fn make_clone(&self, call: Clone) -> Answer<CloneReply> {
+        let (now, open) = (self.now(), self.open(call.transaction)?);
+        let mut disk = self.disk.lock().unwrap();
+        let source =
+            disk.get(&open.volume).filter(|h| h.in_service && !h.destroy_me).ok_or(AbortCode::VOFFLINE)?;
+        let clone = Held {
+            name: call.name.to_text(),
+            kind: call.kind,
+            parent: source.parent,
+            created: now,
+            in_service: false,
+            destroy_me: true,
+            ..source.clone()
+        };
+        disk.insert(call.volume, clone);
+        Ok(CloneReply { volume: call.volume })
+    }
+
+    fn reclone(&self, call: ReClone) -> Answer<()> {
+        let (now, open) = (self.now(), self.open(call.transaction)?);
+        let mut disk = self.disk.lock().unwrap();
+        let source = disk.get(&open.volume).cloned().ok_or(AbortCode::VNOVOL)?;
+        let clone = disk.get_mut(&call.clone).ok_or(AbortCode::VNOVOL)?;
+        (clone.numbers, clone.updated, clone.created) = (source.numbers, source.updated, now);
+        (clone.in_service, clone.destroy_me) = (true, false);
+        Ok(())
+    }
+
+    fn create(&self, call: CreateVolume) -> Answer<CreateVolumeReply> {
+        let now = self.now();
+        let mut disk = self.disk.lock().unwrap();
+        if disk.contains_key(&call.volume) {
+            return Err(AbortCode(Errno::EIO as i32));
+        }
+        let transaction = self.hold(call.volume, false)?;
+        let held = Held {
+            name: call.name.to_text(),
+            kind: call.kind,
+            parent: if call.parent.0 == 0 { call.volume } else { call.parent },
+            destroy_me: true,
+            created: now,
+            updated: now,
+            ..Held::default()
+        };
+        disk.insert(call.volume, held);
+        Ok(CreateVolumeReply { volume: call.volume, transaction })
+    }
+
+    fn delete(&self, call: DeleteVolume) -> Answer<()> {
+        let open = self.open(call.transaction)?;
+        self.disk.lock().unwrap().remove(&open.volume);
+        if let Some(open) = self.memory.lock().unwrap().open.get_mut(&call.transaction.0) {
+            open.deleted = true;
+        }
+        Ok(())
+    }
+
+    fn forward_clients(&self, call: SetForwarding) -> Answer<()> {
+        let open = self.open(call.transaction)?;
+        self.memory.lock().unwrap().moved.insert(open.volume);
+        Ok(())
+    }
+
+    fn set_ids(&self, call: SetIdsTypes) -> Answer<()> {
+        self.with(call.transaction, |held| {
+            (held.name, held.kind, held.parent) = (call.name.to_text(), call.kind, call.parent);
+        })
+    }
+
+    /// A few numbers a packet, so that it can be cut anywhere.
+    async fn forward(&self, call: Forward) -> Answer<()> {
+        let state = self.with(call.transaction, |held| held.clone())?;
+        let peer = SocketAddr::from((call.destination.host, 7005));
+        let restore = Restore { transaction: call.destination_transaction, flags: 0, cookie: call.cookie };
+        let to = self.rx.connection(peer, ServiceId::VOLUME, Security::null());
+        let failed = |e: afs_rpc::CallError| e.abort_code().unwrap_or(AbortCode::RX_CALL_DEAD);
+        let mut stream = to.open(&restore).await.map_err(failed)?;
+        stream
+            .write(Bytes::from([state.created.to_bytes(), state.updated.to_bytes()].concat()))
+            .await
+            .map_err(failed)?;
+        for (number, date) in state.numbers.iter().filter(|(_, date)| **date >= call.from_date) {
+            stream.write(Bytes::from([number.to_bytes(), date.to_bytes()].concat())).await.map_err(failed)?;
+        }
+        stream.finish_request().map_err(failed)?;
+        stream.finish::<Restore>().await.map_err(failed)
+    }
+
+    async fn restore(&self, mut call: ServerCall, request: Restore) {
+        match self.fill(&mut call, &request).await {
+            Ok(()) => drop(call.reply(&()).await),
+            Err(code) => call.abort(code),
+        }
+    }
+
+    async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Answer<()> {
+        let cut = |_| AbortCode::VOLSERREAD_DUMPERROR;
+        let head = call.read_exact(8).await.map_err(cut)?;
+        loop {
+            // Each number is there as soon as it came, as with OpenAFS.
+            let row = match call.read_exact(12).await {
+                Ok(row) => row,
+                Err(afs_rpc::CallError::Ended) => break,
+                Err(error) => return Err(cut(error)),
+            };
+            let number = u64::from_bytes(&row[..8]).unwrap();
+            let date = UnixSeconds::from_bytes(&row[8..]).unwrap();
+            self.with(request.transaction, |held| held.numbers.insert(number, date))?;
+        }
+        self.with(request.transaction, |held| {
+            held.created = UnixSeconds::from_bytes(&head[..4]).unwrap_or_default();
+            held.updated = UnixSeconds::from_bytes(&head[4..]).unwrap_or_default();
+            (held.kind, held.parent) = (request.cookie.kind, request.cookie.parent);
+            held.name = request.cookie.name.to_string();
+        })
+    }
+
+    fn append(&self, call: Append) -> Answer<()> {
+        let now = self.now();
+        let busy =
+            self.memory.lock().unwrap().open.values().find(|o| o.volume == call.volume).map(|o| o.busy);
+        let moved = self.memory.lock().unwrap().moved.contains(&call.volume);
+        let mut disk = self.disk.lock().unwrap();
+        let absent = if moved { AbortCode::VMOVED } else { AbortCode::VNOVOL };
+        let held = disk.get_mut(&call.volume).filter(|h| !h.destroy_me).ok_or(absent)?;
+        match busy {
+            Some(true) => return Err(AbortCode::VBUSY),
+            Some(false) => return Err(AbortCode::VOFFLINE),
+            None if !held.in_service => return Err(AbortCode::VOFFLINE),
+            None => {}
+        }
+        held.numbers.insert(call.number, now);
+        held.updated = now;
+        Ok(())
+    }
+}
+
+/// Address of a server.
+pub fn address(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, last)
+}
