@@ -32,6 +32,7 @@ impl Venus {
     /// store; everything else is at the server when this returns.
     pub async fn setattr(&self, node: NodeId, handle: Option<HandleId>, change: SetAttr) -> Result<Attr> {
         let vnode = self.vnode(self.key(node, "setattr")?);
+        let volume = self.volume_to_change(vnode.key).await?;
         if let Some(size) = change.size {
             self.set_length(&vnode, handle, size).await?;
         }
@@ -45,7 +46,6 @@ impl Venus {
             wanted.mod_time = None;
         }
         if !wanted.is_empty() && !vnode.state().orphan {
-            let volume = self.volume_of(vnode.key).await?;
             let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
             let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
             self.refresh(&volume, &vnode, &answered.value.status, &answered.value.sync);

@@ -322,8 +322,8 @@ impl Venus {
 
 /// Whether a call to one site of a volume may be given up for another: nothing can be changed twice, and somebody else is there.
 fn has_alternative(volume: &Volume, sites: &[Arc<Server>], at: usize) -> bool {
-    let others = sites.iter().enumerate().filter(|(index, _)| *index != at);
-    !volume.is_writable() && others.into_iter().any(|(_, server)| !server.is_silent())
+    let mut others = sites.iter().enumerate().filter(|(index, _)| *index != at);
+    !volume.is_writable() && others.any(|(_, server)| !server.is_silent())
 }
 
 /// Longest time before a server of several is asked for a sign of life, and longest time for that.

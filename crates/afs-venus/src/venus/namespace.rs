@@ -43,7 +43,7 @@ impl Venus {
         let dir = self.vnode(self.key(parent, "CreateFile")?);
         let name_text = checked(name)?;
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::CreateFile { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
         let tried = self.call_tried(&volume, request).await;
@@ -55,7 +55,7 @@ impl Venus {
         let dir = self.vnode(self.key(parent, "MakeDir")?);
         let name_text = checked(name)?;
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let request = fs::MakeDir { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
         let tried = self.call_tried(&volume, request).await;
         self.created(parent, &dir, &volume, name, tried).await
@@ -119,7 +119,7 @@ impl Venus {
             PathText::new(target).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "Symlink"))?;
         let mode = if mountpoint::is_meant(target) { mountpoint::MODE } else { LINK_MODE };
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::Symlink { dir: dir.key.fid, name: name_text, contents, status: self.new_status(mode) };
         let tried = self.call_tried(&volume, request).await;
@@ -149,7 +149,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::CrossDevice, "Link").of(file.key.fid));
         }
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let request = fs::Link { dir: dir.key.fid, name: name_text, existing: file.key.fid };
         let tried = self.call_tried(&volume, request).await;
         let answered = match tried.result {
@@ -181,7 +181,7 @@ impl Venus {
             true => None,
             false => Some(second.changing.lock().await),
         };
-        let volume = self.volume_of(from.key).await?;
+        let volume = self.volume_to_change(from.key).await?;
         let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
         let replaced = self.find(&into, to_name).await?;

@@ -28,7 +28,7 @@ impl Venus {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let text = checked(name)?;
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if child.fid.is_directory() {
             return Err(VenusError::new(ErrorKind::IsDirectory, "RemoveFile").of(child.fid));
@@ -134,7 +134,7 @@ impl Venus {
     pub(super) async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
         let dir = self.vnode(dir);
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         self.remove_file(&dir, &volume, name, checked(name)?).await
     }
 
@@ -174,7 +174,7 @@ impl Venus {
         let dir = self.vnode(self.key(parent, "RemoveDir")?);
         let text = checked(name)?;
         let _turn = dir.changing.lock().await;
-        let volume = self.volume_of(dir.key).await?;
+        let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if !child.fid.is_directory() {
             return Err(self.not_a_directory(child).await);

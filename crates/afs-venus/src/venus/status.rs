@@ -47,6 +47,15 @@ impl Venus {
         self.volume(key.cell, key.fid.volume).await
     }
 
+    /// The same for a change, which a read-only volume, a backup or a snapshot refuses.
+    pub(super) async fn volume_to_change(&self, key: Key) -> Result<Arc<Volume>> {
+        let volume = self.volume_of(key).await?;
+        match volume.is_writable() {
+            true => Ok(volume),
+            false => Err(VenusError::new(ErrorKind::ReadOnly, "change").of(key.fid)),
+        }
+    }
+
     /// The status of an object, for one who may know it. The rights in it mean nothing, see [`Venus::rights_on`].
     pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
