@@ -103,8 +103,12 @@ impl Store {
 
     /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away.
     pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64) {
-        let volume = lock(&self.shown).get(&id).and_then(Weak::upgrade);
-        let Some(volume) = volume else { return };
+        let volume = match &header {
+            Some(_) => lock(&self.shown).get(&id).cloned(),
+            // The number may be given to another volume, which readers of this one must not meet.
+            None => lock(&self.shown).remove(&id),
+        };
+        let Some(volume) = volume.and_then(|volume| volume.upgrade()) else { return };
         let moves = header.as_ref().is_none_or(|header| {
             let shown = volume.header();
             // A read-write volume that is cloned has in its next epoch what it had before.
