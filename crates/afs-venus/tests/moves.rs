@@ -1,0 +1,204 @@
+//! A volume that moves to another server while it is used.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_sim::SimRng;
+use afs_venus::{ErrorKind, OpenFlags};
+use afs_wire::error::AbortCode;
+use afs_wire::vl::SiteFlags;
+use bytes::Bytes;
+use common::fakes::{Fakes, Image, RW, Shared};
+use common::{Client, pattern};
+
+const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
+
+/// Two servers, the first of which has the volume; and its contents.
+fn cell(seed: u64) -> (Fakes, Shared) {
+    let cell = Fakes::new(seed, 2, 1);
+    let mut image = Image::new(100).with("file", b"old").with("large", &pattern(1 << 20, 1));
+    for n in 0..60 {
+        image = image.with(&format!("cached{n}"), &pattern(2000, n));
+    }
+    let shared = Arc::new(Mutex::new(image));
+    cell.servers[0].host(RW, &shared, true);
+    cell.locate(&[(0, MASTER)]);
+    (cell, shared)
+}
+
+/// The last steps of a move, as clients see them: the new server has it, the location service says so, and the old one
+/// says that it is gone and that its promises are.
+fn arrive(cell: &Fakes, image: &Shared, (from, to): (usize, usize), code: AbortCode) {
+    cell.servers[to].host(RW, image, true);
+    cell.locate(&[(to, MASTER)]);
+    let server = cell.servers[from].clone();
+    server.refuse(RW, Some(code));
+    if cell.sim.is_up(server.node) {
+        let node = server.node;
+        cell.sim.block_on(node, common::LIMIT, async move { server.break_volume(RW).await }).unwrap();
+    }
+}
+
+fn get(cell: &Fakes, client: &Client, path: &'static str) -> Vec<u8> {
+    let one = client.clone();
+    cell.on(client, async move { one.get(path).await.unwrap() })
+}
+
+#[test]
+fn what_is_unsaved_when_a_volume_moves_is_stored_where_it_is_then() {
+    for code in [AbortCode::VMOVED, AbortCode::VNOVOL] {
+        let (cell, image) = cell(1);
+        let (a, b) = (cell.client(1), cell.client(2));
+        assert_eq!(get(&cell, &b, "file"), b"old");
+        let one = a.clone();
+        let handle = cell.on(&a, async move {
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            one.venus.write(handle, 0, Bytes::from_static(b"written before")).await.unwrap();
+            handle
+        });
+        arrive(&cell, &image, (0, 1), code);
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.venus.write(handle, 14, Bytes::from_static(b" and after")).await.unwrap();
+            one.venus.flush(handle, 0).await.unwrap();
+            one.venus.release(handle).await.unwrap();
+        });
+        assert_eq!((cell.servers[0].calls("StoreData"), cell.servers[1].calls("StoreData")), (0, 1));
+        assert_eq!(get(&cell, &b, "file"), b"written before and after");
+    }
+}
+
+#[test]
+fn what_is_cached_when_a_volume_moves_stays_and_is_asked_about_in_bulk() {
+    let (cell, image) = cell(2);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..60 {
+            one.get(&format!("cached{n}")).await.unwrap();
+        }
+        one.get("large").await.unwrap();
+    });
+    arrive(&cell, &image, (0, 1), AbortCode::VMOVED);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let before = one.venus.counters();
+        for n in 0..60 {
+            assert_eq!(one.get(&format!("cached{n}")).await.unwrap(), pattern(2000, n));
+        }
+        one.get("large").await.unwrap();
+        let calls = one.calls_since(&before);
+        assert!(!calls.iter().any(|call| call.starts_with("FetchData")), "{calls:?}");
+        assert!(one.venus.counters().calls_total() - before.calls_total() < 16, "{calls:?}");
+    });
+    assert_eq!(cell.servers[1].calls("FetchData"), 0);
+}
+
+/// Nobody tells anything when a server dies: its volume may be back elsewhere.
+#[test]
+fn a_volume_whose_server_died_is_found_where_it_was_brought_to() {
+    let (cell, image) = cell(3);
+    let a = cell.client(1);
+    assert_eq!(get(&cell, &a, "file"), b"old");
+    cell.sim.crash(cell.servers[0].node);
+    arrive(&cell, &image, (0, 1), AbortCode::VNOVOL);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"new").await.unwrap();
+        assert_eq!(one.get("file").await.unwrap(), b"new");
+    });
+    // A change by somebody else is noticed: nothing that the dead server promised counts.
+    let b = cell.client(2);
+    let two = b.clone();
+    cell.on(&b, async move { two.put("file", b"newer").await.unwrap() });
+    assert_eq!(get(&cell, &a, "file"), b"newer");
+}
+
+#[test]
+fn a_volume_that_stays_off_line_is_named_in_the_error() {
+    let (cell, _) = cell(4);
+    let a = cell.client(1);
+    let one = a.clone();
+    let server = cell.servers[0].clone();
+    cell.on(&a, async move {
+        one.get("file").await.unwrap();
+        server.refuse(RW, Some(AbortCode::VOFFLINE));
+        let began = one.env.now();
+        let failed = one.put("file", b"x").await.unwrap_err();
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::VolumeOffline, 19), "{failed}");
+        let text = failed.to_string();
+        assert!(text.contains("volume proj") && text.contains("10.0.1.0:7000"), "{text}");
+        let took = one.env.now().saturating_since(began);
+        assert!((Duration::from_secs(5)..Duration::from_secs(31)).contains(&took), "{took:?}");
+        server.refuse(RW, Some(AbortCode::VBUSY));
+        let failed = one.put("file", b"x").await.unwrap_err();
+        assert_eq!(failed.kind, ErrorKind::VolumeBusy, "{failed}");
+        assert!(failed.to_string().contains("volume proj"), "{failed}");
+    });
+}
+
+/// Back and forth under writers, with the pauses of a real move.
+#[test]
+fn moves_back_and_forth_lose_no_acknowledged_byte_and_cause_no_error() {
+    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    for seed in 0..seeds {
+        let (cell, image) = cell(1000 + seed);
+        let mut rng = SimRng::new(seed);
+        let clients: Vec<Client> = (0..3).map(|n| cell.client(n)).collect();
+        let stop = Arc::new(Mutex::new(false));
+        let last = Arc::new(Mutex::new(vec![0u64; clients.len()]));
+        for (n, client) in clients.iter().cloned().enumerate() {
+            let (stop, last) = (stop.clone(), last.clone());
+            client.env.clone().spawn(Box::pin(async move {
+                let path = format!("cached{n}");
+                let mut round = 0;
+                while !*stop.lock().unwrap() {
+                    round += 1;
+                    let data = pattern(1000 + 700 * (round % 90) as usize, round);
+                    let put = client.put(&path, &data).await;
+                    put.unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
+                    last.lock().unwrap()[n] = round;
+                    client.env.sleep(Duration::from_millis(150)).await;
+                }
+            }));
+        }
+        let mut at = 0;
+        for _ in 0..20 {
+            cell.sim.run_for(rng.duration(Duration::ZERO, Duration::from_secs(3)));
+            cell.servers[at].refuse(RW, Some(AbortCode::VBUSY));
+            cell.sim.run_for(rng.duration(Duration::ZERO, Duration::from_secs(9)));
+            let gone = if rng.chance(500_000) { AbortCode::VMOVED } else { AbortCode::VNOVOL };
+            arrive(&cell, &image, (at, 1 - at), gone);
+            at = 1 - at;
+        }
+        *stop.lock().unwrap() = true;
+        cell.sim.run_for(Duration::from_secs(20));
+        let newcomer = cell.client(9);
+        for (n, round) in last.lock().unwrap().iter().copied().enumerate() {
+            assert!(round > 10, "seed {seed}: {round}");
+            let one = newcomer.clone();
+            let data = cell.on(&newcomer, async move { one.get(&format!("cached{n}")).await.unwrap() });
+            assert!(data == pattern(1000 + 700 * (round % 90) as usize, round), "seed {seed}, writer {n}");
+        }
+    }
+}
+
+#[test]
+fn a_volume_that_is_gone_for_good_is_no_device() {
+    let (cell, _) = cell(5);
+    let a = cell.client(1);
+    assert_eq!(get(&cell, &a, "file"), b"old");
+    cell.forget_location();
+    cell.servers[0].refuse(RW, Some(AbortCode::VNOVOL));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let failed = one.get("large").await.unwrap_err();
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::NoVolume, 19), "{failed}");
+    });
+}
