@@ -51,10 +51,11 @@ impl VolumeTx<'_, '_> {
         let epoch = self.header.epoch;
         match epoch {
             Epoch::FIRST => self.txn.delete(id.table(), &id.key(epoch)),
-            _ => match self.newest_written(id, epoch)? {
-                Some(newest) => self.retire(id, newest),
-                None => {}
-            },
+            _ => {
+                if let Some(newest) = self.newest_written(id, epoch)? {
+                    self.retire(id, newest);
+                }
+            }
         }
         Ok(())
     }
