@@ -1,161 +1,18 @@
-//! The location database in the transactional store of one process.
+//! The location database in the transactional store of one process, and rows in that store.
 
-use std::future::ready;
-use std::net::Ipv4Addr;
 use std::ops::Bound;
 
-use afs_kv::{Kv, Snapshot, Txn, UpdateError};
-use afs_wire::ids::{UnixSeconds, Uuid, VolumeId, VolumeKind};
+use afs_kv::{Kv, Snapshot, Txn};
 
-use crate::import::Merged;
-use crate::import::location::{self as import, ImportLocations, Part};
-use crate::{
-    Answer, EntryKey, EntryUpdate, Filter, Located, LocationDb, LocationError, Page, Proposal, Refusal,
-    Release, Row, Rows, RowsMut, Server, ServerSlot, Totals, entries, list, lock, servers, update,
-    volume_ids,
-};
+use crate::{EmbeddedRows, LocationError, Refusal, Row, Rows, RowsMut, StoredLocationDb};
 
-/// A location database whose rows are tables of an [`afs_kv::Kv`]. A handle: clones share the store.
-///
-/// Reads are answered at once from a snapshot. A change is one operation of the store's next batch.
-#[derive(Clone)]
-pub struct EmbeddedLocationDb {
-    kv: Kv,
-}
+/// A location database whose rows are tables of an [`afs_kv::Kv`].
+pub type EmbeddedLocationDb = StoredLocationDb<EmbeddedRows>;
 
 impl EmbeddedLocationDb {
     /// Takes a store that was opened with at least [`crate::TABLES`].
     pub fn new(kv: Kv) -> Self {
-        EmbeddedLocationDb { kv }
-    }
-
-    fn read<'a, T: Send + 'a>(
-        &'a self,
-        question: impl FnOnce(&Snapshot) -> Result<T, LocationError>,
-    ) -> Answer<'a, T> {
-        Box::pin(ready(question(&self.kv.snapshot())))
-    }
-
-    fn change<'a, T: Send + 'static>(
-        &'a self,
-        change: impl FnOnce(&mut Txn<'_>) -> Result<T, LocationError> + Send + 'static,
-    ) -> Answer<'a, T> {
-        Box::pin(async move {
-            self.kv.update(change).await.map_err(|error| match error {
-                UpdateError::Refused(error) => error,
-                UpdateError::Kv(error) => LocationError::Store(error.to_string()),
-            })
-        })
-    }
-}
-
-impl LocationDb for EmbeddedLocationDb {
-    fn entry(&self, key: EntryKey) -> Answer<'_, Located> {
-        self.read(|rows| entries::locate(rows, find(rows, &key)?))
-    }
-
-    fn create(&self, proposal: Proposal) -> Answer<'_, ()> {
-        self.change(move |rows| entries::create(rows, &proposal))
-    }
-
-    fn replace(
-        &self,
-        id: VolumeId,
-        kind: Option<VolumeKind>,
-        proposal: Proposal,
-        release: Release,
-    ) -> Answer<'_, ()> {
-        self.change(move |rows| entries::replace(rows, id, kind, &proposal, release))
-    }
-
-    fn update(&self, key: EntryKey, change: EntryUpdate, release: Release) -> Answer<'_, ()> {
-        self.change(move |rows| {
-            let found = find(rows, &key)?;
-            update::update(rows, found, &change, release)
-        })
-    }
-
-    fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Answer<'_, ()> {
-        self.change(move |rows| entries::delete(rows, id, kind))
-    }
-
-    fn lock(
-        &self,
-        id: VolumeId,
-        kind: Option<VolumeKind>,
-        operation: u32,
-        now: UnixSeconds,
-    ) -> Answer<'_, ()> {
-        self.change(move |rows| lock::set(rows, id, kind, operation, now))
-    }
-
-    fn unlock(&self, id: VolumeId, kind: Option<VolumeKind>, release: Release) -> Answer<'_, ()> {
-        self.change(move |rows| lock::release(rows, id, kind, release))
-    }
-
-    fn new_volume_ids(&self, count: u32) -> Answer<'_, VolumeId> {
-        if count == 0 {
-            return self.read(volume_ids::current);
-        }
-        self.change(move |rows| volume_ids::allocate(rows, count))
-    }
-
-    fn next_entry(&self, row: u32) -> Answer<'_, Option<Located>> {
-        self.read(|rows| list::after(rows, row))
-    }
-
-    fn list(&self, filter: Filter, start: u32, limit: usize) -> Answer<'_, Page> {
-        self.read(|rows| list::page(rows, &filter, start, limit))
-    }
-
-    fn register(&self, uuid: Uuid, addresses: Vec<Ipv4Addr>) -> Answer<'_, ServerSlot> {
-        self.change(move |rows| servers::register(rows, uuid, &addresses))
-    }
-
-    fn change_address(&self, from: Ipv4Addr, to: Ipv4Addr) -> Answer<'_, ()> {
-        self.change(move |rows| servers::change_address(rows, from, to))
-    }
-
-    fn servers(&self) -> Answer<'_, Vec<Server>> {
-        self.read(servers::all)
-    }
-
-    fn server_by_address(&self, address: Ipv4Addr) -> Answer<'_, Option<Server>> {
-        self.read(|rows| servers::by_address(rows, address))
-    }
-
-    fn server_by_uuid(&self, uuid: Uuid) -> Answer<'_, Option<Server>> {
-        self.read(|rows| servers::by_uuid(rows, uuid))
-    }
-
-    fn totals(&self) -> Answer<'_, Totals> {
-        self.read(|rows| {
-            Ok(Totals { entries: entries::count(rows)?, next_volume_id: volume_ids::current(rows)? })
-        })
-    }
-}
-
-impl ImportLocations for EmbeddedLocationDb {
-    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged> {
-        if dry {
-            return self.read(|rows| import::check(rows, &part));
-        }
-        self.change(move |rows| import::write(rows, &part))
-    }
-
-    fn part_max(&self) -> usize {
-        10_000
-    }
-
-    fn import_unfinished(&self) -> Answer<'_, bool> {
-        self.read(import::is_unfinished)
-    }
-}
-
-fn find(rows: &impl Rows, key: &EntryKey) -> Result<entries::Found, LocationError> {
-    match key {
-        EntryKey::Id(id, kind) => entries::by_id(rows, *id, *kind),
-        EntryKey::Name(name) => entries::by_name(rows, name),
+        Self::over(EmbeddedRows::new(kv))
     }
 }
 
@@ -221,6 +78,7 @@ fn store(error: afs_kv::KvError) -> LocationError {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
@@ -228,7 +86,9 @@ mod tests {
     use afs_kv::{Config, Inline, MemoryMedium};
 
     use super::*;
-    use crate::{ProposedSite, TABLES, entry_flags};
+    use afs_wire::ids::{Uuid, VolumeId};
+
+    use crate::{Answer, EntryKey, Filter, LocationDb, Proposal, ProposedSite, TABLES, Totals, entry_flags};
 
     /// With work run inline every answer is there at the first poll.
     fn wait<T>(answer: Answer<'_, T>) -> Result<T, LocationError> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use afs_wire::error::AbortCode;
+
 /// First code of the location service's error table (docs/protocol vldb.md "5. Error codes").
 pub const VL_BASE: i32 = 363_520;
 
@@ -96,6 +98,10 @@ pub enum LocationError {
     /// The store beneath could not be read or written.
     #[error("the location database's store failed: {0}")]
     Store(String),
+    /// No majority of the servers that keep the database together can be reached. If it was lost while a change was
+    /// on its way, the change may have happened.
+    #[error("the servers that keep the database have no quorum")]
+    NoQuorum,
 }
 
 impl LocationError {
@@ -104,6 +110,7 @@ impl LocationError {
         match self {
             LocationError::Refused(refusal) => refusal.code(),
             LocationError::Store(_) => Refusal::Io.code(),
+            LocationError::NoQuorum => AbortCode::UNOQUORUM.0,
         }
     }
 }

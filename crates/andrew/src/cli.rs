@@ -1,7 +1,7 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
 use crate::commands::{
-    bench, completions, down, fs, key, login, logout, man, mount, passwd, pts, run_with_token, serve,
+    bench, completions, down, fs, key, login, logout, man, mount, passwd, pts, run_with_token, serve, server,
     ssh_keys, status, tokens, umount, up, vos, words,
 };
 use crate::error::{CommandError, CommandResult};
@@ -55,6 +55,8 @@ pub enum Command {
     Status(status::Args),
     /// Run the servers of a cell without mounting it
     Serve(serve::Args),
+    /// Look at and change the hosts of a cell
+    Server(server::Args),
     /// Mount a cell served by other machines
     Mount(mount::Args),
     /// Unmount a directory that `andrew up` or `andrew mount` mounted
@@ -94,6 +96,7 @@ impl Command {
             Self::Down(args) => args.run(json),
             Self::Status(args) => args.run(json),
             Self::Serve(args) => args.run(json),
+            Self::Server(args) => args.run(json),
             Self::Mount(args) => args.run(json),
             Self::Umount(args) => args.run(json),
             Self::Fs(args) => args.run(json),

@@ -23,6 +23,14 @@ pub struct LifeOptions {
     child: bool,
 }
 
+impl LifeOptions {
+    /// Whether this is the process in the background, which another has started.
+    #[must_use]
+    pub fn is_child(self) -> bool {
+        self.child
+    }
+}
+
 /// Something that runs until it is stopped.
 pub trait Work {
     /// What there is to say when it runs.

@@ -8,11 +8,13 @@ mod embedded;
 mod error;
 pub(crate) mod rows;
 pub mod rules;
+mod stored;
 
 pub use db::{Answer, OperationsDb};
 pub use embedded::EmbeddedOperationsDb;
 pub use error::OperationError;
 pub use rows::{Draft, Holder, Kept};
+pub use stored::StoredOperationsDb;
 
 /// Most operations at a time.
 pub const OPERATIONS_MAX: usize = 1024;

@@ -1,81 +1,17 @@
 //! Login records in the transactional store of one process.
 
-use std::future::ready;
+use afs_kv::Kv;
 
-use afs_kv::{Kv, Snapshot, Txn, UpdateError};
+use super::StoredLoginDb;
+use crate::EmbeddedRows;
 
-use super::rows::{self, LOGIN};
-use super::{Answer, LoginDb, LoginError, Record};
-use crate::{Rows, RowsMut};
-
-/// Login records as a table of an [`afs_kv::Kv`]. A handle: clones share the store, which may hold the other databases
-/// too.
-#[derive(Clone)]
-pub struct EmbeddedLoginDb {
-    kv: Kv,
-}
+/// Login records as a table of an [`afs_kv::Kv`], which may hold the other databases too.
+pub type EmbeddedLoginDb = StoredLoginDb<EmbeddedRows>;
 
 impl EmbeddedLoginDb {
     /// Takes a store that was opened with at least [`crate::TABLES`].
     pub fn new(kv: Kv) -> Self {
-        EmbeddedLoginDb { kv }
-    }
-
-    fn read<'a, T: Send + 'a>(
-        &'a self,
-        question: impl FnOnce(&Snapshot) -> Result<T, LoginError>,
-    ) -> Answer<'a, T> {
-        Box::pin(ready(question(&self.kv.snapshot())))
-    }
-
-    fn write<'a, T: Send + 'static>(
-        &'a self,
-        change: impl FnOnce(&mut Txn<'_>) -> Result<T, LoginError> + Send + 'static,
-    ) -> Answer<'a, T> {
-        Box::pin(async move {
-            self.kv.update(change).await.map_err(|error| match error {
-                UpdateError::Refused(error) => error,
-                UpdateError::Kv(error) => LoginError::Store(error.to_string()),
-            })
-        })
-    }
-}
-
-impl LoginDb for EmbeddedLoginDb {
-    fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>> {
-        let key = rows::key(user, kind);
-        self.read(|rows| Ok(Rows::get(rows, LOGIN, &key?)?))
-    }
-
-    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()> {
-        let (key, prefix) = (rows::key(user, kind), rows::prefix(user));
-        self.write(move |rows| rows::put(rows, &key?, &prefix?, &bytes))
-    }
-
-    fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool> {
-        let key = rows::key(user, kind);
-        self.write(move |rows| {
-            let key = key?;
-            let existed = Rows::get(rows, LOGIN, &key)?.is_some();
-            RowsMut::delete(rows, LOGIN, &key)?;
-            Ok(existed)
-        })
-    }
-
-    fn list(&self, user: &str) -> Answer<'_, Vec<Record>> {
-        let prefix = rows::prefix(user);
-        self.read(|rows| rows::records(rows, &prefix?))
-    }
-
-    fn forget(&self, user: &str) -> Answer<'_, ()> {
-        let prefix = rows::prefix(user);
-        self.write(move |rows| {
-            let prefix = prefix?;
-            for record in rows::records(rows, &prefix)? {
-                RowsMut::delete(rows, LOGIN, &[&prefix[..], record.kind.as_bytes()].concat())?;
-            }
-            Ok(())
-        })
+        Self::over(EmbeddedRows::new(kv))
     }
 }
 
@@ -86,7 +22,7 @@ mod tests {
     use afs_kv::{Config, Inline, MemoryMedium};
 
     use super::*;
-    use crate::login::{RECORD_MAX, RECORDS_MAX};
+    use crate::login::{LoginDb, LoginError, RECORD_MAX, RECORDS_MAX};
     use crate::test_answers::wait;
 
     fn open(medium: &MemoryMedium) -> EmbeddedLoginDb {

@@ -4,10 +4,12 @@ mod db;
 mod embedded;
 mod error;
 pub(crate) mod rows;
+mod stored;
 
 pub use db::{Answer, LoginDb, Record};
 pub use embedded::EmbeddedLoginDb;
 pub use error::LoginError;
+pub use stored::StoredLoginDb;
 
 /// Longest name of a user, in bytes.
 pub const USER_MAX: usize = 127;

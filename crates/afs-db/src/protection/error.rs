@@ -58,6 +58,9 @@ pub enum ProtectionError {
     /// The store beneath could not be read or written.
     #[error("the protection database's store failed: {0}")]
     Store(String),
+    /// As [`LocationError::NoQuorum`].
+    #[error("the servers that keep the database have no quorum")]
+    NoQuorum,
 }
 
 impl ProtectionError {
@@ -66,6 +69,7 @@ impl ProtectionError {
         match self {
             ProtectionError::Refused(refusal) => refusal.code(),
             ProtectionError::Store(_) => AbortCode::PRDBFAIL,
+            ProtectionError::NoQuorum => AbortCode::UNOQUORUM,
         }
     }
 }
@@ -81,6 +85,7 @@ impl From<LocationError> for ProtectionError {
     fn from(error: LocationError) -> Self {
         match error {
             LocationError::Store(why) => ProtectionError::Store(why),
+            LocationError::NoQuorum => ProtectionError::NoQuorum,
             LocationError::Refused(_) => Refusal::Damaged.into(),
         }
     }

@@ -22,6 +22,7 @@ mod list;
 mod members;
 mod names;
 pub(crate) mod rows;
+mod stored;
 
 #[cfg(test)]
 mod model_tests;
@@ -41,5 +42,6 @@ pub use fields::Fields;
 pub use list::{After, Kinds, Page};
 pub use members::{GROUPS_MAX, MEMBERS_MAX, NESTING_MAX};
 pub use names::NAME_MAX;
+pub use stored::StoredProtectionDb;
 
 use asker::Known;

@@ -21,7 +21,7 @@ use afs_wire::vl;
 
 use crate::guard::{Guard, Guarded, anyone};
 use statistics::Counters;
-pub use ubik::VoteServer;
+pub use ubik::{HasQuorum, VoteServer};
 
 /// The location service over a location database.
 pub struct LocationServer {

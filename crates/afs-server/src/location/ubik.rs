@@ -1,9 +1,9 @@
 //! What tools ask the voting service of a replicated database: who is in charge, and is all well?
 //!
-//! There is one server and it is in charge; `udebug` sees a healthy quorum of one
-//! (docs/protocol vldb.md "8. Ubik as seen by tools and clients").
+//! Every database server takes changes, so each says that it is the one in charge; `udebug` sees a healthy quorum, or
+//! one that is lost (docs/protocol vldb.md "8. Ubik as seen by tools and clients").
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use afs_rpc::{BoxFuture, EnvRef, ServerCall, Service};
@@ -19,43 +19,91 @@ const EXTENDED_SIDE_DEBUG: u32 = 10_007;
 const NO_SUCH_SERVER: AbortCode = AbortCode(2);
 /// Sync site, newest database found and held, labelled, sent to all.
 const HEALTHY: i32 = 0x1f;
-/// Addresses in the answer.
+/// Addresses in the answer about this server, and about another one beside its first.
 const INTERFACES: usize = 256;
+const OTHER_INTERFACES: usize = 255;
 
-/// The voting service of a database that has one server.
+/// Says whether the database can be changed, as far as this server knows.
+pub type HasQuorum = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The voting service of a database.
 pub struct VoteServer {
     env: EnvRef,
-    address: SocketAddr,
+    address: Ipv4Addr,
+    others: Vec<Ipv4Addr>,
+    has_quorum: HasQuorum,
     started: i32,
 }
 
 impl VoteServer {
-    /// A service to be offered beside the location service, which is reached at `address`.
+    /// A service to be offered beside a database's, of a server that is alone and reached at `address`.
     pub fn service(env: EnvRef, address: SocketAddr) -> Arc<dyn Service> {
+        Self::among(env, address, &[], Arc::new(|| true))
+    }
+
+    /// As [`VoteServer::service`], of one of several servers that share a database.
+    pub fn among(
+        env: EnvRef,
+        address: SocketAddr,
+        others: &[Ipv4Addr],
+        has_quorum: HasQuorum,
+    ) -> Arc<dyn Service> {
         let started = env.wall().secs_u32() as i32;
-        Arc::new(VoteServer { env, address, started })
+        let address = match address.ip() {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+        };
+        Arc::new(VoteServer { env, address, others: others.to_vec(), has_quorum, started })
+    }
+
+    fn now(&self) -> i32 {
+        self.env.wall().secs_u32() as i32
+    }
+
+    /// The label of the database: since when this server has it.
+    fn version(&self) -> [i32; 2] {
+        [self.started, 1]
     }
 
     fn debug(&self) -> Vec<i32> {
-        let now = self.env.wall().secs_u32() as i32;
-        let host = match self.address.ip() {
-            IpAddr::V4(address) => u32::from(address) as i32,
-            IpAddr::V6(_) => 0,
-        };
-        let version = [self.started, 1];
-        let mut words = vec![now, now, host, 1, now, host, now, host, now];
-        words.extend(version);
+        let (now, host) = (self.now(), word(self.address));
+        let quorum = (self.has_quorum)();
+        let (yes, sync_host, sync_until) = if quorum { (1, host, i32::MAX) } else { (0, 0, 0) };
+        let mut words = vec![now, now, host, yes, now, host, now, sync_host, now];
+        words.extend(self.version());
         words.extend([self.started, 0]);
-        let (sync_site, sync_until, servers) = (1, i32::MAX, 1);
-        words.extend([sync_site, sync_until, servers, 0, 0]);
-        words.extend(version);
+        let servers = self.others.len() as i32 + 1;
+        words.extend([yes, sync_until, servers, 0, 0]);
+        words.extend(self.version());
         let (active_write, tid_counter, read_locks, write_locks) = (0, 0, 0, 0);
-        words.extend([active_write, tid_counter, read_locks, write_locks, HEALTHY, 0, 0, self.started]);
-        let addresses = words.len();
-        words.push(host);
-        words.resize(addresses + INTERFACES, 0);
-        words
+        let recovery = if quorum { HEALTHY } else { 0 };
+        words.extend([active_write, tid_counter, read_locks, write_locks, recovery, 0, 0, self.started]);
+        padded(words, host, INTERFACES)
     }
+
+    /// Of another server nothing more is known than that a majority holds the database, itself perhaps among them.
+    fn side(&self, number: i32) -> Option<Vec<i32>> {
+        let other = self.others.get(usize::try_from(number).ok()?)?;
+        let (now, up) = (self.now(), i32::from((self.has_quorum)()));
+        let (voted, beacon, vote, current, beacon_since_down) = (now, now, up, up, up);
+        let mut words = vec![word(*other), voted, beacon, vote];
+        words.extend(self.version());
+        words.extend([current, beacon_since_down, up]);
+        let addresses = words.len();
+        words.resize(addresses + OTHER_INTERFACES, 0);
+        Some(words)
+    }
+}
+
+fn word(address: Ipv4Addr) -> i32 {
+    u32::from(address) as i32
+}
+
+fn padded(mut words: Vec<i32>, first: i32, addresses: usize) -> Vec<i32> {
+    let before = words.len();
+    words.push(first);
+    words.resize(before + addresses, 0);
+    words
 }
 
 impl Service for VoteServer {
@@ -68,17 +116,24 @@ impl Service for VoteServer {
             let Ok(opcode) = call.read_opcode().await else {
                 return call.abort(AbortCode::RXGEN_SS_UNMARSHAL);
             };
-            let words = match opcode.0 {
-                DEBUG => self.debug(),
-                EXTENDED_DEBUG => {
-                    let mut words = self.debug();
-                    let is_clone = 0;
-                    words.push(is_clone);
-                    words
+            let mut words = match opcode.0 {
+                DEBUG | EXTENDED_DEBUG => self.debug(),
+                SIDE_DEBUG | EXTENDED_SIDE_DEBUG => {
+                    let Ok(rest) = call.read_to_end(4).await else {
+                        return call.abort(AbortCode::RXGEN_SS_UNMARSHAL);
+                    };
+                    let number = rest.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes));
+                    match number.and_then(|number| self.side(number)) {
+                        Some(words) => words,
+                        None => return call.abort(NO_SUCH_SERVER),
+                    }
                 }
-                SIDE_DEBUG | EXTENDED_SIDE_DEBUG => return call.abort(NO_SUCH_SERVER),
                 _ => return call.abort(AbortCode::RXGEN_OPCODE),
             };
+            if matches!(opcode.0, EXTENDED_DEBUG | EXTENDED_SIDE_DEBUG) {
+                let is_clone = 0;
+                words.push(is_clone);
+            }
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
             // A caller that is gone need not be told.
             if call.write(bytes.into()).await.is_ok() {

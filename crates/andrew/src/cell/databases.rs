@@ -1,16 +1,24 @@
 //! The databases of a cell, on a host that serves them, and the services over them.
 
 use crate::cell::login_stores::{LoginRecords, LoginUsers};
-use crate::cell::options::{DatabasePlace, ServerOptions};
+use crate::cell::options::{DatabasePlace, EtcdPlace, ServerOptions};
 use crate::cell::secret_file;
 use crate::cell::security::{CellSecurity, random};
-use crate::cell::stores::{cannot_open, index};
+use crate::cell::shared_rows::{self, EMBEDDED, embedded_rows};
 use crate::error::{CommandError, CommandResult};
-use afs_db::{EmbeddedLocationDb, EmbeddedLoginDb, EmbeddedProtectionDb, LocationDb, LoginDb, ProtectionDb};
+use afs_db::journal::{EmbeddedOperationsDb, OperationsDb, StoredOperationsDb};
+use afs_db::protection::StoredProtectionDb;
+use afs_db::shared::{Freshness, SharedDatabase, Sharing};
+use afs_db::{
+    EmbeddedLocationDb, EmbeddedLoginDb, EmbeddedProtectionDb, LocationDb, LoginDb, ProtectionDb,
+    StoredLocationDb, StoredLoginDb,
+};
 use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
 use afs_net::System;
 use afs_rpc::Service;
-use afs_server::{Guard, LocationServer, ProtectionOptions, ProtectionServer};
+use afs_server::location::HasQuorum;
+use afs_server::{Guard, LocationServer, OperationsServer, ProtectionOptions, ProtectionServer};
+use afs_wire::ids::Uuid;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,32 +30,84 @@ pub(super) const LOGIN_SECRET: &str = "keys/login";
 pub(super) struct Databases {
     directory: PathBuf,
     pub(super) location: Arc<dyn LocationDb>,
+    /// What the protection service answers from.
     pub(super) protection: Arc<dyn ProtectionDb>,
+    /// What the other services ask who is who: never waits for another host.
+    pub(super) names: Arc<dyn ProtectionDb>,
     login: Arc<dyn LoginDb>,
+    operations: Arc<dyn OperationsDb>,
+    /// Where several servers share them.
+    sharing: Option<Arc<Sharing>>,
 }
 
 impl Databases {
-    /// Opens them where they are.
-    pub(super) fn open(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
-        match options.database {
+    /// Opens them where they are. `server` is the permanent name of this host.
+    pub(super) async fn open(
+        system: &Arc<System>,
+        options: &ServerOptions,
+        server: Uuid,
+    ) -> CommandResult<Self> {
+        match &options.database {
             DatabasePlace::Embedded => Self::embedded(system, options),
+            DatabasePlace::Etcd(place) => Self::shared(system, options, place, server).await,
         }
     }
 
     fn embedded(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
-        let directory = options.directory.join("db");
-        std::fs::create_dir_all(&directory).map_err(|e| cannot_open(&directory, e))?;
-        let db = index(system, &directory, afs_db::TABLES)?;
+        let db = embedded_rows(system, &options.directory.join(EMBEDDED))?;
+        let protection: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(db.clone()));
         Ok(Self {
             directory: options.directory.clone(),
             location: Arc::new(EmbeddedLocationDb::new(db.clone())),
-            protection: Arc::new(EmbeddedProtectionDb::new(db.clone())),
-            login: Arc::new(EmbeddedLoginDb::new(db)),
+            names: protection.clone(),
+            protection,
+            login: Arc::new(EmbeddedLoginDb::new(db.clone())),
+            operations: Arc::new(EmbeddedOperationsDb::new(db)),
+            sharing: None,
         })
+    }
+
+    async fn shared(
+        system: &Arc<System>,
+        options: &ServerOptions,
+        place: &EtcdPlace,
+        server: Uuid,
+    ) -> CommandResult<Self> {
+        let sharing = shared_rows::open(system, place, server).await?;
+        shared_rows::take_over(system, &sharing, &options.directory).await?;
+        let people = |freshness| -> Arc<dyn ProtectionDb> {
+            Arc::new(StoredProtectionDb::over(sharing.rows(SharedDatabase::Protection, freshness)))
+        };
+        let locations = sharing.rows(SharedDatabase::Locations, Freshness::Confirmed);
+        let operations = sharing.rows(SharedDatabase::Operations, Freshness::Confirmed);
+        let login = sharing.rows(SharedDatabase::Login, Freshness::ConfirmedWithin);
+        let databases = Self {
+            directory: options.directory.clone(),
+            location: Arc::new(StoredLocationDb::over(locations)),
+            protection: people(Freshness::ConfirmedWithin),
+            names: people(Freshness::Followed),
+            login: Arc::new(StoredLoginDb::over(login.clone())),
+            operations: Arc::new(StoredOperationsDb::over(operations)),
+            sharing: Some(sharing),
+        };
+        let secret = databases.login_secret(system)?;
+        shared_rows::check_membership(&login, &secret, &options.cell).await?;
+        Ok(databases)
+    }
+
+    /// Whether changes can be made, as far as this host knows.
+    pub(super) fn has_quorum(&self) -> HasQuorum {
+        let sharing = self.sharing.clone();
+        Arc::new(move || sharing.as_ref().is_none_or(|sharing| sharing.has_quorum()))
     }
 
     pub(super) fn location_service(&self, system: &Arc<System>, guard: &Guard) -> Arc<dyn Service> {
         LocationServer::service(system.env(), self.location.clone(), guard.clone())
+    }
+
+    /// The journal of operations on volumes.
+    pub(super) fn operations_service(&self, system: &Arc<System>, guard: &Guard) -> Arc<dyn Service> {
+        OperationsServer::service(system.env(), self.operations.clone(), guard.clone())
     }
 
     pub(super) fn protection_service(&self, security: &CellSecurity, guard: &Guard) -> Arc<dyn Service> {

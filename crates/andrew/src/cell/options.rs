@@ -4,6 +4,7 @@ use crate::cell::ports::Ports;
 use afs_wire::ids::{CellName, PartitionId, Rights};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How the servers of one host are to run.
 #[derive(Clone, Debug)]
@@ -55,6 +56,27 @@ pub struct PartitionPlace {
 pub enum DatabasePlace {
     /// In the state directory of the one server that there is.
     Embedded,
+    /// In etcd, for any number of servers.
+    Etcd(EtcdPlace),
+}
+
+/// How to reach the databases in etcd.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EtcdPlace {
+    /// `http://HOST:PORT` or `https://HOST:PORT` of its servers, the nearest first.
+    pub endpoints: Vec<String>,
+    /// What the keys of the cell begin with.
+    pub prefix: String,
+    /// The user to call it as, and the file with the password.
+    pub user: Option<(String, PathBuf)>,
+    /// Certificates of the authorities that its servers are known by, in PEM.
+    pub authority: Option<PathBuf>,
+    /// The certificate that this host shows, and its key.
+    pub certificate: Option<PathBuf>,
+    /// See `certificate`.
+    pub key: Option<PathBuf>,
+    /// How old what this host knows of users and groups may be while etcd does not answer.
+    pub stale_max: Duration,
 }
 
 impl Roles {

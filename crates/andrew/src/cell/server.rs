@@ -8,9 +8,11 @@ use crate::cell::security::CellSecurity;
 use crate::cell::stores::Stores;
 use crate::control::{Answer, Handler, Question, Statistics};
 use crate::error::{CommandError, CommandResult};
+use afs_admin::journal::Holder;
+use afs_admin::{Admin, CellJournal, Resumer};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
-use afs_rpc::{CallError, Connection, EnvExt, Security, Service};
+use afs_rpc::{CallError, Connection, EnvExt, Rx, Security, Service};
 use afs_server::{Guard, VoteServer};
 use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
@@ -49,7 +51,7 @@ impl Servers {
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
         let elsewhere = Elsewhere { system, rx: sockets.overseer.rx(), options, security: &security };
-        let stores = system.block_on(Stores::open(&elsewhere))?;
+        let stores = system.block_on(Stores::open(&elsewhere, identity.file_server))?;
         system.block_on(stores.first_start(&elsewhere, identity.file_server))?;
         let guard = stores.guard(system, &security);
         let system = system.clone();
@@ -68,14 +70,26 @@ impl Servers {
         guard: &Guard,
     ) -> CommandResult {
         let (system, uuid) = (self.system.clone(), self.identity.file_server);
-        if let Some(FileSockets { file, volume }) = sockets.files {
-            let services = stores.volume_services(&system, &file, uuid, guard);
+        if let Some(sockets) = sockets.files {
+            let services = stores.volume_services(&system, &sockets, uuid, guard, &self.security);
+            let FileSockets { file, volume } = sockets;
             self.offer(file, vec![services.0])?;
             self.offer(volume, vec![services.1])?;
         }
         if let (Some(sockets), Some(databases)) = (sockets.databases, stores.databases()) {
-            let vote = |socket: &Udp| VoteServer::service(system.env(), socket.local_addr());
-            let of_location = vec![databases.location_service(&system, guard), vote(&sockets.location)];
+            let others: Vec<Ipv4Addr> =
+                options.database_servers.iter().copied().filter(|server| *server != options.listen).collect();
+            let vote = |socket: &Udp| {
+                VoteServer::among(system.env(), socket.local_addr(), &others, databases.has_quorum())
+            };
+            let of_location = vec![
+                databases.location_service(&system, guard),
+                databases.operations_service(&system, guard),
+                vote(&sockets.location),
+            ];
+            // Whatever a tool has left half done is finished by the servers.
+            let resumer = resumer(&system, sockets.location.rx(), options, &self.security);
+            system.env().spawn(Box::pin(resumer.run()));
             let mut of_protection =
                 vec![databases.protection_service(&self.security, guard), vote(&sockets.protection)];
             if self.security.file().login.enabled {
@@ -102,6 +116,7 @@ impl Servers {
         let of_files = [(ServiceId::FILE, ports.file()), (ServiceId::VOLUME, ports.volume())];
         let of_databases = [
             (ServiceId::LOCATION, ports.location()),
+            (ServiceId::OPERATIONS, ports.location()),
             (ServiceId::PROTECTION, ports.protection()),
             (ServiceId::LOGIN, ports.protection()),
         ];
@@ -152,6 +167,16 @@ impl Servers {
         self.owner.shutdown();
         self.system.shutdown(STOP_MAX);
     }
+}
+
+/// Takes over operations on volumes whose tools are gone.
+fn resumer(system: &Arc<System>, rx: &Rx, options: &ServerOptions, security: &CellSecurity) -> Resumer {
+    let cell = afs_admin::Cell::new(&[options.listen], options.ports.base());
+    let (env, security) = (system.env(), security.of_servers());
+    let journal = Arc::new(CellJournal::new(env.clone(), rx, &security, &cell));
+    let holder =
+        Holder { who: "servers".to_owned(), host: options.listen.to_string(), pid: std::process::id() };
+    Resumer::new(Admin::new(env, rx.clone(), security, cell, journal, holder))
 }
 
 /// Makes one call as the owner.
@@ -206,9 +231,10 @@ struct Sockets {
     overseer: Udp,
 }
 
-struct FileSockets {
-    file: Udp,
-    volume: Udp,
+/// Where the file service and the volume service listen.
+pub(super) struct FileSockets {
+    pub(super) file: Udp,
+    pub(super) volume: Udp,
 }
 
 struct DatabaseSockets {

@@ -5,11 +5,12 @@ use crate::cell::databases::Databases;
 use crate::cell::elsewhere::Elsewhere;
 use crate::cell::options::{PartitionPlace, ServerOptions};
 use crate::cell::security::{ADMIN_NAME, CellSecurity};
+use crate::cell::server::FileSockets;
 use crate::error::{CommandError, CommandResult};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
 use afs_kv::{FileMedium, Kv};
-use afs_net::{System, Udp};
+use afs_net::System;
 use afs_rpc::Service;
 use afs_server::{
     Audit, AuditOptions, BosServer, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard,
@@ -36,11 +37,13 @@ pub(super) struct Stores {
 
 impl Stores {
     /// Opens what the host's roles need.
-    pub(super) async fn open(elsewhere: &Elsewhere<'_>) -> CommandResult<Self> {
+    pub(super) async fn open(elsewhere: &Elsewhere<'_>, uuid: Uuid) -> CommandResult<Self> {
         let (system, options) = (elsewhere.system, elsewhere.options);
-        let here = options.roles.database;
-        let databases = here.then(|| Databases::open(system, options)).transpose()?;
-        let protection = databases.as_ref().map_or_else(|| elsewhere.protection(), |d| d.protection.clone());
+        let databases = match options.roles.database {
+            true => Some(Databases::open(system, options, uuid).await?),
+            false => None,
+        };
+        let protection = databases.as_ref().map_or_else(|| elsewhere.protection(), |d| d.names.clone());
         let mut stores = Vec::with_capacity(options.partitions.len());
         for PartitionPlace { id, path } in &options.partitions {
             std::fs::create_dir_all(path).map_err(|e| cannot_open(path, e))?;
@@ -72,14 +75,15 @@ impl Stores {
     pub(super) fn volume_services(
         &self,
         system: &Arc<System>,
-        file: &Udp,
+        sockets: &FileSockets,
         uuid: Uuid,
         guard: &Guard,
+        security: &CellSecurity,
     ) -> (Arc<dyn Service>, Arc<dyn Service>) {
         let states = Arc::new(VolumeStates::default());
         let file = FileServer::new(FileServerConfig {
             env: system.env(),
-            rx: file.rx().clone(),
+            rx: sockets.file.rx().clone(),
             uuid,
             partitions: self.partitions.clone(),
             guard: guard.clone(),
@@ -88,6 +92,8 @@ impl Stores {
         });
         let clients = file.clients().clone();
         let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients, guard.clone());
+        let security = security.clone();
+        volume.reach_peers(sockets.volume.rx(), Arc::new(move || security.of_servers()));
         (file.service(), volume.service())
     }
 
@@ -118,7 +124,7 @@ impl Stores {
             return Ok(());
         };
         let cannot = |e: &dyn Display| CommandError::failed(format!("cannot make the cell: {e}"));
-        bootstrap_protection(&*self.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
+        bootstrap_protection(&*databases.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
         let Some(first) = options.partitions.first() else { return Ok(()) };
         let cell = CellSpec {
             cell: options.cell.clone(),

@@ -16,6 +16,7 @@ pub mod pts;
 pub mod run_with_token;
 pub mod serve;
 mod serve_options;
+pub mod server;
 pub mod ssh_keys;
 pub mod status;
 pub mod tokens;

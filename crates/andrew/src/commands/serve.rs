@@ -1,6 +1,6 @@
 //! `andrew serve`.
 
-use crate::cell::{ServerFile, ServerOptions, Servers};
+use crate::cell::{JoinFile, ServerFile, ServerOptions, Servers};
 use crate::commands::serve_options::ServeOptions;
 use crate::control::ControlServer;
 use crate::error::{CommandError, CommandResult};
@@ -24,6 +24,9 @@ pub struct Args {
     /// What to serve and how, as a file says: the way to serve a cell with several hosts
     #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "cell", "listen", "base_port", "anyuser", "rxkad"])]
     config: Option<PathBuf>,
+    /// Make this host a server of a cell, with the file that `andrew server add` wrote there, and serve
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "cell", "listen", "base_port", "anyuser", "rxkad"])]
+    join: Option<PathBuf>,
     #[command(flatten)]
     serve: ServeOptions,
     #[command(flatten)]
@@ -69,14 +72,33 @@ impl Args {
     /// # Errors
     /// What stands in the way.
     pub fn run(self, json: bool) -> CommandResult {
-        let Some(path) = &self.config else {
-            let state = self.serve.state()?;
-            state.make()?;
-            let options = self.serve.servers(&state)?;
-            return self.live(json, &state, &options);
-        };
+        let state = self.serve.state()?;
+        if let Some(path) = &self.config {
+            return self.configured(json, path, None);
+        }
+        state.make()?;
+        if let Some(join) = &self.join {
+            let config = self.joined(join, &state)?;
+            return self.configured(json, &config, Some(&state));
+        }
+        let options = self.serve.servers(&state)?;
+        self.live(json, &state, &options)
+    }
+
+    /// Unpacks a join file, but not in the background's own process, where it is done already.
+    fn joined(&self, join: &Path, state: &StateDir) -> CommandResult<PathBuf> {
+        if self.life.is_child() {
+            return Ok(JoinFile::config(state.path()));
+        }
+        JoinFile::read(join)?.unpack(state.path())
+    }
+
+    fn configured(&self, json: bool, path: &Path, state: Option<&StateDir>) -> CommandResult {
         let file = ServerFile::read(path)?;
-        let state = StateDir::resolve(file.state.as_deref())?;
+        let state = match state {
+            Some(state) => state.clone(),
+            None => StateDir::resolve(Some(&file.state_beside(path)?))?,
+        };
         state.make()?;
         self.live(json, &state, &file.options(state.path()))
     }

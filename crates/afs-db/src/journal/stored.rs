@@ -1,0 +1,43 @@
+//! The journal over a store of rows.
+
+use afs_wire::ids::UnixSeconds;
+
+use super::{Answer, Draft, Holder, Kept, OperationsDb, rules};
+use crate::Store;
+
+/// The journal as rows of a [`Store`]. A handle: clones share the store.
+#[derive(Clone)]
+pub struct StoredOperationsDb<S>(S);
+
+impl<S: Store> StoredOperationsDb<S> {
+    /// The journal in a store, which may hold the databases too.
+    pub fn over(store: S) -> Self {
+        StoredOperationsDb(store)
+    }
+}
+
+impl<S: Store> OperationsDb for StoredOperationsDb<S> {
+    fn begin(&self, draft: Draft, now: UnixSeconds) -> Answer<'_, Kept> {
+        self.0.change(move |rows| rules::begin(rows, draft.clone(), now))
+    }
+
+    fn step(&self, id: u64, holding: u64, step: String, detail: Vec<u8>, now: UnixSeconds) -> Answer<'_, ()> {
+        self.0.change(move |rows| rules::step(rows, id, holding, step.clone(), detail.clone(), now))
+    }
+
+    fn heartbeat(&self, id: u64, holding: u64, now: UnixSeconds) -> Answer<'_, ()> {
+        self.0.change(move |rows| rules::heartbeat(rows, id, holding, now))
+    }
+
+    fn end(&self, id: u64, holding: u64) -> Answer<'_, ()> {
+        self.0.change(move |rows| rules::end(rows, id, holding))
+    }
+
+    fn list(&self, after: u64, limit: usize) -> Answer<'_, Vec<Kept>> {
+        self.0.read(move |rows| rules::list(rows, after, limit))
+    }
+
+    fn take_over(&self, id: u64, holder: Holder, now: UnixSeconds) -> Answer<'_, Kept> {
+        self.0.change(move |rows| rules::take_over(rows, id, holder.clone(), now))
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether the store answers, and since when it does not.
+
+use std::sync::Mutex;
+
+use afs_rpc::Instant;
+use afs_rpc::sync::lock;
+
+/// What is known of the store.
+pub(super) struct Health(Mutex<State>);
+
+struct State {
+    /// Everything that had happened by then is in the replica.
+    confirmed: Instant,
+    /// Since when the store does not answer.
+    down: Option<Instant>,
+}
+
+impl Health {
+    pub(super) fn new(now: Instant) -> Self {
+        Health(Mutex::new(State { confirmed: now, down: None }))
+    }
+
+    /// The store answers. Says whether that is news.
+    pub(super) fn answered(&self) -> bool {
+        lock(&self.0).down.take().is_some()
+    }
+
+    /// The replica has everything that had happened by `asked`.
+    pub(super) fn confirm(&self, asked: Instant) {
+        let mut state = lock(&self.0);
+        state.confirmed = state.confirmed.max(asked);
+    }
+
+    /// The store did not answer. Says whether that is news.
+    pub(super) fn fail(&self, now: Instant) -> bool {
+        let mut state = lock(&self.0);
+        let news = state.down.is_none();
+        state.down.get_or_insert(now);
+        news
+    }
+
+    /// Since when the store does not answer; `None` while it does.
+    pub(super) fn down_since(&self) -> Option<Instant> {
+        lock(&self.0).down
+    }
+
+    /// By when everything that had happened is in the replica.
+    pub(super) fn confirmed(&self) -> Instant {
+        lock(&self.0).confirmed
+    }
+}

@@ -1,0 +1,164 @@
+//! Requests to one etcd server.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use afs_db::shared::SharedError;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::Endpoint;
+
+/// Longest time for a connection to be there.
+const CONNECT_MAX: Duration = Duration::from_secs(1);
+/// Longest answer that is read.
+const ANSWER_MAX: usize = 64 << 20;
+/// Connections kept for the next requests.
+const IDLE_MAX: usize = 8;
+
+/// One etcd server.
+pub(crate) struct Server {
+    endpoint: Endpoint,
+    tls: Option<TlsConnector>,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+/// A request: where to, with which body, as whom.
+pub(crate) struct Question {
+    pub(crate) path: &'static str,
+    pub(crate) body: Bytes,
+    pub(crate) token: Option<String>,
+}
+
+/// What a server answered.
+pub(crate) struct Said {
+    pub(crate) good: bool,
+    pub(crate) body: Bytes,
+}
+
+impl Server {
+    pub(crate) fn new(endpoint: Endpoint, tls: Option<TlsConnector>) -> Self {
+        Server { endpoint, tls, idle: Mutex::default() }
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Asks, and reads the whole answer.
+    pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Said, SharedError> {
+        let asked = async {
+            let (answer, connection) = self.send(question).await?;
+            let good = answer.status().is_success();
+            let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+            let body = body.map_err(|error| self.trouble(error))?.to_bytes();
+            self.keep(connection);
+            Ok(Said { good, body })
+        };
+        timeout(patience, asked).await.unwrap_or_else(|_| Err(self.trouble("no answer in time")))
+    }
+
+    /// Asks, and leaves the answer to be read as it comes. The connection is gone with it.
+    pub(crate) async fn begin(
+        &self,
+        question: &Question,
+        patience: Duration,
+    ) -> Result<Response<Incoming>, SharedError> {
+        match timeout(patience, self.send(question)).await {
+            Ok(answer) => answer.map(|(answer, _)| answer),
+            Err(_) => Err(self.trouble("no answer in time")),
+        }
+    }
+
+    pub(crate) fn trouble(&self, why: impl std::fmt::Display) -> SharedError {
+        SharedError::Unavailable(format!("{}: {why}", self.endpoint))
+    }
+
+    async fn send(
+        &self,
+        question: &Question,
+    ) -> Result<(Response<Incoming>, SendRequest<Full<Bytes>>), SharedError> {
+        let mut connection = match self.kept() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        connection.ready().await.map_err(|error| self.trouble(error))?;
+        let request = self.request(question)?;
+        let answer = connection.send_request(request).await.map_err(|error| self.trouble(error))?;
+        Ok((answer, connection))
+    }
+
+    fn request(&self, question: &Question) -> Result<Request<Full<Bytes>>, SharedError> {
+        let request = Request::post(question.path)
+            .header(HOST, self.endpoint.authority())
+            .header(CONTENT_TYPE, "application/json");
+        let request = match &question.token {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
+        };
+        request
+            .body(Full::new(question.body.clone()))
+            .map_err(|error| SharedError::Refused(error.to_string()))
+    }
+
+    /// A connection of an earlier request that the server has not closed.
+    fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(connection) = idle.pop() {
+            if !connection.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(connection);
+        }
+    }
+
+    /// Connections that may be dead are not used again.
+    pub(crate) fn forget(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, SharedError> {
+        let connecting = TcpStream::connect((self.endpoint.host.as_str(), self.endpoint.port));
+        let stream = match timeout(CONNECT_MAX, connecting).await {
+            Ok(stream) => stream.map_err(|error| self.trouble(error))?,
+            Err(_) => return Err(self.trouble("no connection in time")),
+        };
+        stream.set_nodelay(true).map_err(|error| self.trouble(error))?;
+        match (&self.tls, self.endpoint.secure) {
+            (_, false) => self.shake(TokioIo::new(stream)).await,
+            (None, true) => Err(SharedError::Refused("https without an authority".into())),
+            (Some(tls), true) => {
+                let name = ServerName::try_from(self.endpoint.host.clone());
+                let name = name.map_err(|error| SharedError::Refused(error.to_string()))?;
+                let stream = tls.connect(name, stream).await.map_err(|error| self.trouble(error))?;
+                self.shake(TokioIo::new(stream)).await
+            }
+        }
+    }
+
+    async fn shake<S>(&self, stream: S) -> Result<SendRequest<Full<Bytes>>, SharedError>
+    where
+        S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    {
+        let (sender, connection) = handshake(stream).await.map_err(|error| self.trouble(error))?;
+        // It ends when the sender is dropped, or the server closes; whoever waits for an answer is told.
+        drop(tokio::spawn(connection));
+        Ok(sender)
+    }
+}

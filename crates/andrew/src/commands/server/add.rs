@@ -1,0 +1,105 @@
+//! `andrew server add`.
+
+use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile, secret_file};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use crate::state::StateDir;
+use serde::Serialize;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+/// Options of `andrew server add`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Address of the new host
+    #[arg(long, value_name = "IP")]
+    listen: Ipv4Addr,
+    /// What it is to do [default: what this host does]
+    #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = role)]
+    roles: Vec<RoleName>,
+    /// File to write; it holds the cell's keys
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The configuration of this host
+    #[arg(long, value_name = "FILE", conflicts_with = "state")]
+    config: Option<PathBuf>,
+    /// The state directory of this host, if it was started without a configuration [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// What there is to say.
+#[derive(Serialize)]
+struct Added {
+    cell: String,
+    listen: Ipv4Addr,
+    file: PathBuf,
+}
+
+fn role(text: &str) -> Result<RoleName, String> {
+    match text {
+        "database" => Ok(RoleName::Database),
+        "files" => Ok(RoleName::Files),
+        _ => Err("a role is database or files".to_owned()),
+    }
+}
+
+impl Args {
+    pub(super) fn run(self, json: bool) -> CommandResult {
+        let (state, here) = self.here()?;
+        if self.listen == here.listen {
+            return Err(CommandError::usage(format!(
+                "{} is this host; give the new one's address",
+                self.listen
+            )));
+        }
+        if self.out.exists() {
+            return Err(CommandError::usage(format!("{} is there already", self.out.display())));
+        }
+        let roles = if self.roles.is_empty() { &here.roles } else { &self.roles };
+        let plays = |role| roles.contains(&role);
+        let roles = Roles { database: plays(RoleName::Database), files: plays(RoleName::Files) };
+        let file = JoinFile::of(&state, &here, &NewServer { listen: self.listen, roles })?;
+        let out = crate::mounts::absolute(&self.out)?;
+        secret_file::write(&out, file.to_text()?.as_bytes())?;
+        output::show(json, &Added { cell: here.cell.to_string(), listen: self.listen, file: out });
+        Ok(())
+    }
+
+    /// This host's state directory and configuration.
+    fn here(&self) -> CommandResult<(PathBuf, ServerFile)> {
+        if let Some(config) = &self.config {
+            let file = ServerFile::read(config)?;
+            return Ok((file.state_beside(config)?, file));
+        }
+        let state = StateDir::resolve(self.state.as_deref())?;
+        let config = JoinFile::config(state.path());
+        if config.exists() {
+            return Ok((state.path().to_owned(), ServerFile::read(&config)?));
+        }
+        let unknown = || {
+            CommandError::usage(format!(
+                "no cell was ever served from {}; name --config or --state",
+                state.path().display()
+            ))
+        };
+        let identity = CellIdentity::read(state.path())?.ok_or_else(unknown)?;
+        let last = state.last().ok_or_else(unknown)?;
+        let IpAddr::V4(listen) = last.listen else { return Err(unknown()) };
+        Ok((state.path().to_owned(), ServerFile::alone(identity.cell, listen, last.base_port)))
+    }
+}
+
+impl fmt::Display for Added {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cell, listen, file } = self;
+        let file = file.display();
+        writeln!(f, "{file} makes {listen} a server of {cell}; it holds the cell's keys")?;
+        writeln!(
+            f,
+            "bring it there by a safe way, and start: andrew serve --join {} --detach",
+            self.file.file_name().map_or_else(|| file.to_string(), |n| n.to_string_lossy().into_owned())
+        )
+    }
+}
