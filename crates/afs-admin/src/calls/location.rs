@@ -22,20 +22,25 @@ const ROUND_PAUSE: Duration = Duration::from_secs(2);
 impl Admin {
     /// A call to the location service; the journal's service stands beside it.
     pub(crate) async fn locate<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        self.locate_again(request).await.0
+    }
+
+    /// The same, saying also whether it was asked more than once, so that an earlier asking may have had its effect.
+    pub(crate) async fn locate_again<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
         let mut last = CallError::Closed;
         for round in 0..ROUNDS {
             if round > 0 {
                 self.env().sleep(ROUND_PAUSE).await;
             }
             match self.locate_once(request).await {
-                Err(error) if try_elsewhere(&error) => last = error,
-                answered => return answered,
+                (Err(error), _) if try_elsewhere(&error) => last = error,
+                (answered, again) => return (answered, again || round > 0),
             }
         }
-        Err(last)
+        (Err(last), true)
     }
 
-    async fn locate_once<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+    async fn locate_once<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
         let servers = &self.cell().location;
         let first = self.preferred();
         let mut last = CallError::Closed;
@@ -47,11 +52,11 @@ impl Admin {
                 Err(error) if try_elsewhere(&error) => last = error,
                 answered => {
                     self.prefer(index);
-                    return answered;
+                    return (answered, turn > 0);
                 }
             }
         }
-        Err(last)
+        (Err(last), true)
     }
 
     /// The entry of a volume of any kind, or `None` if there is none.

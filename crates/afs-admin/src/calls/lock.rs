@@ -15,7 +15,7 @@ impl Admin {
     /// Refuses before anything is written down when the entry is locked by somebody whom the journal does not know.
     pub(crate) fn check_unlocked(entry: &Entry) -> AdminResult {
         if entry.flags.intersects(EntryFlags::LOCK_OPERATIONS.without(RELEASE_BIT)) {
-            return Err(locked(&entry.name.to_string()));
+            return Err(locked_by_others(&entry.name.to_string()));
         }
         Ok(())
     }
@@ -27,32 +27,25 @@ impl Admin {
         name: &str,
         operation: LockOperation,
     ) -> AdminResult<Entry> {
-        match self.locate(&SetLock { volume, kind: KindNumber::ANY, operation }).await {
-            // A release that was left unfinished says so in the entry without locking it.
-            Ok(()) => {}
-            Err(CallError::Abort(AbortCode::VL_RERELEASE)) if operation == LockOperation::RELEASE => {}
-            Err(CallError::Abort(AbortCode::VL_ENTRYLOCKED)) => return Err(locked(name)),
-            Err(error) if error.abort_code().is_none() => {
-                // The answer may have been lost on the way back: the entry was seen unlocked just before.
-                let entry = self.existing_entry(volume, name).await?;
-                if !entry.flags.intersects(EntryFlags(operation.0)) {
-                    return Err(AdminError::call(
-                        format!("Could not lock the VLDB entry of {name}"),
-                        None,
-                        error,
-                    ));
-                }
-                return Ok(entry);
+        let request = SetLock { volume, kind: KindNumber::ANY, operation };
+        let (locked, again) = self.locate_again(&request).await;
+        let doing = || format!("Could not lock the VLDB entry of {name}");
+        match locked {
+            Ok(()) => self.existing_entry(volume, name).await,
+            Err(CallError::Abort(AbortCode::VL_RERELEASE)) if operation == LockOperation::RELEASE => {
+                self.existing_entry(volume, name).await
             }
+            Err(CallError::Abort(AbortCode::VL_ENTRYLOCKED)) if !again => Err(locked_by_others(name)),
+            Err(error) if !again => Err(AdminError::call(doing(), None, error)),
+            // An answer was lost on the way. The entry was seen unlocked just before: a lock of this kind is that one.
             Err(error) => {
-                return Err(AdminError::call(
-                    format!("Could not lock the VLDB entry of {name}"),
-                    None,
-                    error,
-                ));
+                let entry = self.existing_entry(volume, name).await?;
+                if entry.flags.intersects(EntryFlags(operation.0)) {
+                    return Ok(entry);
+                }
+                Err(AdminError::call(doing(), None, error))
             }
         }
-        self.existing_entry(volume, name).await
     }
 
     /// Unlocks an entry. That there is none any more is no error.
@@ -78,7 +71,7 @@ impl Admin {
 /// Set without a lock by a release that did not finish.
 const RELEASE_BIT: EntryFlags = EntryFlags(LockOperation::RELEASE.0);
 
-fn locked(name: &str) -> AdminError {
+fn locked_by_others(name: &str) -> AdminError {
     AdminError::refused(
         format!("Could not lock the VLDB entry of {name}"),
         "somebody else is working on the volume",
