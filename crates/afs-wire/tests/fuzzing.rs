@@ -134,6 +134,13 @@ fn overseer_service() {
 }
 
 #[test]
+fn operations_service() {
+    let text = [&b"\0\0\0\x02fs\0\0"[..], &[0; 80]].concat();
+    let for_each_call = |call: u8| [&[call / 2, call % 2], text.as_slice()].concat();
+    run("operations_service", 12, 8_000, &(0..16).map(for_each_call).collect::<Vec<_>>());
+}
+
+#[test]
 fn directory() {
     let mut blob = Blob::create((VnodeId(1), Uniquifier(1)), (VnodeId(1), Uniquifier(1)));
     for number in 0..150u32 {
@@ -186,6 +193,7 @@ fn no_target_is_left_out() {
         "protection_service",
         "login_service",
         "overseer_service",
+        "operations_service",
         "directory",
         "dump",
         "acl",

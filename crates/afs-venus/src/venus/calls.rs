@@ -103,6 +103,7 @@ impl Venus {
         let mut step = ladder.first();
         let mut failure = Failure::new(operation, volume, &sites);
         let mut unsure = false;
+        let mut silent = false;
         loop {
             step = match step {
                 Step::Try { site, address } => {
@@ -118,7 +119,8 @@ impl Venus {
                         // His token is worthless; as nobody in particular he may still be served.
                         Err((error, _)) if self.was_expired(&target, &error) => step,
                         Err((error, outcome)) => {
-                            unsure |= error.is_silence();
+                            silent = error.is_silence();
+                            unsure |= silent;
                             failure.note(&target, &error);
                             ladder.next(outcome, self.now().saturating_since(began))
                         }
@@ -131,7 +133,7 @@ impl Venus {
                     ladder.resumed(&self.view(&sites), self.now().saturating_since(began))
                 }
                 Step::Relocate => {
-                    let changed = self.relocate(volume).await.unwrap_or(false);
+                    let changed = self.relocate_within(volume, silent).await;
                     sites = volume.sites(self.now());
                     ladder.relocated(&self.view(&sites), changed, self.now().saturating_since(began))
                 }

@@ -81,6 +81,17 @@ impl Venus {
         Ok(changed)
     }
 
+    /// As [`Venus::relocate`], for a call under way. Where nobody answered the location service may be as silent as the
+    /// server was: whoever waits has waited long enough for both.
+    pub(super) async fn relocate_within(&self, volume: &Arc<Volume>, silent: bool) -> bool {
+        let asking = self.relocate(volume);
+        if !silent {
+            return asking.await.unwrap_or(false);
+        }
+        let asked = self.env.timeout(self.limits.hedge_patience * 2, asking).await;
+        matches!(asked, Ok(Ok(true)))
+    }
+
     /// A volume is not where it was: servers that it left have nothing to promise any more. Its objects are asked about
     /// again where it is now; data whose version is still the same stays.
     fn left(&self, volume: &Volume) {

@@ -396,7 +396,7 @@ mod tests {
                 "[[partition]]\nname = \"a\"\npath = \"/a\"\n[[partition]]\nname = \"a\"\npath = \"/b\"\n",
                 &["twice"],
             ),
-            ("[database]\nkind = \"oracle\"\n", &["line 3", "embedded"]),
+            ("[database]\nkind = \"oracle\"\n", &["line 4", "embedded"]),
             ("[database]\nkind = \"etcd\"\nendpoints = []\n", &["endpoints"]),
             ("[database]\nkind = \"etcd\"\nendpoints = [\"a:1\"]\n", &["endpoints", "http://HOST:PORT"]),
             ("[database]\nkind = \"etcd\"\nendpoints = [\"https://a:1\"]\n", &["authority"]),
