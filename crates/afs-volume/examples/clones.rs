@@ -3,11 +3,12 @@
 //!
 //! `cargo run --release -p afs-volume --example clones -- DIR [FILES...]` makes for each number of FILES (default 10000 and 1000000) a store
 //! in DIR (which must not hold one) with so many empty files in directories of 1000, makes 20 clones with a changed file
-//! between two, opens the store again, and prints a line for each.
+//! between two, opens the store again, and prints a line for each. A dump of each volume as it was filled is DIR/FILES.dump.
 
 use std::error::Error;
 use std::fs;
 use std::future::Future;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::time::Instant;
 
 use afs_drive::FileDrive;
 use afs_kv::{FileMedium, Inline, Kv};
+use afs_volume::dump::{DumpOptions, VolumeDump};
 use afs_volume::{Actor, CloneSpec, Config, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
@@ -45,6 +47,7 @@ fn measure(directory: &Path, files: u64) -> Result<(), Box<dyn Error>> {
     let store = open(directory)?;
     let volume = block_on(store.create_volume(spec()?))?;
     fill(&volume, files)?;
+    dump(&volume, &directory.with_extension("dump"))?;
     let mut times = clone_times(&store, &volume)?;
     times.sort_by(f64::total_cmp);
     println!("{files} files");
@@ -106,6 +109,16 @@ fn make_files(
         tx.create_file(directory, name.as_bytes(), &SetStatus::default(), ACTOR)?;
     }
     Ok(())
+}
+
+fn dump(volume: &Arc<Volume>, to: &Path) -> Result<(), Box<dyn Error>> {
+    let mut file = BufWriter::new(fs::File::create(to)?);
+    let mut dump =
+        VolumeDump::new(volume.clone(), DumpOptions { since: UnixSeconds(0), all_directories: true });
+    while let Some(piece) = block_on(dump.next())? {
+        file.write_all(&piece)?;
+    }
+    Ok(file.flush()?)
 }
 
 fn clone_times(store: &VolumeStore, volume: &Arc<Volume>) -> Result<Vec<f64>, Box<dyn Error>> {

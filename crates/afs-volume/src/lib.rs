@@ -55,7 +55,7 @@ pub use ids::{ContentId, Epoch, GroupId};
 pub use key::TABLES;
 pub use new_data::{DataWriter, FILE_LEN_MAX, NewData};
 pub use record::{VnodeRecord, blocks};
-pub use scrub::{BadData, BadPart, Scrub, ScrubReport};
+pub use scrub::{BadData, BadPart, Scrub, ScrubReport, ScrubRound, ScrubState};
 pub use spec::{CloneSpec, VolumeSpec};
 pub use staging::{ImageData, Restore, RestoredHeader, VnodeImage};
 pub use store::{Clock, Config, OpenError, VolumeStore};

@@ -97,6 +97,27 @@ fn a_read_write_volume_comes_back_from_a_clone() {
 }
 
 #[test]
+fn a_read_write_clone_of_a_read_write_volume_goes_its_own_way() {
+    let (store, volume) = memory_store();
+    let file = create(&volume, ROOT, b"f").unwrap();
+    store_bytes(&volume, file, 0, &[7; 100_000], u64::MAX).unwrap();
+    let unique = volume.header().next_unique();
+    let copy = clone_of(&store, 7, VolumeKind::ReadWrite);
+    let header = copy.header();
+    assert_eq!((header.kind, header.restored_from), (VolumeKind::ReadWrite, VOLUME));
+    assert_eq!((header.parent, header.read_only, header.backup), (VolumeId(7), VolumeId(0), VolumeId(0)));
+    assert_eq!(header.next_unique(), unique + 5000);
+    let before = read(&copy);
+    assert!(read(&volume) == before);
+    create(&volume, ROOT, b"later").unwrap();
+    store_bytes(&volume, file, 0, b"more", u64::MAX).unwrap();
+    assert!(read(&copy) == before);
+    now(store.delete_volume(VOLUME)).unwrap();
+    run_background(&store);
+    assert!(read(&copy) == before);
+}
+
+#[test]
 fn files_count_against_a_quota_of_their_own() {
     let (_store, volume) = memory_store();
     now(volume.edit(|tx| {

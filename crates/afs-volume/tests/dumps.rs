@@ -10,7 +10,7 @@ use std::sync::Arc;
 use afs_kv::{Inline, Kv};
 use afs_volume::dump::{DumpOptions, VolumeDump, dump_len};
 use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream, Restored};
-use afs_volume::{Config, TABLES, Volume, VolumeSpec, VolumeStore};
+use afs_volume::{Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::dump::{DumpHeader, DumpReader, DumpWriter, Event, VnodeFields, VolumeFields};
 use afs_wire::fs::{FileKind, SetStatus};
@@ -99,6 +99,7 @@ fn as_itself(volume: &Arc<Volume>) -> RestoreAs {
         parent: header.parent,
         clone: header.read_only,
         keep_usage: true,
+        keep_service: false,
     }
 }
 
@@ -236,6 +237,24 @@ fn incremental_dumps_follow_one_another() {
     let made =
         update(&copy, |tx| tx.create_file(Fid::root(COPY), b"mine", &SetStatus::default(), ALICE)).unwrap();
     assert!(made.object.unique.0 >= headers(&dump(&volume, full())).1.next_unique);
+}
+
+/// Not only the directories: whoever reads the dump may believe the file's own record of where it is.
+#[test]
+fn an_incremental_dump_has_files_that_were_moved() {
+    let world = World::new();
+    let volume = world.volume();
+    let (folder, file) = (make_dir(&volume, ROOT, b"d").unwrap(), create(&volume, ROOT, b"f").unwrap());
+    let after = UnixSeconds(volume.header().update_date.0 + 1);
+    update(&volume, move |tx| {
+        let rename = Rename { old_directory: ROOT, old_name: b"f", new_directory: folder, new_name: b"f" };
+        tx.rename(rename, true, ALICE).map(drop)
+    })
+    .unwrap();
+    let part = dump(&volume, since(after, false));
+    let record = [&[3][..], &file.vnode.0.to_be_bytes(), &file.unique.0.to_be_bytes()].concat();
+    let at = part.windows(record.len()).position(|bytes| bytes == record).unwrap();
+    assert_eq!(part[at + record.len()], b't', "it is bare");
 }
 
 #[test]
@@ -418,6 +437,37 @@ fn a_later_part_of_a_dump_replaces_what_an_earlier_one_brought() {
     assert_eq!((copy.header().max_quota, copy.header().file_count), (99, 2));
 }
 
+/// A full dump and an incremental one behind it, as tools merge them: what did not change comes bare in the second part.
+#[test]
+fn a_merged_dump_has_what_its_first_part_brought() {
+    let world = World::new();
+    let (volume, copy) = (world.volume(), world.empty(COPY));
+    let (old, changed) = (create(&volume, ROOT, b"old").unwrap(), create(&volume, ROOT, b"changed").unwrap());
+    for file in [old, changed] {
+        store_bytes(&volume, file, 0, b"before", 6).unwrap();
+    }
+    let first = dump(&volume, full());
+    let after = UnixSeconds(volume.header().update_date.0 + 1);
+    store_bytes(&volume, changed, 0, b"after!", 6).unwrap();
+    let (whole, second) = (dump(&volume, full()), dump(&volume, since(after, false)));
+    let merged = |second: &[u8]| [&first[..first.len() - 5], behind_dump_header(second)].concat();
+    let report = restore(&copy, &merged(&second), 100).unwrap();
+    assert_eq!((report.vnodes, report.unchanged), (4, 2));
+    assert!(vnodes(&dump(&copy, full())) == vnodes(&whole));
+    // The same number, but another user of it.
+    let mut other = second;
+    let at = other.windows(5).rposition(|bytes| bytes == [3, 0, 0, 0, 2]).unwrap();
+    other[at + 8] ^= 1;
+    let error = restore(&copy, &merged(&other), 100).unwrap_err();
+    assert!(error.to_string().contains("unchanged"), "{error}");
+}
+
+/// From the volume's header on.
+fn behind_dump_header(dump: &[u8]) -> &[u8] {
+    let at = dump.windows(2).position(|bytes| bytes == [2, b'i']).unwrap();
+    &dump[at..]
+}
+
 #[test]
 fn a_restore_in_place_never_shows_a_version_again_with_other_data() {
     let world = World::new();
@@ -464,6 +514,7 @@ fn the_header_becomes_what_cookie_and_dump_say() {
         parent: VolumeId(5),
         clone: VolumeId(6),
         keep_usage: false,
+        keep_service: false,
     };
     let mut stream = RestoreStream::new(copy.clone(), into);
     now(stream.push(bytes.into())).unwrap();

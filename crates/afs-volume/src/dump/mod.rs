@@ -37,6 +37,8 @@ impl DumpOptions {
 pub struct VolumeDump {
     volume: Arc<Volume>,
     options: DumpOptions,
+    /// Only what is not as it was in this state.
+    base: Option<Arc<Volume>>,
     writer: DumpWriter,
     ready: VecDeque<Bytes>,
     vnodes: Vnodes,
@@ -45,6 +47,16 @@ pub struct VolumeDump {
 }
 
 impl VolumeDump {
+    /// What differs from an older state of the volume, which must not change meanwhile. States that do not share their rows, as
+    /// before and after a full restore, differ in everything.
+    pub fn difference(volume: Arc<Volume>, base: Arc<Volume>) -> Self {
+        // 0 would say that the whole volume follows.
+        let since = UnixSeconds(base.header().creation_date.0.max(1));
+        let mut dump = Self::new(volume, DumpOptions { since, all_directories: false });
+        dump.base = Some(base);
+        dump
+    }
+
     /// Begins with the headers.
     pub fn new(volume: Arc<Volume>, options: DumpOptions) -> Self {
         let mut writer = DumpWriter::default();
@@ -52,6 +64,7 @@ impl VolumeDump {
         Self {
             volume,
             options,
+            base: None,
             writer,
             ready: VecDeque::new(),
             vnodes: Vnodes::default(),
@@ -85,7 +98,7 @@ impl VolumeDump {
             return Ok(());
         }
         match self.vnodes.next(&self.volume)? {
-            Some(record) if self.options.wants(&record) => self.begin_vnode(&record)?,
+            Some(record) if self.wants(&record)? => self.begin_vnode(&record)?,
             Some(record) => self.writer.bare_vnode(record.vnode, record.unique),
             None => {
                 self.writer.end();
@@ -93,6 +106,15 @@ impl VolumeDump {
             }
         }
         Ok(())
+    }
+
+    fn wants(&self, record: &VnodeRecord) -> Result<bool, VolumeError> {
+        let Some(base) = &self.base else { return Ok(self.options.wants(record)) };
+        // Numbers of contents are of one group.
+        if base.header().group != self.volume.header().group {
+            return Ok(true);
+        }
+        Ok(base.vnode(record.vnode)?.is_none_or(|before| *before != *record))
     }
 
     fn begin_vnode(&mut self, listed: &VnodeRecord) -> Result<(), VolumeError> {

@@ -16,12 +16,11 @@ impl VolumeStore {
     /// Makes a clone of a volume as it is now, whatever the volume's size. It is offline and marked
     /// [`destroy`](VolumeHeader::destroy) until whoever made it publishes it.
     ///
-    /// Of a read-write volume the present epoch freezes; of another the clone shares the epoch. A read-write clone is of another kind of
-    /// volume only, and copies all data in bounded steps where the source is not its group's newest state.
+    /// Of a read-write volume the present epoch freezes; of another the clone shares the epoch. A read-write clone copies all data in bounded
+    /// steps where the source is read-write itself, whose writers the caller keeps away meanwhile, or is not its group's newest state.
     ///
     /// # Errors
-    /// `Busy` while a restore of the source is under way; `VolumeExists` where the number is taken; `Invalid` for a read-write clone of a
-    /// read-write volume or a number of 0.
+    /// `Busy` while a restore of the source is under way; `VolumeExists` where the number is taken; `Invalid` for a number of 0.
     pub async fn clone_volume(&self, source: VolumeId, spec: CloneSpec) -> Result<Arc<Volume>, VolumeError> {
         if spec.id.0 == 0 {
             return Err(VolumeError::Invalid);

@@ -153,12 +153,15 @@ impl Members<'_, '_> {
         now: UnixSeconds,
     ) -> Result<Made, VolumeError> {
         let source = self.header(from)?;
-        if source.is_writable() || spec.id.0 == 0 {
+        if source.is_writable() && instead || spec.id.0 == 0 {
             return Err(VolumeError::Invalid);
         }
         self.check_not_staged(&source)?;
         if self.exists(spec.id)? {
             return Err(VolumeError::VolumeExists);
+        }
+        if source.is_writable() {
+            return Ok(Made::ByCopy);
         }
         let place = Place::of(&source);
         let mut group = Group::load(self.txn, place.group)?;
@@ -214,7 +217,9 @@ fn read_write_header(
     match (instead, source.kind) {
         (true, _) => (header.read_only, header.backup) = (source.id, VolumeId(0)),
         (false, VolumeKind::ReadOnly) => header.read_only = source.id,
-        (false, _) => header.backup = source.id,
+        (false, VolumeKind::Backup) => header.backup = source.id,
+        // The clones of the source are not its own.
+        (false, VolumeKind::ReadWrite) => (header.read_only, header.backup) = (VolumeId(0), VolumeId(0)),
     }
     header
 }

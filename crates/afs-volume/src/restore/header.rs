@@ -22,7 +22,7 @@ pub(super) fn restored(fields: &VolumeFields, into: &RestoreAs) -> RestoredHeade
         update_date: Some(fields.update_date),
         expiration_date: Some(fields.expiration_date),
         backup_date: Some(fields.backup_date),
-        online: Some(fields.in_service),
+        online: (!into.keep_service).then_some(fields.in_service),
         offline_message: Some(message(&fields.offline_message)),
         uses: (!into.keep_usage).then_some((0, UnixSeconds(0), [0; WEEK])),
     }

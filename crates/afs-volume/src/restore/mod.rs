@@ -32,6 +32,8 @@ pub struct RestoreAs {
     pub clone: VolumeId,
     /// The volume's own counts of uses stay; otherwise they begin at zero.
     pub keep_usage: bool,
+    /// It stays in service or out of it; otherwise it is as the dump says, and that of a temporary clone says out.
+    pub keep_service: bool,
 }
 
 /// What was restored.
@@ -164,10 +166,16 @@ impl RestoreStream {
         }
     }
 
-    /// What changed long ago must be here already, or the dump goes on from another state than the volume's.
+    /// What changed long ago must be here already, or the dump goes on from another state than the volume's. In a merged dump an
+    /// earlier part may have brought it.
     async fn keep(&mut self, vnode: VnodeId, unique: Uniquifier) -> Result<(), RestoreError> {
-        let here = self.volume.vnode(vnode)?;
-        let kept = match here.is_none_or(|here| here.unique == unique) {
+        let brought = staged(&mut self.restore)?.written(vnode)?;
+        let here = match brought {
+            Some(brought) => Some(brought),
+            None => self.volume.vnode(vnode)?.map(|here| here.unique),
+        };
+        let kept = match here.is_none_or(|here| here == unique) {
+            true if brought.is_some() => Ok(()),
             true => staged(&mut self.restore)?.keep(vnode).await,
             false => Err(VolumeError::NoVnode),
         };

@@ -2,6 +2,11 @@
 
 mod find;
 mod repair;
+mod state;
+
+pub use state::{ScrubRound, ScrubState};
+
+use std::fmt;
 
 use afs_drive::ChunkRef;
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
@@ -71,4 +76,17 @@ pub enum BadPart {
         /// The chunk they are in; [`VolumeStore::repair`](crate::VolumeStore::repair) can replace it where they are all of it.
         chunk: ChunkRef,
     },
+}
+
+impl fmt::Display for BadPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Record => write!(f, "its record cannot be read"),
+            Self::Directory(what) => write!(f, "its directory is damaged: {what}"),
+            Self::Slot { position } => write!(f, "where its data from byte {position} on is cannot be read"),
+            Self::Chunk { position, len, what, .. } => {
+                write!(f, "bytes {position} to {} are damaged: {what}", position + len)
+            }
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub use image::{ImageData, VnodeImage};
 
 use std::sync::Arc;
 
-use afs_wire::ids::VnodeId;
+use afs_wire::ids::{Uniquifier, VnodeId};
 
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
@@ -86,6 +86,21 @@ impl Restore {
         }
         self.seen.insert(vnode);
         Ok(())
+    }
+
+    /// Which user of that number the new state has, if it has one already.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn written(&self, vnode: VnodeId) -> Result<Option<Uniquifier>, VolumeError> {
+        if !self.seen.contains(vnode) {
+            return Ok(None);
+        }
+        if let Some(unique) = self.batch.unique(vnode) {
+            return Ok(Some(unique));
+        }
+        let row = self.store().kv.snapshot().vnode_row(self.staged.group, vnode, self.staged.epoch)?;
+        Ok(row.map(|record| record.unique))
     }
 
     /// Copies a vnode of another volume, or of a state that shares nothing with the new one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use afs_kv::Txn;
+use afs_wire::ids::{Uniquifier, VnodeId};
 
 use super::{ImageData, Restore, VnodeImage};
 use crate::error::VolumeError;
@@ -21,6 +22,11 @@ impl Batch {
     pub(super) fn push(&mut self, image: VnodeImage, data: ImageData) {
         self.bytes += data.in_memory();
         self.vnodes.push((image, data));
+    }
+
+    /// The uniquifier of a vnode that is in it.
+    pub(super) fn unique(&self, vnode: VnodeId) -> Option<Uniquifier> {
+        self.vnodes.iter().rev().find(|(image, _)| image.vnode == vnode).map(|(image, _)| image.unique)
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -92,6 +92,9 @@ impl VolumeTx<'_, '_> {
             new.link_count += 1;
             self.replace_name(&mut object, b"..", target(&new))?;
             object.data_version = object.data_version.next();
+        }
+        if across {
+            // Its record says where it is: incremental dumps must have it.
             object.server_mod_time = self.now;
         }
         (object.parent, object.parent_unique) = target(&new);

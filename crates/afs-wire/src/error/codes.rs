@@ -159,7 +159,7 @@ codes! {
     LGNFULL = 12_701_192, 28, "the user has as many SSH keys as one may have";
     LGNNOTRENEWABLE = 12_701_193, 127, "the token can no longer be renewed; log in again";
     LGNIO = 12_701_194, 5, "the login records cannot be read or written, or the cell has no key to make tokens with";
-    UNOQUORUM = 5376, 11, "the database servers have no quorum";
+    UNOQUORUM = 5376, 11, "no quorum: the database server reaches no majority of the cell's, and takes no changes until it does";
     UNOTSYNC = 5377, 11, "this database server does not take changes";
     UNHOSTS = 5378, 22, "too many database servers";
     UIOERROR = 5379, 5, "the database cannot be read or written";
@@ -186,6 +186,18 @@ codes! {
     RXKADSEALEDINCON = 19_270_410, 129, "sealed data does not check";
     RXKADDATALEN = 19_270_411, 129, "sealed data has a wrong length";
     RXKADILLEGALLEVEL = 19_270_412, 129, "no such security level";
+    RXGKINCONSISTENCY = 1_233_242_880, 129, "security state is inconsistent";
+    RXGKPACKETSHORT = 1_233_242_881, 129, "a security packet is too short";
+    RXGKBADCHALLENGE = 1_233_242_882, 129, "the response does not answer the challenge";
+    RXGKBADETYPE = 1_233_242_883, 129, "the encryption type is not known";
+    RXGKBADLEVEL = 1_233_242_884, 129, "the security level is too low, or not known";
+    RXGKBADKEYNO = 1_233_242_885, 129, "the key number is neither in use nor next";
+    RXGKEXPIRED = 1_233_242_886, 127, "the token has expired";
+    RXGKNOTAUTH = 1_233_242_887, 129, "the token is nobody's who could be given rights";
+    RXGKBADTOKEN = 1_233_242_888, 129, "there is no token";
+    RXGKSEALEDINCON = 1_233_242_889, 129, "sealed data does not open: the two ends do not have the same key";
+    RXGKDATALEN = 1_233_242_890, 129, "sealed data has a wrong length";
+    RXGKBADQOP = 1_233_242_891, 129, "no such protection of a message";
 }
 
 #[cfg(test)]

@@ -90,6 +90,7 @@ mod tests {
             (AbortCode::VOLSERBAD_ACCESS, 1_492_325_127),
             (AbortCode::VOLSERVOLBUSY, 1_492_325_133),
             (AbortCode::RXKADUNKNOWNKEY, 19_270_408),
+            (AbortCode::RXGKBADQOP, 1_233_242_891),
             (AbortCode::UNOSERVERS, 5389),
             (AbortCode::RXGEN_OPCODE, -455),
         ] {

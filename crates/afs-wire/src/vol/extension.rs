@@ -1,11 +1,15 @@
 //! Calls of our own, which other servers answer with "no such call" (-455). Their numbers begin with "AN".
 
-use super::SERVICE;
-use crate::ids::{UnixSeconds, VolumeId};
+use super::{Destination, RestoreCookie, SERVICE, TransactionId};
+use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
+use crate::rpc::Nothing;
 use crate::xdr::{BoundedVec, ByteString};
 
 /// Most snapshots of one volume that are told.
 pub const SNAPSHOTS_MAX: usize = 4096;
+
+/// Most bytes of one [`FetchPart`].
+pub const PART_MAX: usize = 256 * 1024;
 
 /// The snapshots of a volume, newest first.
 pub type Snapshots = BoundedVec<Snapshot, SNAPSHOTS_MAX>;
@@ -27,4 +31,20 @@ calls! {
 
     /// Lists the named snapshots of a volume that is on this server.
     0x414E_4401 "ListSnapshots" ListSnapshots { volume: VolumeId } -> ListSnapshotsReply { snapshots: Snapshots };
+
+    /// Reads bytes of one version of a file, for a server that has lost its own: VNOVNODE where there is no such file,
+    /// ESTALE where it has another version.
+    0x414E_4402 "FetchPart" FetchPart { fid: Fid, data_version: DataVersion, position: u64, length: u32 }
+        -> FetchPartReply { bytes: ByteString<PART_MAX> };
+
+    /// As `Forward`, of what differs from an older state of the volume's group: a volume on the same partition that does
+    /// not change. It says what changed where dates cannot, since a restored file has the date it had.
+    0x414E_4403 "ForwardDifference" ForwardDifference {
+        transaction: TransactionId,
+        /// The older state.
+        base: VolumeId,
+        destination: Destination,
+        destination_transaction: TransactionId,
+        cookie: RestoreCookie,
+    } -> Nothing;
 }

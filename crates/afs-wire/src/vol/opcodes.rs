@@ -46,6 +46,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (65547, "SplitVolume"),
     (65548, "ArchCand"),
     (0x414E_4401, "ListSnapshots"),
+    (0x414E_4402, "FetchPart"),
+    (0x414E_4403, "ForwardDifference"),
 ];
 
 #[cfg(test)]
