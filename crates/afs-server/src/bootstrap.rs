@@ -6,7 +6,9 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use afs_db::{EntryKey, LocationDb, LocationError, Proposal, ProposedSite, Refusal, entry_flags, site_flags};
+use afs_db::{
+    EntryKey, Located, LocationDb, LocationError, Proposal, ProposedSite, Refusal, entry_flags, site_flags,
+};
 use afs_volume::{Actor, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
@@ -116,9 +118,7 @@ async fn ensure_volume(
         (None, Some(volume)) => volume.id(),
         (None, None) => db.new_volume_ids(1).await?,
     };
-    let here = recorded
-        .as_ref()
-        .is_none_or(|located| located.servers.iter().any(|server| server.uuid == Some(spec.server)));
+    let here = recorded.as_ref().is_none_or(|located| is_home(located, spec.server));
     if here && stored.is_none() && store.volume(id).is_none() {
         let (kind, parent, root) = (VolumeKind::ReadWrite, id, Some(root_acl));
         store
@@ -131,6 +131,12 @@ async fn ensure_volume(
         db.create(proposal(spec, &name, [id, others, VolumeId(others.0 + 1)])).await?;
     }
     Ok(id)
+}
+
+/// Whether the read-write volume is at a server. One that has a read-only copy is not its home.
+fn is_home(located: &Located, server: Uuid) -> bool {
+    let mut sites = located.entry.sites.iter().zip(&located.servers);
+    sites.any(|(site, at)| site.flags & site_flags::READ_WRITE != 0 && at.uuid == Some(server))
 }
 
 fn proposal(spec: &CellSpec, name: &VolumeName, ids: [VolumeId; 3]) -> Proposal {

@@ -17,6 +17,7 @@ mod partitions;
 pub mod policy;
 pub mod protection;
 pub mod remote;
+pub mod scrub;
 mod server;
 mod statistics;
 pub mod subject;

@@ -203,6 +203,24 @@ fn a_restore_shows_at_once_and_breaks_the_volume() {
     assert_eq!(client.read(small), b"a few words");
 }
 
+/// The dump of a temporary clone says that it is out of service. A release sends one to copies that are in use; whoever
+/// makes it may die before he says that they are to be.
+#[test]
+fn what_is_in_use_stays_so_when_a_temporary_clone_is_restored_onto_it() {
+    let (cell, client, owner, [small, _]) = filled(208);
+    let root = cell.root().volume.0;
+    let busy = take(&owner, root, AttachFlags::BUSY);
+    owner.ask(clone_call(busy, VolumeKind::ReadOnly, "temporary", 901)).unwrap();
+    end(&owner, busy);
+    let stream = dump(&owner, 901);
+    let held = take(&owner, root, AttachFlags::BUSY);
+    let restore = vol::Restore { transaction: held, flags: 1, cookie: cookie("root.cell", root) };
+    owner.send_stream(restore, &[&stream]).unwrap();
+    assert_eq!(client.read(small), b"a few words", "while it is held");
+    end(&owner, held);
+    assert_eq!(client.read(small), b"a few words");
+}
+
 #[test]
 fn a_volume_is_forwarded_and_what_changed_since_as_well() {
     let (cell, client, owner, [small, large]) = filled(206);

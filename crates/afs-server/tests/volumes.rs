@@ -36,6 +36,25 @@ fn create(owner: &Client, name: &str, id: u32) -> Fid {
     Fid::root(VolumeId(id))
 }
 
+/// As a tool leaves it whose dump was refused.
+#[test]
+fn a_volume_that_is_not_published_goes_with_the_transaction_that_made_it() {
+    let cell = Cell::new(72);
+    let owner = cell.owner();
+    let here = || owner.ask(vol::ListOneVolume { partition: A, volume: VolumeId(900) });
+    let transaction = owner.ask(creation("home", 900)).unwrap().transaction;
+    assert!(here().is_ok());
+    owner.ask(vol::EndTrans { transaction }).unwrap();
+    assert_eq!(here().unwrap_err().abort_code(), Some(errno(Errno::ENODEV)));
+    // What was published once stays, also when it is marked again.
+    create(&owner, "home", 900);
+    let again = vol::TransCreate { volume: VolumeId(900), partition: A, flags: AttachFlags::OFFLINE };
+    let transaction = owner.ask(again).unwrap().transaction;
+    owner.ask(vol::SetFlags { transaction, flags: VolumeFlags::DELETE_ON_SALVAGE }).unwrap();
+    owner.ask(vol::EndTrans { transaction }).unwrap();
+    assert!(here().is_ok());
+}
+
 #[test]
 fn a_volume_is_made_in_secret_and_published() {
     let cell = Cell::new(71);

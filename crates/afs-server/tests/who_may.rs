@@ -457,6 +457,25 @@ fn volume_rows() -> Vec<Row> {
         row(EVERYBODY, vol::PartitionInfo64 { name: slots() }),
         row(EVERYBODY, vol::GetNthVolume { index: 0 }),
         row(EVERYBODY, vol::ListSnapshots { volume }),
+        row(
+            ADMINISTRATORS,
+            vol::FetchPart {
+                fid: Fid::root(volume),
+                data_version: afs_wire::ids::DataVersion(0),
+                position: 0,
+                length: 1,
+            },
+        ),
+        row(
+            ADMINISTRATORS,
+            vol::ForwardDifference {
+                transaction,
+                base: volume,
+                destination,
+                destination_transaction,
+                cookie,
+            },
+        ),
         row(ADMINISTRATORS, vol::Clone { transaction, purge: none, kind, name: text(), volume }),
         row(ADMINISTRATORS, vol::ReClone { transaction, clone: volume }),
         row(ADMINISTRATORS, vol::ConvertRoToRw { partition, volume }),

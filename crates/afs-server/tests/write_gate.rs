@@ -111,6 +111,44 @@ fn a_clone_has_what_was_acknowledged_before_it() {
     }
 }
 
+/// OpenAFS's clients wait 15 s when they are told that a volume is busy, and the volume service has it for moments.
+#[test]
+fn a_change_waits_for_a_volume_that_is_busy_for_a_moment() {
+    let cell = Cell::new(5000);
+    let (client, owner) = (cell.client(1), cell.owner());
+    let fid = client.create(cell.root(), "f").unwrap().fid;
+    let begin = |name: &str| {
+        let status = rig::mode(0o644);
+        client.begin(afs_wire::fs::CreateFile { dir: cell.root(), name: rig::name(name), status })
+    };
+    let busy = take(&owner, fid.volume, AttachFlags::BUSY);
+    let (made, stored) = (begin("g"), client.begin_store(fid, b"stored".to_vec()));
+    cell.sim.run_for(Duration::from_secs(2));
+    assert!(made.lock().unwrap().is_none() && stored.lock().unwrap().is_none(), "they wait");
+    assert!(client.fetch_status(fid).is_ok(), "reads go on");
+    owner.ask(vol::EndTrans { transaction: busy }).unwrap();
+    cell.sim.run_for(Duration::from_secs(1));
+    assert!(made.lock().unwrap().take().is_some_and(|made| made.is_ok()));
+    assert!(stored.lock().unwrap().take().is_some_and(|stored| stored.is_ok()));
+
+    // As long as an operation that lasts, nobody waits.
+    let busy = take(&owner, fid.volume, AttachFlags::BUSY);
+    let made = begin("h");
+    cell.sim.run_for(Duration::from_secs(8));
+    let code = made.lock().unwrap().take().and_then(|made| made.err()).and_then(|error| error.abort_code());
+    assert_eq!(code, Some(AbortCode::VBUSY));
+    // One that goes off line while it is held, as at the switch of a move: what it is afterwards is told.
+    let made = begin("i");
+    let flags = VolumeFlags::OUT_OF_SERVICE;
+    owner.ask(vol::SetFlags { transaction: busy, flags }).unwrap();
+    cell.sim.run_for(Duration::from_secs(2));
+    assert!(made.lock().unwrap().is_none());
+    owner.ask(vol::EndTrans { transaction: busy }).unwrap();
+    cell.sim.run_for(Duration::from_secs(1));
+    let code = made.lock().unwrap().take().and_then(|made| made.err()).and_then(|error| error.abort_code());
+    assert_eq!(code, Some(AbortCode::VOFFLINE));
+}
+
 type Begun = std::sync::Arc<std::sync::Mutex<Option<rig::Answer<afs_wire::fs::CreateReply>>>>;
 
 fn made(begun: &[(String, Begun)]) -> BTreeSet<String> {

@@ -133,4 +133,6 @@ described! {
     Read: vol::DumpV2 |call| call.transaction;
     Read: vol::GetSize |call| call.transaction;
     Read: vol::ListSnapshots |call| call.volume;
+    Read: vol::FetchPart |call| call.fid.volume;
+    Change: vol::ForwardDifference |call| call.transaction;
 }

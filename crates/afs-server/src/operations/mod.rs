@@ -90,6 +90,7 @@ fn code(error: OperationError) -> AbortCode {
         OperationError::Lost => Errno::ESTALE,
         OperationError::Full => Errno::ENOSPC,
         OperationError::TooLong => Errno::E2BIG,
+        OperationError::NoQuorum => return AbortCode::UNOQUORUM,
         error => {
             tracing::error!(%error, "the journal of operations cannot be used");
             Errno::EIO

@@ -12,6 +12,7 @@ mod link;
 mod lock;
 mod object;
 mod obsolete;
+mod patience;
 mod promises;
 mod remove;
 mod rename;
@@ -64,6 +65,7 @@ where
             let outcome = match server.admit(&caller, R::KIND).await {
                 Ok(visit) => {
                     let visit = Arc::new(visit);
+                    server.wait_for_object(&request.object(), R::KIND).await;
                     let done = operation(server.clone(), visit.clone(), request).await;
                     done.map_err(|code| visit.code(code))
                 }
@@ -93,6 +95,7 @@ where
             let code = match server.admit(&caller, R::KIND).await {
                 Ok(visit) => {
                     let visit = Arc::new(visit);
+                    server.wait_for_object(&request.object(), R::KIND).await;
                     let done = operation(server.clone(), visit.clone(), call, request).await;
                     done.map_or_else(|(call, code)| refuse(call, visit.code(code)), |()| AbortCode::OK)
                 }

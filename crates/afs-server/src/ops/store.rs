@@ -124,6 +124,7 @@ impl FileServer {
         store.check_quota(&found.header, &found.record)?;
         let data = self.receive(call, &found.served, store).await?;
         self.statistics.count_stored_data(data.len());
+        self.wait_for(store.fid.volume, true).await;
         self.commit_store(visit, &found.served, store, data).await
     }
 

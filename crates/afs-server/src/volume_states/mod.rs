@@ -3,6 +3,7 @@
 
 mod serving;
 mod uses;
+mod waiting;
 
 pub(crate) use serving::{Served, is_published};
 pub(crate) use uses::{UseNow, VolumeUses};
@@ -13,6 +14,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId};
+use waiting::Waiting;
 
 /// Volumes remembered as moved. Clients that ask for one that is forgotten are told that it is not here, which makes
 /// them ask where it is just as well.
@@ -44,6 +46,7 @@ pub struct VolumeStates {
     count: AtomicUsize,
     table: RwLock<Table>,
     uses: VolumeUses,
+    waiting: Waiting,
 }
 
 #[derive(Default)]
@@ -65,7 +68,7 @@ impl VolumeStates {
         if table.everywhere.len() > MOVED_MAX {
             table.everywhere.pop_first();
         }
-        self.count(&table);
+        self.changed(table);
     }
 
     /// Puts a volume into a state, or out of any, on one partition.
@@ -75,12 +78,12 @@ impl VolumeStates {
             Some(state) => table.held.insert(place, state),
             None => table.held.remove(&place),
         };
-        self.count(&table);
+        self.changed(table);
     }
 
     /// The state of a volume.
     pub(crate) fn get(&self, place: Place) -> Option<VolumeState> {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if !self.any() {
             return None;
         }
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -108,8 +111,15 @@ impl VolumeStates {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(&self, table: &Table) {
+    fn changed(&self, table: RwLockWriteGuard<'_, Table>) {
         self.count.store(table.everywhere.len() + table.held.len(), Ordering::Release);
+        drop(table);
+        self.waiting.wake();
+    }
+
+    /// Whether any volume is in such a state.
+    fn any(&self) -> bool {
+        self.count.load(Ordering::Acquire) != 0
     }
 }
 

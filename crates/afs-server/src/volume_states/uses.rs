@@ -54,6 +54,14 @@ impl VolumeUses {
         UseNow::of(header).with(counted.unwrap_or_default(), now)
     }
 
+    /// Begins to count a volume's accesses anew: its header is given another number.
+    pub(crate) fn restart(&self, volume: VolumeId) {
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counted) = volumes.get(&volume) {
+            counted.accesses.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Takes what was counted since the last time, of every volume that was used.
     pub(crate) fn take(&self) -> Vec<(VolumeId, (u32, u32))> {
         let taken = std::mem::take(&mut *self.volumes.write().unwrap_or_else(PoisonError::into_inner));
@@ -114,6 +122,14 @@ impl UseNow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_counted_does_not_come_on_top_of_a_number_that_is_set() {
+        let (uses, volume, now) = (VolumeUses::default(), VolumeId(7), UnixSeconds(1000 * DAY));
+        uses.count(volume, now);
+        uses.restart(volume);
+        assert_eq!(uses.take(), [(volume, (0, now.0))]);
+    }
 
     #[test]
     fn a_day_that_is_over_moves_into_the_week() {

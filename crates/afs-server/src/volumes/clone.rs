@@ -39,7 +39,8 @@ impl VolumeServer {
             return Err(errno(Errno::EINVAL));
         }
         let work = self.enter(call.transaction, "Clone")?;
-        let source = work.volume()?;
+        // A read-write clone of a read-write volume is a copy, which writers must not disturb.
+        let source = if kind == VolumeKind::ReadWrite { work.volume_to_change()? } else { work.volume()? };
         let header = source.header();
         if !header.online || !is_published(&header) {
             return Err(AbortCode::VOFFLINE);

@@ -51,7 +51,9 @@ impl VolumeServer {
         };
         let made = self.store(place.partition)?.create_marked(spec).await;
         made.map_err(|error| self.code(call.volume, &error))?;
-        Ok(vol::CreateVolumeReply { volume: call.volume, transaction: hidden.keep() })
+        let transaction = hidden.keep();
+        self.transactions.note(transaction, |transaction| transaction.made = true);
+        Ok(vol::CreateVolumeReply { volume: call.volume, transaction })
     }
 
     /// A volume may be on two partitions only while it moves from one to the other, and who moves it says that its parent is

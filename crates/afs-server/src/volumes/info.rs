@@ -2,7 +2,7 @@
 
 use afs_volume::VolumeHeader;
 use afs_wire::ids::{PartitionId, VolumeId};
-use afs_wire::vol::{HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
+use afs_wire::vol::{DESTROY_ME, HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
 
 use super::VolumeServer;
 use crate::volume_states::{Place, UseNow, is_published};
@@ -33,6 +33,7 @@ impl VolumeServer {
             status: InfoStatus::OK,
             copy_date: header.copy_date,
             in_use: header.online && is_published(header) && self.states.check(place, false).is_ok(),
+            destroy_me: if is_published(header) { 0 } else { DESTROY_ME },
             creation_date: header.creation_date,
             access_date: used.access_date,
             update_date: header.update_date,

@@ -10,6 +10,7 @@ mod forward;
 mod forward_multiple;
 mod info;
 mod list;
+mod part;
 mod partition;
 mod peers;
 mod purge;
@@ -83,6 +84,7 @@ impl VolumeServer {
         let table = settings::add(table);
         let table = clone::add(table);
         let table = dump::add(table);
+        let table = part::add(table);
         let table = restore::add(table);
         let table = forward::add(table);
         let table = forward_multiple::add(table);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::VolumeServer;
+use super::transactions::Transaction;
 use crate::volume_states::{Place, UseNow, is_published};
 
 impl VolumeServer {
@@ -26,6 +27,17 @@ impl VolumeServer {
                 }
             }
         }));
+    }
+
+    /// Removes the volume that a transaction made, if the transaction has ended without publishing it. Somebody who has begun another on
+    /// it may finish it.
+    pub(super) async fn purge_what_it_made(self: &Arc<Self>, ended: &Transaction) {
+        if !ended.made || ended.deleted {
+            return;
+        }
+        if let Ok(_hidden) = self.enter_hidden(ended.place(), "Purge") {
+            self.purge_if_unfinished(ended.place()).await;
+        }
     }
 
     /// Removes a volume that was never published.

@@ -12,6 +12,7 @@ use afs_wire::vol;
 use super::{VolumeServer, errno, new_name};
 use crate::guard::administrators_streamed;
 use crate::server::untranslated;
+use crate::volume_states::is_published;
 
 /// Bytes taken from the transport at a time.
 const PIECE: usize = 256 << 10;
@@ -41,8 +42,10 @@ impl VolumeServer {
     ) -> Result<Nothing, AbortCode> {
         let work = self.enter(request.transaction, "Restore")?;
         let failed = |error: RestoreError| self.restore_code(work.id(), &error);
-        let into = restore_as(&request.cookie)?;
-        let mut restore = RestoreStream::new(work.volume_to_change()?, into);
+        let volume = work.volume_to_change()?;
+        // What is in use shows the new state as it showed the old one, whether or not the caller lives to say so.
+        let keep_service = is_published(&volume.header());
+        let mut restore = RestoreStream::new(volume, restore_as(&request.cookie, keep_service)?);
         loop {
             // Of a client that falls silent, or goes, nothing stays.
             let pieces = call.read_pieces(PIECE).await.map_err(|_| AbortCode::VOLSERREAD_DUMPERROR)?;
@@ -66,12 +69,13 @@ impl VolumeServer {
     }
 }
 
-fn restore_as(cookie: &vol::RestoreCookie) -> Result<RestoreAs, AbortCode> {
+fn restore_as(cookie: &vol::RestoreCookie, keep_service: bool) -> Result<RestoreAs, AbortCode> {
     Ok(RestoreAs {
         name: new_name(cookie.name.text())?,
         kind: cookie.kind.check().ok_or(errno(Errno::EINVAL))?,
         parent: cookie.parent,
         clone: cookie.clone,
         keep_usage: true,
+        keep_service,
     })
 }

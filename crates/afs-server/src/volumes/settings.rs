@@ -29,8 +29,12 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         Ok(vol::GetNameReply { name: name.map_err(|_| errno(Errno::E2BIG))? })
     });
     let table = administrators(table, |server: Server, call: vol::SetInfo| async move {
-        let info = call.info;
-        server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await
+        let (info, restarts) = (call.info, call.info.day_use != UNCHANGED);
+        server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await?;
+        if restarts && let Ok(work) = server.enter(call.transaction, "SetStatus") {
+            server.states.uses().restart(work.id());
+        }
+        Ok(())
     });
     let table = administrators(table, |server: Server, call: vol::SetDate| async move {
         let date = call.date;

@@ -24,6 +24,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         let ended = server.transactions.close(call.transaction).ok_or(errno(Errno::ENOENT))?;
         if let Some(ended) = ended {
             server.give_back(&ended);
+            server.purge_what_it_made(&ended).await;
         }
         Ok(vol::EndTransReply { return_code: 0 })
     });

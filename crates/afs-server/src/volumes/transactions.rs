@@ -25,6 +25,8 @@ pub(super) struct Transaction {
     pub(super) created: UnixSeconds,
     pub(super) active: UnixSeconds,
     pub(super) procedure: &'static str,
+    /// It made the volume, which goes with it unless it is published.
+    pub(super) made: bool,
     /// The volume is gone.
     pub(super) deleted: bool,
     /// Ended while calls still worked on it; it goes when the last of them returns.
@@ -78,6 +80,7 @@ impl Transactions {
             created: now,
             active: now,
             procedure,
+            made: false,
             deleted: false,
             ended: false,
             calls: 0,

@@ -86,6 +86,8 @@ impl Drop for Work {
     fn drop(&mut self) {
         if let Some(ended) = self.server.transactions.leave(self.transaction.id, self.server.now()) {
             self.server.give_back(&ended);
+            let server = self.server.clone();
+            self.server.env.spawn(Box::pin(async move { server.purge_what_it_made(&ended).await }));
         }
     }
 }

@@ -1,0 +1,164 @@
+//! The rounds of one partition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, EnvRef};
+use afs_volume::{BadData, BadPart, ScrubRound, ScrubState, VolumeError, VolumeStore};
+use afs_wire::ids::{PartitionId, UnixSeconds};
+
+use super::{DAMAGES_MAX, Replicas, ScrubReport, Scrubber};
+
+/// Bytes of a step.
+const STEP: u64 = 4 << 20;
+/// What looking at a vnode counts as, beside its data.
+const VNODE_COST: u64 = 4096;
+/// Bytes after which the place is written down, so that a restart costs little.
+const KEEP_AFTER: u64 = 256 << 20;
+/// Longest sleep: the clock may be set meanwhile.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+/// Pause after a step that could not be made.
+const AFTER_ERROR: Duration = Duration::from_secs(600);
+
+pub(super) struct Rounds {
+    pub(super) env: EnvRef,
+    pub(super) partition: PartitionId,
+    pub(super) store: VolumeStore,
+    pub(super) replicas: Option<Arc<Replicas>>,
+    pub(super) scrubber: Scrubber,
+}
+
+impl Rounds {
+    pub(super) async fn run(self) {
+        let mut state = self.store.scrub_state().unwrap_or_default();
+        let (mut unkept, mut pause) = (0, self.scrubber.settings.delay);
+        self.tell(&state);
+        loop {
+            self.env.sleep(pause).await;
+            pause = match self.until_due(&state) {
+                Some(wait) => wait,
+                None => match self.step(&mut state, &mut unkept).await {
+                    Ok(cost) => self.at_rate(cost),
+                    Err(error) => {
+                        tracing::warn!(partition = %self.partition, %error, "the scrub has to wait");
+                        AFTER_ERROR
+                    }
+                },
+            };
+        }
+    }
+
+    /// How long until the next round is due; `None` while one is under way.
+    fn until_due(&self, state: &ScrubState) -> Option<Duration> {
+        if state.now.began.0 != 0 || state.last.ended.0 == 0 {
+            return None;
+        }
+        let since = Duration::from_secs(self.wall().0.saturating_sub(state.last.ended.0).into());
+        let wait = self.scrubber.settings.every.saturating_sub(since);
+        (!wait.is_zero()).then(|| wait.min(SLEEP_MAX))
+    }
+
+    fn at_rate(&self, cost: u64) -> Duration {
+        let micros = u128::from(cost) * 1_000_000 / u128::from(self.scrubber.settings.rate.max(1));
+        Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)).min(SLEEP_MAX)
+    }
+
+    /// Looks at some, mends what it can, and answers what it cost.
+    async fn step(&self, state: &mut ScrubState, unkept: &mut u64) -> Result<u64, VolumeError> {
+        if state.now.began.0 == 0 {
+            state.now.began = self.wall();
+        }
+        let report = self.store.scrub_step(&mut state.place, STEP).await?;
+        state.now.bytes += report.bytes;
+        for bad in report.bad {
+            state.now.bad += 1;
+            state.now.repaired += u64::from(self.mend(bad).await);
+        }
+        let cost = report.bytes + report.vnodes * VNODE_COST;
+        *unkept += cost;
+        if report.complete {
+            self.complete(state);
+        }
+        if report.complete || *unkept >= KEEP_AFTER {
+            self.store.keep_scrub(state).await?;
+            *unkept = 0;
+        }
+        self.tell(state);
+        Ok(cost)
+    }
+
+    fn complete(&self, state: &mut ScrubState) {
+        state.last = ScrubRound { ended: self.wall(), ..std::mem::take(&mut state.now) };
+        let ScrubRound { bytes, bad, repaired, .. } = state.last;
+        tracing::info!(partition = %self.partition, bytes, bad, repaired, "all data was looked at");
+        if bad == repaired {
+            self.report(|report| report.damaged.clear());
+        }
+    }
+
+    /// Whether it is sound now.
+    async fn mend(&self, bad: BadData) -> bool {
+        let what = Shown(&bad);
+        match self.repair(&bad).await {
+            Ok(()) => {
+                tracing::warn!(partition = %self.partition, "{what}; it was repaired from a replica");
+                true
+            }
+            Err(why) => {
+                tracing::error!(partition = %self.partition, "{what}; it cannot be repaired: {why}");
+                self.report(|report| {
+                    if report.damaged.len() < DAMAGES_MAX && !report.damaged.contains(&bad) {
+                        report.damaged.push(bad);
+                    }
+                });
+                false
+            }
+        }
+    }
+
+    async fn repair(&self, bad: &BadData) -> Result<(), String> {
+        if !matches!(bad.part, BadPart::Chunk { .. }) {
+            return Err("restore the volume from a snapshot or a dump".into());
+        }
+        let Some(replicas) = &self.replicas else { return Err("no other server is known".into()) };
+        let parent = self.store.volume(bad.volume).map_or(bad.volume, |volume| volume.header().parent);
+        let sources = replicas.sources(parent).await.map_err(|error| error.to_string())?;
+        let mut why = "no replica has this version of the file".to_owned();
+        for source in sources {
+            let bytes = match replicas.read(source, bad).await {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tracing::debug!(server = %source.server, volume = %source.volume, %error, "no sound bytes there");
+                    continue;
+                }
+            };
+            match self.store.repair(bad, bytes).await {
+                Ok(()) => return Ok(()),
+                Err(error) => why = format!("what {} has does not do: {error}", source.server),
+            }
+        }
+        Err(why)
+    }
+
+    fn tell(&self, state: &ScrubState) {
+        self.report(|report| (report.now, report.last) = (state.now, state.last));
+    }
+
+    fn report(&self, change: impl FnOnce(&mut ScrubReport)) {
+        change(self.scrubber.lock().entry(self.partition).or_default());
+    }
+
+    fn wall(&self) -> UnixSeconds {
+        UnixSeconds(self.env.wall().secs_u32())
+    }
+}
+
+/// Damage, for people.
+struct Shown<'a>(&'a BadData);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let BadData { volume, vnode, unique, .. } = self.0;
+        write!(f, "volume {volume}, file {}.{}: {}", vnode.0, unique.0, self.0.part)
+    }
+}

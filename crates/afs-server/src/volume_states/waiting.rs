@@ -1,0 +1,86 @@
+//! Waiting for a volume that is busy.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use afs_wire::error::AbortCode;
+use afs_wire::ids::VolumeId;
+
+use super::{Place, VolumeState, VolumeStates};
+use crate::partitions::Partitions;
+
+/// Who waits for a state to change.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<Waiters>);
+
+#[derive(Default)]
+struct Waiters {
+    next: u64,
+    wakers: BTreeMap<u64, Waker>,
+}
+
+/// One who waits. Whoever gives up leaves nothing behind, however long the state lasts.
+struct Waiter<'a> {
+    waiting: &'a Waiting,
+    number: u64,
+}
+
+impl Waiting {
+    fn enter(&self) -> Waiter<'_> {
+        let mut waiters = self.lock();
+        waiters.next += 1;
+        Waiter { waiting: self, number: waiters.next }
+    }
+
+    /// A state has changed: everybody looks again.
+    pub(super) fn wake(&self) {
+        let all = std::mem::take(&mut self.lock().wakers);
+        all.into_values().for_each(Waker::wake);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiters> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiter<'_> {
+    fn ask_to_be_woken(&self, waker: &Waker) {
+        self.waiting.lock().wakers.insert(self.number, waker.clone());
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.waiting.lock().wakers.remove(&self.number);
+    }
+}
+
+impl VolumeStates {
+    /// Whether somebody would be turned away only because the volume service has the volume for a while.
+    pub(crate) fn is_busy(&self, partitions: &Partitions, id: VolumeId, change: bool) -> bool {
+        if !self.any() {
+            return false;
+        }
+        match self.serving(partitions, id, change) {
+            Err(AbortCode::VBUSY) => true,
+            // It was taken out of service by who holds it: what it will be next comes with the end of that.
+            Err(AbortCode::VOFFLINE) => partitions
+                .iter()
+                .any(|(partition, _)| self.get(Place { volume: id, partition }) == Some(VolumeState::Busy)),
+            _ => false,
+        }
+    }
+
+    /// Ready when [`VolumeStates::is_busy`] is no longer so.
+    pub(crate) async fn calm(&self, partitions: &Partitions, id: VolumeId, change: bool) {
+        let waiter = self.waiting.enter();
+        poll_fn(|cx| {
+            // First: what changes from here on wakes.
+            waiter.ask_to_be_woken(cx.waker());
+            if self.is_busy(partitions, id, change) { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+    }
+}
