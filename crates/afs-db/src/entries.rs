@@ -173,7 +173,8 @@ fn check(proposal: &Proposal) -> Result<(), Refusal> {
     }
     let [rw, ro, backup] = proposal.ids;
     let twice = |a: VolumeId, b: VolumeId| a.0 != 0 && a == b;
-    if twice(rw, ro) || twice(rw, backup) || twice(ro, backup) {
+    // A read-only copy that stands alone is entered as its own read-write volume too (`vos copy -readonly`).
+    if twice(rw, backup) || twice(ro, backup) {
         return Err(Refusal::IdExists);
     }
     Ok(())

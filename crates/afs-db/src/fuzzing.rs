@@ -23,6 +23,7 @@ pub fn import_location(bytes: &[u8]) {
         first: true,
         last: true,
         merge: false,
+        replace: false,
     };
     let merged = location::write(&mut rows, &part);
     assert!(merged.is_ok_and(|merged| merged.conflicts.is_empty()), "what was read can be written");
@@ -48,6 +49,7 @@ pub fn import_protection(bytes: &[u8]) {
         first: true,
         last: true,
         merge: false,
+        replace: false,
     };
     let merged = crate::protection::import::write(&mut rows, &part);
     assert!(merged.is_ok_and(|merged| merged.conflicts.is_empty()), "what was read can be written");

@@ -86,6 +86,19 @@ fn creation_checks_everything_first() {
     }
 }
 
+/// What `vos copy -readonly` enters for the copy.
+#[test]
+fn a_read_only_volume_that_stands_alone_is_entered_under_one_id_twice() {
+    let mut rows = with_root_cell();
+    let ids = [VolumeId(200), VolumeId(200), VolumeId(0)];
+    entries::create(&mut rows, &Proposal { ids, ..proposal("new", 200) }).unwrap();
+    for kind in [None, Some(VolumeKind::ReadWrite), Some(VolumeKind::ReadOnly)] {
+        assert!(entries::by_id(&rows, VolumeId(200), kind).is_ok());
+    }
+    entries::delete(&mut rows, VolumeId(200), None).unwrap();
+    assert!(entries::by_id(&rows, VolumeId(200), None).is_err());
+}
+
 #[test]
 fn zero_ids_do_not_collide() {
     let mut rows = MemoryRows::default();

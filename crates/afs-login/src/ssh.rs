@@ -115,10 +115,13 @@ pub(crate) fn to_wire(signature: &SshSig) -> Option<SshSignature> {
     SshSignature::new(bytes).ok()
 }
 
-/// From the wire; `None` when it is no signature, or more than one.
+/// From the wire; `None` when it is no signature, more than one, or not in the one form that it travels in: the version is not
+/// under the signature, and lengths of what is nested are not looked at when it is taken apart.
 pub(crate) fn from_wire(bytes: &SshSignature) -> Option<SshSig> {
     let mut rest: &[u8] = bytes;
-    SshSig::decode(&mut rest).ok().filter(|_| rest.is_empty())
+    let signature = SshSig::decode(&mut rest).ok().filter(|_| rest.is_empty())?;
+    let same = to_wire(&signature).is_some_and(|again| again == *bytes);
+    (same && signature.version() == SshSig::VERSION).then_some(signature)
 }
 
 /// Keeps a signature made for one cell, or for something else altogether, from counting in another.

@@ -102,6 +102,20 @@ proptest! {
     }
 }
 
+/// Found by the test above: the length of the key within the signature was changed, which reading it does not look at.
+#[test]
+fn a_signature_in_another_form_gives_no_token() {
+    let cell = cell(21);
+    cell.add_key("alice", &Key::new(1));
+    let meddler = Meddler::new(cell.anonymous(), 2, 0.590_559_833_759_737_3);
+    let (random, changed) = (cell.random.clone(), meddler.changed.clone());
+    let known = cell.secret.host_key();
+    let outcome = cell.world.run(async move {
+        client::login_with_ssh(&meddler, &login("alice"), &Key::new(1), |key| *key == known, &random).await
+    });
+    assert!(changed.load(Ordering::SeqCst) && outcome.is_err(), "{outcome:?}");
+}
+
 /// Keeps what was sent.
 struct Recorder {
     service: Connection,

@@ -31,6 +31,8 @@ pub struct Merged {
     pub added: u64,
     /// Entries that were there already, and stay as they are.
     pub there: u64,
+    /// Entries of the database that made room for one of the file.
+    pub replaced: u64,
     /// Servers that are new.
     pub servers: u64,
     /// Memberships that are new.
@@ -50,6 +52,7 @@ impl Merged {
     pub fn add(&mut self, other: Merged) {
         self.added += other.added;
         self.there += other.there;
+        self.replaced += other.replaced;
         self.servers += other.servers;
         self.memberships += other.memberships;
         other.conflicts.into_iter().for_each(|text| self.conflict(text));

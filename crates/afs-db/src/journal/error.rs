@@ -21,6 +21,9 @@ pub enum OperationError {
     /// A text or detail that is too long.
     #[error("too long for the journal")]
     TooLong,
+    /// No majority of the database servers can be reached.
+    #[error("the servers that keep the database have no quorum")]
+    NoQuorum,
     /// The store beneath could not be read or written.
     #[error("the journal's store failed: {0}")]
     Store(String),
@@ -28,6 +31,9 @@ pub enum OperationError {
 
 impl From<LocationError> for OperationError {
     fn from(error: LocationError) -> Self {
-        OperationError::Store(error.to_string())
+        match error {
+            LocationError::NoQuorum => OperationError::NoQuorum,
+            error => OperationError::Store(error.to_string()),
+        }
     }
 }

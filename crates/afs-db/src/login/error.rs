@@ -18,6 +18,9 @@ pub enum LoginError {
     /// The user has [`RECORDS_MAX`](super::RECORDS_MAX) records.
     #[error("the user has as many login records as one may have")]
     TooMany,
+    /// No majority of the database servers can be reached.
+    #[error("the servers that keep the database have no quorum")]
+    NoQuorum,
     /// The store beneath could not be read or written.
     #[error("the login records' store failed: {0}")]
     Store(String),
@@ -25,6 +28,9 @@ pub enum LoginError {
 
 impl From<LocationError> for LoginError {
     fn from(error: LocationError) -> Self {
-        LoginError::Store(error.to_string())
+        match error {
+            LocationError::NoQuorum => LoginError::NoQuorum,
+            error => LoginError::Store(error.to_string()),
+        }
     }
 }

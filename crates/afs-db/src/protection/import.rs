@@ -25,6 +25,9 @@ pub struct Part {
     pub last: bool,
     /// Whether entries may be there already. Those of the same name and id stay, and others are conflicts.
     pub merge: bool,
+    /// As `merge`, but entries that contradict the file make room for its own, and those of the same name and id take its
+    /// owner, quotas and flags. Who is in which group stays, and what the file says of it is added.
+    pub replace: bool,
 }
 
 /// What is to be written.
@@ -54,7 +57,10 @@ pub(crate) fn write(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<M
         return Ok(plan.merged);
     }
     for entry in &plan.removed {
-        remove(rows, entry)?;
+        match plan.added.iter().any(|new| new.id == entry.id) && part.replace {
+            true => rows::remove(rows, entry)?,
+            false => remove(rows, entry)?,
+        }
     }
     for entry in &plan.added {
         rows::insert(rows, entry)?;
@@ -75,13 +81,13 @@ pub(crate) fn write(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<M
 
 fn plan(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Plan, ProtectionError> {
     let mut plan = Plan { removed: Vec::new(), added: Vec::new(), merged: Merged::default() };
-    let strict = !part.merge && !is_unfinished(rows)?;
+    let strict = !(part.merge || part.replace || is_unfinished(rows)?);
     if part.first && strict && has_more_than_a_new_cell(rows)? {
         plan.merged.conflict("the protection database has users and groups already".into());
         return Ok(plan);
     }
     for entry in &part.entries {
-        plan.place(rows, entry, part.merge)?;
+        plan.place(rows, entry, part)?;
     }
     Ok(plan)
 }
@@ -91,7 +97,7 @@ impl Plan {
         &mut self,
         rows: &(impl Rows + ?Sized),
         entry: &Entry,
-        merge: bool,
+        part: &Part,
     ) -> Result<(), ProtectionError> {
         let by_id = rows::entry(rows, entry.id)?;
         let by_name = match rows::id_of(rows, &entry.name)? {
@@ -99,14 +105,18 @@ impl Plan {
             _ => None,
         };
         let same = by_id.as_ref().is_some_and(|there| there.name == entry.name) && by_name.is_none();
-        let of_new_cell = |there: &Entry| WELL_KNOWN.contains(&there.id) || there.id == FIRST_USER;
+        let of_new_cell = |there: &Entry| is_well_known(there) || there.id == FIRST_USER;
         let others: Vec<Entry> = by_id.into_iter().chain(by_name).collect();
         if others.is_empty() {
             self.add(entry);
-        } else if same && (merge || others.contains(entry)) {
+        } else if same && (part.merge || others.contains(entry)) {
             self.merged.there += 1;
-        } else if !merge && others.iter().all(of_new_cell) {
-            self.removed.extend(others);
+        } else if !part.merge && !part.replace && others.iter().all(of_new_cell) {
+            self.make_room(others);
+            self.add(entry);
+        } else if part.replace && others.iter().all(|there| there.id == entry.id || !is_well_known(there)) {
+            self.merged.replaced += others.len() as u64;
+            self.make_room(others);
             self.add(entry);
         } else {
             let there: Vec<String> =
@@ -115,6 +125,12 @@ impl Plan {
             self.merged.conflict(text);
         }
         Ok(())
+    }
+
+    /// An entry may stand in the way of two.
+    fn make_room(&mut self, others: Vec<Entry>) {
+        let new = others.into_iter().filter(|entry| !self.removed.contains(entry)).collect::<Vec<_>>();
+        self.removed.extend(new);
     }
 
     fn add(&mut self, entry: &Entry) {
@@ -129,10 +145,20 @@ fn has_more_than_a_new_cell(rows: &(impl Rows + ?Sized)) -> Result<bool, Protect
     Ok(some.iter().any(|entry| !WELL_KNOWN.contains(&entry.id) && entry.id != FIRST_USER))
 }
 
-/// Removes an entry of a new cell. The first user is in the administrators' group and nowhere else.
+fn is_well_known(entry: &Entry) -> bool {
+    WELL_KNOWN.contains(&entry.id)
+}
+
+/// Removes an entry with its memberships. One that every cell has keeps its members: it comes again at once.
 fn remove(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
-    if entry.id == FIRST_USER && members::is_in(rows, FIRST_USER, ViceId::ADMINISTRATORS)? {
-        members::take(rows, FIRST_USER, ViceId::ADMINISTRATORS)?;
+    let id = entry.id;
+    if !is_well_known(entry) {
+        for group in members::groups_of(rows, id)? {
+            members::take(rows, id, group)?;
+        }
+        for member in if id.is_group() { members::members_of(rows, id)? } else { Vec::new() } {
+            members::take(rows, member, id)?;
+        }
     }
     rows::remove(rows, entry)
 }

@@ -10,6 +10,10 @@ use super::rows::SharedRows;
 use super::store::{Revision, SharedError};
 use crate::LocationError;
 
+/// Pauses between questions at a store that does not answer, at first and at most.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
 type Told = Result<Revision, SharedError>;
 
 /// Those who wait to be told how far the others are. One question at a time is answered for all who came before it was
@@ -36,6 +40,27 @@ impl SharedRows {
                 self.sharing.failed("no answer in time");
                 Err(LocationError::NoQuorum)
             }
+        }
+    }
+
+    /// Waits as [`SharedRows::confirm`] does, but not for a store that has been away for long. While this server looks
+    /// for a way to it, others may have one and go on changing rows: so the first seconds of silence are waited for.
+    pub(super) async fn confirm_while_there_is_hope(&self) {
+        let (sharing, env) = (&self.sharing, &self.sharing.env);
+        let hope = sharing.options.change_max;
+        let end = env.now() + 2 * hope;
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let silent = sharing.health.down_since().map(|since| env.now().saturating_since(since));
+            if silent.is_some_and(|silent| silent >= hope) || env.now() >= end {
+                return;
+            }
+            if self.confirm(sharing.options.confirm_max).await != Err(LocationError::NoQuorum) {
+                return;
+            }
+            let left = hope.saturating_sub(silent.unwrap_or_default()).max(PAUSE_FIRST);
+            env.sleep(pause.min(left)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 

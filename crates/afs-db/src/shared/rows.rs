@@ -17,9 +17,11 @@ use crate::{LocationError, Rows, RowsMut};
 /// How a server treats a store that does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedOptions {
-    /// How long a change is tried before it is refused. Default 10 s: longer than a majority takes to find a new leader.
+    /// How long a change is tried before it is refused, and how long a store has to be away before reads are answered
+    /// from what this server has. Default 10 s: longer than a majority takes to find a new leader, and a server to find
+    /// its way to it.
     pub change_max: Duration,
-    /// How long a read waits for the store before it is answered from what this server has. Default 2 s.
+    /// How long one question at the store may take before the way to it is looked for anew. Default 2 s.
     pub confirm_max: Duration,
     /// How old what this server has may be where rights depend on it ([`Freshness`]). Default 1 h.
     pub stale_max: Duration,
@@ -38,8 +40,8 @@ impl Default for SharedOptions {
 /// How new the rows must be that a read is answered from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freshness {
-    /// Everything that was acknowledged anywhere before the read began. From what this server has while the store does
-    /// not answer.
+    /// Everything that was acknowledged anywhere before the read began. From what this server has when the store has
+    /// not answered for [`SharedOptions::change_max`].
     Confirmed,
     /// As [`Freshness::Confirmed`]; refused when what this server has is older than [`SharedOptions::stale_max`].
     ConfirmedWithin,
@@ -207,9 +209,8 @@ impl SharedRows {
     /// Waits for rows as fresh as they have to be.
     async fn refresh(&self) -> Result<(), LocationError> {
         let sharing = &self.sharing;
-        if self.freshness != Freshness::Followed && sharing.has_quorum() {
-            // Without an answer the read goes on with what there is.
-            let _ = self.confirm(sharing.options.confirm_max).await;
+        if self.freshness != Freshness::Followed {
+            self.confirm_while_there_is_hope().await;
         }
         let bounded = self.freshness != Freshness::Confirmed;
         if bounded && !sharing.is_within(sharing.options.stale_max, sharing.env.now()) {

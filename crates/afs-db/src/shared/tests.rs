@@ -295,6 +295,30 @@ fn a_server_that_is_cut_off_reads_and_changes_nothing() {
 }
 
 #[test]
+fn a_server_that_has_lost_the_store_for_a_moment_answers_nothing_old() {
+    let sim = Sim::new(7);
+    let shared = MemoryShared::default();
+    let servers = servers(&sim, &shared, 2);
+    let node = sim.node("user", IpAddr::V4(Ipv4Addr::new(10, 0, 0, 50)));
+    let env = sim.env(node);
+    sim.block_on(node, LIMIT, async move {
+        let (away, here) = (servers[0].clone(), &servers[1]);
+        away.store.set(Faults { cut: true, ..Faults::default() });
+        while away.sharing.has_quorum() {
+            env.sleep(Duration::from_millis(100)).await;
+        }
+        here.locations().create(proposal(0)).await.unwrap();
+        let (later, store) = (env.clone(), away.store.clone());
+        env.spawn(Box::pin(async move {
+            later.sleep(Duration::from_secs(4)).await;
+            store.set(Faults::default());
+        }));
+        away.locations().entry(EntryKey::Id(VolumeId(100), None)).await.unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_commit_whose_answer_was_lost_is_made_once() {
     let sim = Sim::new(3);
     let shared = MemoryShared::default();

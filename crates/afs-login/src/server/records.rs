@@ -166,6 +166,9 @@ fn damaged() -> AbortCode {
 }
 
 pub(super) fn failed(error: StoreError) -> AbortCode {
+    if error == StoreError::NoQuorum {
+        return AbortCode::UNOQUORUM;
+    }
     tracing::error!("the login records: {error}");
     AbortCode::LGNIO
 }

@@ -11,10 +11,16 @@ use afs_wire::ids::ViceId;
 
 use crate::user::UserName;
 
-/// A store did not do what it should; the text is for the log.
+/// A store did not do what it should.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StoreError(pub String);
+pub enum StoreError {
+    /// It is shared by several servers, and this one reaches no majority of them: another may.
+    #[error("the servers that keep the records have no quorum")]
+    NoQuorum,
+    /// Anything else; the text is for the log.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Opaque records of users, by user and kind. A kind is at most 68 bytes of ASCII, a record at most 4 KiB; a user has
 /// at most 34 records. What `put` and `delete` did is durable when they are ready.

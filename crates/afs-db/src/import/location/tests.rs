@@ -214,6 +214,7 @@ fn part(read: &ReadLocation) -> Part {
         first: true,
         last: true,
         merge: false,
+        replace: false,
     }
 }
 
@@ -263,6 +264,22 @@ fn what_contradicts_stops_everything() {
     let text = "entry home.alice [110, 0, 112] is another here, or has ids of another: home.alice";
     assert_eq!(merged.conflicts, [text]);
     assert_eq!(format!("{rows:?}"), before);
+}
+
+#[test]
+fn what_contradicts_makes_room_when_that_is_wanted() {
+    let read = read_file(&sample(4));
+    let mut rows = MemoryRows::default();
+    create(&mut rows, "home.alice", 600, [10, 0, 0, 9]).unwrap();
+    create(&mut rows, "mine", 700, [10, 0, 0, 9]).unwrap();
+    let replacing = Part { replace: true, ..part(&read) };
+    let merged = write(&mut rows, &replacing).unwrap();
+    assert_eq!((merged.added, merged.replaced, merged.conflicts.len()), (3, 1, 0));
+    assert_eq!(entries::by_name(&rows, "home.alice").unwrap().1.ids[0], VolumeId(110));
+    assert_eq!(entries::by_name(&rows, "mine").unwrap().1.ids[0], VolumeId(700));
+    assert_eq!(entries::count(&rows), Ok(4));
+    let again = write(&mut rows, &replacing).unwrap();
+    assert_eq!((again.added, again.there, again.replaced), (0, 3, 0));
 }
 
 #[test]

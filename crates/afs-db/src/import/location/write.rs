@@ -27,12 +27,16 @@ pub struct Part {
     pub last: bool,
     /// Whether entries may be there already. Those that are the same stay, and others are conflicts.
     pub merge: bool,
+    /// As `merge`, but entries that contradict the file make room for its own.
+    pub replace: bool,
 }
 
 /// What is to be written.
 struct Plan {
     /// Servers as they will be, with what they replace.
     servers: Vec<(Option<Server>, Server)>,
+    /// Entries that make room, by row.
+    removed: BTreeMap<u32, Entry>,
     entries: Vec<Entry>,
     merged: Merged,
 }
@@ -56,6 +60,11 @@ pub(crate) fn write(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<M
     for (old, new) in &plan.servers {
         servers::write(rows, old.as_ref(), new)?;
     }
+    for entry in plan.removed.values() {
+        if let Some(id) = entry.ids.iter().find(|id| id.0 != 0) {
+            entries::delete(rows, *id, None)?;
+        }
+    }
     for entry in &plan.entries {
         entries::append(rows, entry)?;
     }
@@ -68,15 +77,16 @@ pub(crate) fn write(rows: &mut (impl RowsMut + ?Sized), part: &Part) -> Result<M
 }
 
 fn plan(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Plan, LocationError> {
-    let mut plan = Plan { servers: Vec::new(), entries: Vec::new(), merged: Merged::default() };
+    let (removed, merged) = (BTreeMap::new(), Merged::default());
+    let mut plan = Plan { servers: Vec::new(), removed, entries: Vec::new(), merged };
     let there = entries::count(rows)?;
-    if part.first && !part.merge && there > 0 && !is_unfinished(rows)? {
+    if part.first && !(part.merge || part.replace) && there > 0 && !is_unfinished(rows)? {
         plan.merged.conflict(format!("the location database has {there} entries already"));
         return Ok(plan);
     }
     let slots = plan.place_servers(rows, part)?;
     for entry in &part.entries {
-        plan.place_entry(rows, entry, &slots)?;
+        plan.place_entry(rows, entry, &slots, part.replace)?;
     }
     Ok(plan)
 }
@@ -130,6 +140,7 @@ impl Plan {
         rows: &(impl Rows + ?Sized),
         entry: &Entry,
         slots: &BTreeMap<ServerSlot, ServerSlot>,
+        replace: bool,
     ) -> Result<(), LocationError> {
         let mut entry = entry.clone();
         for site in &mut entry.sites {
@@ -141,16 +152,19 @@ impl Plan {
             site.server = *slot;
         }
         let others = others(rows, &entry)?;
-        if others.is_empty() {
+        if others.is_empty() || (replace && !others.values().eq([&entry])) {
             if entry.sites.is_empty() || entry.sites.len() > SITES_MAX {
                 return Err(Refusal::BadServer.into());
             }
             self.merged.added += 1;
+            self.merged.replaced +=
+                others.keys().filter(|row| !self.removed.contains_key(row)).count() as u64;
+            self.removed.extend(others);
             self.entries.push(entry);
-        } else if others == [entry.clone()] {
+        } else if others.values().eq([&entry]) {
             self.merged.there += 1;
         } else {
-            let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+            let names: Vec<&str> = others.values().map(|other| other.name.as_str()).collect();
             let (name, ids) = (&entry.name, entry.ids.map(|id| id.0));
             let text =
                 format!("entry {name} {ids:?} is another here, or has ids of another: {}", names.join(", "));
@@ -175,8 +189,8 @@ fn known(rows: &(impl Rows + ?Sized), server: &Server) -> Result<Vec<Server>, Lo
     Ok(found.into_values().collect())
 }
 
-/// The entries here with the name or one of the ids of an entry.
-fn others(rows: &(impl Rows + ?Sized), entry: &Entry) -> Result<Vec<Entry>, LocationError> {
+/// The entries here, by row, with the name or one of the ids of an entry.
+fn others(rows: &(impl Rows + ?Sized), entry: &Entry) -> Result<BTreeMap<u32, Entry>, LocationError> {
     let mut found = BTreeMap::new();
     let ids = entry.ids.iter().filter(|id| id.0 != 0).map(|id| (VOLUME, id.0.to_be_bytes().to_vec()));
     for (table, key) in ids.chain([(NAME, entry.name.clone().into_bytes())]) {
@@ -185,5 +199,5 @@ fn others(rows: &(impl Rows + ?Sized), entry: &Entry) -> Result<Vec<Entry>, Loca
             found.insert(row, entries::at(rows, row)?.ok_or(Refusal::Damaged)?);
         }
     }
-    Ok(found.into_values().collect())
+    Ok(found)
 }

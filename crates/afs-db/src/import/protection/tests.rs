@@ -8,7 +8,7 @@ use afs_wire::ids::ViceId;
 use super::*;
 use crate::import::Merged;
 use crate::import::samples::ProtectionFile;
-use crate::protection::{Asker, EmbeddedProtectionDb, Privacy, ProtectionDb};
+use crate::protection::{Asker, EmbeddedProtectionDb, NewEntry, NewId, Privacy, ProtectionDb};
 use crate::test_answers::wait;
 
 /// Alice and sixty more in one group, which is in another; somebody of a foreign cell.
@@ -55,6 +55,7 @@ fn part(read: &ReadProtection) -> Part {
         first: true,
         last: true,
         merge: false,
+        replace: false,
     }
 }
 
@@ -231,6 +232,24 @@ fn a_database_in_use_is_left_alone_unless_it_is_to_be_merged() {
     other.name = "somebody".into();
     let conflict = Part { entries: vec![other], merge: true, ..Part::default() };
     assert_eq!(write(&db, &conflict).conflicts.len(), 1);
+}
+
+#[test]
+fn who_contradicts_makes_room_when_that_is_wanted() {
+    let read = read_file(&sample());
+    let db = open();
+    wait(db.bootstrap("admin".into())).unwrap();
+    let theirs = |id: i32| read.entries.iter().find(|entry| entry.id.0 == id).unwrap().clone();
+    // Somebody of the same name has another id here, and is in a group; somebody has the id of another.
+    let own = NewEntry { name: theirs(1).name, id: NewId::Given(ViceId(77)), owner: ViceId(0) };
+    wait(db.create(Asker::CELL, own)).unwrap();
+    wait(db.add_member(Asker::CELL, ViceId(77), ViceId::BACKUP)).unwrap();
+    let merged = write(&db, &Part { replace: true, ..part(&read) });
+    assert_eq!(merged.conflicts, [""; 0]);
+    assert_eq!(merged.memberships, 64);
+    assert_eq!((name_of(&db, 1), name_of(&db, 77)), (Some(theirs(1).name), None));
+    assert_eq!(wait(db.elements(Asker::CELL, ViceId::BACKUP)), Ok(vec![]));
+    assert_eq!(write(&db, &Part { replace: true, ..part(&read) }).added, 0);
 }
 
 #[test]
