@@ -334,8 +334,7 @@ const HEDGE_PATIENCE_MAX: Duration = Duration::from_secs(4);
 
 /// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
 fn is_expiry(code: AbortCode) -> bool {
-    const RXGK_EXPIRED: AbortCode = AbortCode(1_233_242_886);
-    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | RXGK_EXPIRED)
+    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
 }
 
 /// The ladder's view of an error.

@@ -51,8 +51,13 @@ impl Venus {
             afs_rpc::Instant(now.as_nanos().saturating_sub(self.limits.location_max_age.as_nanos() as u64));
         match self.volumes.group(cell, name, since) {
             Some(group) => Ok(group),
-            None => self.ask_group(cell, name).await?.ok_or(missing()),
+            None => self.group_anew(cell, name).await,
         }
+    }
+
+    /// The same, whatever is remembered.
+    pub(super) async fn group_anew(&self, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
+        self.ask_group(cell, name).await?.ok_or(missing())
     }
 
     async fn ask_group(&self, cell: CellIndex, name: &str) -> Result<Option<Arc<Group>>> {

@@ -271,9 +271,17 @@ impl Venus {
         choice: Choice,
         number: Option<VolumeId>,
     ) -> Result<Arc<Volume>> {
-        let group = self.group(cell, name).await?;
-        let (id, kind) =
-            group.choose(choice, number).ok_or(VenusError::new(ErrorKind::NoVolume, "mount point"))?;
+        let known = self.group(cell, name).await?;
+        let (group, chosen) = match known.choose(choice, number) {
+            Some(chosen) => (known, Some(chosen)),
+            // What is remembered may be older than the first release, or the first backup volume.
+            None => {
+                let group = self.group_anew(cell, name).await?;
+                let chosen = group.choose(choice, number);
+                (group, chosen)
+            }
+        };
+        let (id, kind) = chosen.ok_or(VenusError::new(ErrorKind::NoVolume, "mount point"))?;
         self.learn_volume(cell, &group, id, kind).await
     }
 
