@@ -21,6 +21,9 @@ mod place;
 mod plan;
 mod progress;
 mod resumer;
+mod steps;
+mod touched;
+mod tried;
 
 pub use admin::Admin;
 pub use cell::Cell;
@@ -29,5 +32,6 @@ pub use group::Group;
 pub use journal::{CellJournal, Journal};
 pub use ops::*;
 pub use place::Place;
+pub use plan::steps_of;
 pub use progress::{Progress, Quiet};
 pub use resumer::Resumer;

@@ -47,6 +47,16 @@ macro_rules! plans {
             }
         }
 
+        /// The steps of an operation in the journal, in their order; `None` when there is no such operation. A test that
+        /// interrupts an operation at every step has them from here.
+        #[must_use]
+        pub fn steps_of(operation: &str) -> Option<&'static [&'static str]> {
+            $(if operation.eq_ignore_ascii_case(stringify!($variant)) {
+                return Some(crate::steps::steps::<$plan>());
+            })*
+            None
+        }
+
         $(impl From<$plan> for Plan {
             fn from(plan: $plan) -> Self {
                 Self::$variant(plan)

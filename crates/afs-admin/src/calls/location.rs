@@ -13,11 +13,14 @@ use afs_wire::vl::{
 
 use crate::Admin;
 use crate::error::{AdminError, AdminResult};
+use crate::tried::{self, Tried};
 
 /// Rounds over all location servers before a call is given up.
 const ROUNDS: u32 = 3;
 /// Time between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_secs(2);
+/// No datagram is sent again sooner. A server that was started anew in between takes what is sent again for a new call.
+const RESEND_MIN: Duration = Duration::from_millis(200);
 
 impl Admin {
     /// A call to the location service; the journal's service stands beside it.
@@ -25,38 +28,42 @@ impl Admin {
         self.locate_again(request).await.0
     }
 
-    /// The same, saying also whether it was asked more than once, so that an earlier asking may have had its effect.
+    /// The same, saying also whether it may have been asked more than once, so that an earlier asking has had its effect.
     pub(crate) async fn locate_again<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
-        let mut last = CallError::Closed;
+        let mut tried = Tried::none_of(self.cell().location.len());
         for round in 0..ROUNDS {
             if round > 0 {
                 self.env().sleep(ROUND_PAUSE).await;
             }
-            match self.locate_once(request).await {
-                (Err(error), _) if try_elsewhere(&error) => last = error,
-                (answered, again) => return (answered, again || round > 0),
+            if let Some((answered, again)) = self.locate_once(request, &mut tried).await {
+                return (answered, again || round > 0);
             }
         }
-        (Err(last), true)
+        (Err(tried.last()), true)
     }
 
-    async fn locate_once<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
+    async fn locate_once<R: Request>(
+        &self,
+        request: &R,
+        tried: &mut Tried,
+    ) -> Option<(Result<R::Reply, CallError>, bool)> {
         let servers = &self.cell().location;
         let first = self.preferred();
-        let mut last = CallError::Closed;
         for turn in 0..servers.len() {
             let index = (first + turn) % servers.len();
-            let Some(server) = servers.get(index) else { continue };
+            let Some(server) = servers.get(index).filter(|_| tried.is_worth_asking(index)) else { continue };
             let connection = self.rx().connection(*server, R::SERVICE, self.security().clone());
+            let connection = connection.with_options(tried::PATIENCE);
+            let asked = self.env().now();
             match connection.call(request).await {
-                Err(error) if try_elsewhere(&error) => last = error,
+                Err(error) if try_elsewhere(&error) => tried.note(index, error),
                 answered => {
                     self.prefer(index);
-                    return (answered, turn > 0);
+                    return Some((answered, turn > 0 || self.env().now() - asked >= RESEND_MIN));
                 }
             }
         }
-        (Err(last), true)
+        None
     }
 
     /// The entry of a volume of any kind, or `None` if there is none.

@@ -1,5 +1,6 @@
 //! Calls to the servers.
 
+mod forward;
 mod location;
 mod lock;
 mod stream;

@@ -8,8 +8,8 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::rpc::Request;
 use afs_wire::vol::{
-    AttachFlags, Clone as CloneVolume, CreateVolume, DeleteVolume, Destination, EndTrans, Forward, GetStatus,
-    HeaderStatus, NameChars, NameText, ReClone, RestoreCookie, SetFlags, SetForwarding, SetIdsTypes, SetInfo,
+    AttachFlags, Clone as CloneVolume, CreateVolume, DeleteVolume, EndTrans, GetStatus, HeaderStatus,
+    NameChars, NameText, ReClone, RestoreCookie, SetDate, SetFlags, SetForwarding, SetIdsTypes, SetInfo,
     TransCreate, TransactionId, VolumeFlags, VolumeInfo,
 };
 
@@ -43,7 +43,7 @@ impl Attach {
 /// operation ends it before.
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
-    admin: Admin,
+    pub(super) admin: Admin,
     /// Where the volume is.
     pub(crate) place: Place,
     /// The volume.
@@ -169,7 +169,7 @@ pub(crate) const UNPUBLISHED: VolumeFlags =
     VolumeFlags(VolumeFlags::DELETE_ON_SALVAGE.0 | VolumeFlags::OUT_OF_SERVICE.0);
 
 impl Transaction {
-    async fn call<R: Request>(&self, what: &str, request: &R) -> AdminResult<R::Reply> {
+    pub(super) async fn call<R: Request>(&self, what: &str, request: &R) -> AdminResult<R::Reply> {
         let server = self.place.server;
         self.admin.at(server, request).await.map_err(|error| {
             AdminError::call(
@@ -226,29 +226,8 @@ impl Transaction {
         self.call("clone", &ReClone { transaction: self.id, clone }).await
     }
 
-    /// Makes the server send what changed since to another transaction.
-    pub(crate) async fn forward(
-        &self,
-        since: UnixSeconds,
-        to: &Transaction,
-        cookie: RestoreCookie,
-    ) -> AdminResult {
-        let request = Forward {
-            transaction: self.id,
-            from_date: since,
-            destination: to.destination(),
-            destination_transaction: to.id,
-            cookie,
-        };
-        let forwarded = self.call("send", &request).await;
-        forwarded.map_err(|mut error| {
-            error.doing = format!("{} to {}", error.doing, to.place);
-            error
-        })
-    }
-
-    pub(crate) fn destination(&self) -> Destination {
-        Destination { host: self.place.server, port: u32::from(self.admin.cell().volume_port), security: 1 }
+    pub(crate) async fn set_creation(&self, date: UnixSeconds) -> AdminResult {
+        self.call("set the date of", &SetDate { transaction: self.id, date }).await
     }
 
     /// Gives the volume back to its file server. A transaction that the server has ended already is as good.

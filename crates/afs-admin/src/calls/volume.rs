@@ -32,7 +32,10 @@ impl Admin {
     }
 
     /// What a server says of a volume; `None` when the volume is not there.
-    pub(crate) async fn volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<Option<VolumeInfo>> {
+    ///
+    /// # Errors
+    /// The server does not answer, or cannot tell.
+    pub async fn volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<Option<VolumeInfo>> {
         let request = ListOneVolume { partition: place.partition, volume };
         let doing = || format!("Could not look at volume {volume} on {place}");
         match self.at(place.server, &request).await {
@@ -68,7 +71,10 @@ impl Admin {
     }
 
     /// The partitions of a server.
-    pub(crate) async fn partitions(&self, server: Ipv4Addr) -> AdminResult<Vec<PartitionId>> {
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn partitions(&self, server: Ipv4Addr) -> AdminResult<Vec<PartitionId>> {
         let reply = self.at(server, &XListPartitions {}).await;
         let reply = reply.map_err(|e| AdminError::call("Could not list the partitions", Some(server), e))?;
         Ok(reply.partitions.iter().filter_map(|p| p.check()).collect())

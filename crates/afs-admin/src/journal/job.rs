@@ -17,6 +17,7 @@ pub(crate) struct Job {
     lease: Lease,
     name: String,
     alive: Arc<AtomicBool>,
+    taken_over: bool,
 }
 
 impl Job {
@@ -39,18 +40,24 @@ impl Job {
             )),
             _ => journal(plan, error),
         })?;
-        Ok(Self::held(admin, lease, name))
+        Ok(Self::held(admin, lease, name, false))
     }
 
     /// Goes on with an operation that was taken over.
     pub(crate) fn resumed(admin: &Admin, lease: Lease, record: &Record) -> Self {
-        Self::held(admin, lease, &record.draft.name)
+        Self::held(admin, lease, &record.draft.name, true)
     }
 
-    fn held(admin: &Admin, lease: Lease, name: &str) -> Self {
+    fn held(admin: &Admin, lease: Lease, name: &str, taken_over: bool) -> Self {
         let alive = Arc::new(AtomicBool::new(true));
         admin.env().spawn(Box::pin(live(admin.clone(), lease, Arc::downgrade(&alive))));
-        Self { admin: admin.clone(), lease, name: name.to_owned(), alive }
+        Self { admin: admin.clone(), lease, name: name.to_owned(), alive, taken_over }
+    }
+
+    /// Whether somebody else began it: transactions on its volumes are what he left open then. Who goes on with what he
+    /// began himself has ended his own, and any other is not his to end.
+    pub(crate) fn is_taken_over(&self) -> bool {
+        self.taken_over
     }
 
     /// Writes the step that the plan says comes next. Its effect may begin when this returns.

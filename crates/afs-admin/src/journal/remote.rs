@@ -14,6 +14,7 @@ use bytes::Bytes;
 
 use super::{Answer, Draft, Holder, Journal, JournalError, Lease, OperationId, Record};
 use crate::cell::Cell;
+use crate::tried::{self, Tried};
 
 /// The journal in the cell's own database. Cells of other makers have none: see [`CellJournal::is_kept`].
 #[derive(Clone)]
@@ -31,8 +32,10 @@ impl CellJournal {
     /// The journal of a cell, called as an administrator.
     #[must_use]
     pub fn new(env: EnvRef, rx: &Rx, security: &Security, cell: &Cell) -> Self {
-        let connect =
-            |peer: &std::net::SocketAddr| rx.connection(*peer, ServiceId::OPERATIONS, security.clone());
+        let connect = |peer: &std::net::SocketAddr| {
+            let connection = rx.connection(*peer, ServiceId::OPERATIONS, security.clone());
+            connection.with_options(tried::PATIENCE)
+        };
         Self { env, servers: Arc::new(cell.location.iter().map(connect).collect()) }
     }
 
@@ -47,19 +50,22 @@ impl CellJournal {
     }
 
     async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
-        let mut last = CallError::Closed;
+        let mut tried = Tried::none_of(self.servers.len());
         for round in 0..ROUNDS {
             if round > 0 {
                 self.env.sleep(PAUSE).await;
             }
-            for server in self.servers.iter() {
+            for (index, server) in self.servers.iter().enumerate() {
+                if !tried.is_worth_asking(index) {
+                    continue;
+                }
                 match server.call(request).await {
-                    Err(error) if is_passing(&error) => last = error,
+                    Err(error) if is_passing(&error) => tried.note(index, error),
                     answered => return answered,
                 }
             }
         }
-        Err(last)
+        Err(tried.last())
     }
 
     async fn ask<R: Request>(&self, request: R) -> Result<R::Reply, JournalError> {

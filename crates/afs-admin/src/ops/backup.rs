@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 
 use afs_wire::ids::{PartitionNumber, VolumeId, VolumeKind};
-use afs_wire::vl::{Attributes, Entry, EntryFlags, ListAttributesN2, LockOperation, NameText, ReleaseType};
+use afs_wire::vl::{Entry, EntryFlags, LockOperation, ReleaseType};
 use afs_wire::volname;
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::{EntryFilter, Outcome};
 use crate::calls::Attach;
-use crate::error::{AdminError, AdminResult};
+use crate::error::AdminResult;
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
@@ -79,11 +79,11 @@ impl Admin {
             VolumeId(0) => self.new_id().await?,
             backup => backup,
         };
-        let plan = BackupPlan { volume, name, step: Step::Lock, place, backup };
+        let mut plan = BackupPlan { volume, name, step: Step::Lock, place, backup };
         let job = Job::begin(self, &plan.clone().into()).await?;
-        match plan.clone().run(self, &job).await {
+        match plan.run(self, &job).await {
             Ok(()) => job.end().await.map(|()| BackedUp { name: plan.name, backup }),
-            Err(error) if error.is_refusal() => {
+            Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
             }
@@ -96,7 +96,12 @@ impl Admin {
     /// # Errors
     /// The location database cannot be listed.
     pub async fn backup_all(&self, which: &BackupAll) -> AdminResult<Vec<(String, AdminResult<BackedUp>)>> {
-        let entries = self.entries(which.server, which.partition).await?;
+        let filter = EntryFilter {
+            server: which.server,
+            partition: which.partition.and_then(|p| p.check()),
+            locked: false,
+        };
+        let entries = self.entries(&filter).await?;
         let wanted = entries.iter().filter_map(|e| Some((e, home(e)?))).filter(|(e, home)| {
             let name = e.name.to_string();
             let begins = |with: &[String]| with.iter().any(|p| name.starts_with(p.as_str()));
@@ -118,32 +123,6 @@ impl Admin {
             done.push((name, outcome));
         }
         Ok(done)
-    }
-
-    /// The entries of a server and partition, or all, by name.
-    ///
-    /// # Errors
-    /// No location server answers.
-    pub async fn entries(
-        &self,
-        server: Option<Ipv4Addr>,
-        partition: Option<PartitionNumber>,
-    ) -> AdminResult<Vec<Entry>> {
-        let attributes = Attributes { server, partition, volume: None, flag: None };
-        let (mut found, mut start) = (Vec::new(), 0);
-        loop {
-            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
-            let page = self.locate(&request).await;
-            let page = page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?;
-            found.extend(page.entries.iter().cloned());
-            // -1 ends the list; anything that does not go on would go round for ever.
-            if page.next <= start {
-                break;
-            }
-            start = page.next;
-        }
-        found.sort_by_key(|entry| entry.name);
-        Ok(found)
     }
 
     /// Makes a clone of a volume beside it, or brings it up to date, and publishes it. Its name is the volume's with the
@@ -172,6 +151,10 @@ impl Admin {
 }
 
 impl BackupPlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.backup]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         "backup"
     }
@@ -180,7 +163,7 @@ impl BackupPlan {
         format!("making {}{}", self.name, VolumeKind::Backup.suffix())
     }
 
-    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult {
         debug_assert!(
             volname::split(&self.name).1.is_none(),
             "a group has the name of its read-write volume"
@@ -201,12 +184,26 @@ impl BackupPlan {
         admin.replace_entry(&entry, ReleaseType::ALL).await
     }
 
+    /// Whether there is a backup volume that the entry does not know. A half-made one goes.
+    async fn is_made(&self, admin: &Admin) -> AdminResult<bool> {
+        let Some(there) = admin.volume_at(self.place, self.backup).await? else { return Ok(false) };
+        if there.destroy_me != 0 {
+            admin.delete_volume(self.place, self.backup, false).await?;
+            return Ok(false);
+        }
+        let entry = admin.existing_entry(self.volume, &self.name).await?;
+        Ok(!entry.flags.contains(EntryFlags::BACK_EXISTS) || !there.in_use)
+    }
+
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
         let outcome = match self.step {
             Step::Lock => Outcome::Undone,
+            Step::Clone if !job.is_taken_over() && !self.is_made(admin).await? => Outcome::Undone,
             Step::Clone => {
-                admin.break_transactions(self.place, self.volume).await?;
-                admin.break_transactions(self.place, self.backup).await?;
+                if job.is_taken_over() {
+                    admin.break_transactions(self.place, self.volume).await?;
+                    admin.break_transactions(self.place, self.backup).await?;
+                }
                 self.clone_and_enter(admin).await?;
                 Outcome::Completed
             }

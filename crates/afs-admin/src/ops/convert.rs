@@ -71,11 +71,11 @@ impl Admin {
         }
         let (volume, name) = (group.id(), group.name());
         let read_only = group.entry.id(VolumeKind::ReadOnly);
-        let plan = ConvertPlan { volume, name, step: Step::Lock, place, read_only };
+        let mut plan = ConvertPlan { volume, name, step: Step::Lock, place, read_only };
         let job = Job::begin(self, &plan.clone().into()).await?;
-        match plan.clone().run(self, &job).await {
+        match plan.run(self, &job).await {
             Ok(()) => job.end().await.map(|()| volume),
-            Err(error) if error.is_refusal() => {
+            Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
             }
@@ -85,6 +85,10 @@ impl Admin {
 }
 
 impl ConvertPlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.read_only]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         "convertROtoRW"
     }
@@ -93,7 +97,7 @@ impl ConvertPlan {
         format!("making the copy of {} on {} the read-write volume", self.name, self.place)
     }
 
-    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult {
         admin.lock_entry(self.volume, &self.name, LockOperation::MOVE).await?;
         self.step = Step::Convert;
         job.step(&Plan::from(self.clone())).await?;

@@ -134,6 +134,10 @@ impl Admin {
 }
 
 impl CopyPlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.copy, self.clone]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         if self.shadow { "shadow" } else { "copy" }
     }

@@ -64,7 +64,7 @@ impl Admin {
         self.check_place(&doing, options.place).await?;
         let taken = |with: String| AdminError::refused(&doing, with).with_hint("give another one");
         if self.entry_named(&options.name).await?.is_some() {
-            return Err(taken("there is a volume of that name already".into()));
+            return Err(taken(format!("Volume {} already exists", options.name)));
         }
         let volume = match options.id {
             Some(id) if self.entry(id).await?.is_some() => {
@@ -75,9 +75,9 @@ impl Admin {
         };
         let (read_only, backup) = (self.new_id().await?, self.new_id().await?);
         let CreateOptions { name, place, quota, .. } = options;
-        let plan = CreatePlan { volume, name, step: Step::Make, place, quota, read_only, backup };
+        let mut plan = CreatePlan { volume, name, step: Step::Make, place, quota, read_only, backup };
         let job = Job::begin(self, &plan.clone().into()).await?;
-        let made = plan.clone().run(self, &job).await;
+        let made = plan.run(self, &job).await;
         match made {
             Ok(()) => job.end().await.map(|()| volume),
             Err(error) => Err(self.give_up(plan.into(), job, error).await),
@@ -97,7 +97,7 @@ impl CreatePlan {
         }
     }
 
-    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult {
         let held =
             admin.make(self.place, self.volume, &self.name, VolumeKind::ReadWrite, VolumeId(0)).await?;
         let set_up = self.set_up(admin, job, &held).await;

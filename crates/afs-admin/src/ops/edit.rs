@@ -175,6 +175,7 @@ impl EditPlan {
             "addsite" => "addsite",
             "remsite" => "remsite",
             "changeloc" => "changeloc",
+            "check" => "check",
             _ => "edit",
         }
     }

@@ -1,18 +1,22 @@
 //! The operations, one file each.
 
 mod backup;
+mod check;
 mod clone;
 mod convert;
 mod copy;
 mod create;
 mod dump;
 mod edit;
+mod empty;
+mod look;
 mod move_;
 mod release;
 mod remove;
 mod rename;
 mod restore;
 mod resume;
+mod servers;
 mod single;
 mod snapshot;
 
@@ -29,16 +33,20 @@ pub(crate) use restore::RestorePlan;
 
 pub use crate::plan::Outcome;
 pub use backup::{BackedUp, BackupAll};
+pub use check::{CheckOptions, Checked, Fault, Finding, Half, Remedy, Silent};
 pub use clone::CloneOptions;
 pub use convert::ConvertOptions;
 pub use copy::{Copied, CopyOptions};
 pub use create::CreateOptions;
 pub use dump::{DumpOptions, DumpSink, DumpSource, Dumped};
+pub use empty::{EmptyOptions, EmptyPlan, EmptyTask};
+pub use look::{EntryFilter, Room};
 pub use move_::{MoveOptions, Moved};
 pub use release::{ReleaseOptions, Released};
 pub use remove::{RemoveOptions, Removed};
 pub use restore::{Overwrite, RestoreDate, RestoreOptions, Restored};
 pub use resume::Resumed;
+pub use servers::KnownServer;
 pub use single::Fields;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::SnapshotPlan;

@@ -6,11 +6,12 @@
 
 mod forward;
 mod run;
+mod snapshots;
 mod undo;
 
 pub(crate) use run::adjusted;
 
-use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vl::EntryFlags;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,8 @@ pub struct MoveOptions {
     pub to: Place,
     /// Send it in one go while its clients wait: no clone, no increments.
     pub live: bool,
-    /// Lose its snapshots, which stay behind otherwise: a volume that has some is not moved without this.
+    /// Lose its snapshots. To a server of another maker a volume that has some is not moved without this; to one of ours they
+    /// go with it.
     pub drop_snapshots: bool,
 }
 
@@ -49,6 +51,8 @@ pub struct Moved {
     pub busy_ms: u64,
     /// Whether its backup volume was made anew.
     pub backup: bool,
+    /// Snapshots that went with it.
+    pub snapshots: usize,
 }
 
 /// See [`Plan`](crate::plan::Plan).
@@ -71,6 +75,12 @@ pub(crate) struct MovePlan {
     /// What changed since then is still to be sent.
     #[serde(with = "crate::kept::date")]
     sent_until: UnixSeconds,
+    /// Numbers of its snapshots, oldest first.
+    #[serde(default)]
+    snapshots: Vec<u32>,
+    /// They are lost, in place of going with it.
+    #[serde(default)]
+    drop_snapshots: bool,
 }
 
 /// Steps of a move. Up to `Seal` it is undone; from `Switch` on it is completed.
@@ -108,25 +118,11 @@ impl Admin {
     pub async fn move_volume(&self, options: MoveOptions) -> AdminResult<Moved> {
         let doing = format!("Could not move volume {}", options.volume);
         let plan = self.plan_move(&doing, &options).await?;
-        let snapshots = self.snapshots_at(plan.from, plan.volume).await?;
-        if !snapshots.is_empty() && !options.drop_snapshots {
-            let names: Vec<_> = snapshots.iter().map(|s| s.name.as_str()).collect();
-            return Err(AdminError::refused(
-                doing,
-                format!("its snapshots would be lost: {}", names.join(", ")),
-            )
-            .with_hint("--drop-snapshots moves it without them"));
-        }
-        let job = Job::begin(self, &plan.clone().into()).await?;
         let mut plan = plan;
-        match plan.run(self, &job).await {
-            Ok(moved) => {
-                job.end().await?;
-                for snapshot in snapshots {
-                    self.delete_snapshot(plan.from, &snapshot).await?;
-                }
-                Ok(moved)
-            }
+        let snapshots = self.plan_snapshots(&doing, &mut plan, options.drop_snapshots).await?;
+        let job = Job::begin(self, &plan.clone().into()).await?;
+        match plan.run(self, &job, &snapshots).await {
+            Ok(moved) => job.end().await.map(|()| moved),
             Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
@@ -147,6 +143,10 @@ impl Admin {
             return Err(AdminError::refused(doing, format!("it is on {from} already")));
         }
         let info = self.free_volume_at(from, group.id()).await?;
+        if info.kind != KindNumber::from(VolumeKind::ReadWrite) {
+            let why = format!("it is a snapshot of volume {}, and goes where that goes", info.parent_id);
+            return Err(AdminError::refused(doing, why).with_hint("move that volume"));
+        }
         self.check_room(doing, to, info.size).await?;
         self.check_target(doing, to, group.id()).await?;
         let backup = if group.has(EntryFlags::BACK_EXISTS) { group.entry.ids[2] } else { VolumeId(0) };
@@ -161,6 +161,8 @@ impl Admin {
             backup,
             increments: 0,
             sent_until: UnixSeconds(0),
+            snapshots: Vec::new(),
+            drop_snapshots: options.drop_snapshots,
         })
     }
 
@@ -179,6 +181,11 @@ impl Admin {
 }
 
 impl MovePlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        let snapshots = self.snapshots.iter().copied().map(VolumeId);
+        [self.clone, self.backup].into_iter().chain(snapshots).collect()
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         "move"
     }

@@ -58,6 +58,9 @@ pub(crate) struct ReleasePlan {
     read_only: VolumeId,
     /// The clone that is sent is made for this release only.
     temporary: bool,
+    /// At the last step: every site has the new state.
+    #[serde(default)]
+    all: bool,
 }
 
 /// Steps of a release. From the second on it is completed, as far as servers answer.
@@ -104,20 +107,18 @@ impl Admin {
             force: options.force,
             read_only: group.entry.id(VolumeKind::ReadOnly),
             temporary: !has_clone_at(&group.entry, home),
+            all: false,
         };
         let job = Job::begin(self, &plan.clone().into()).await?;
         let mut plan = plan;
         match plan.run(self, &job).await {
-            Ok(sites) => {
+            // What the sites have is in the entry: there is nothing to resume.
+            Ok((sites, failed)) => {
                 job.end().await?;
-                Ok(Released { volume: plan.volume, sites, unchanged: false })
+                let released = Released { volume: plan.volume, sites, unchanged: false };
+                failed.map_or(Ok(released), Err)
             }
             Err(error) if plan.step == Step::Lock && error.is_refusal() => {
-                job.end().await?;
-                Err(error)
-            }
-            // What the sites have is in the entry: there is nothing to resume.
-            Err(error) if plan.step == Step::Finish => {
                 job.end().await?;
                 Err(error)
             }
@@ -126,12 +127,19 @@ impl Admin {
     }
 }
 
+/// The sites that have the new state, and what went wrong with the first that has not.
+type Sent = (Vec<Place>, Option<AdminError>);
+
 /// Whether a read-only site is where the read-write volume is: that copy is a clone.
 fn has_clone_at(entry: &Entry, home: Place) -> bool {
     entry.sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME) && Place::from(s) == home)
 }
 
 impl ReleasePlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.read_only]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         "release"
     }
@@ -152,7 +160,7 @@ impl ReleasePlan {
         job.step(&Plan::from(self.clone())).await
     }
 
-    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<Vec<Place>> {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<Sent> {
         let entry = admin.lock_entry(self.volume, &self.name, LockOperation::RELEASE).await?;
         if home(&entry) != Some(self.home) {
             return Err(AdminError::failed(
@@ -164,7 +172,7 @@ impl ReleasePlan {
     }
 
     /// Everything under the lock. Can be repeated.
-    async fn bring_up(&mut self, admin: &Admin, job: &Job, mut entry: Entry) -> AdminResult<Vec<Place>> {
+    async fn bring_up(&mut self, admin: &Admin, job: &Job, mut entry: Entry) -> AdminResult<Sent> {
         if self.read_only.0 == 0 {
             self.read_only = admin.new_id().await?;
             if let Some(id) = entry.ids.get_mut(VolumeKind::ReadOnly.index()) {
@@ -179,9 +187,10 @@ impl ReleasePlan {
         }
         self.next(Step::Send, job).await?;
         let (reached, failed) = self.send_to_sites(admin, &mut entry, scope).await?;
+        self.all = failed.is_none();
         self.next(Step::Finish, job).await?;
-        self.finish(admin, entry, failed.is_none()).await?;
-        failed.map_or(Ok(reached), Err)
+        self.finish(admin, entry).await?;
+        Ok((reached, failed))
     }
 
     /// Makes the clone that is sent, and marks in the entry what has to get it.
@@ -214,11 +223,11 @@ impl ReleasePlan {
     }
 
     /// Removes what was made for the release, and unlocks. The marks stay where sites were not reached.
-    async fn finish(&self, admin: &Admin, mut entry: Entry, all: bool) -> AdminResult {
+    async fn finish(&self, admin: &Admin, mut entry: Entry) -> AdminResult {
         if self.temporary {
             admin.delete_volume(self.home, self.read_only, true).await?;
         }
-        if all {
+        if self.all {
             entry.clone_id = VolumeId(0);
             entry.sites.iter_mut_sites(|site| site.flags = site.flags.without(SiteFlags::NEW_REPSITE));
         }
@@ -235,14 +244,18 @@ impl ReleasePlan {
                 self.take_back(admin).await?;
                 Outcome::Undone
             }
-            Step::Clone | Step::Send | Step::Finish => {
+            Step::Clone | Step::Send => {
                 self.break_all(admin).await?;
                 let entry = admin.existing_entry(self.volume, &self.name).await?;
-                match self.bring_up(admin, &job, entry).await {
-                    // Every site that could be reached has it, and the entry says which could not.
-                    Err(error) if self.step == Step::Finish => admin.progress().warn(&error.to_string()),
-                    done => drop(done?),
+                // Every site that could be reached has it, and the entry says which could not.
+                if let (_, Some(error)) = self.bring_up(admin, &job, entry).await? {
+                    admin.progress().warn(&error.to_string());
                 }
+                Outcome::Completed
+            }
+            Step::Finish => {
+                let entry = admin.existing_entry(self.volume, &self.name).await?;
+                self.finish(admin, entry).await?;
                 Outcome::Completed
             }
         };

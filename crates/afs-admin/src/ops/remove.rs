@@ -75,7 +75,9 @@ impl Admin {
     /// a server that does not do it.
     pub async fn remove(&self, options: RemoveOptions) -> AdminResult<Removed> {
         let doing = format!("Could not remove volume {}", options.volume);
-        let group = self.group(&options.volume).await?;
+        let Some(group) = self.find_group(&options.volume).await? else {
+            return self.remove_unlisted(&doing, &options).await;
+        };
         Self::check_unlocked(&group.entry)?;
         let place = place_of(&doing, &group, options.place)?;
         let kind = match group.kind {
@@ -83,23 +85,46 @@ impl Admin {
             VolumeKind::ReadOnly => Kind::ReadOnly,
             VolumeKind::Backup => Kind::Backup,
         };
+        if kind == Kind::Backup && !group.has(EntryFlags::BACK_EXISTS) {
+            self.check_there(&doing, place, group.wanted()).await?;
+        }
         if kind == Kind::ReadWrite {
             self.remove_snapshots_first(&doing, &group, place, options.snapshots).await?;
         }
         let (volume, name, victim) = (any_id(&group.entry), group.name(), group.wanted());
-        let plan = RemovePlan { volume, name, step: Step::Lock, place, kind, victim };
+        let mut plan = RemovePlan { volume, name, step: Step::Lock, place, kind, victim };
         let job = Job::begin(self, &plan.clone().into()).await?;
-        match plan.clone().run(self, &job).await {
+        match plan.run(self, &job).await {
             Ok(copies_remain) => {
                 job.end().await?;
                 Ok(Removed { volume: victim, place, copies_remain })
             }
             // Somebody else's lock is not ours to end.
-            Err(error) if error.is_refusal() => {
+            Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
             }
             Err(error) => Err(self.give_up(plan.into(), job, error).await),
+        }
+    }
+
+    /// A volume that only its server knows of, by number and place.
+    async fn remove_unlisted(&self, doing: &str, options: &RemoveOptions) -> AdminResult<Removed> {
+        let (Ok(id), Some(place)) = (options.volume.parse(), options.place) else {
+            return Err(AdminError::refused(doing, "it is not in the VLDB").with_hint(
+                "`andrew vos listvldb` shows what is; give server, partition and number of one that is not",
+            ));
+        };
+        let volume = VolumeId(id);
+        self.check_there(doing, place, volume).await?;
+        self.delete_volume(place, volume, false).await?;
+        Ok(Removed { volume, place, copies_remain: false })
+    }
+
+    async fn check_there(&self, doing: &str, place: Place, volume: VolumeId) -> AdminResult {
+        match self.volume_at(place, volume).await? {
+            Some(_) => Ok(()),
+            None => Err(AdminError::refused(doing, format!("it is neither in the VLDB nor on {place}"))),
         }
     }
 
@@ -139,7 +164,11 @@ fn place_of(doing: &str, group: &Group, named: Option<Place>) -> AdminResult<Pla
     };
     match (named, places.as_slice()) {
         (Some(named), _) if places.contains(&named) => Ok(named),
-        (Some(named), _) => wrong(format!("the VLDB does not have it on {named}")),
+        (Some(named), _) => Err(AdminError::refused(doing, format!("the VLDB does not have it on {named}"))
+            .with_hint(format!(
+                "`andrew vos examine {}` shows where it is, and `andrew vos zap` deletes what only a server knows of",
+                group.name()
+            ))),
         (None, [one]) => Ok(*one),
         (None, []) => wrong("the VLDB has no place of it".into()),
         (None, _) => wrong("it is in several places; give server and partition".into()),
@@ -147,6 +176,10 @@ fn place_of(doing: &str, group: &Group, named: Option<Place>) -> AdminResult<Pla
 }
 
 impl RemovePlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.victim]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         "remove"
     }
@@ -155,7 +188,7 @@ impl RemovePlan {
         format!("deleting volume {} of {} on {}", self.victim, self.name, self.place)
     }
 
-    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult<bool> {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<bool> {
         admin.lock_entry(self.volume, &self.name, LockOperation::DELETE).await?;
         self.step = Step::Delete;
         job.step(&Plan::from(self.clone())).await?;
@@ -183,6 +216,19 @@ impl RemovePlan {
             admin.replace_entry(&entry, ReleaseType::ALL).await?;
         }
         Ok(remain)
+    }
+
+    /// Whether nothing was deleted.
+    async fn is_untouched(&self, admin: &Admin) -> AdminResult<bool> {
+        let Some(entry) = admin.entry(self.volume).await? else { return Ok(false) };
+        let with_backup = self.kind == Kind::ReadWrite && entry.flags.contains(EntryFlags::BACK_EXISTS);
+        let backup = with_backup.then(|| entry.id(VolumeKind::Backup));
+        for volume in backup.into_iter().chain([self.victim]) {
+            if admin.volume_at(self.place, volume).await?.is_none_or(|v| v.destroy_me != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The entry when the volume is gone.
@@ -214,6 +260,11 @@ impl RemovePlan {
                 job.end().await?;
                 Ok(Outcome::Undone)
             }
+            Step::Delete if !job.is_taken_over() && self.is_untouched(admin).await? => {
+                admin.unlock_entry(self.volume, &self.name).await?;
+                job.end().await?;
+                Ok(Outcome::Undone)
+            }
             Step::Delete => {
                 // The lock went with the entry's last change, if it was reached; the work is done again under none.
                 let gone = admin.volume_at(self.place, self.victim).await?.is_none();
@@ -222,7 +273,7 @@ impl RemovePlan {
                     Some(entry) => self.kind == Kind::ReadWrite && home(&entry) != Some(self.place),
                 };
                 if !(gone && site_gone) {
-                    self.delete(admin, true).await?;
+                    self.delete(admin, job.is_taken_over()).await?;
                 }
                 job.end().await?;
                 Ok(Outcome::Completed)

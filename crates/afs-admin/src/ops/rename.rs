@@ -47,11 +47,11 @@ impl Admin {
             return Err(AdminError::refused(doing, format!("there is a volume {new} already")));
         }
         let (volume, name) = (group.id(), group.name());
-        let plan = RenamePlan { volume, name, step: Step::Lock, new: new.to_owned() };
+        let mut plan = RenamePlan { volume, name, step: Step::Lock, new: new.to_owned() };
         let job = Job::begin(self, &plan.clone().into()).await?;
-        match plan.clone().run(self, &job).await {
+        match plan.run(self, &job).await {
             Ok(()) => job.end().await,
-            Err(error) if error.is_refusal() => {
+            Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
             }
@@ -69,7 +69,7 @@ impl RenamePlan {
         format!("renaming {} to {}", self.name, self.new)
     }
 
-    async fn run(mut self, admin: &Admin, job: &Job) -> AdminResult {
+    async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult {
         admin.lock_entry(self.volume, &self.name, LockOperation::DELETE).await?;
         self.step = Step::Name;
         job.step(&Plan::from(self.clone())).await?;
@@ -124,7 +124,7 @@ impl RenamePlan {
                 Outcome::Undone
             }
             Step::Name => {
-                self.name_all(admin, true).await?;
+                self.name_all(admin, job.is_taken_over()).await?;
                 Outcome::Completed
             }
         };

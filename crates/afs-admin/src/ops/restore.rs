@@ -210,9 +210,10 @@ impl RestorePlan {
         let (clone, backup) = before.map_or((VolumeId(0), VolumeId(0)), |b| (b.clone_id, b.backup_id));
         held.set_ids(&name, self.kind(), [self.volume, clone, backup]).await?;
         held.set_info(dates(options, &status, before.as_ref(), admin.now())).await?;
+        // Before the step: until then the volume goes with its server's death, and the step says that it is there to stay.
+        held.set_flags(if options.offline { VolumeFlags::OUT_OF_SERVICE } else { VolumeFlags(0) }).await?;
         self.step = Step::Enter;
         job.step(&Plan::from(self.clone())).await?;
-        held.set_flags(if options.offline { VolumeFlags::OUT_OF_SERVICE } else { VolumeFlags(0) }).await?;
         Ok(bytes)
     }
 
@@ -279,7 +280,8 @@ impl RestorePlan {
                 Outcome::Undone
             }
             Step::Enter => {
-                admin.publish(self.place, self.volume, Attach::OFFLINE.breaking(true)).await?;
+                // On line or not, as it shall be, it is already.
+                admin.break_transactions(self.place, self.volume).await?;
                 if let Some(known) = admin.entry(self.volume).await?
                     && known.flags.intersects(EntryFlags::LOCK_OPERATIONS)
                 {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use afs_rpc::CallError;
 use afs_wire::ids::{UnixSeconds, VolumeId};
-use afs_wire::vol::{EndTrans, NukeVolume, TransactionId, TransactionInfo, VolumeFlags, VolumeInfo};
+use afs_wire::vol::{EndTrans, NukeVolume, TransactionId, VolumeFlags, VolumeInfo};
 
 use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
@@ -123,13 +123,5 @@ impl Admin {
             AdminError::call(doing(), Some(server), e)
                 .with_hint(format!("`andrew vos status {server}` shows those it has"))
         })
-    }
-
-    /// The transactions of a server.
-    ///
-    /// # Errors
-    /// It does not answer.
-    pub async fn status(&self, server: Ipv4Addr) -> AdminResult<Vec<TransactionInfo>> {
-        self.transactions(server).await
     }
 }

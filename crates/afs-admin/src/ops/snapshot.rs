@@ -1,6 +1,8 @@
 //! `vos snapshot`: named states of a volume beside it. Servers of ours keep them; each is a volume of its own, with an entry
 //! under `VOLUME.NAME`.
 
+mod restore;
+
 use std::net::Ipv4Addr;
 
 use afs_rpc::CallError;
@@ -12,7 +14,7 @@ use afs_wire::xdr::BoundedVec;
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use crate::calls::{Attach, cookie};
+use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
 use crate::plan::Plan;
@@ -190,6 +192,10 @@ impl From<&afs_wire::vol::Snapshot> for Snapshot {
 }
 
 impl SnapshotPlan {
+    pub(crate) fn others(&self) -> Vec<VolumeId> {
+        vec![self.snapshot]
+    }
+
     pub(crate) fn word(&self) -> &'static str {
         match self.step {
             Step::Clone | Step::Enter => "snapshot",
@@ -232,19 +238,6 @@ impl SnapshotPlan {
             flags: EntryFlags::RW_EXISTS,
             ..Entry::default()
         }
-    }
-
-    /// The server writes the snapshot's state beside the present one and switches when it is whole.
-    async fn restore(&self, admin: &Admin) -> AdminResult {
-        let from = admin.take_existing(self.place, self.snapshot, Attach::BUSY).await?;
-        let restored = async {
-            let to = admin.take_existing(self.place, self.volume, Attach::BUSY).await?;
-            let cookie = cookie(&self.name, VolumeKind::ReadWrite, self.volume);
-            let sent = admin.forward_watched(&from, UnixSeconds(0), &to, cookie).await;
-            to.end_after(sent).await
-        };
-        let restored = restored.await;
-        from.end_after(restored).await
     }
 
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {

@@ -79,6 +79,7 @@ impl MovePlan {
         if self.clone.0 != 0 {
             admin.delete_volume(self.from, self.clone, true).await?;
         }
+        self.switch_snapshots(admin).await?;
         let mut entry = admin.existing_entry(self.volume, &self.name).await?;
         if self.backup.0 == 0 {
             return admin.unlock_entry(self.volume, &self.name).await;

@@ -9,12 +9,12 @@ use afs_wire::vl::{EntryFlags, LockOperation};
 use afs_wire::vol::{RestoreCookie, VolumeFlags};
 
 use super::{MovePlan, Moved, Step};
-use crate::Admin;
 use crate::calls::{Attach, Transaction, UNPUBLISHED, cookie};
 use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
+use crate::{Admin, Snapshot};
 
 /// Increments sent from the clone at most before the volume is held for the last one.
 const INCREMENTS_MAX: u32 = 5;
@@ -24,12 +24,18 @@ const SHORT: Duration = Duration::from_secs(3);
 const MARGIN: u32 = 2;
 
 impl MovePlan {
-    pub(super) async fn run(&mut self, admin: &Admin, job: &Job) -> AdminResult<Moved> {
+    pub(super) async fn run(
+        &mut self,
+        admin: &Admin,
+        job: &Job,
+        snapshots: &[Snapshot],
+    ) -> AdminResult<Moved> {
         self.lock(admin).await?;
         if !self.live {
             self.clone_source(admin, job).await?;
         }
         let target = self.make_target(admin, job).await?;
+        self.send_snapshots(admin, &target, snapshots).await?;
         if !self.live {
             self.send_clone(admin, job, &target).await?;
         }
@@ -50,6 +56,7 @@ impl MovePlan {
             increments: self.increments,
             busy_ms: u64::try_from(busy.as_millis()).unwrap_or(u64::MAX),
             backup: self.backup.0 != 0,
+            snapshots: self.shipped_count(),
         })
     }
 
@@ -124,7 +131,11 @@ impl MovePlan {
     ) -> AdminResult<UnixSeconds> {
         held.set_flags(UNPUBLISHED).await?;
         let state = adjusted(held.status().await?.creation_date);
-        admin.forward_watched(held, since, target, self.cookie()).await?;
+        if since.0 == 0 {
+            self.send_state(admin, held, self.newest_shipped(), target).await?;
+        } else {
+            admin.forward_watched(held, since, target, self.cookie()).await?;
+        }
         Ok(state)
     }
 
@@ -148,7 +159,11 @@ impl MovePlan {
         source: &Transaction,
         target: &Transaction,
     ) -> AdminResult {
-        admin.forward_watched(source, self.sent_until, target, self.cookie()).await?;
+        if self.sent_until.0 == 0 {
+            self.send_state(admin, source, self.newest_shipped(), target).await?;
+        } else {
+            admin.forward_watched(source, self.sent_until, target, self.cookie()).await?;
+        }
         self.increments += 1;
         self.next(Step::Seal, job).await?;
         // In the same transaction as the last increment: had the server ended it in between, and clients written, this
@@ -157,7 +172,7 @@ impl MovePlan {
         target.set_flags(VolumeFlags::OUT_OF_SERVICE).await
     }
 
-    fn cookie(&self) -> RestoreCookie {
+    pub(super) fn cookie(&self) -> RestoreCookie {
         cookie(&self.name, VolumeKind::ReadWrite, self.volume)
     }
 }

@@ -42,6 +42,7 @@ impl MovePlan {
             // Not ours to remove: it is what the cell calls the volume.
             return Ok(());
         }
-        admin.delete_volume(self.to, self.volume, true).await.map(drop)
+        admin.delete_volume(self.to, self.volume, true).await?;
+        self.drop_shipped(admin).await
     }
 }

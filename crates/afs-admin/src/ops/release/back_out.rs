@@ -18,6 +18,7 @@ impl Admin {
             force: false,
             read_only: group.entry.id(VolumeKind::ReadOnly),
             temporary: !has_clone_at(&group.entry, home),
+            all: false,
         };
         let job = Job::begin(self, &plan.clone().into()).await?;
         let mut plan = plan;

@@ -10,7 +10,7 @@ use afs_wire::vl::{Entry, EntryFlags, ReleaseType, Site, SiteFlags};
 use afs_wire::vol::{AttachFlags, ForwardMultiple, HeaderStatus, Replica, VolumeFlags, VolumeInfo};
 use afs_wire::xdr::BoundedVec;
 
-use super::{EditSites, ReleasePlan, Scope};
+use super::{EditSites, ReleasePlan, Scope, Sent};
 use crate::calls::{Attach, Transaction, UNPUBLISHED, cookie};
 use crate::error::{AdminError, AdminResult};
 use crate::ops::move_::adjusted;
@@ -29,7 +29,7 @@ impl ReleasePlan {
         admin: &Admin,
         entry: &mut Entry,
         scope: Scope,
-    ) -> AdminResult<(Vec<Place>, Option<AdminError>)> {
+    ) -> AdminResult<Sent> {
         let needs = |s: &&Site| {
             let at_home = Place::from(*s) == self.home;
             let lacks = match scope {
@@ -55,6 +55,11 @@ impl ReleasePlan {
                         Ok(()) => reached.push(place),
                         Err(error) => drop(failed.get_or_insert(error)),
                     }
+                }
+                if failed.is_some() {
+                    // Was it the source that failed, sites may have the new state without anybody's having been told: then
+                    // all of it is done again.
+                    clone.status().await?;
                 }
                 mark(entry, &reached);
                 // In the entry at once: clients keep to the sites that have it.

@@ -2,15 +2,16 @@
 
 mod volumes;
 
-pub use volumes::{Append, Disk, address};
+pub use volumes::{Append, Disk, Held, Maker, address, head, row};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_admin::journal::Holder;
-use afs_admin::{Admin, Cell, CellJournal, Resumer};
+use afs_admin::{Admin, AdminResult, Cell, CellJournal, Resumer};
 use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb};
 use afs_kv::Kv;
 use afs_rpc::{CallOptions, EnvExt, EnvRef, Identity, Limits, Rx, Security};
@@ -44,6 +45,7 @@ impl NameService for Everybody {
 /// Machines.
 pub struct World {
     pub sim: Sim,
+    maker: Maker,
     databases: NodeId,
     database_disk: SimDisk,
     /// Volume servers, from 10.0.0.2 on.
@@ -52,13 +54,17 @@ pub struct World {
     client: NodeId,
     /// Numbers whose writing was acknowledged.
     pub acknowledged: Arc<Mutex<BTreeSet<u64>>>,
+    /// Time between two of the client's writes, in milliseconds.
+    pause: Arc<AtomicU64>,
 }
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+const BUSY_MS: u64 = 20;
+const CALM_MS: u64 = 300;
 
 impl World {
     /// A cell with everything running.
-    pub fn new(seed: u64, servers: u8) -> Self {
+    pub fn new(seed: u64, servers: u8, maker: Maker) -> Self {
         let sim = Sim::new(seed);
         let databases = sim.node("databases", address(1).into());
         let database_disk = sim.disk(databases);
@@ -66,8 +72,8 @@ impl World {
         let servers = (0..servers).map(|n| (node(2 + n), Disk::default())).collect();
         let tool = sim.node("tool", address(100).into());
         let client = sim.node("client", address(101).into());
-        let world =
-            Self { sim, databases, database_disk, servers, tool, client, acknowledged: Arc::default() };
+        let (acknowledged, pause) = (Arc::default(), Arc::new(AtomicU64::new(BUSY_MS)));
+        let world = Self { maker, sim, databases, database_disk, servers, tool, client, acknowledged, pause };
         world.start_databases();
         (0..world.servers.len()).for_each(|n| world.start_server(n));
         world
@@ -100,7 +106,7 @@ impl World {
     fn start_server(&self, index: usize) {
         let Some((node, disk)) = self.servers.get(index) else { return };
         let (env, rx) = self.rx(*node, 2 + index as u8, 7005);
-        rx.listen(VolumeModel::service(env.clone(), rx.clone(), disk.clone())).unwrap();
+        rx.listen(VolumeModel::service(self.maker, env.clone(), rx.downgrade(), disk.clone())).unwrap();
         env.spawn(Box::pin(async move {
             let _held = rx;
             std::future::pending::<()>().await;
@@ -129,10 +135,20 @@ impl World {
         admin_of(&env, rx, "tool")
     }
 
+    /// Runs an operation to its end, on a machine that does not die.
+    pub fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Admin) -> F) -> T
+    where
+        F: Future<Output = AdminResult<T>> + Send + 'static,
+    {
+        let (env, rx) = self.rx(self.client, 101, 7009);
+        let done = self.sim.block_on(self.client, SECONDS(120), work(admin_of(&env, rx, "somebody")));
+        done.expect("an end").expect("success")
+    }
+
     /// A client that adds numbers to a volume as long as the world lasts, wherever the location database says it is.
     pub fn write(&self, volume: VolumeId) {
         let (env, rx) = self.rx(self.client, 101, 7001);
-        let acknowledged = self.acknowledged.clone();
+        let (acknowledged, pause) = (self.acknowledged.clone(), self.pause.clone());
         self.sim.env(self.client).spawn(Box::pin(async move {
             let patience = CallOptions { dead: Some(SECONDS(6)), hard: None };
             let call =
@@ -153,20 +169,35 @@ impl World {
                     }
                     env.sleep(Duration::from_millis(500)).await;
                 }
-                env.sleep(Duration::from_millis(20)).await;
+                env.sleep(Duration::from_millis(pause.load(Ordering::Relaxed))).await;
             }
         }));
     }
 
-    /// The entry of a volume.
+    /// Has the client write less often: until a lease is lost much time passes in which nothing happens.
+    pub fn calm(&self) {
+        self.pause.store(CALM_MS, Ordering::Relaxed);
+    }
+
+    /// What a server has.
+    pub fn disk(&self, server: usize) -> BTreeMap<VolumeId, Held> {
+        self.servers[server].1.lock().unwrap().clone()
+    }
+
+    /// The entry of a volume that has to be there.
     pub fn entry(&self, volume: VolumeId) -> Entry {
+        self.find_entry(volume).expect("an entry")
+    }
+
+    /// The entry of a volume.
+    pub fn find_entry(&self, volume: VolumeId) -> Option<Entry> {
         let env = self.sim.env(self.client);
         let at = SocketAddr::new(address(101).into(), 7002);
         let rx = self.sim.rx(self.client, env, at, afs_rx::Config::default(), Limits::default());
         let databases = SocketAddr::from((address(1), 7003));
         let connection = rx.connection(databases, ServiceId::LOCATION, Security::null());
         let asked = async move { connection.call(&GetEntryByIdN { volume, kind: KindNumber::ANY }).await };
-        self.sim.block_on(self.client, SECONDS(60), asked).expect("an answer").expect("an entry").entry
+        self.sim.block_on(self.client, SECONDS(60), asked).expect("an answer").ok().map(|reply| reply.entry)
     }
 
     /// Whether nothing is under way any more, and who is asked: the journal.

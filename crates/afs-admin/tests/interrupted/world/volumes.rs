@@ -2,18 +2,22 @@
 //!
 //! What is on its disk is so at once; transactions are in memory. It is the worse case of what a tool meets: what is restored
 //! shows half-written, an increment is what changed since a date, and what was not published goes when the server starts.
+//! One that is [`Maker::Ours`] differs where ours does: what is restored shows at once.
+
+mod streams;
+
+pub use streams::{head, row};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use afs_rpc::{EnvRef, Rx, Security, ServerCall, Service, Table};
+use afs_rpc::{EnvRef, Service, Table, WeakRx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{KindNumber, PartitionNumber, UnixSeconds, VolumeId};
 use afs_wire::rpc::{Nothing, Opcode, Request, ServiceId};
 use afs_wire::vol::*;
 use afs_wire::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
-use bytes::Bytes;
 
 /// A volume on the disk.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +30,13 @@ pub struct Held {
     pub destroy_me: bool,
     pub created: UnixSeconds,
     pub updated: UnixSeconds,
+}
+
+/// Whose server it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maker {
+    Ours,
+    OpenAfs,
 }
 
 /// What outlives the server's process.
@@ -47,8 +58,10 @@ struct Memory {
 
 /// One life of a volume server.
 pub struct VolumeModel {
+    maker: Maker,
     env: EnvRef,
-    rx: Rx,
+    /// Weak: the endpoint holds this service, and a world that is never let go of is a megabyte.
+    rx: WeakRx,
     disk: Disk,
     memory: Mutex<Memory>,
 }
@@ -86,13 +99,11 @@ const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
 
 impl VolumeModel {
     /// The service of a life that begins. What was to be destroyed is.
-    pub fn service(env: EnvRef, rx: Rx, disk: Disk) -> Arc<dyn Service> {
+    pub fn service(maker: Maker, env: EnvRef, rx: WeakRx, disk: Disk) -> Arc<dyn Service> {
         disk.lock().unwrap().retain(|_, held| !held.destroy_me);
-        let model = Arc::new(Self { env, rx, disk, memory: Mutex::default() });
+        let model = Arc::new(Self { maker, env, rx, disk, memory: Mutex::default() });
         let table = Table::new(ServiceId::VOLUME, model)
-            .refuse(Opcode(ListSnapshots::OPCODE), AbortCode::RXGEN_OPCODE)
             .refuse(Opcode(GetSize::OPCODE), AbortCode::RXGEN_OPCODE)
-            .refuse(Opcode(ForwardMultiple::OPCODE), AbortCode::RXGEN_OPCODE)
             .streamed::<Restore, _, _>(|m: Arc<Self>, call, request| async move {
                 m.restore(call, request).await
             });
@@ -104,6 +115,7 @@ impl VolumeModel {
             };
         }
         let table = calls! { table;
+            ListSnapshots => snapshots;
             XListPartitions => partitions;
             PartitionInfo64 => room;
             ListOneVolume => list_one;
@@ -122,7 +134,10 @@ impl VolumeModel {
             Append => append;
         };
         let table = table
-            .call::<Forward, _, _, AbortCode>(|m: Arc<Self>, _, call| async move { m.forward(call).await });
+            .call::<Forward, _, _, AbortCode>(|m: Arc<Self>, _, call| async move { m.forward(call).await })
+            .call::<ForwardMultiple, _, _, AbortCode>(|m: Arc<Self>, _, call| async move {
+                m.forward_multiple(call).await
+            });
         Arc::new(table)
     }
 
@@ -150,6 +165,14 @@ impl VolumeModel {
         let tid = memory.last;
         memory.open.insert(tid, Open { volume, busy, deleted: false });
         Ok(TransactionId(tid))
+    }
+
+    fn snapshots(&self, _: ListSnapshots) -> Answer<ListSnapshotsReply> {
+        self.only_ours().map(|()| ListSnapshotsReply { snapshots: BoundedVec::default() })
+    }
+
+    fn only_ours(&self) -> Answer<()> {
+        if self.maker == Maker::Ours { Ok(()) } else { Err(AbortCode::RXGEN_OPCODE) }
     }
 
     fn partitions(&self, _: XListPartitions) -> Answer<XListPartitionsReply> {
@@ -292,54 +315,6 @@ impl VolumeModel {
     fn set_ids(&self, call: SetIdsTypes) -> Answer<()> {
         self.with(call.transaction, |held| {
             (held.name, held.kind, held.parent) = (call.name.to_text(), call.kind, call.parent);
-        })
-    }
-
-    /// A few numbers a packet, so that it can be cut anywhere.
-    async fn forward(&self, call: Forward) -> Answer<()> {
-        let state = self.with(call.transaction, |held| held.clone())?;
-        let peer = SocketAddr::from((call.destination.host, 7005));
-        let restore = Restore { transaction: call.destination_transaction, flags: 0, cookie: call.cookie };
-        let to = self.rx.connection(peer, ServiceId::VOLUME, Security::null());
-        let failed = |e: afs_rpc::CallError| e.abort_code().unwrap_or(AbortCode::RX_CALL_DEAD);
-        let mut stream = to.open(&restore).await.map_err(failed)?;
-        stream
-            .write(Bytes::from([state.created.to_bytes(), state.updated.to_bytes()].concat()))
-            .await
-            .map_err(failed)?;
-        for (number, date) in state.numbers.iter().filter(|(_, date)| **date >= call.from_date) {
-            stream.write(Bytes::from([number.to_bytes(), date.to_bytes()].concat())).await.map_err(failed)?;
-        }
-        stream.finish_request().map_err(failed)?;
-        stream.finish::<Restore>().await.map_err(failed)
-    }
-
-    async fn restore(&self, mut call: ServerCall, request: Restore) {
-        match self.fill(&mut call, &request).await {
-            Ok(()) => drop(call.reply(&()).await),
-            Err(code) => call.abort(code),
-        }
-    }
-
-    async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Answer<()> {
-        let cut = |_| AbortCode::VOLSERREAD_DUMPERROR;
-        let head = call.read_exact(8).await.map_err(cut)?;
-        loop {
-            // Each number is there as soon as it came, as with OpenAFS.
-            let row = match call.read_exact(12).await {
-                Ok(row) => row,
-                Err(afs_rpc::CallError::Ended) => break,
-                Err(error) => return Err(cut(error)),
-            };
-            let number = u64::from_bytes(&row[..8]).unwrap();
-            let date = UnixSeconds::from_bytes(&row[8..]).unwrap();
-            self.with(request.transaction, |held| held.numbers.insert(number, date))?;
-        }
-        self.with(request.transaction, |held| {
-            held.created = UnixSeconds::from_bytes(&head[..4]).unwrap_or_default();
-            held.updated = UnixSeconds::from_bytes(&head[4..]).unwrap_or_default();
-            (held.kind, held.parent) = (request.cookie.kind, request.cookie.parent);
-            held.name = request.cookie.name.to_string();
         })
     }
 

@@ -1,0 +1,80 @@
+//! An entry as it is compared.
+
+use afs_wire::ids::{VolumeId, VolumeKind, VolumeName};
+use afs_wire::vl::{Entry, EntryFlags, Site, SiteFlags};
+use afs_wire::vol::{InfoStatus, VolumeInfo};
+
+use crate::Place;
+
+/// Which of the entry's volumes a number is.
+pub(super) fn kind_of(entry: &Entry, id: VolumeId) -> Option<VolumeKind> {
+    VolumeKind::ALL.into_iter().find(|kind| id.0 != 0 && entry.id(*kind) == id)
+}
+
+/// The flag that says that there is a volume of a kind.
+pub(super) fn exists(kind: VolumeKind) -> EntryFlags {
+    match kind {
+        VolumeKind::ReadWrite => EntryFlags::RW_EXISTS,
+        VolumeKind::ReadOnly => EntryFlags::RO_EXISTS,
+        VolumeKind::Backup => EntryFlags::BACK_EXISTS,
+    }
+}
+
+/// Whether a site is to have the volume of a kind. Backup volumes are beside the read-write one.
+pub(super) fn is_site_of(site: &Site, kind: VolumeKind) -> bool {
+    site.flags.contains(match kind {
+        VolumeKind::ReadOnly => SiteFlags::RO_VOLUME,
+        VolumeKind::ReadWrite | VolumeKind::Backup => SiteFlags::RW_VOLUME,
+    })
+}
+
+/// The volumes that have to be at a site. A read-only site that waits for a release need not have one.
+pub(super) fn expected(entry: &Entry, site: &Site) -> impl Iterator<Item = VolumeId> + use<> {
+    let (site, ids, flags) = (*site, entry.ids, entry.flags);
+    let wanted = move |kind: &VolumeKind| {
+        is_site_of(&site, *kind) && flags.contains(exists(*kind)) && !site.flags.contains(SiteFlags::DONT_USE)
+    };
+    VolumeKind::ALL.into_iter().zip(ids).filter(move |(kind, _)| wanted(kind)).map(|(_, id)| id)
+}
+
+/// Whether a volume at a place is as its entry says.
+pub(super) fn fits(entry: &Entry, place: Place, info: &VolumeInfo) -> bool {
+    let Some(kind) = kind_of(entry, info.id) else { return false };
+    let mut sites = entry.sites.iter().filter(|s| Place::from(*s) == place && is_site_of(s, kind));
+    let Some(site) = sites.next() else { return false };
+    let waits = site.flags.contains(SiteFlags::DONT_USE);
+    if info.status == InfoStatus::BUSY {
+        return true;
+    }
+    info.status == InfoStatus::OK
+        && info.destroy_me == 0
+        && (waits || entry.flags.contains(exists(kind)))
+        && is_kind(entry, kind, info)
+        && info.name.to_string() == name_of(entry, kind)
+}
+
+/// Whether a volume is of the kind that its number says. A snapshot is a read-write volume to the location database.
+pub(super) fn is_kind(entry: &Entry, kind: VolumeKind, info: &VolumeInfo) -> bool {
+    match (kind, info.kind.check()) {
+        (VolumeKind::ReadWrite, Some(VolumeKind::Backup)) => is_snapshot(entry),
+        (kind, found) => found == Some(kind),
+    }
+}
+
+/// Whether an entry may be that of a snapshot: it has nothing but the one volume.
+fn is_snapshot(entry: &Entry) -> bool {
+    let [_, read_only, backup] = entry.ids;
+    read_only.0 == 0 && backup.0 == 0 && entry.sites.len() <= 1
+}
+
+/// The name that a volume of the group has in its header.
+pub(super) fn name_of(entry: &Entry, kind: VolumeKind) -> String {
+    let mut name = format!("{}{}", entry.name, kind.suffix());
+    name.truncate(VolumeName::HEADER_MAX);
+    name
+}
+
+/// Operations that lock an entry.
+pub(super) fn is_locked(entry: &Entry) -> bool {
+    entry.flags.intersects(EntryFlags::LOCK_OPERATIONS)
+}

@@ -1,0 +1,272 @@
+//! Goes through the cell: which groups are worth a closer look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use afs_rpc::CallError;
+use afs_rpc::future::join_all;
+use afs_wire::error::AbortCode;
+use afs_wire::ids::{PartitionId, VolumeId, VolumeKind};
+use afs_wire::vl::{
+    Attributes, Entry, GetAddrs, GetAddrsU, GetNewVolumeId, ListAttributesN2, NameText, ServerKey,
+};
+use afs_wire::vol::{InfoStatus, VolumeInfo};
+
+use super::entry::{expected, fits, is_locked};
+use super::finding::Silent;
+use crate::error::{AdminError, AdminResult};
+use crate::{Admin, Place};
+
+/// Servers that are looked at side by side.
+const SERVERS_AT_ONCE: usize = 8;
+/// Groups that one check looks at closely: more tell that something else is wrong than entries.
+pub(super) const SUSPECTS_MAX: usize = 10_000;
+
+/// The last index that a server can have.
+const INDEX_MAX: i32 = 254;
+
+/// Volumes of a group that were seen where the location database does not have them.
+pub(super) type Suspect = BTreeSet<(Place, VolumeId)>;
+
+/// Whether a server answered, with its partitions.
+pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
+
+/// What there is to look at.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) servers: Servers,
+    /// By a number of the group.
+    pub(super) suspects: BTreeMap<VolumeId, Suspect>,
+    pub(super) volumes: u64,
+    pub(super) largest: VolumeId,
+    pub(super) more: bool,
+}
+
+/// What the location database has of one server.
+#[derive(Default)]
+struct Known {
+    /// By a number of the group.
+    entries: BTreeMap<VolumeId, KnownEntry>,
+    /// The group of every number.
+    groups: BTreeMap<VolumeId, VolumeId>,
+}
+
+/// What is kept of an entry while its server is gone through.
+struct KnownEntry {
+    entry: Entry,
+    /// Volumes that have to be on this server and were not seen yet.
+    missing: Vec<(Place, VolumeId)>,
+}
+
+impl Gathered {
+    /// Servers that did not answer.
+    pub(super) fn silent(&self) -> Vec<Silent> {
+        let silent = |(server, answer): (&Ipv4Addr, &Result<_, String>)| {
+            let why = answer.as_ref().err()?.clone();
+            Some(Silent { server: *server, why })
+        };
+        self.servers.iter().filter_map(silent).collect()
+    }
+
+    fn suspect(&mut self, key: VolumeId, seen: Option<(Place, VolumeId)>) {
+        if self.suspects.len() >= SUSPECTS_MAX && !self.suspects.contains_key(&key) {
+            self.more = true;
+            return;
+        }
+        self.suspects.entry(key).or_default().extend(seen);
+    }
+
+    fn add(&mut self, other: Gathered) {
+        self.volumes += other.volumes;
+        self.largest = self.largest.max(other.largest);
+        self.more |= other.more;
+        self.servers.extend(other.servers);
+        for (key, suspect) in other.suspects {
+            self.suspect(key, None);
+            if let Some(into) = self.suspects.get_mut(&key) {
+                into.extend(suspect);
+            }
+        }
+    }
+}
+
+impl Admin {
+    /// Goes through the cell, or one server.
+    pub(super) async fn gather(&self, only: Option<Ipv4Addr>) -> AdminResult<Gathered> {
+        let servers = match only {
+            Some(server) => vec![self.first_address(server).await?],
+            None => self.all_servers().await?.into_iter().collect(),
+        };
+        let mut gathered = Gathered::default();
+        for some in servers.chunks(SERVERS_AT_ONCE) {
+            for one in join_all(some.iter().map(|server| self.gather_at(*server))).await {
+                gathered.add(one?);
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// One group, wherever its entry says.
+    pub(super) async fn gather_one(&self, volume: &str) -> AdminResult<Gathered> {
+        let group = self.group(volume).await?;
+        let mut gathered = Gathered::default();
+        gathered.suspect(key_of(&group.entry), None);
+        Ok(gathered)
+    }
+
+    async fn gather_at(&self, server: Ipv4Addr) -> AdminResult<Gathered> {
+        self.progress().step(&format!("looking at server {server}"));
+        let mut gathered = Gathered::default();
+        let mut known = Known::default();
+        self.each_entry(Some(server), |entry| {
+            if is_locked(entry) {
+                gathered.suspect(key_of(entry), None);
+            }
+            known.remember(entry, server);
+        })
+        .await?;
+        let partitions = self.partitions(server).await;
+        for partition in partitions.as_ref().map_or(&[][..], Vec::as_slice) {
+            let place = Place::new(server, *partition);
+            // A server that goes away meanwhile is as one that was away.
+            let volumes = match self.volumes_on(place).await {
+                Ok(volumes) => volumes,
+                Err(error) => {
+                    gathered.servers.insert(server, Err(error.to_string()));
+                    return Ok(gathered);
+                }
+            };
+            for info in &volumes {
+                self.compare(&mut gathered, &mut known, place, info).await?;
+            }
+        }
+        let partitions = partitions.map_err(|error| error.to_string());
+        if partitions.is_ok() {
+            for left in known.entries.values().filter(|known| !known.missing.is_empty()) {
+                gathered.suspect(key_of(&left.entry), None);
+            }
+        }
+        gathered.servers.insert(server, partitions);
+        Ok(gathered)
+    }
+
+    async fn compare(
+        &self,
+        gathered: &mut Gathered,
+        known: &mut Known,
+        place: Place,
+        info: &VolumeInfo,
+    ) -> AdminResult {
+        gathered.volumes += 1;
+        gathered.largest = gathered.largest.max(info.id);
+        let Some(found) = known.groups.get(&info.id).and_then(|key| known.entries.get_mut(key)) else {
+            let key = self.group_of(info).await?;
+            gathered.suspect(key, Some((place, info.id)));
+            return Ok(());
+        };
+        found.missing.retain(|(at, id)| *id != info.id || *at != place);
+        if !fits(&found.entry, place, info) {
+            gathered.suspect(key_of(&found.entry), Some((place, info.id)));
+        }
+        Ok(())
+    }
+
+    /// The group of a volume that is not where an entry has it: one that has its number, or its parent's.
+    async fn group_of(&self, info: &VolumeInfo) -> AdminResult<VolumeId> {
+        if let Some(entry) = self.entry(info.id).await? {
+            return Ok(key_of(&entry));
+        }
+        let known = info.status == InfoStatus::OK && info.parent_id.0 != 0;
+        // A backup volume with a name of its own may be a snapshot, which has an entry of its own.
+        let snapshot = info.kind.check() == Some(VolumeKind::Backup)
+            && !info.name.to_string().ends_with(VolumeKind::Backup.suffix());
+        if !known || snapshot {
+            return Ok(info.id);
+        }
+        let parent = self.entry(info.parent_id).await?;
+        Ok(parent.map_or(info.parent_id, |entry| key_of(&entry)))
+    }
+
+    async fn all_servers(&self) -> AdminResult<BTreeSet<Ipv4Addr>> {
+        let mut all = BTreeSet::new();
+        let reply = self.locate(&GetAddrs { handle: 0, spare: 0 }).await;
+        let reply = reply.map_err(|e| AdminError::call("Could not list the servers", None, e))?;
+        // A word that begins with 0xff is not an address, but a handle of OpenAFS's: such servers are told by index.
+        let (handles, addresses): (Vec<u32>, Vec<u32>) =
+            reply.addresses.iter().partition(|word| **word >> 24 == 0xff);
+        all.extend(addresses.into_iter().map(Ipv4Addr::from));
+        if !handles.is_empty() {
+            self.servers_by_index(&mut all).await?;
+        }
+        self.each_entry(None, |entry| all.extend(entry.sites.iter().map(|site| site.server))).await?;
+        Ok(all)
+    }
+
+    async fn servers_by_index(&self, all: &mut BTreeSet<Ipv4Addr>) -> AdminResult {
+        for index in 1..=INDEX_MAX {
+            match self.locate(&GetAddrsU { query: ServerKey::Index(index).into() }).await {
+                Ok(reply) => all.extend(reply.addresses.first()),
+                Err(CallError::Abort(AbortCode::VL_NOENT)) => {}
+                Err(CallError::Abort(_)) => return Ok(()),
+                Err(error) => return Err(AdminError::call("Could not list the servers", None, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The address under which the location database has a server.
+    async fn first_address(&self, server: Ipv4Addr) -> AdminResult<Ipv4Addr> {
+        match self.locate(&GetAddrsU { query: ServerKey::Address(server).into() }).await {
+            Ok(reply) => Ok(reply.addresses.first().copied().unwrap_or(server)),
+            Err(CallError::Abort(_)) => Ok(server),
+            Err(error) => Err(AdminError::call(format!("Could not look up server {server}"), None, error)),
+        }
+    }
+
+    async fn each_entry(&self, server: Option<Ipv4Addr>, mut each: impl FnMut(&Entry)) -> AdminResult {
+        let attributes = Attributes { server, partition: None, volume: None, flag: None };
+        let mut start = 0;
+        loop {
+            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
+            let page = match self.locate(&request).await {
+                // OpenAFS's database says so of a server that it has never heard of.
+                Err(CallError::Abort(code)) if code == AbortCode::VL_NOENT => return Ok(()),
+                page => page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?,
+            };
+            page.entries.iter().for_each(&mut each);
+            // -1 ends the list; anything that does not go on would go round for ever.
+            if page.next <= start {
+                return Ok(());
+            }
+            start = page.next;
+        }
+    }
+
+    /// The number that the next new volume gets.
+    pub(super) async fn next_id(&self) -> AdminResult<VolumeId> {
+        let reply = self.locate(&GetNewVolumeId { count: 0 }).await;
+        reply.map(|r| r.first).map_err(|e| AdminError::call("Could not read the counter of volumes", None, e))
+    }
+
+    /// Takes all numbers up to the largest that is in use.
+    pub(super) async fn raise_counter(&self, largest: VolumeId, next: VolumeId) -> AdminResult {
+        let count = largest.0.saturating_sub(next.0).saturating_add(1);
+        let reply = self.locate(&GetNewVolumeId { count }).await;
+        reply.map(drop).map_err(|e| AdminError::call("Could not raise the counter of volumes", None, e))
+    }
+}
+
+/// A number that finds the entry.
+pub(super) fn key_of(entry: &Entry) -> VolumeId {
+    entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
+}
+
+impl Known {
+    fn remember(&mut self, entry: &Entry, server: Ipv4Addr) {
+        let here = entry.sites.iter().filter(|site| site.server == server);
+        let missing = here.flat_map(|s| expected(entry, s).map(move |id| (Place::from(s), id))).collect();
+        let key = key_of(entry);
+        self.groups.extend(entry.ids.iter().filter(|id| id.0 != 0).map(|id| (*id, key)));
+        self.entries.insert(key, KnownEntry { entry: entry.clone(), missing });
+    }
+}

@@ -1,0 +1,170 @@
+//! What is wrong with a group, and how its entry has to be. Decided from one look, without any call.
+
+mod copies;
+mod enter;
+mod home;
+#[cfg(test)]
+mod tests;
+
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::vl::{Entry, EntryFlags, Site};
+use afs_wire::xdr::BoundedVec;
+
+use super::entry::is_locked;
+use super::finding::{Fault, Finding, Half, Remedy};
+use super::look::{Case, Seen};
+use crate::Place;
+
+/// What came of a look.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) findings: Vec<Finding>,
+    /// The entry as it shall be; `None` when it shall go, or not be made.
+    pub(super) entry: Option<Entry>,
+}
+
+/// See this file's head.
+struct Judge<'a> {
+    case: &'a Case,
+    half: Half,
+    /// As it shall be.
+    entry: Entry,
+    findings: Vec<Finding>,
+}
+
+/// Judges a group.
+pub(super) fn judge(case: &Case, half: Half) -> Judged {
+    let entry = case.entry.clone().unwrap_or_default();
+    let mut judge = Judge { case, half, entry, findings: Vec::new() };
+    judge.leftovers();
+    if case.entry.is_none() && !judge.enter() {
+        return Judged { findings: judge.findings, entry: None };
+    }
+    judge.damaged();
+    judge.home();
+    judge.numbers();
+    judge.backup();
+    judge.read_only();
+    judge.strangers();
+    judge.lock();
+    let gone = judge.entry.sites.is_empty() || !judge.entry.flags.intersects(SOMETHING);
+    Judged { findings: judge.findings, entry: Some(judge.entry).filter(|_| !gone) }
+}
+
+const SOMETHING: EntryFlags = EntryFlags::RW_EXISTS.with(EntryFlags::RO_EXISTS);
+
+impl Judge<'_> {
+    fn name(&self) -> String {
+        self.entry.name.to_string()
+    }
+
+    /// Something that a repair mends.
+    fn repair(&mut self, volume: VolumeId, place: Option<Place>, fault: Fault, says: String) {
+        self.find(volume, place, fault, says, Remedy::Repair);
+    }
+
+    /// Something that a person decides.
+    fn person(&mut self, seen: &Seen, fault: Fault, says: String, run: String) {
+        self.find(seen.info.id, Some(seen.place), fault, says, Remedy::Person(run));
+    }
+
+    fn find(&mut self, volume: VolumeId, place: Option<Place>, fault: Fault, says: String, remedy: Remedy) {
+        let name = self.name();
+        self.findings.push(Finding { volume, name, place, fault, says, remedy });
+    }
+
+    fn looks_at_volumes(&self) -> bool {
+        self.half != Half::Entries
+    }
+
+    fn looks_at_entries(&self) -> bool {
+        self.half != Half::Volumes
+    }
+
+    /// Volumes of the group that are not temporary.
+    fn seen(&self) -> impl Iterator<Item = Seen> + use<'_> {
+        self.case.seen.iter().filter(|s| !s.is_temporary()).copied()
+    }
+
+    fn set_sites(&mut self, sites: Vec<Site>) {
+        self.entry.sites = BoundedVec::first_of(sites);
+    }
+
+    /// Clones that an operation made for itself, which is not under way any more.
+    fn leftovers(&mut self) {
+        if !self.looks_at_volumes() {
+            return;
+        }
+        for seen in self.case.seen.iter().filter(|s| s.is_temporary()) {
+            let says =
+                format!("volume {} on {} was left by an operation that is gone", seen.info.id, seen.place);
+            self.person(seen, Fault::Leftover, says, zap(seen));
+        }
+    }
+
+    fn damaged(&mut self) {
+        let damaged: Vec<_> = self.seen().filter(is_damaged).collect();
+        for seen in damaged {
+            let says = format!("the server of volume {} on {} cannot attach it", seen.info.id, seen.place);
+            let run = format!(
+                "bos salvage {} -partition {} -volume {}",
+                seen.place.server,
+                partition(&seen),
+                seen.info.id
+            );
+            self.person(&seen, Fault::Damaged, says, run);
+        }
+    }
+
+    /// Volumes that say they are of the group, and are none that the entry could have.
+    fn strangers(&mut self) {
+        if !self.looks_at_volumes() {
+            return;
+        }
+        let ids = self.entry.ids;
+        let told: Vec<_> = self.findings.iter().filter_map(|f| Some((f.volume, f.place?))).collect();
+        let strange = |s: &Seen| {
+            !ids.contains(&s.info.id)
+                && !self.case.snapshots.contains(&s.info.id)
+                && !told.contains(&(s.info.id, s.place))
+        };
+        let strangers: Vec<_> = self.seen().filter(strange).collect();
+        for seen in strangers {
+            let says = format!("volume {} ({}) on {} has no entry", seen.info.id, seen.name(), seen.place);
+            self.person(&seen, Fault::NoEntry, says, zap(&seen));
+        }
+    }
+
+    /// Under a lock nothing is mended: somebody may be at work, with tools that keep no journal.
+    fn lock(&mut self) {
+        if !is_locked(&self.entry) {
+            return;
+        }
+        let (name, id) = (self.name(), self.entry.id(VolumeKind::ReadWrite));
+        let run = format!("andrew vos unlock {name}");
+        for finding in self.findings.iter_mut().filter(|f| f.remedy == Remedy::Repair) {
+            finding.remedy = Remedy::Person(format!("{run} (if nobody is at work), and check again"));
+        }
+        let says = "the entry is locked, and no operation in the journal has it".to_owned();
+        self.find(id, None, Fault::Lock, says, Remedy::Person(format!("{run} (if nobody is at work)")));
+    }
+}
+
+fn is_damaged(seen: &Seen) -> bool {
+    use afs_wire::vol::InfoStatus;
+    !matches!(seen.info.status, InfoStatus::OK | InfoStatus::BUSY)
+}
+
+fn partition(seen: &Seen) -> String {
+    seen.place.partition.check().map_or_else(|| seen.place.partition.0.to_string(), |p| p.to_string())
+}
+
+/// The command that deletes one volume at one place.
+fn zap(seen: &Seen) -> String {
+    format!("andrew vos zap {} {} {}", seen.place.server, partition(seen), seen.info.id)
+}
+
+/// The command that says where the read-write volume is.
+fn change_location(seen: &Seen, name: &str) -> String {
+    format!("andrew vos changeloc {} {} {name}", seen.place.server, partition(seen))
+}

@@ -1,0 +1,165 @@
+//! One group, looked at at all its places.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::vl::Entry;
+use afs_wire::vol::{InfoStatus, VolumeInfo};
+use afs_wire::volname;
+
+use super::gather::{Servers, Suspect};
+use crate::error::AdminResult;
+use crate::{Admin, Place};
+
+/// What is known of a group.
+#[derive(Debug, Default)]
+pub(super) struct Case {
+    pub(super) key: VolumeId,
+    pub(super) entry: Option<Entry>,
+    /// Its volumes, where they are.
+    pub(super) seen: Vec<Seen>,
+    /// Which places were asked, and what came of it.
+    pub(super) asked: BTreeMap<Place, Asked>,
+    /// Volumes that their server calls snapshots.
+    pub(super) snapshots: BTreeSet<VolumeId>,
+    /// Names in the headers that belong to other groups.
+    pub(super) taken: BTreeSet<String>,
+    /// Whether some server of the cell does not answer.
+    pub(super) some_silent: bool,
+}
+
+/// A volume at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) place: Place,
+    pub(super) info: VolumeInfo,
+}
+
+/// What came of asking a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It answered.
+    Answered,
+    /// Its server does not answer.
+    Silent,
+    /// Its server has no such partition, for now.
+    NoPartition,
+}
+
+impl Seen {
+    /// Its kind; `None` while a transaction holds it.
+    pub(super) fn kind(&self) -> Option<VolumeKind> {
+        self.info.kind.check().filter(|_| !self.is_held())
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.info.status == InfoStatus::BUSY
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.info.name.to_string()
+    }
+
+    /// Made by an operation for itself.
+    pub(super) fn is_temporary(&self) -> bool {
+        !self.is_held() && (self.info.destroy_me != 0 || TEMPORARY.contains(&self.name().as_str()))
+    }
+}
+
+/// Names of the clones that `move`, `copy` and `release` make, of OpenAFS's tools and ours.
+const TEMPORARY: [&str; 3] = ["move-clone-temp", "copy-clone-temp", "readonly-clone-temp"];
+
+impl Case {
+    /// All numbers that have to do with it.
+    pub(super) fn ids(&self) -> Vec<VolumeId> {
+        let entry = self.entry.iter().flat_map(|e| e.ids.into_iter().chain([e.clone_id]));
+        let seen = self.seen.iter().flat_map(|s| [s.info.id, s.info.parent_id]);
+        let all: BTreeSet<_> = entry.chain(seen).chain([self.key]).filter(|id| id.0 != 0).collect();
+        all.into_iter().collect()
+    }
+
+    pub(super) fn answers(&self, place: Place) -> bool {
+        self.asked.get(&place) == Some(&Asked::Answered)
+    }
+}
+
+impl Admin {
+    pub(super) async fn look(
+        &self,
+        key: VolumeId,
+        suspect: &Suspect,
+        servers: &Servers,
+    ) -> AdminResult<Case> {
+        let entry = self.entry(key).await?;
+        let mut case =
+            Case { key, entry, some_silent: servers.values().any(Result::is_err), ..Case::default() };
+        let sites = case.entry.iter().flat_map(|e| e.sites.iter().map(Place::from));
+        let places: BTreeSet<_> = sites.chain(suspect.iter().map(|(place, _)| *place)).collect();
+        let ids: BTreeSet<_> = case.ids().into_iter().chain(suspect.iter().map(|(_, id)| *id)).collect();
+        for place in places {
+            let asked = self.look_at(&mut case.seen, place, &ids, servers).await;
+            case.asked.insert(place, asked);
+        }
+        self.look_for_snapshots(&mut case).await?;
+        self.look_for_names(&mut case).await?;
+        Ok(case)
+    }
+
+    async fn look_at(
+        &self,
+        seen: &mut Vec<Seen>,
+        place: Place,
+        ids: &BTreeSet<VolumeId>,
+        servers: &Servers,
+    ) -> Asked {
+        let partitions = match servers.get(&place.server) {
+            Some(Ok(partitions)) => partitions.clone(),
+            Some(Err(_)) => return Asked::Silent,
+            None => match self.partitions(place.server).await {
+                Ok(partitions) => partitions,
+                Err(_) => return Asked::Silent,
+            },
+        };
+        if !partitions.iter().any(|p| Some(*p) == place.partition.check()) {
+            return Asked::NoPartition;
+        }
+        for id in ids {
+            match self.volume_at(place, *id).await {
+                Ok(Some(info)) => seen.push(Seen { place, info }),
+                Ok(None) => {}
+                Err(_) => return Asked::Silent,
+            }
+        }
+        Asked::Answered
+    }
+
+    /// Backup volumes that the entry does not know may be snapshots: their servers tell.
+    async fn look_for_snapshots(&self, case: &mut Case) -> AdminResult {
+        let known = |id| case.entry.as_ref().is_some_and(|e| e.ids.contains(&id));
+        let unknown: Vec<_> = case
+            .seen
+            .iter()
+            .filter(|s| s.kind() == Some(VolumeKind::Backup) && !known(s.info.id))
+            .copied()
+            .collect();
+        for seen in unknown {
+            let all = self.snapshots_at(seen.place, seen.info.parent_id).await?;
+            if all.iter().any(|s| s.volume == seen.info.id) {
+                case.snapshots.insert(seen.info.id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_for_names(&self, case: &mut Case) -> AdminResult {
+        let own = case.entry.as_ref().map(|e| e.name.to_string());
+        let found: BTreeSet<_> = case.seen.iter().filter(|s| !s.is_held()).map(Seen::name).collect();
+        for name in found {
+            let base = volname::split(&name).0.to_owned();
+            if !base.is_empty() && own.as_ref() != Some(&base) && self.entry_named(&base).await?.is_some() {
+                case.taken.insert(base);
+            }
+        }
+        Ok(())
+    }
+}

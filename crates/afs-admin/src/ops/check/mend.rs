@@ -1,0 +1,57 @@
+//! Changes entries so that they say what is there.
+
+use afs_wire::vl::{Entry, EntryFlags};
+
+use super::finding::Remedy;
+use super::judge::Judged;
+use super::look::Case;
+use crate::Admin;
+use crate::error::{AdminError, AdminResult};
+
+impl Admin {
+    /// Writes the entry as it shall be, and says in the findings what came of it.
+    pub(super) async fn mend(&self, case: &Case, judged: &mut Judged) {
+        if !judged.findings.iter().any(|f| f.remedy == Remedy::Repair) {
+            return;
+        }
+        let mended = match (&case.entry, &judged.entry) {
+            (None, Some(entry)) => self.create_entry(entry).await,
+            (Some(before), after) => self.mend_entry(before, after.as_ref()).await,
+            (None, None) => return,
+        };
+        for finding in judged.findings.iter_mut().filter(|f| f.remedy == Remedy::Repair) {
+            finding.remedy = match &mended {
+                Ok(()) => Remedy::Mended,
+                Err(error) => Remedy::Failed(error.to_string()),
+            };
+        }
+    }
+
+    async fn mend_entry(&self, before: &Entry, after: Option<&Entry>) -> AdminResult {
+        let volume = super::gather::key_of(before).to_string();
+        self.edit("check", &volume, |now| {
+            if !is_same(before, &now) {
+                return Err(AdminError::refused(
+                    format!("Could not mend the VLDB entry of {}", before.name),
+                    "somebody changed it meanwhile",
+                )
+                .with_hint("check again"));
+            }
+            Ok(after.map(|after| {
+                let locks = EntryFlags(now.flags.0 & EntryFlags::LOCK_OPERATIONS.0);
+                Entry { flags: after.flags.with(locks), ..after.clone() }
+            }))
+        })
+        .await
+    }
+}
+
+/// Whether two entries say the same, locks aside.
+fn is_same(one: &Entry, other: &Entry) -> bool {
+    let bare = |e: &Entry| Entry {
+        flags: e.flags.without(EntryFlags::LOCK_OPERATIONS),
+        match_index: 0,
+        ..e.clone()
+    };
+    bare(one) == bare(other)
+}

@@ -1,0 +1,97 @@
+//! `vos check`: the location database against the servers.
+//!
+//! First the cell is gone through, server by server, and what does not fit is noted as suspect ([`gather`]). Then each suspect
+//! group is looked at anew, at all its places ([`look`]); what was under way is left alone. What is wrong is decided from that
+//! look alone ([`judge`]). A repair changes entries only, under their lock, and only if they are still as they were looked at
+//! ([`mend`]). No volume is ever deleted or changed.
+
+mod entry;
+mod finding;
+mod gather;
+mod judge;
+mod look;
+mod mend;
+
+pub use finding::{Checked, Fault, Finding, Half, Remedy, Silent};
+
+use std::net::Ipv4Addr;
+
+use afs_wire::ids::VolumeId;
+
+use crate::Admin;
+use crate::error::AdminResult;
+use gather::Gathered;
+
+/// What is looked at, and what is done about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Only what is on this server, or should be.
+    pub server: Option<Ipv4Addr>,
+    /// Only the group of this volume, by name or number.
+    pub volume: Option<String>,
+    /// Which way.
+    pub half: Half,
+    /// Mend what can be decided without a person. Without this nothing is changed.
+    pub repair: bool,
+}
+
+impl Admin {
+    /// Compares the location database with the servers.
+    ///
+    /// # Errors
+    /// No location server answers, the journal cannot be read, or no such volume. A volume server that does not answer is told
+    /// in the answer, and what is there is left alone.
+    pub async fn check(&self, options: &CheckOptions) -> AdminResult<Checked> {
+        let gathered = match &options.volume {
+            Some(volume) => self.gather_one(volume).await?,
+            None => self.gather(options.server).await?,
+        };
+        let mut checked = Checked {
+            servers: gathered.servers.len(),
+            volumes: gathered.volumes,
+            more: gathered.more,
+            silent: gathered.silent(),
+            findings: Vec::new(),
+        };
+        for (key, suspect) in &gathered.suspects {
+            self.progress().step(&format!("looking at volume {key}"));
+            let case = self.look(*key, suspect, &gathered.servers).await?;
+            if self.is_under_way(&case.ids()).await? {
+                continue;
+            }
+            let mut judged = judge::judge(&case, options.half);
+            if options.repair {
+                self.mend(&case, &mut judged).await;
+            }
+            checked.findings.append(&mut judged.findings);
+        }
+        self.check_counter(&gathered, options, &mut checked).await?;
+        Ok(checked)
+    }
+
+    async fn is_under_way(&self, ids: &[VolumeId]) -> AdminResult<bool> {
+        let open = self.operations().await?;
+        Ok(open.iter().any(|record| ids.iter().any(|id| record.works_on(*id))))
+    }
+
+    async fn check_counter(
+        &self,
+        gathered: &Gathered,
+        options: &CheckOptions,
+        checked: &mut Checked,
+    ) -> AdminResult {
+        let next = self.next_id().await?;
+        if options.half == Half::Entries || gathered.largest < next {
+            return Ok(());
+        }
+        let mut finding = finding::counter(gathered.largest, next);
+        if options.repair {
+            finding.remedy = match self.raise_counter(gathered.largest, next).await {
+                Ok(()) => Remedy::Mended,
+                Err(error) => Remedy::Failed(error.to_string()),
+            };
+        }
+        checked.findings.push(finding);
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! What servers and the location database say: `vos examine`, `listvol`, `listvldb`, `partinfo`, `status`. Nothing is changed.
+
+use std::net::Ipv4Addr;
+
+use afs_wire::ids::PartitionId;
+use afs_wire::vl::{Attributes, Entry, EntryFlags, ListAttributesN2, NameText};
+use afs_wire::vol::{ListVolumes, PartitionInfo64, PartitionText, TransactionInfo, VolumeInfo};
+
+use crate::error::{AdminError, AdminResult};
+use crate::{Admin, Place};
+
+/// Which entries of the location database are meant; all if nothing is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryFilter {
+    /// Only those with a site on this server.
+    pub server: Option<Ipv4Addr>,
+    /// Only those with a site on this partition.
+    pub partition: Option<PartitionId>,
+    /// Only locked ones.
+    pub locked: bool,
+}
+
+/// The room on a partition, in units of 1024 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What is free.
+    pub free_kib: i64,
+    /// What there is.
+    pub total_kib: i64,
+}
+
+/// Has the server look into every volume, not only name it.
+const ALL_FIELDS: i32 = 1;
+
+impl Admin {
+    /// The volumes on a partition, as its server says; in no order.
+    ///
+    /// # Errors
+    /// The server does not answer, or has no such partition.
+    pub async fn volumes_on(&self, place: Place) -> AdminResult<Vec<VolumeInfo>> {
+        let request = ListVolumes { partition: place.partition, flags: ALL_FIELDS };
+        let reply = self.at(place.server, &request).await;
+        let reply = reply.map_err(|e| {
+            AdminError::call(format!("Could not list the volumes on {place}"), Some(place.server), e)
+        })?;
+        Ok(reply.volumes.iter().copied().collect())
+    }
+
+    /// The room on a partition.
+    ///
+    /// # Errors
+    /// As [`Admin::volumes_on`].
+    pub async fn room(&self, place: Place) -> AdminResult<Room> {
+        let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
+        let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };
+        let reply = self.at(place.server, &request).await;
+        let reply = reply.map_err(|e| {
+            AdminError::call(format!("Could not get the room on {place}"), Some(place.server), e)
+        })?;
+        Ok(Room { free_kib: reply.partition.free, total_kib: reply.partition.total })
+    }
+
+    /// The transactions of a server.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn status(&self, server: Ipv4Addr) -> AdminResult<Vec<TransactionInfo>> {
+        self.transactions(server).await
+    }
+
+    /// Entries of the location database, by name.
+    ///
+    /// # Errors
+    /// No location server answers.
+    pub async fn entries(&self, filter: &EntryFilter) -> AdminResult<Vec<Entry>> {
+        let attributes = Attributes {
+            server: filter.server,
+            partition: filter.partition.map(Into::into),
+            volume: None,
+            flag: filter.locked.then_some(EntryFlags::LOCK_OPERATIONS.0),
+        };
+        let (mut found, mut start) = (Vec::new(), 0);
+        loop {
+            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
+            let page = self.locate(&request).await;
+            let page = page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?;
+            found.extend(page.entries.iter().cloned());
+            // -1 ends the list; anything that does not go on would go round for ever.
+            if page.next <= start {
+                break;
+            }
+            start = page.next;
+        }
+        found.sort_by_key(|entry| entry.name);
+        Ok(found)
+    }
+}

@@ -1,0 +1,36 @@
+//! A volume gets the state of one of its snapshots.
+
+use afs_wire::ids::{UnixSeconds, VolumeKind};
+use afs_wire::vol::{HeaderStatus, VolumeInfo};
+
+use super::SnapshotPlan;
+use crate::Admin;
+use crate::calls::{Attach, cookie};
+use crate::error::AdminResult;
+
+impl SnapshotPlan {
+    /// The server writes the snapshot's state beside the present one and switches when it is whole.
+    pub(super) async fn restore(&self, admin: &Admin) -> AdminResult {
+        let from = admin.take_existing(self.place, self.snapshot, Attach::BUSY).await?;
+        let restored = async {
+            let to = admin.take_existing(self.place, self.volume, Attach::BUSY).await?;
+            let cookie = cookie(&self.name, VolumeKind::ReadWrite, self.volume);
+            let restored = async {
+                let before = to.status().await?;
+                admin.forward_watched(&from, UnixSeconds(0), &to, cookie).await?;
+                to.set_info(changed_now(admin.now(), &before)).await
+            };
+            let restored = restored.await;
+            to.end_after(restored).await
+        };
+        let restored = restored.await;
+        from.end_after(restored).await
+    }
+}
+
+/// The volume is another one now: replicas of what it was are older, and increments of dates do not bring what it has.
+fn changed_now(now: UnixSeconds, before: &HeaderStatus) -> VolumeInfo {
+    let last = before.creation_date.max(before.update_date);
+    let now = UnixSeconds(now.0.max(last.0.saturating_add(1)));
+    VolumeInfo { creation_date: now, update_date: now, ..VolumeInfo::unchanged() }
+}

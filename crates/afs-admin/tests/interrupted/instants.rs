@@ -1,0 +1,126 @@
+//! One death at each instant of an operation.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use afs_admin::{Admin, AdminResult, CreateOptions, Place};
+use afs_wire::ids::{PartitionId, VolumeId};
+
+use crate::world::{Held, World, address};
+
+pub const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+/// Holds a world against what must be true; told which run it was.
+type Check = Box<dyn Fn(&World, &str)>;
+
+/// A cell whose tool has begun an operation.
+pub struct Scene {
+    pub world: World,
+    /// Whether the tool is done with it, well or not.
+    over: Arc<AtomicBool>,
+    check: Check,
+}
+
+impl Scene {
+    /// Has the tool begin `work`; `check` says what must be true when all is over.
+    pub fn new<F>(world: World, work: impl FnOnce(Admin) -> F, check: impl Fn(&World, &str) + 'static) -> Self
+    where
+        F: Future<Output = AdminResult> + Send + 'static,
+    {
+        let over = Arc::new(AtomicBool::new(false));
+        let (told, work) = (over.clone(), work(world.admin()));
+        world.sim.env(world.tool).spawn(Box::pin(async move {
+            let _ = work.await;
+            told.store(true, Ordering::Relaxed);
+        }));
+        Self { world, over, check: Box::new(check) }
+    }
+
+    fn check(&self, what: &str) {
+        (self.check)(&self.world, what);
+    }
+}
+
+/// A place by the server's number.
+pub fn place(server: u8) -> Place {
+    Place::new(address(2 + server), PartitionId(0))
+}
+
+/// A volume on the first server.
+pub fn create(world: &World, name: &str) -> VolumeId {
+    let options = CreateOptions { name: name.into(), place: place(0), quota: 0, id: None };
+    world.run(|admin| async move { admin.create(options).await })
+}
+
+/// What was acknowledged, after a while in which more was.
+pub fn written(world: &World, what: &str) -> BTreeSet<u64> {
+    world.sim.run_for(SECONDS(5));
+    let before = world.acknowledged.lock().unwrap().len();
+    world.sim.run_for(SECONDS(5));
+    let acknowledged = world.acknowledged.lock().unwrap().clone();
+    assert!(acknowledged.len() > before, "{what}: the client cannot write\n{}", world.sim.log_tail(40));
+    acknowledged
+}
+
+pub fn assert_nothing_lost(held: &Held, acknowledged: &BTreeSet<u64>, what: &str) {
+    let lost: Vec<_> = acknowledged.iter().filter(|n| !held.numbers.contains_key(n)).collect();
+    assert!(lost.is_empty(), "{what}: lost {lost:?}");
+}
+
+/// A state that a volume had: the client writes number after number.
+pub fn assert_whole(held: &Held, what: &str) {
+    let gap = held.numbers.keys().zip(0..).find(|(number, index)| *number != index);
+    assert!(gap.is_none(), "{what}: {} is a mixture: {gap:?}", held.name);
+    assert!(held.in_service && !held.destroy_me, "{what}: {} is off line", held.name);
+}
+
+/// Events until the tool is done.
+fn events_of(scene: fn(u64) -> Scene, seed: u64) -> u64 {
+    let scene = scene(seed);
+    let mut events = 0u64;
+    let done = scene.world.sim.run_until(SECONDS(60), || {
+        events += 1;
+        scene.over.load(Ordering::Relaxed)
+    });
+    done.expect("an operation without trouble ends");
+    scene.world.calm();
+    scene.world.wait_until_quiet(SECONDS(60));
+    scene.check("nothing died");
+    events
+}
+
+/// One run, with a death at one instant.
+pub fn die_at(scene: fn(u64) -> Scene, seed: u64, event: u64, victim: usize) {
+    let scene = scene(seed);
+    let world = &scene.world;
+    let node = world.victims()[victim];
+    let mut events = 0u64;
+    let _ = world.sim.run_until(SECONDS(60), || {
+        events += 1;
+        events >= event
+    });
+    let what = format!("seed {seed}, {} dies at event {event}", world.sim.name(node));
+    world.sim.crash(node);
+    world.calm();
+    world.sim.run_for(SECONDS(4));
+    if node != world.tool {
+        world.restart(node);
+    }
+    world.wait_until_quiet(SECONDS(1200));
+    scene.check(&what);
+}
+
+/// `ANDREW_MOVE_STRIDE` says how many instants are passed over from one death to the next (default 7; 1 is every one),
+/// `ANDREW_MOVE_SEED` which run.
+pub fn every_instant(scene: fn(u64) -> Scene, victim: usize) {
+    let setting = |name, default| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
+    let (seed, stride) = (setting("ANDREW_MOVE_SEED", 1), setting("ANDREW_MOVE_STRIDE", 7u64).max(1));
+    let events = events_of(scene, seed);
+    let mut event = 1 + victim as u64;
+    while event <= events {
+        die_at(scene, seed, event, victim);
+        event += stride;
+    }
+}
