@@ -1,8 +1,8 @@
 //! The command line as a whole: parsing, one-line errors, dispatch.
 
 use crate::commands::{
-    bench, completions, down, fs, key, login, logout, man, mount, passwd, pts, run_with_token, serve, server,
-    ssh_keys, status, tokens, umount, up, vos, words,
+    bench, completions, down, fs, import, key, login, logout, man, mount, passwd, pts, run_with_token, serve,
+    server, ssh_keys, status, tokens, umount, up, vos, words,
 };
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
@@ -57,6 +57,8 @@ pub enum Command {
     Serve(serve::Args),
     /// Look at and change the hosts of a cell
     Server(server::Args),
+    /// Take in the databases of an OpenAFS cell
+    Import(import::Args),
     /// Mount a cell served by other machines
     Mount(mount::Args),
     /// Unmount a directory that `andrew up` or `andrew mount` mounted
@@ -97,6 +99,7 @@ impl Command {
             Self::Status(args) => args.run(json),
             Self::Serve(args) => args.run(json),
             Self::Server(args) => args.run(json),
+            Self::Import(args) => args.run(json),
             Self::Mount(args) => args.run(json),
             Self::Umount(args) => args.run(json),
             Self::Fs(args) => args.run(json),

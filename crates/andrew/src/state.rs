@@ -5,7 +5,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,12 @@ pub struct Running {
     pub listen: IpAddr,
     /// Port of the file server; the others follow from it.
     pub base_port: u16,
+    /// The cell's location servers; empty where the servers here are all there are.
+    #[serde(default)]
+    pub locations: Vec<Ipv4Addr>,
+    /// Where the cell's keys are, if not in the state directory.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
     /// Where the cell is mounted by this process, if it is.
     pub mount: Option<PathBuf>,
 }
@@ -202,7 +208,6 @@ pub fn is_empty_directory(path: &Path) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     #[test]
     fn one_process_at_a_time_and_the_record_goes_with_the_lock() {
@@ -216,6 +221,8 @@ mod tests {
             cell: "andrew.local".into(),
             listen: Ipv4Addr::LOCALHOST.into(),
             base_port: 7000,
+            locations: Vec::new(),
+            key_file: None,
             mount: Some("/home/a b/afs".into()),
         };
         lock.record(&running).unwrap();

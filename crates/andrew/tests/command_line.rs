@@ -77,7 +77,7 @@ fn bad_input_is_one_line_and_status_2() {
         ),
         (
             "vos --servers 127.0.0.1 create nowhere a x",
-            "vos: 'nowhere' is not a server; give an IPv4 address or localhost",
+            "vos: 'nowhere' is not a server; give its IPv4 address or its name",
         ),
         (
             "vos --servers 127.0.0.1 create 127.0.0.1 q9 x",
@@ -85,7 +85,7 @@ fn bad_input_is_one_line_and_status_2() {
         ),
         (
             "vos --servers 127.0.0.1 create 127.0.0.1 a 12",
-            "vos: '12' is not the name of a volume; use 1 to 22 letters, digits, '.', '-' and '_', not only digits",
+            "vos: Could not create volume 12: '12' cannot be the name of a volume; use 1 to 22 letters, digits, '.', '-' and '_', not only digits, and no .readonly or .backup at the end",
         ),
         ("bench andrew --src . --dir nowhere", "nowhere is not a directory; give an existing one with --dir"),
         (

@@ -1,5 +1,6 @@
 //! The databases of a cell, on a host that serves them, and the services over them.
 
+use crate::cell::import::Importer;
 use crate::cell::login_stores::{LoginRecords, LoginUsers};
 use crate::cell::options::{DatabasePlace, EtcdPlace, ServerOptions};
 use crate::cell::secret_file;
@@ -36,6 +37,7 @@ pub(super) struct Databases {
     pub(super) names: Arc<dyn ProtectionDb>,
     login: Arc<dyn LoginDb>,
     operations: Arc<dyn OperationsDb>,
+    pub(super) importer: Importer,
     /// Where several servers share them.
     sharing: Option<Arc<Sharing>>,
 }
@@ -56,6 +58,10 @@ impl Databases {
     fn embedded(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
         let db = embedded_rows(system, &options.directory.join(EMBEDDED))?;
         let protection: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(db.clone()));
+        let importer = Importer {
+            locations: Arc::new(EmbeddedLocationDb::new(db.clone())),
+            people: Arc::new(EmbeddedProtectionDb::new(db.clone())),
+        };
         Ok(Self {
             directory: options.directory.clone(),
             location: Arc::new(EmbeddedLocationDb::new(db.clone())),
@@ -63,6 +69,7 @@ impl Databases {
             protection,
             login: Arc::new(EmbeddedLoginDb::new(db.clone())),
             operations: Arc::new(EmbeddedOperationsDb::new(db)),
+            importer,
             sharing: None,
         })
     }
@@ -81,6 +88,12 @@ impl Databases {
         let locations = sharing.rows(SharedDatabase::Locations, Freshness::Confirmed);
         let operations = sharing.rows(SharedDatabase::Operations, Freshness::Confirmed);
         let login = sharing.rows(SharedDatabase::Login, Freshness::ConfirmedWithin);
+        let importer = Importer {
+            locations: Arc::new(StoredLocationDb::over(locations.clone())),
+            people: Arc::new(StoredProtectionDb::over(
+                sharing.rows(SharedDatabase::Protection, Freshness::ConfirmedWithin),
+            )),
+        };
         let databases = Self {
             directory: options.directory.clone(),
             location: Arc::new(StoredLocationDb::over(locations)),
@@ -88,6 +101,7 @@ impl Databases {
             names: people(Freshness::Followed),
             login: Arc::new(StoredLoginDb::over(login.clone())),
             operations: Arc::new(StoredOperationsDb::over(operations)),
+            importer,
             sharing: Some(sharing),
         };
         let secret = databases.login_secret(system)?;

@@ -7,6 +7,7 @@ use afs_db::ProtectionDb;
 use afs_net::System;
 use afs_rpc::{Rx, Security};
 use afs_server::remote::{DatabaseServers, Registration, RemoteProtectionDb, keep_registered};
+use afs_server::scrub::Replicas;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use std::sync::Arc;
@@ -31,6 +32,16 @@ impl Elsewhere<'_> {
         let of = |security: &Security| self.servers(ServiceId::PROTECTION, port, security);
         let (ours, nobody) = (of(&self.security.of_servers()), of(&Security::null()));
         Arc::new(RemoteProtectionDb::new(self.system.env(), ours, nobody))
+    }
+
+    /// The servers that may have what this one has lost.
+    pub(super) fn replicas(&self) -> Replicas {
+        let (ports, security) = (self.options.ports, self.security.clone());
+        let servers = self.options.location_servers().into_iter();
+        let addresses = servers.map(|server| Ports::at(server, ports.location()));
+        let locations =
+            DatabaseServers::new(self.rx, ServiceId::LOCATION, addresses, &self.security.of_servers());
+        Replicas::new(locations, self.rx.clone(), Arc::new(move || security.of_servers()), ports.volume())
     }
 
     /// Tells the location servers of this file server, now or as soon as one takes it.

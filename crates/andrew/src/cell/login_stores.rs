@@ -1,11 +1,11 @@
 //! What the login service keeps, and whom it knows: the cell's databases in its words.
 
-use afs_db::protection::Asker;
+use afs_db::login::LoginError;
+use afs_db::protection::{Asker, ProtectionError};
 use afs_db::{LoginDb, ProtectionDb};
 use afs_login::{LoginStore, StoreError, User, Users};
 use afs_rpc::BoxFuture;
 use afs_wire::ids::ViceId;
-use std::fmt::Display;
 use std::sync::Arc;
 
 /// Users' login records.
@@ -14,13 +14,23 @@ pub(super) struct LoginRecords(pub(super) Arc<dyn LoginDb>);
 /// The cell's users.
 pub(super) struct LoginUsers(pub(super) Arc<dyn ProtectionDb>);
 
-fn failed(error: impl Display) -> StoreError {
-    StoreError(error.to_string())
+fn of_records(error: LoginError) -> StoreError {
+    match error {
+        LoginError::NoQuorum => StoreError::NoQuorum,
+        error => StoreError::Failed(error.to_string()),
+    }
+}
+
+fn of_people(error: ProtectionError) -> StoreError {
+    match error {
+        ProtectionError::NoQuorum => StoreError::NoQuorum,
+        error => StoreError::Failed(error.to_string()),
+    }
 }
 
 impl LoginStore for LoginRecords {
     fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
-        Box::pin(async move { self.0.get(user, kind).await.map_err(failed) })
+        Box::pin(async move { self.0.get(user, kind).await.map_err(of_records) })
     }
 
     fn put<'a>(
@@ -29,16 +39,16 @@ impl LoginStore for LoginRecords {
         kind: &'a str,
         record: Vec<u8>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move { self.0.put(user, kind, record).await.map_err(failed) })
+        Box::pin(async move { self.0.put(user, kind, record).await.map_err(of_records) })
     }
 
     fn delete<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move { self.0.delete(user, kind).await.map(drop).map_err(failed) })
+        Box::pin(async move { self.0.delete(user, kind).await.map(drop).map_err(of_records) })
     }
 
     fn list<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<(String, Vec<u8>)>, StoreError>> {
         Box::pin(async move {
-            let records = self.0.list(user).await.map_err(failed)?;
+            let records = self.0.list(user).await.map_err(of_records)?;
             Ok(records.into_iter().map(|record| (record.kind, record.bytes)).collect())
         })
     }
@@ -47,9 +57,9 @@ impl LoginStore for LoginRecords {
 impl Users for LoginUsers {
     fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>> {
         Box::pin(async move {
-            let ids = self.0.ids_of(vec![name.to_owned()]).await.map_err(failed)?;
+            let ids = self.0.ids_of(vec![name.to_owned()]).await.map_err(of_people)?;
             let Some(id) = ids.first().copied().flatten().filter(|id| is_user(*id)) else { return Ok(None) };
-            let groups = self.0.cps_of(Asker::CELL, id, None).await.map_err(failed)?;
+            let groups = self.0.cps_of(Asker::CELL, id, None).await.map_err(of_people)?;
             Ok(Some(User { id, administrator: groups.contains(&ViceId::ADMINISTRATORS) }))
         })
     }

@@ -1,6 +1,7 @@
 //! How the servers of one host are to run.
 
 use crate::cell::ports::Ports;
+use afs_server::scrub::ScrubSettings;
 use afs_wire::ids::{CellName, PartitionId, Rights};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct ServerOptions {
     pub database_servers: Vec<Ipv4Addr>,
     /// The cell's keys, in place of those in the state directory.
     pub key_file: Option<PathBuf>,
+    /// How data is looked at for damage; `None` is never.
+    pub scrub: Option<ScrubSettings>,
 }
 
 /// What a host does for its cell.
@@ -108,6 +111,7 @@ impl ServerOptions {
             database: DatabasePlace::Embedded,
             database_servers: Vec::new(),
             key_file: None,
+            scrub: Some(ScrubSettings::default()),
         }
     }
 

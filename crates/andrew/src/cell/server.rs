@@ -2,8 +2,10 @@
 
 use crate::cell::elsewhere::Elsewhere;
 use crate::cell::identity::CellIdentity;
+use crate::cell::import::{self, Importer};
 use crate::cell::options::ServerOptions;
 use crate::cell::ports::Ports;
+use crate::cell::scrubbing;
 use crate::cell::security::CellSecurity;
 use crate::cell::stores::Stores;
 use crate::control::{Answer, Handler, Question, Statistics};
@@ -13,9 +15,11 @@ use afs_admin::{Admin, CellJournal, Resumer};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, EnvExt, Rx, Security, Service};
+use afs_server::scrub::Scrubber;
 use afs_server::{Guard, VoteServer};
 use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
@@ -32,6 +36,9 @@ pub struct Servers {
     owner_calls: BTreeMap<u16, Connection>,
     identity: CellIdentity,
     security: CellSecurity,
+    scrubber: Option<Scrubber>,
+    /// On a host that serves the databases.
+    importer: Option<Importer>,
 }
 
 /// How long disk work under way may take when the servers stop.
@@ -54,9 +61,17 @@ impl Servers {
         let stores = system.block_on(Stores::open(&elsewhere, identity.file_server))?;
         system.block_on(stores.first_start(&elsewhere, identity.file_server))?;
         let guard = stores.guard(system, &security);
-        let system = system.clone();
-        let mut servers =
-            Self { system, sockets: vec![], owner, owner_calls: BTreeMap::new(), identity, security };
+        let (scrubber, system) = (stores.scrubber(&elsewhere), system.clone());
+        let mut servers = Self {
+            system,
+            sockets: vec![],
+            owner,
+            owner_calls: BTreeMap::new(),
+            identity,
+            security,
+            scrubber,
+            importer: stores.databases().map(|databases| databases.importer.clone()),
+        };
         servers.offer_all(sockets, options, &stores, &guard)?;
         servers.owner_calls = servers.connections(options);
         Ok(servers)
@@ -147,13 +162,19 @@ impl Servers {
     pub fn handler(&self) -> Handler {
         let (system, calls) = (self.system.clone(), self.owner_calls.clone());
         let servers: Vec<_> = self.sockets.iter().map(|s| s.rx().clone()).collect();
-        let security = self.security.clone();
+        let (security, scrubber, importer) =
+            (self.security.clone(), self.scrubber.clone(), self.importer.clone());
         Arc::new(move |question| match question {
             Question::Call { service, call } => match calls.get(&service) {
                 Some(connection) => system.block_on(ask(connection, call)),
                 None => Answer::Refused(format!("the cell has no service {service}")),
             },
             Question::Statistics => statistics(&servers),
+            Question::Scrub => json(&scrubbing::told(scrubber.as_ref())),
+            Question::Import(request) => match import::asked(&system, importer.as_ref(), &request) {
+                Ok(done) => json(&done),
+                Err(line) => Answer::Refused(line),
+            },
             Question::Reload => match security.reload() {
                 Ok(()) => Answer::Done(Vec::new()),
                 Err(error) => Answer::Refused(error.message),
@@ -202,7 +223,11 @@ fn statistics(servers: &[afs_rpc::Rx]) -> Answer {
     let (sent, received): (Vec<u64>, Vec<u64>) = servers.iter().map(packets).unzip();
     let counted =
         Statistics { packets_sent: sent.iter().sum(), packets_received: received.iter().sum(), cpu_us };
-    match serde_json::to_vec(&counted) {
+    json(&counted)
+}
+
+fn json(answer: &impl Serialize) -> Answer {
+    match serde_json::to_vec(answer) {
         Ok(json) => Answer::Done(json),
         Err(error) => Answer::Refused(error.to_string()),
     }

@@ -12,6 +12,7 @@ use afs_drive::FileDrive;
 use afs_kv::{FileMedium, Kv};
 use afs_net::System;
 use afs_rpc::Service;
+use afs_server::scrub::Scrubber;
 use afs_server::{
     Audit, AuditOptions, BosServer, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard,
     Overseen, Partitions, ProtectionNames, Role, VolumeServer, VolumeStates, bootstrap,
@@ -95,6 +96,13 @@ impl Stores {
         let security = security.clone();
         volume.reach_peers(sockets.volume.rx(), Arc::new(move || security.of_servers()));
         (file.service(), volume.service())
+    }
+
+    /// Looks at the data of this host as long as the process lives, if it is to.
+    pub(super) fn scrubber(&self, elsewhere: &Elsewhere<'_>) -> Option<Scrubber> {
+        let settings = elsewhere.options.scrub?;
+        let env = elsewhere.system.env();
+        Some(Scrubber::start(&env, &self.partitions, Some(elsewhere.replicas()), settings))
     }
 
     /// What tells of the other services.

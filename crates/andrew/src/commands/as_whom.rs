@@ -54,23 +54,25 @@ impl AsWhom {
     ) -> CommandResult<Security> {
         let token = match (self.noauth, self.localauth) {
             (true, _) => None,
-            (_, true) => Some(self.made_of_keys(system)?),
+            (_, true) => Some(local_token(system, &key_file(self.key_file.as_deref())?)?),
             _ => kept_token(system.env().wall(), cell, servers)?,
         };
         let source = token.map(|token| token.source(clock(system), random(system)));
         Ok(source.map_or_else(Security::null, Security::new))
     }
+}
 
-    /// A token that says that its holder has the cell's key.
-    fn made_of_keys(&self, system: &Arc<System>) -> CommandResult<Token> {
-        let path = key_file(self.key_file.as_deref())?;
-        let keys = key_ring(&path)?;
-        let random = random(system);
-        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random)
-            .map(Token::Rxgk)
-            .or_else(|| rxkad::local_token(&keys, &random, Level::Crypt).map(Token::Rxkad))
-            .ok_or_else(|| no_key(&path))
-    }
+/// A token that says that its holder has the cell's key, made of a key file.
+///
+/// # Errors
+/// A file that is not there, is not safe, is damaged, or has no key for it.
+pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
+    let keys = key_ring(path)?;
+    let random = random(system);
+    rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random)
+        .map(Token::Rxgk)
+        .or_else(|| rxkad::local_token(&keys, &random, Level::Crypt).map(Token::Rxkad))
+        .ok_or_else(|| no_key(path))
 }
 
 /// The key file that was given, or that of the state directory, or OpenAFS's.

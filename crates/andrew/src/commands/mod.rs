@@ -1,11 +1,13 @@
 //! The commands, one file each.
 
+mod answering;
 mod as_whom;
 pub mod bench;
 mod bench_load;
 pub mod completions;
 pub mod down;
 pub mod fs;
+pub mod import;
 pub mod key;
 pub mod login;
 pub mod logout;

@@ -129,6 +129,8 @@ impl Serving {
             cell: servers.cell().to_string(),
             listen: options.listen.into(),
             base_port: options.ports.base(),
+            locations: options.location_servers(),
+            key_file: options.key_file.clone(),
             mount: None,
         };
         lock.record(&running)?;

@@ -1,9 +1,11 @@
 //! A command's end of the control socket.
 
 use super::frame::{Answer, Question, Statistics};
+use crate::cell::{ImportRequest, Imported, PartitionScrub};
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
 use crate::sys::socket;
+use serde::de::DeserializeOwned;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -11,6 +13,8 @@ use std::time::Duration;
 
 /// Longer than any call waits by itself.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// A database of a hundred thousand users or volumes takes its time.
+const IMPORT_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A connection to a running cell.
 pub struct ControlClient(UnixStream);
@@ -57,7 +61,34 @@ impl ControlClient {
     /// # Errors
     /// As [`ControlClient::ask`], or an answer that makes no sense.
     pub fn statistics(&mut self) -> io::Result<Statistics> {
-        match self.ask(&Question::Statistics)? {
+        self.json(&Question::Statistics)
+    }
+
+    /// What the looks for damage have seen.
+    ///
+    /// # Errors
+    /// As [`ControlClient::statistics`].
+    pub fn scrubs(&mut self) -> io::Result<Vec<PartitionScrub>> {
+        self.json(&Question::Scrub)
+    }
+
+    /// Imports the databases of another cell.
+    ///
+    /// # Errors
+    /// What stands in the way; a line for a person.
+    pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
+        self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
+        let question = Question::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
+        match self.ask(&question).map_err(|e| failed(&e))? {
+            Answer::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
+            Answer::Refused(line) => Err(line),
+            Answer::Aborted(code) => Err(failed(&code)),
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&mut self, question: &Question) -> io::Result<T> {
+        match self.ask(question)? {
             Answer::Done(json) => Ok(serde_json::from_slice(&json)?),
             other => Err(io::Error::other(format!("the cell answered {other:?}"))),
         }

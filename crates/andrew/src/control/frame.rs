@@ -22,6 +22,10 @@ pub enum Question {
     Statistics,
     /// Read the cell's keys and `security.toml` again.
     Reload,
+    /// What the looks for damage have seen.
+    Scrub,
+    /// Import the databases of another cell: an [`ImportRequest`](crate::cell::ImportRequest) as JSON.
+    Import(Vec<u8>),
 }
 
 /// What the cell answers.
@@ -55,6 +59,8 @@ impl Question {
             }
             Self::Statistics => write_frame(to, 2, &[], QUESTION_LEN_MAX),
             Self::Reload => write_frame(to, 3, &[], QUESTION_LEN_MAX),
+            Self::Scrub => write_frame(to, 4, &[], QUESTION_LEN_MAX),
+            Self::Import(json) => write_frame(to, 5, &[json], QUESTION_LEN_MAX),
         }
     }
 
@@ -67,6 +73,8 @@ impl Question {
             }
             (2, None) if body.is_empty() => Ok(Some(Self::Statistics)),
             (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
+            (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
+            (5, _) => Ok(Some(Self::Import(body))),
             _ => Err(damaged("not a question")),
         }
     }
@@ -135,9 +143,13 @@ mod tests {
 
     #[test]
     fn questions_and_answers_go_through() {
-        for question in
-            [Question::Call { service: 52, call: vec![1, 2, 3] }, Question::Statistics, Question::Reload]
-        {
+        for question in [
+            Question::Call { service: 52, call: vec![1, 2, 3] },
+            Question::Statistics,
+            Question::Reload,
+            Question::Import(b"{}".to_vec()),
+            Question::Scrub,
+        ] {
             let mut wire = Vec::new();
             question.write(&mut wire).unwrap();
             assert_eq!(Question::read(&mut &*wire).unwrap(), Some(question));

@@ -122,7 +122,7 @@ mod tests {
         let handler: Handler = Arc::new(|question| match question {
             Question::Call { service: 4, call } => Answer::Done(call),
             Question::Call { service, .. } => Answer::Aborted(i32::from(service)),
-            Question::Statistics | Question::Reload => Answer::Refused("none".into()),
+            _ => Answer::Refused("none".into()),
         });
         let server = ControlServer::start(&path, handler.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

@@ -1,6 +1,7 @@
 //! The way to a cell's login service.
 
 use super::place::Place;
+use crate::commands::answering::answering_first;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::tokens::KeptToken;
@@ -52,11 +53,12 @@ impl Network {
         F: Future<Output = Result<T, LoginError>>,
     {
         let mut last = LoginError::Answer("the cell has no servers");
-        for server in &place.servers {
-            let peer = SocketAddr::from((*server, place.base_port.saturating_add(PORT_OFFSET)));
+        let port = place.base_port.saturating_add(PORT_OFFSET);
+        let peers: Vec<SocketAddr> = place.servers.iter().map(|server| (*server, port).into()).collect();
+        for peer in answering_first(&self.system, &self.udp, &peers) {
             let service = self.udp.rx().connection(peer, ServiceId::LOGIN, self.security(with));
             match self.system.block_on(work(service)) {
-                Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
+                Err(LoginError::Call(error)) if is_for_another(&error) => last = LoginError::Call(error),
                 done => return done,
             }
         }
@@ -68,6 +70,11 @@ impl Network {
         let system = self.system.clone();
         Security::new(kept.token().source(Arc::new(move || system.wall()), self.random()))
     }
+}
+
+/// Whether another of the cell's servers may do what this one did not.
+fn is_for_another(error: &CallError) -> bool {
+    error.is_silence() || error.abort_code() == Some(AbortCode::UNOQUORUM)
 }
 
 /// The login service of the cell that runs here, as its owner.

@@ -4,7 +4,6 @@
 //! through its control socket, as its owner.
 
 mod access;
-mod adduser;
 mod chown;
 mod creategroup;
 mod createuser;
@@ -13,10 +12,11 @@ mod examine;
 mod listentries;
 mod listmax;
 mod listowned;
+mod members;
 mod membership;
 pub(crate) mod names;
+mod owner;
 pub(crate) mod reach;
-mod removeuser;
 mod rename;
 mod setfields;
 mod setmax;
@@ -62,9 +62,9 @@ enum Command {
     #[command(visible_alias = "cg")]
     Creategroup(creategroup::Args),
     /// Put users into groups
-    Adduser(adduser::Args),
+    Adduser(members::AddArgs),
     /// Take users out of groups
-    Removeuser(removeuser::Args),
+    Removeuser(members::RemoveArgs),
     /// Show the members of a group, or the groups of a user
     #[command(visible_alias = "groups")]
     Membership(membership::Args),

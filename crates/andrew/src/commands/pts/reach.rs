@@ -1,8 +1,9 @@
 //! Which cell `pts` speaks to, and how a call reaches it.
 
+use crate::commands::answering::answering_first;
 use crate::commands::as_whom::AsWhom;
 use crate::commands::login::place::elsewhere;
-use crate::commands::vos::reach::{Failure, through_control};
+use crate::commands::pts::owner::{Failure, through_control};
 use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
@@ -95,11 +96,9 @@ impl Reach {
         let port = base_port.checked_add(PROTECTION_AFTER_FILE);
         let port = port.ok_or_else(|| CommandError::usage("pts: --base-port is too large"))?;
         let security = self.whom.security(&system, cell, servers)?;
-        let connect = |server: &Ipv4Addr| {
-            let peer = SocketAddr::from((*server, port));
-            udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
-        };
-        let connections = servers.iter().map(connect).collect();
+        let connect = |peer| udp.rx().connection(peer, ServiceId::PROTECTION, security.clone());
+        let peers: Vec<SocketAddr> = servers.iter().map(|server| (*server, port).into()).collect();
+        let connections = answering_first(&system, &udp, &peers).into_iter().map(connect).collect();
         Ok(Way::Network { system, connections, _udp: udp })
     }
 }

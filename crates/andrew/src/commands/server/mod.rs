@@ -1,8 +1,14 @@
 //! `andrew server`: the hosts of a cell.
 
 mod add;
+mod empty;
+mod list;
+mod probe;
+mod remove;
 
-use crate::error::CommandResult;
+use crate::commands::vos::ops::Ops;
+use crate::commands::vos::reach::Reach;
+use crate::error::{CommandError, CommandResult};
 use clap::Subcommand;
 
 /// Options of `andrew server`.
@@ -12,7 +18,9 @@ use clap::Subcommand;
     after_help = "\
 Examples:
   andrew server add --config /etc/andrew.toml --listen 192.0.2.2 --out join.toml
-                                               then, on the new host: andrew serve --join join.toml --detach"
+                                               then, on the new host: andrew serve --join join.toml --detach
+  andrew server list
+  andrew server empty 192.0.2.2 && andrew server remove 192.0.2.2"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -23,6 +31,21 @@ pub struct Args {
 enum Command {
     /// Write the file that makes another host a server of the cell
     Add(add::Args),
+    /// Show the servers of the cell, what they answer for and what room they have
+    List(At<list::Args>),
+    /// Move all volumes of a server to others
+    Empty(At<empty::Args>),
+    /// Take a server without volumes out of the location database
+    Remove(At<remove::Args>),
+}
+
+/// A command, and which cell it is about.
+#[derive(clap::Args, Debug)]
+struct At<C: clap::Args> {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    command: C,
 }
 
 impl Args {
@@ -31,8 +54,22 @@ impl Args {
     /// # Errors
     /// One line; status 2 when the input was wrong.
     pub fn run(self, json: bool) -> CommandResult {
-        match self.command {
+        let open = |reach: &Reach| Ops::open(reach, json);
+        let done = match self.command {
             Command::Add(args) => args.run(json),
-        }
+            Command::List(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
+            Command::Empty(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
+            Command::Remove(At { reach, command }) => open(&reach).and_then(|ops| command.run(&ops, json)),
+        };
+        done.map_err(of_this_command)
     }
+}
+
+/// Operations on volumes speak as `andrew vos` does.
+fn of_this_command(error: CommandError) -> CommandError {
+    let message = match error.message.strip_prefix("vos: ") {
+        Some(rest) => format!("server: {rest}"),
+        None => error.message,
+    };
+    CommandError { message, ..error }
 }

@@ -3,7 +3,7 @@
 use afs_wire::ids::UnixSeconds;
 
 /// A moment in UTC in the form of ctime(3), without a newline.
-pub(super) fn show(at: UnixSeconds) -> String {
+pub(in crate::commands) fn show(at: UnixSeconds) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub(super) enum Sink {
     /// Standard output.
     Output(io::Stdout),
+    /// A pipe or a device, which keeps its name.
+    Special(File, PathBuf),
     /// A file beside its later name.
     File {
         /// Open for writing.
@@ -36,6 +38,10 @@ impl Sink {
             }
             return Ok(Self::Output(io::stdout()));
         };
+        if std::fs::metadata(name).is_ok_and(|there| !there.is_file()) {
+            let file = File::options().write(true).open(name).map_err(|e| cannot("write", name, &e))?;
+            return Ok(Self::Special(file, name.to_owned()));
+        }
         let mut part = name.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
@@ -49,6 +55,7 @@ impl Sink {
             Self::Output(mut out) => {
                 out.flush().map_err(|e| CommandError::failed(format!("vos: cannot write the dump: {e}")))
             }
+            Self::Special(mut file, name) => file.flush().map_err(|e| cannot("write", &name, &e)),
             Self::File { file, part, name } => {
                 file.sync_all().map_err(|e| cannot("write", &part, &e))?;
                 std::fs::rename(&part, &name).map_err(|e| cannot("write", &name, &e))
@@ -61,6 +68,9 @@ impl DumpSink for Sink {
     fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>> {
         let written = match self {
             Self::Output(out) => out.write_all(&piece).map_err(|e| format!("standard output: {e}")),
+            Self::Special(file, name) => {
+                file.write_all(&piece).map_err(|e| format!("{}: {e}", name.display()))
+            }
             Self::File { file, part, .. } => {
                 file.write_all(&piece).map_err(|e| format!("{}: {e}", part.display()))
             }
@@ -119,5 +129,20 @@ impl DumpSource for Source {
 
     fn size(&self) -> Option<u64> {
         self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_stays_a_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        let sink = Sink::open(Some(&link)).unwrap();
+        sink.finish().unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 }

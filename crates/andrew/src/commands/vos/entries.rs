@@ -1,53 +1,10 @@
-//! Entries of the location database: found by name or number, and shown.
+//! Entries of the location database, as they are shown.
 
-use super::reach::Target;
-use crate::error::{CommandError, CommandResult};
-use afs_wire::error::AbortCode;
-use afs_wire::ids::{KindNumber, PartitionId, VolumeId, VolumeKind};
-use afs_wire::vl::{Entry, EntryFlags, GetEntryByIdN, GetEntryByNameN, NameText, SiteFlags};
+use afs_wire::ids::{PartitionId, VolumeKind};
+use afs_wire::vl::{Entry, EntryFlags, SiteFlags};
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
-
-/// Any kind, in look-ups by number.
-const ANY_KIND: KindNumber = KindNumber(-1);
-
-/// The entry of a volume named or numbered, or `None` if there is none.
-pub(super) fn look_up(target: &mut Target, volume: &str) -> CommandResult<Option<Entry>> {
-    let found = match volume.parse::<u32>() {
-        Ok(id) => target.locate(&GetEntryByIdN { volume: VolumeId(id), kind: ANY_KIND }),
-        Err(_) => {
-            let name = NameText::new(volume.as_bytes()).map_err(|_| bad_name(volume))?;
-            target.locate(&GetEntryByNameN { name })
-        }
-    };
-    match found {
-        Ok(reply) => Ok(Some(reply.entry)),
-        Err(failure) if failure.is(AbortCode::VL_NOENT) => Ok(None),
-        Err(failure) => Err(failure.during("Could not access the VLDB")),
-    }
-}
-
-/// The entry of a volume that has to be there.
-pub(super) fn find(target: &mut Target, volume: &str) -> CommandResult<Entry> {
-    look_up(target, volume)?.ok_or_else(|| {
-        CommandError::usage(format!(
-            "vos: no such entry: '{volume}' is not in the VLDB; `andrew vos listvldb` shows what is"
-        ))
-    })
-}
-
-/// A name that no volume can have.
-pub(super) fn bad_name(name: &str) -> CommandError {
-    CommandError::usage(format!(
-        "vos: '{name}' is not the name of a volume; use 1 to 22 letters, digits, '.', '-' and '_', not only digits"
-    ))
-}
-
-/// Name of an entry.
-pub(super) fn name_of(entry: &Entry) -> String {
-    entry.name.to_string()
-}
 
 /// One place of a volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -89,7 +46,7 @@ impl From<&Entry> for ShownEntry {
             },
         });
         Self {
-            name: name_of(entry),
+            name: entry.name.to_string(),
             read_write: exists(EntryFlags::RW_EXISTS, VolumeKind::ReadWrite),
             read_only: exists(EntryFlags::RO_EXISTS, VolumeKind::ReadOnly),
             backup: exists(EntryFlags::BACK_EXISTS, VolumeKind::Backup),

@@ -1,13 +1,14 @@
 //! `andrew vos examine`.
 
-use super::entries::{self, ShownEntry};
-use super::reach::Target;
+use super::entries::{ShownEntry, partition};
+use super::operations::Shown as Operation;
+use super::ops::{Ops, told};
 use super::show::ShownVolume;
 use crate::error::CommandResult;
 use crate::output;
-use afs_wire::ids::{VolumeId, VolumeKind};
-use afs_wire::vl::{Entry, Site, SiteFlags};
-use afs_wire::vol::ListOneVolume;
+use afs_admin::{Admin, AdminResult, Group, Place};
+use afs_wire::ids::VolumeKind;
+use afs_wire::vl::{Site, SiteFlags};
 use serde::Serialize;
 use std::fmt;
 
@@ -28,6 +29,11 @@ struct Answer {
     volumes: Vec<ShownVolume>,
     entry: ShownEntry,
     unreachable: Vec<String>,
+    /// What holds the entry's lock, if the journal knows and tells.
+    operation: Option<Operation>,
+    /// Whether the journal was asked, and knows of none.
+    #[serde(skip)]
+    held_by_nobody: bool,
 }
 
 impl Args {
@@ -35,36 +41,37 @@ impl Args {
     ///
     /// # Errors
     /// No such volume, or no location server answers.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let name = self.bare.or(self.id).unwrap_or_default();
-        let entry = entries::find(target, &name)?;
-        let (kind, id) = wanted(&entry, &name);
-        let (mut volumes, mut unreachable) = (Vec::new(), Vec::new());
-        for site in entry.sites.iter().filter(|s| has(s, kind)) {
-            match at(target, site, id) {
-                Ok(volume) => volumes.extend(volume),
-                Err(line) => unreachable.push(line),
-            }
-        }
-        output::show(json, &Answer { volumes, entry: ShownEntry::from(&entry), unreachable });
+        let answer = ops.run(|admin| async move { examine(&admin, &name).await })?;
+        output::show(json, &answer);
         Ok(())
     }
 }
 
-/// Which volume of the group was meant: by its number, or by the ending of its name.
-fn wanted(entry: &Entry, name: &str) -> (VolumeKind, VolumeId) {
-    let by_number = |kind: &VolumeKind| name.parse() == Ok(entry.id(*kind).0);
-    let kinds = [VolumeKind::ReadWrite, VolumeKind::ReadOnly, VolumeKind::Backup];
-    let kind = kinds.into_iter().find(by_number).unwrap_or_else(|| {
-        if name.ends_with(".readonly") {
-            VolumeKind::ReadOnly
-        } else if name.ends_with(".backup") {
-            VolumeKind::Backup
-        } else {
-            VolumeKind::ReadWrite
+async fn examine(admin: &Admin, name: &str) -> AdminResult<Answer> {
+    let group = admin.group(name).await?;
+    let (mut volumes, mut unreachable) = (Vec::new(), Vec::new());
+    for site in group.entry.sites.iter().filter(|s| has(s, group.kind)) {
+        match at(admin, site, &group).await {
+            Ok(Some(volume)) => volumes.push(volume),
+            // A copy that waits for its first release is not there yet.
+            Ok(None) if site.flags.contains(SiteFlags::DONT_USE) => {}
+            Ok(None) => unreachable.push(format!(
+                "vos: volume {} is not on {}, where the VLDB has it; `andrew vos check` compares them",
+                group.wanted(),
+                Place::from(site)
+            )),
+            Err(error) => unreachable.push(told(&error).message),
         }
-    });
-    (kind, entry.id(kind))
+    }
+    let entry = ShownEntry::from(&group.entry);
+    // Those who may not read the journal see the volume all the same.
+    let open = if entry.locked { admin.operations().await.ok() } else { None };
+    let ids = group.entry.ids;
+    let holder = open.iter().flatten().find(|record| ids.contains(&record.draft.volume));
+    let (operation, held_by_nobody) = (holder.map(Operation::from), open.is_some() && holder.is_none());
+    Ok(Answer { volumes, entry, unreachable, operation, held_by_nobody })
 }
 
 /// A backup volume is where its read-write volume is.
@@ -73,16 +80,9 @@ fn has(site: &Site, kind: VolumeKind) -> bool {
     site.flags.contains(flag)
 }
 
-fn at(target: &mut Target, site: &Site, volume: VolumeId) -> Result<Vec<ShownVolume>, String> {
-    let partition = entries::partition(site.partition.check());
-    let reply = target.volume(site.server, &ListOneVolume { partition: site.partition, volume });
-    let shown = |reply: afs_wire::vol::ListVolumesReply| {
-        reply.volumes.iter().map(|info| ShownVolume::new(info, site.server, partition.clone())).collect()
-    };
-    reply.map(shown).map_err(|f| {
-        f.during(&format!("Could not fetch the information about volume {} from {}", volume.0, site.server))
-            .message
-    })
+async fn at(admin: &Admin, site: &Site, group: &Group) -> AdminResult<Option<ShownVolume>> {
+    let info = admin.volume_at(Place::from(site), group.wanted()).await?;
+    Ok(info.map(|info| ShownVolume::new(&info, site.server, partition(site.partition.check()))))
 }
 
 impl fmt::Display for Answer {
@@ -94,6 +94,14 @@ impl fmt::Display for Answer {
             text.push('\n');
         }
         self.unreachable.iter().try_for_each(|line| writeln!(f, "{line}"))?;
-        write!(f, "{text}{}", self.entry)
+        write!(f, "{text}{}", self.entry)?;
+        match &self.operation {
+            Some(operation) => writeln!(f, "    by {operation} "),
+            None if self.held_by_nobody => {
+                let unlock = format!("andrew vos unlock {}", self.entry.name);
+                writeln!(f, "    by no operation in the journal; `{unlock}` ends it, if nobody is at work ")
+            }
+            None => Ok(()),
+        }
     }
 }

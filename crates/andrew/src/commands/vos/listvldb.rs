@@ -1,11 +1,10 @@
 //! `andrew vos listvldb`.
 
-use super::entries::{self, ShownEntry};
-use super::reach::Target;
-use crate::error::{CommandError, CommandResult};
+use super::entries::ShownEntry;
+use super::ops::{Ops, partition_id};
+use crate::error::CommandResult;
 use crate::output;
-use afs_wire::ids::{PartitionId, PartitionNumber};
-use afs_wire::vl::{Attributes, EntryFlags, ListAttributesN2, NameText};
+use afs_admin::EntryFilter;
 use serde::Serialize;
 use std::fmt;
 
@@ -39,44 +38,18 @@ impl Args {
     ///
     /// # Errors
     /// A name, server or partition that makes no sense, or no location server answers.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let entries = match self.bare.as_ref().or(self.name.as_ref()) {
-            Some(name) => vec![ShownEntry::from(&entries::find(target, name)?)],
-            None => self.list(target)?,
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let filter = EntryFilter {
+            server: self.server.as_deref().map(|s| ops.server(s)).transpose()?,
+            partition: self.partition.as_deref().map(partition_id).transpose()?,
+            locked: self.locked,
         };
-        output::show(json, &Answer(entries));
+        let entries = match self.bare.or(self.name) {
+            Some(name) => vec![ops.run(|admin| async move { admin.group(&name).await })?.entry],
+            None => ops.run(|admin| async move { admin.entries(&filter).await })?,
+        };
+        output::show(json, &Answer(entries.iter().map(ShownEntry::from).collect()));
         Ok(())
-    }
-
-    fn list(&self, target: &mut Target) -> CommandResult<Vec<ShownEntry>> {
-        let partition = self.partition.as_deref().map(|text| {
-            text.parse::<PartitionId>().map(PartitionNumber::from).map_err(|_| {
-                CommandError::usage(format!(
-                    "vos: could not interpret partition name '{text}'; give a letter, vicepa or /vicepa"
-                ))
-            })
-        });
-        let attributes = Attributes {
-            server: self.server.as_deref().map(|s| target.server(s)).transpose()?,
-            partition: partition.transpose()?,
-            volume: None,
-            flag: self.locked.then_some(EntryFlags::LOCK_OPERATIONS.0),
-        };
-        let mut found = Vec::new();
-        let mut start = 0;
-        loop {
-            let request = ListAttributesN2 { attributes, name: NameText::default(), start };
-            let page =
-                target.locate(&request).map_err(|f| f.during("Could not access the VLDB for attributes"))?;
-            found.extend(page.entries.iter().map(ShownEntry::from));
-            // -1 ends the list; anything that does not go on would go round for ever.
-            if page.next <= start {
-                break;
-            }
-            start = page.next;
-        }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
     }
 }
 

@@ -1,12 +1,11 @@
 //! `andrew vos listvol`.
 
-use super::entries;
-use super::reach::Target;
+use super::ops::Ops;
 use super::show::ShownVolume;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::output;
-use afs_wire::ids::{PartitionId, PartitionNumber};
-use afs_wire::vol::{ListVolumes, XListPartitions};
+use afs_admin::{Admin, AdminError, AdminResult, Place};
+use afs_wire::ids::PartitionId;
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
@@ -47,60 +46,51 @@ struct Partition {
 #[serde(transparent)]
 struct Answer(Vec<Partition>);
 
-/// Has the server look into every volume, not only name it.
-const ALL_FIELDS: i32 = 1;
-
 impl Args {
     /// Prints the volumes of each partition.
     ///
     /// # Errors
     /// A server or partition that makes no sense, or does not answer.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let server = server(target, self.server.or(self.bare_server))?;
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);
-        let mut partitions = Vec::new();
-        for partition in partitions_of(target, server, wanted.as_deref())? {
-            let request = ListVolumes { partition: PartitionNumber::from(partition), flags: ALL_FIELDS };
-            let reply =
-                target.volume(server, &request).map_err(|f| f.during("Could not list the volumes"))?;
-            let name = partition.to_string();
-            let mut volumes: Vec<_> =
-                reply.volumes.iter().map(|info| ShownVolume::new(info, server, name.clone())).collect();
-            volumes.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
-            partitions.push(Partition { server, partition: name, volumes, long: self.long });
-        }
-        output::show(json, &Answer(partitions));
+        let all = |admin| async move { list(&admin, server, wanted.as_deref(), self.long).await };
+        output::show(json, &Answer(ops.run(all)?));
         Ok(())
     }
 }
 
-/// The server named, or the cell's own.
-pub(super) fn server(target: &Target, named: Option<String>) -> CommandResult<Ipv4Addr> {
-    match named {
-        Some(name) => target.server(&name),
-        None => target
-            .own_server()
-            .ok_or_else(|| CommandError::usage("vos: name a server of the cell, by its address")),
+async fn list(
+    admin: &Admin,
+    server: Ipv4Addr,
+    wanted: Option<&str>,
+    long: bool,
+) -> AdminResult<Vec<Partition>> {
+    let mut partitions = Vec::new();
+    for place in places(admin, server, wanted).await? {
+        let partition = super::entries::partition(place.partition.check());
+        let found = admin.volumes_on(place).await?;
+        let mut volumes: Vec<_> =
+            found.iter().map(|info| ShownVolume::new(info, server, partition.clone())).collect();
+        volumes.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
+        partitions.push(Partition { server, partition, volumes, long });
     }
+    Ok(partitions)
 }
 
 /// The partitions of a server, or the one that is wanted.
-pub(super) fn partitions_of(
-    target: &mut Target,
-    server: Ipv4Addr,
-    wanted: Option<&str>,
-) -> CommandResult<Vec<PartitionId>> {
-    let reply =
-        target.volume(server, &XListPartitions {}).map_err(|f| f.during("Could not list the partitions"))?;
-    let all: Vec<_> = reply.partitions.iter().filter_map(|p| p.check()).collect();
-    let Some(text) = wanted else { return Ok(all) };
+pub(super) async fn places(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<Place>> {
+    let all = admin.partitions(server).await?;
+    let Some(text) = wanted else {
+        return Ok(all.into_iter().map(|p| Place::new(server, p)).collect());
+    };
     let one = text.parse::<PartitionId>().ok().filter(|p| all.contains(p));
-    one.map(|p| vec![p]).ok_or_else(|| {
-        let there: Vec<_> = all.iter().map(|p| entries::partition(Some(*p))).collect();
-        CommandError::usage(format!(
-            "vos: partition '{text}' does not exist on {server}; it has {}",
-            there.join(", ")
-        ))
+    one.map(|p| vec![Place::new(server, p)]).ok_or_else(|| {
+        let there: Vec<_> = all.iter().map(ToString::to_string).collect();
+        AdminError::refused(
+            format!("partition '{text}' does not exist on {server}"),
+            format!("it has {}", there.join(", ")),
+        )
     })
 }
 

@@ -1,29 +1,31 @@
 //! `andrew vos`: volumes and where they are, in the words of OpenAFS's `vos`.
 //!
-//! With `--servers` the calls go over the network. Without, they go to the cell that runs on the state directory, as its
-//! owner. What only looks goes call by call ([`reach`]); what changes several things is an operation of `afs-admin`, with
-//! a journal ([`ops`]).
+//! With `--servers` the calls go to that cell. Without, they go to the cell that runs on the state directory, with its key:
+//! whoever may read it is its owner. Every word is an operation of `afs-admin` ([`ops`]), so that each call reaches the
+//! server that was named; what changes several things has a journal.
 
 mod at_server;
 mod backup;
+mod check;
 mod clone;
 mod copy;
 mod create;
-mod dates;
+pub(super) mod dates;
 mod dump;
 mod dump_files;
 mod entries;
 mod examine;
+mod journal_any;
 mod journal_files;
 mod listvldb;
 mod listvol;
 mod move_;
 mod of_volume;
 mod operations;
-mod ops;
+pub(in crate::commands) mod ops;
 mod partinfo;
 mod progress;
-pub(crate) mod reach;
+pub(in crate::commands) mod reach;
 mod release;
 mod remove;
 mod restore;
@@ -33,6 +35,7 @@ mod snapshot;
 mod status;
 
 use crate::error::CommandResult;
+use afs_admin::Half;
 use clap::Subcommand;
 
 use ops::Ops;
@@ -124,6 +127,12 @@ enum Command {
     Lock(of_volume::Of),
     /// Unlock the entry of a volume
     Unlock(of_volume::Of),
+    /// Compare the location database with the servers, and mend it
+    Check(check::Args),
+    /// Enter into the location database what the servers have
+    Syncvldb(check::HalfArgs),
+    /// Take out of the location database what the servers do not have
+    Syncserv(check::HalfArgs),
     /// Show what is under way, by whom and since when
     Operations(operations::Args),
     /// Complete or undo what was interrupted
@@ -137,15 +146,15 @@ impl Args {
     /// One line; status 2 when a name or value was wrong.
     pub fn run(self, json: bool) -> CommandResult {
         let reach = &self.reach;
-        let (target, ops) = (|| reach.open(), || Ops::open(reach, json));
+        let ops = || Ops::open(reach, json);
         match self.command {
-            Command::Create(args) => args.run(&mut target()?, json),
-            Command::Remove(args) => args.run(&mut target()?, json),
-            Command::Examine(args) => args.run(&mut target()?, json),
-            Command::Listvol(args) => args.run(&mut target()?, json),
-            Command::Listvldb(args) => args.run(&mut target()?, json),
-            Command::Partinfo(args) => args.run(&mut target()?, json),
-            Command::Status(args) => args.run(&mut target()?, json),
+            Command::Create(args) => args.run(&ops()?, json),
+            Command::Remove(args) => args.run(&ops()?, json),
+            Command::Examine(args) => args.run(&ops()?, json),
+            Command::Listvol(args) => args.run(&ops()?, json),
+            Command::Listvldb(args) => args.run(&ops()?, json),
+            Command::Partinfo(args) => args.run(&ops()?, json),
+            Command::Status(args) => args.run(&ops()?, json),
             Command::Move(args) => args.run(&ops()?, json),
             Command::Copy(args) => args.run(&ops()?, json, false),
             Command::Shadow(args) => args.run(&ops()?, json, true),
@@ -169,6 +178,9 @@ impl Args {
             Command::Size(args) => args.run(&ops()?, json),
             Command::Lock(args) => args.lock(&ops()?, json, true),
             Command::Unlock(args) => args.lock(&ops()?, json, false),
+            Command::Check(args) => args.run(&ops()?, json),
+            Command::Syncvldb(args) => args.run(&ops()?, json, Half::Volumes),
+            Command::Syncserv(args) => args.run(&ops()?, json, Half::Entries),
             Command::Operations(args) => args.run(&ops()?, json),
             Command::Resume(args) => args.run(&ops()?, json),
         }

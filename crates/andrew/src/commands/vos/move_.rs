@@ -10,11 +10,13 @@ use std::fmt;
 /// Options of `andrew vos move`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The volume is in use all the time but for the last moment. What is there is sent first, then what changed meanwhile;
-only then its clients wait, until the location database names the new place. Interrupted before that, the move is
-undone; after it, completed: by the cell's servers, or by `andrew vos resume`.
+The volume is in use all the time but for the last moment. What is there is sent first, then
+what changed meanwhile; only then its clients wait, until the location database names the new
+place. Interrupted before that, the move is undone; after it, completed: by the cell's
+servers, or by `andrew vos resume`.
 
-A backup volume is made anew at the target, with the state of the move. Read-only copies stay where they are.
+Its snapshots go with it. A backup volume is made anew at the target, with the state of the
+move. Read-only copies stay where they are.
 
 Examples:
   andrew vos move projects 192.0.2.2 a
@@ -47,7 +49,7 @@ pub struct Args {
     /// Send it in one go while its clients wait: needs no room for a clone
     #[arg(long)]
     live: bool,
-    /// Lose its snapshots: a volume that has some is not moved without this
+    /// Lose its snapshots; to a server of another maker, a volume that has some is not moved without this
     #[arg(long)]
     drop_snapshots: bool,
 }
@@ -60,6 +62,7 @@ struct Answer {
     increments: u32,
     busy_ms: u64,
     backup: bool,
+    snapshots: usize,
 }
 
 impl Args {
@@ -77,10 +80,10 @@ impl Args {
             live: self.live,
             drop_snapshots: self.drop_snapshots,
         };
-        let Moved { volume, from, to, increments, busy_ms, backup } =
+        let Moved { volume, from, to, increments, busy_ms, backup, snapshots } =
             ops.run(|admin| async move { admin.move_volume(options).await })?;
         let (from, to) = (from.to_string(), to.to_string());
-        output::show(json, &Answer { volume: volume.0, from, to, increments, busy_ms, backup });
+        output::show(json, &Answer { volume: volume.0, from, to, increments, busy_ms, backup, snapshots });
         Ok(())
     }
 }

@@ -1,64 +1,74 @@
 //! The way to a cell for operations that need more than single calls: over the network, with a journal.
 
+use super::journal_any::AnyJournal;
 use super::journal_files::FileJournal;
 use super::progress::Bar;
 use super::reach::Reach;
 use crate::cell::key_store::KeyStore;
 use crate::cell::security::{clock, random};
-use crate::commands::as_whom::{key_ring, no_key};
+use crate::commands::answering::answering_first;
+use crate::commands::as_whom::local_token;
 use crate::commands::login::place::elsewhere;
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
 use afs_admin::journal::Holder;
 use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, Place};
-use afs_auth::rxgk::{self, Variant};
 use afs_net::{System, Udp};
-use afs_rpc::{Level, Security};
+use afs_rpc::Security;
 use afs_wire::ids::{PartitionId, VolumeId};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A cell whose volumes can be worked on.
-pub(super) struct Ops {
+pub(in crate::commands) struct Ops {
     system: Arc<System>,
     _udp: Udp,
     admin: Admin,
     bar: Arc<Bar>,
-    /// The one server of a cell that runs here: what `localhost` means.
+    /// The server that runs here: what `localhost` means, and what is meant when none is named.
     own: Option<Ipv4Addr>,
+    /// Whom to ask where volumes are.
+    location: Vec<SocketAddr>,
 }
 
 /// Which cell, before anything is opened.
 struct Found {
     cell: Cell,
     own: Option<Ipv4Addr>,
-    /// The state directory of the cell that runs here: its key is used.
-    state: Option<StateDir>,
+    /// The key file of the cell that runs here: it is used.
+    key_file: Option<PathBuf>,
     name: Option<afs_wire::ids::CellName>,
     servers: Vec<Ipv4Addr>,
 }
 
 impl Ops {
     /// Opens the way.
-    pub(super) fn open(reach: &Reach, json: bool) -> CommandResult<Self> {
+    pub(in crate::commands) fn open(reach: &Reach, json: bool) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(failed)?;
         let found = find(reach)?;
-        let security = match &found.state {
-            Some(state) => owner(&system, state)?,
+        let security = match &found.key_file {
+            Some(path) => {
+                let token = local_token(&system, path)?;
+                Security::new(token.source(clock(&system), random(&system)))
+            }
             None => reach.whom.security(&system, found.name.as_ref(), &found.servers)?,
         };
         let udp = Udp::bind(&system, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), afs_rx::Config::default());
         let udp = udp.map_err(failed)?;
-        let journal = journal(reach, &system, &udp, &security, &found.cell)?;
-        let admin = Admin::new(system.env(), udp.rx().clone(), security, found.cell, journal, holder());
+        let location = answering_first(&system, &udp, &found.cell.location);
+        let cell = Cell { location: location.clone(), ..found.cell.clone() };
+        let kept = CellJournal::new(system.env(), udp.rx(), &security, &cell);
+        let journal = journal(reach, kept, &found.cell)?;
+        let admin = Admin::new(system.env(), udp.rx().clone(), security, cell, journal, holder());
         let bar = Arc::new(Bar::new(json, reach.verbose));
         let admin = admin.with_progress(bar.clone());
-        Ok(Self { system, _udp: udp, admin, bar, own: found.own })
+        Ok(Self { system, _udp: udp, admin, bar, own: found.own, location })
     }
 
     /// Runs an operation to its end.
-    pub(super) fn run<T, F, W>(&self, work: W) -> CommandResult<T>
+    pub(in crate::commands) fn run<T, F, W>(&self, work: W) -> CommandResult<T>
     where
         W: FnOnce(Admin) -> F,
         F: Future<Output = AdminResult<T>>,
@@ -68,10 +78,24 @@ impl Ops {
         done.map_err(|error| told(&error))
     }
 
+    /// The cell's location servers.
+    pub(in crate::commands) fn location_servers(&self) -> Vec<Ipv4Addr> {
+        let v4 = |server: &SocketAddr| if let IpAddr::V4(v4) = server.ip() { Some(v4) } else { None };
+        self.location.iter().filter_map(v4).collect()
+    }
+
+    /// Port of the cell's file servers; the others follow from it.
+    pub(in crate::commands) fn base_port(&self) -> u16 {
+        self.location.first().map_or(7000, |server| server.port().saturating_sub(3))
+    }
+
     /// The address that a server's name means.
-    pub(super) fn server(&self, name: &str) -> CommandResult<Ipv4Addr> {
-        if let (Some(own), "localhost" | "127.0.0.1") = (self.own, name) {
-            return Ok(own);
+    pub(in crate::commands) fn server(&self, name: &str) -> CommandResult<Ipv4Addr> {
+        match self.own {
+            Some(own) if name == "localhost" => return Ok(own),
+            // Where the cell itself is on loopback, each of its addresses is a server's own.
+            Some(own) if name == "127.0.0.1" && !own.is_loopback() => return Ok(own),
+            _ => {}
         }
         let found = (name, 0)
             .to_socket_addrs()
@@ -82,9 +106,19 @@ impl Ops {
         })
     }
 
-    /// A server and a partition. In a cell of one server, the server may be left out; so may the partition, which is the
+    /// The server that was named, or the one that runs here.
+    pub(in crate::commands) fn server_or_own(&self, name: Option<&str>) -> CommandResult<Ipv4Addr> {
+        match name {
+            Some(name) => self.server(name),
+            None => {
+                self.own.ok_or_else(|| CommandError::usage("vos: name a server of the cell, by its address"))
+            }
+        }
+    }
+
+    /// A server and a partition. Where a server runs here, it need not be named; nor need the partition, which is the
     /// first one then.
-    pub(super) fn place(
+    pub(in crate::commands) fn place(
         &self,
         server: Option<&str>,
         partition: Option<&str>,
@@ -106,7 +140,11 @@ impl Ops {
     }
 
     /// As [`Ops::place`], where one has to be given.
-    pub(super) fn needed_place(&self, server: Option<&str>, partition: Option<&str>) -> CommandResult<Place> {
+    pub(in crate::commands) fn needed_place(
+        &self,
+        server: Option<&str>,
+        partition: Option<&str>,
+    ) -> CommandResult<Place> {
         let place = self.place(server, partition)?;
         place
             .or_else(|| self.own.map(|own| Place::new(own, PartitionId(0))))
@@ -115,7 +153,7 @@ impl Ops {
 }
 
 /// A partition as a person writes it.
-pub(super) fn partition_id(text: &str) -> CommandResult<PartitionId> {
+pub(in crate::commands) fn partition_id(text: &str) -> CommandResult<PartitionId> {
     text.parse().map_err(|_| {
         CommandError::usage(format!(
             "vos: could not interpret partition name '{text}'; give a letter, vicepa or /vicepa"
@@ -124,14 +162,14 @@ pub(super) fn partition_id(text: &str) -> CommandResult<PartitionId> {
 }
 
 /// A volume's number as a person writes it.
-pub(super) fn volume_id(text: &str) -> CommandResult<VolumeId> {
+pub(in crate::commands) fn volume_id(text: &str) -> CommandResult<VolumeId> {
     text.parse::<u32>()
         .map(VolumeId)
         .map_err(|_| CommandError::usage(format!("vos: '{text}' is not the number of a volume")))
 }
 
 /// An operation's error as the command's.
-pub(super) fn told(error: &AdminError) -> CommandError {
+pub(in crate::commands) fn told(error: &AdminError) -> CommandError {
     let line = format!("vos: {error}");
     if error.is_refusal() { CommandError::usage(line) } else { CommandError::failed(line) }
 }
@@ -140,7 +178,7 @@ fn find(reach: &Reach) -> CommandResult<Found> {
     let network = |name: Option<&afs_wire::ids::CellName>, servers: &[Ipv4Addr], base_port| Found {
         cell: Cell::new(servers, base_port),
         own: None,
-        state: None,
+        key_file: None,
         name: name.cloned(),
         servers: servers.to_vec(),
     };
@@ -162,45 +200,34 @@ fn find(reach: &Reach) -> CommandResult<Found> {
     let IpAddr::V4(own) = running.listen else {
         return Err(CommandError::failed("vos: the cell does not listen at an IPv4 address"));
     };
-    let servers = vec![own];
+    let servers = location_servers(own, running.locations);
+    let key_file = running.key_file.unwrap_or_else(|| KeyStore::of(state.path()).path().to_owned());
     Ok(Found {
         cell: Cell::new(&servers, running.base_port),
         own: Some(own),
-        state: Some(state),
+        key_file: Some(key_file),
         name: None,
         servers,
     })
 }
 
-/// Whoever may read the state directory of a cell holds its key.
-fn owner(system: &Arc<System>, state: &StateDir) -> CommandResult<Security> {
-    let path = KeyStore::of(state.path()).path().to_owned();
-    let keys = key_ring(&path)?;
-    let token = rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random(system));
-    let token = afs_auth::Token::Rxgk(token.ok_or_else(|| no_key(&path))?);
-    Ok(Security::new(token.source(clock(system), random(system))))
+/// Whom to ask where volumes are: this host first, if it knows.
+fn location_servers(own: Ipv4Addr, mut all: Vec<Ipv4Addr>) -> Vec<Ipv4Addr> {
+    if all.is_empty() {
+        return vec![own];
+    }
+    all.sort_by_key(|server| *server != own);
+    all
 }
 
 /// The cell's own journal where it keeps one, else one in files on this machine.
-fn journal(
-    reach: &Reach,
-    system: &Arc<System>,
-    udp: &Udp,
-    security: &Security,
-    cell: &Cell,
-) -> CommandResult<Arc<dyn Journal>> {
-    let files = |path: std::path::PathBuf| -> CommandResult<Arc<dyn Journal>> {
-        Ok(Arc::new(FileJournal::open(path)?))
-    };
+fn journal(reach: &Reach, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<dyn Journal>> {
     if let Some(path) = &reach.journal {
-        return files(path.clone());
-    }
-    let kept = CellJournal::new(system.env(), udp.rx(), security, cell);
-    if system.block_on(kept.is_kept()) {
-        return Ok(Arc::new(kept));
+        return Ok(Arc::new(FileJournal::open(path.clone())?));
     }
     let first = cell.location.first().map(|s| s.ip().to_string()).unwrap_or_default();
-    files(StateDir::resolve(None)?.path().join("operations").join(first))
+    let files = StateDir::resolve(None)?.path().join("operations").join(first);
+    Ok(Arc::new(AnyJournal::new(kept, files)))
 }
 
 fn holder() -> Holder {

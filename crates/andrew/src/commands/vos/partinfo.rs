@@ -1,12 +1,13 @@
 //! `andrew vos partinfo`.
 
-use super::listvol::{partitions_of, server};
-use super::reach::Target;
+use super::listvol::places;
+use super::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
-use afs_wire::vol::{PartitionInfo64, PartitionText};
+use afs_admin::{Admin, AdminResult};
 use serde::Serialize;
 use std::fmt;
+use std::net::Ipv4Addr;
 
 /// Options of `andrew vos partinfo`.
 #[derive(clap::Args, Debug)]
@@ -42,25 +43,23 @@ impl Args {
     ///
     /// # Errors
     /// A server or partition that makes no sense, or does not answer.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let server = server(target, self.server.or(self.bare_server))?;
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let server = ops.server_or_own(self.server.or(self.bare_server).as_deref())?;
         let wanted = self.partition.or(self.bare_partition);
-        let mut rooms = Vec::new();
-        for partition in partitions_of(target, server, wanted.as_deref())? {
-            let name = partition.to_string();
-            let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };
-            let reply = target
-                .volume(server, &request)
-                .map_err(|f| f.during(&format!("Could not get the room on {name}")))?;
-            rooms.push(Room {
-                partition: name,
-                free_kib: reply.partition.free,
-                total_kib: reply.partition.total,
-            });
-        }
+        let rooms = ops.run(|admin| async move { rooms(&admin, server, wanted.as_deref()).await })?;
         output::show(json, &Answer(rooms));
         Ok(())
     }
+}
+
+async fn rooms(admin: &Admin, server: Ipv4Addr, wanted: Option<&str>) -> AdminResult<Vec<Room>> {
+    let mut rooms = Vec::new();
+    for place in places(admin, server, wanted).await? {
+        let afs_admin::Room { free_kib, total_kib } = admin.room(place).await?;
+        let partition = super::entries::partition(place.partition.check());
+        rooms.push(Room { partition, free_kib, total_kib });
+    }
+    Ok(rooms)
 }
 
 impl fmt::Display for Answer {

@@ -1,13 +1,10 @@
 //! `andrew vos remove`.
 
 use super::entries;
-use super::reach::{Failure, Target};
+use super::ops::Ops;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_wire::error::AbortCode;
-use afs_wire::ids::{KindNumber, PartitionNumber, VolumeId, VolumeKind};
-use afs_wire::vl::{DeleteEntry, Entry, LockOperation, ReleaseLock, ReleaseType, SetLock, Site, SiteFlags};
-use afs_wire::vol::{AttachFlags, DeleteVolume, EndTrans, TransCreate};
+use afs_admin::RemoveOptions;
 use serde::Serialize;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -17,10 +14,14 @@ use std::net::Ipv4Addr;
 #[command(
     override_usage = "andrew vos remove [OPTIONS] SERVER PARTITION NAME\n       andrew vos remove [OPTIONS] NAME",
     after_help = "\
-What the volume holds is gone. Mount points that name it stay; remove them with `andrew fs rmmount`.
+What the volume holds is gone, and so is its backup volume. Mount points that name it stay;
+remove them with `andrew fs rmmount`. Read-only copies stay: NAME.readonly and NAME.backup
+remove one copy. A volume that is in several places needs SERVER and PARTITION; so does one
+that the location database does not know, which is given by its number.
 
 Examples:
   andrew vos remove projects
+  andrew vos remove 192.0.2.2 a projects.readonly
   andrew vos remove -server localhost -partition a -id 536870918"
 )]
 pub struct Args {
@@ -36,6 +37,9 @@ pub struct Args {
     /// Name or number, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
+    /// Remove its snapshots too
+    #[arg(long)]
+    snapshots: bool,
 }
 
 #[derive(Serialize)]
@@ -43,105 +47,44 @@ struct Answer {
     id: u32,
     server: Ipv4Addr,
     partition: String,
+    /// Whether read-only copies of the volume are left.
+    copies_remain: bool,
 }
 
 impl Args {
-    /// Removes the read-write volume and its entry.
+    /// Removes the volume and what the location database says of it.
     ///
     /// # Errors
-    /// No such volume, another place than the one named, copies that are still there, or the servers'
-    /// refusal.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let mut bare = self.bare.iter().map(String::as_str).collect::<Vec<_>>();
-        let volume = self.id.as_deref().or_else(|| bare.pop()).ok_or_else(|| {
+    /// See [`afs_admin::Admin::remove`].
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let mut bare = self.bare;
+        let volume = self.id.or_else(|| bare.pop()).ok_or_else(|| {
             CommandError::usage(
                 "vos: remove needs the name or number of a volume; see `andrew vos remove --help`",
             )
         })?;
         let mut bare = bare.into_iter();
-        let server = self.server.as_deref().or_else(|| bare.next());
-        let partition = self.partition.as_deref().or_else(|| bare.next());
-        let entry = entries::find(target, volume)?;
-        let site = site(target, &entry, volume, server, partition)?;
-        let id = entry.id(VolumeKind::ReadWrite);
-        lock(target, id, volume)?;
-        let removed = remove(target, id, site);
-        if removed.is_err() {
-            let kind = KindNumber::from(VolumeKind::ReadWrite);
-            let _ = target.locate(&ReleaseLock { volume: id, kind, release: ReleaseType::ALL });
-        }
-        removed?;
-        let partition = entries::partition(site.partition.check());
-        output::show(json, &Answer { id: id.0, server: site.server, partition });
+        let server = self.server.or_else(|| bare.next());
+        let partition = self.partition.or_else(|| bare.next());
+        let place = ops.place(server.as_deref(), partition.as_deref())?;
+        let options = RemoveOptions { volume, place, snapshots: self.snapshots };
+        let removed = ops.run(|admin| async move { admin.remove(options).await })?;
+        let partition = entries::partition(removed.place.partition.check());
+        let (id, server, copies_remain) = (removed.volume.0, removed.place.server, removed.copies_remain);
+        output::show(json, &Answer { id, server, partition, copies_remain });
         Ok(())
     }
 }
 
-/// The one place of the volume, if it is the one that was named and nothing else depends on it.
-fn site(
-    target: &Target,
-    entry: &Entry,
-    volume: &str,
-    server: Option<&str>,
-    partition: Option<&str>,
-) -> CommandResult<Site> {
-    let wrong = |why: String| {
-        CommandError::usage(format!("vos: {why}; `andrew vos examine {volume}` shows where it is"))
-    };
-    let id = entry.id(VolumeKind::ReadWrite).0;
-    if volume.parse::<u32>().is_ok_and(|given| given != id) {
-        return Err(wrong(format!(
-            "{volume} is a copy of volume {id}; only read-write volumes can be removed"
-        )));
-    }
-    let site = entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME));
-    let site = *site.ok_or_else(|| wrong(format!("volume {volume} has no read-write site")))?;
-    if entry.sites.len() > 1 {
-        return Err(wrong(format!("volume {volume} has read-only copies, which have to be removed first")));
-    }
-    if let Some(server) = server
-        && target.server(server)? != site.server
-    {
-        return Err(wrong(format!("volume {volume} is not on {server}")));
-    }
-    let named = partition.map(str::parse).transpose();
-    let named = named
-        .map_err(|_| wrong(format!("could not interpret partition name '{}'", partition.unwrap_or(""))))?;
-    if named.is_some_and(|named| Some(named) != site.partition.check()) {
-        return Err(wrong(format!("volume {volume} is not on partition {}", partition.unwrap_or(""))));
-    }
-    Ok(site)
-}
-
-fn lock(target: &mut Target, volume: VolumeId, name: &str) -> CommandResult {
-    let kind = KindNumber::from(VolumeKind::ReadWrite);
-    let locked = target.locate(&SetLock { volume, kind, operation: LockOperation::DELETE });
-    locked.map(drop).map_err(|f| f.during(&format!("Could not lock the VLDB entry of {name}")))
-}
-
-fn remove(target: &mut Target, volume: VolumeId, site: Site) -> CommandResult {
-    let request =
-        TransCreate { volume, partition: PartitionNumber(site.partition.0), flags: AttachFlags::OFFLINE };
-    match target.volume(site.server, &request) {
-        Ok(reply) => {
-            let transaction = reply.transaction;
-            let deleted = target.volume(site.server, &DeleteVolume { transaction });
-            let ended = target.volume(site.server, &EndTrans { transaction });
-            let failed = |f: Failure| f.during(&format!("Could not delete the volume {}", volume.0));
-            deleted.map_err(failed)?;
-            ended.map_err(failed)?;
-        }
-        // Gone from the server already: what remains is the entry.
-        Err(failure) if failure.is(AbortCode::VNOVOL) => {}
-        Err(failure) => return Err(failure.during(&format!("Transaction on volume {} failed", volume.0))),
-    }
-    let kind = KindNumber::from(VolumeKind::ReadWrite);
-    let gone = target.locate(&DeleteEntry { volume, kind });
-    gone.map(drop).map_err(|f| f.during("Could not delete the VLDB entry"))
-}
-
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Volume {} on partition {} server {} deleted", self.id, self.partition, self.server)
+        writeln!(f, "Volume {} on partition {} server {} deleted", self.id, self.partition, self.server)?;
+        if self.copies_remain {
+            writeln!(
+                f,
+                "Read-only copies of it remain; `andrew vos remove` with NAME.readonly removes them"
+            )?;
+        }
+        Ok(())
     }
 }

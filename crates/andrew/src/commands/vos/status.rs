@@ -2,12 +2,11 @@
 
 use super::dates;
 use super::entries;
-use super::listvol::server;
-use super::reach::Target;
+use super::operations::Shown as Operation;
+use super::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::ids::UnixSeconds;
-use afs_wire::vol::Monitor;
 use serde::Serialize;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -31,6 +30,8 @@ struct Transaction {
     volume: u32,
     partition: String,
     last_procedure: String,
+    /// What it belongs to, if the journal knows and tells.
+    operation: Option<Operation>,
 }
 
 #[derive(Serialize)]
@@ -44,18 +45,23 @@ impl Args {
     ///
     /// # Errors
     /// A server that makes no sense, or does not answer.
-    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let server = server(target, self.server.or(self.bare))?;
-        let reply =
-            target.volume(server, &Monitor {}).map_err(|f| f.during("Could not access the volume server"))?;
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let server = ops.server_or_own(self.server.or(self.bare).as_deref())?;
+        let (open, records) = ops.run(|admin| async move {
+            let open = admin.status(server).await?;
+            // Those who may not read the journal see the transactions all the same.
+            let records = if open.is_empty() { None } else { admin.operations().await.ok() };
+            Ok((open, records.unwrap_or_default()))
+        })?;
         let one = |t: &afs_wire::vol::TransactionInfo| Transaction {
             id: t.id.0,
             created: t.created.0,
             volume: t.volume.0,
             partition: entries::partition(t.partition.check()),
             last_procedure: t.last_procedure.to_string(),
+            operation: records.iter().find(|r| r.works_on(t.volume)).map(Operation::from),
         };
-        output::show(json, &Answer { server, transactions: reply.transactions.iter().map(one).collect() });
+        output::show(json, &Answer { server, transactions: open.iter().map(one).collect() });
         Ok(())
     }
 }
@@ -70,6 +76,9 @@ impl fmt::Display for Answer {
             writeln!(f, "--------------------------------------")?;
             writeln!(f, "transaction: {}  created: {}", t.id, dates::show(UnixSeconds(t.created)))?;
             writeln!(f, "volume: {}  partition: {}  procedure: {}", t.volume, t.partition, t.last_procedure)?;
+            if let Some(operation) = &t.operation {
+                writeln!(f, "operation: {operation}")?;
+            }
         }
         writeln!(f, "--------------------------------------")
     }

@@ -1,21 +1,26 @@
 //! The configuration file of a host's servers: what `andrew serve --config` reads.
 
-use crate::cell::options::{DatabasePlace, EtcdPlace, PartitionPlace, Roles, ServerOptions};
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use tables::{DatabaseTable, EtcdTable, PartitionTable, RoleName};
+
+use crate::cell::options::{DatabasePlace, PartitionPlace, Roles, ServerOptions};
 use crate::cell::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+use crate::cell::scrubbing::ScrubTable;
 use crate::error::{CommandError, CommandResult};
-use afs_etcd::Endpoint;
-use afs_wire::ids::{CellName, PartitionId, Rights};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use afs_wire::ids::{CellName, Rights};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::Duration;
+use tables::{parsed, shown};
 
 /// Name of the configuration of a host that was joined to a cell, in its state directory.
-pub(super) const FILE: &str = "server.toml";
+pub(in crate::cell) const FILE: &str = "server.toml";
 
 /// What the file says. Paths that are not absolute begin at the file's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -50,111 +55,12 @@ pub struct ServerFile {
     /// Where the databases are, on a host that serves them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseTable>,
+    /// How data is looked at for damage.
+    #[serde(default)]
+    pub scrub: ScrubTable,
     /// Where volumes are kept. Default: `vicepa` in the state directory.
     #[serde(default, rename = "partition", skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionTable>,
-}
-
-/// A role, as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RoleName {
-    /// Location, protection and login service.
-    Database,
-    /// File and volume service.
-    Files,
-}
-
-/// `[[partition]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct PartitionTable {
-    /// A letter, `vicepa` or `/vicepa`.
-    #[serde(deserialize_with = "parsed", serialize_with = "shown")]
-    pub name: PartitionId,
-    /// Its directory.
-    pub path: PathBuf,
-}
-
-/// `[database]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "lowercase")]
-pub enum DatabaseTable {
-    /// The state directory of the one database server.
-    Embedded,
-    /// etcd.
-    Etcd(EtcdTable),
-}
-
-/// What goes with `kind = "etcd"`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct EtcdTable {
-    /// Where its servers are, the nearest first.
-    pub endpoints: Vec<String>,
-    /// What the keys of the cell begin with. Default: `/andrew/CELL/`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
-    /// The user to call it as.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// File with the user's password.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub password_file: Option<PathBuf>,
-    /// Certificates of the authorities that its servers are known by, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authority: Option<PathBuf>,
-    /// The certificate that this host shows, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<PathBuf>,
-    /// Its key, in PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
-    /// How many seconds old what this host knows of users and groups may be while etcd does not answer.
-    #[serde(default = "default_stale")]
-    pub stale_seconds_max: u64,
-}
-
-impl EtcdTable {
-    /// Its files.
-    pub fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        [&mut self.password_file, &mut self.authority, &mut self.certificate, &mut self.key]
-            .into_iter()
-            .flatten()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        for endpoint in &self.endpoints {
-            endpoint.parse::<Endpoint>().map_err(|e| format!("endpoints: {e}"))?;
-        }
-        if self.endpoints.is_empty() {
-            return Err("endpoints: name etcd's servers, as in [\"http://192.0.2.1:2379\"]".into());
-        }
-        if self.user.is_some() != self.password_file.is_some() {
-            return Err("user and password_file go together".into());
-        }
-        if self.certificate.is_some() != self.key.is_some() {
-            return Err("certificate and key go together".into());
-        }
-        if self.authority.is_none() && self.endpoints.iter().any(|endpoint| endpoint.starts_with("https:")) {
-            return Err(
-                "authority: an endpoint is https; name the file with its certificate authority".into()
-            );
-        }
-        Ok(())
-    }
-
-    fn place(&self, cell: &CellName) -> EtcdPlace {
-        EtcdPlace {
-            endpoints: self.endpoints.clone(),
-            prefix: self.prefix.clone().unwrap_or_else(|| format!("/andrew/{cell}/")),
-            user: self.user.clone().zip(self.password_file.clone()),
-            authority: self.authority.clone(),
-            certificate: self.certificate.clone(),
-            key: self.key.clone(),
-            stale_max: Duration::from_secs(self.stale_seconds_max),
-        }
-    }
 }
 
 /// Longest file that is read.
@@ -168,20 +74,8 @@ fn default_roles() -> Vec<RoleName> {
     vec![RoleName::Database, RoleName::Files]
 }
 
-fn default_stale() -> u64 {
-    3600
-}
-
 fn default_anyuser() -> Rights {
     Rights::READ | Rights::LOOKUP
-}
-
-fn parsed<'a, D: Deserializer<'a>, T: FromStr<Err: Display>>(from: D) -> Result<T, D::Error> {
-    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-}
-
-fn shown<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(value)
 }
 
 impl ServerFile {
@@ -199,6 +93,7 @@ impl ServerFile {
             key_file: None,
             database_servers: Vec::new(),
             database: None,
+            scrub: ScrubTable::default(),
             partitions: Vec::new(),
         }
     }
@@ -226,6 +121,7 @@ impl ServerFile {
             roles: names.into_iter().filter(|(plays, _)| *plays).map(|(_, name)| name).collect(),
             database_servers: servers,
             database: self.database.clone().filter(|_| roles.database),
+            scrub: self.scrub,
             ..Self::alone(self.cell.clone(), listen, self.base_port)
         })
     }
@@ -284,6 +180,7 @@ impl ServerFile {
                 "[[partition]] is for hosts with the role \"files\"; remove it, or add the role".into()
             );
         }
+        self.scrub.check()?;
         let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
         for partition in &self.partitions {
             if !names.insert(partition.name) || !paths.insert(&partition.path) {
@@ -348,63 +245,8 @@ impl ServerFile {
             database,
             database_servers: self.database_servers.clone(),
             key_file: self.key_file.clone(),
+            scrub: self.scrub.settings(),
             ..ServerOptions::alone(state, self.cell.clone(), self.listen, Ports::from(self.base_port))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEAST: &str = "cell = \"example.org\"\nlisten = \"192.0.2.1\"\n";
-
-    #[test]
-    fn what_is_not_said_is_the_default() {
-        let file = ServerFile::parse(LEAST).unwrap();
-        let options = file.options(Path::new("/srv"));
-        assert_eq!((options.roles, options.ports.file()), (Roles::ALL, 7000));
-        assert_eq!(options.partitions, [PartitionPlace::first(Path::new("/srv"))]);
-        assert_eq!(options.anyuser, Rights(9));
-    }
-
-    #[test]
-    fn paths_begin_at_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("server.toml");
-        let text = format!(
-            "{LEAST}state = \"state\"\n[[partition]]\nname = \"/vicepb\"\npath = \"b\"\n[[partition]]\nname = \"c\"\npath = \"/c\"\n"
-        );
-        fs::write(&path, text).unwrap();
-        let file = ServerFile::read(&path).unwrap();
-        assert_eq!(file.state.as_deref(), Some(dir.path().join("state").as_path()));
-        let places: Vec<_> = file.partitions.iter().map(|p| (p.name.0, p.path.clone())).collect();
-        assert_eq!(places, [(1, dir.path().join("b")), (2, PathBuf::from("/c"))]);
-    }
-
-    #[test]
-    fn what_means_nothing_is_an_error_that_names_the_place() {
-        for (text, words) in [
-            ("lisen = \"192.0.2.1\"\n", &["line 3", "lisen", "listen"][..]),
-            ("roles = [\"file\"]\n", &["line 3", "file", "files"]),
-            ("roles = []\n", &["database", "files"]),
-            ("roles = [\"files\"]\n", &["database_servers"]),
-            ("base_port = 80\n", &["base_port", "1024"]),
-            ("anyuser = \"xyz\"\n", &["line 3"]),
-            ("[[partition]]\nname = \"vicepzz9\"\npath = \"/a\"\n", &["line 4"]),
-            (
-                "[[partition]]\nname = \"a\"\npath = \"/a\"\n[[partition]]\nname = \"a\"\npath = \"/b\"\n",
-                &["twice"],
-            ),
-            ("[database]\nkind = \"oracle\"\n", &["line 4", "embedded"]),
-            ("[database]\nkind = \"etcd\"\nendpoints = []\n", &["endpoints"]),
-            ("[database]\nkind = \"etcd\"\nendpoints = [\"a:1\"]\n", &["endpoints", "http://HOST:PORT"]),
-            ("[database]\nkind = \"etcd\"\nendpoints = [\"https://a:1\"]\n", &["authority"]),
-            ("[database]\nkind = \"etcd\"\nendpoints = [\"http://a:1\"]\nuser = \"a\"\n", &["password_file"]),
-            ("[database]\nkind = \"etcd\"\nendpoints = [\"http://a:1\"]\nusr = \"a\"\n", &["usr", "user"]),
-        ] {
-            let why = ServerFile::parse(&format!("{LEAST}{text}")).unwrap_err();
-            assert!(words.iter().all(|word| why.contains(word)), "{why}");
         }
     }
 }

@@ -1,12 +1,28 @@
-//! `andrew pts removeuser`.
+//! `andrew pts adduser` and `removeuser`: who is in which group.
 
 use super::names::{self, Party};
 use super::reach::{Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_wire::pt::RemoveFromGroup;
+use afs_wire::pt::{AddToGroup, RemoveFromGroup};
 use serde::Serialize;
 use std::fmt;
+
+/// Options of `andrew pts adduser`.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "andrew pts adduser [OPTIONS] USER GROUP\n       andrew pts adduser [OPTIONS] -user USER... -group GROUP...",
+    after_help = "\
+A group can be put into a group as well, up to five deep.
+
+Examples:
+  andrew pts adduser bob alice:friends
+  andrew pts adduser -user bob carol -group alice:friends staff"
+)]
+pub struct AddArgs {
+    #[command(flatten)]
+    pairs: Pairs,
+}
 
 /// Options of `andrew pts removeuser`.
 #[derive(clap::Args, Debug)]
@@ -19,7 +35,14 @@ Examples:
   andrew pts removeuser bob alice:friends
   andrew pts removeuser -user bob carol -group alice:friends staff"
 )]
-pub struct Args {
+pub struct RemoveArgs {
+    #[command(flatten)]
+    pairs: Pairs,
+}
+
+/// Every user with every group.
+#[derive(clap::Args, Debug)]
+struct Pairs {
     /// User and group
     #[arg(value_name = "USER GROUP", num_args = 0..=2, allow_negative_numbers = true)]
     bare: Vec<String>,
@@ -41,17 +64,48 @@ struct Membership {
 #[serde(transparent)]
 struct Answer(Vec<Membership>);
 
-impl Args {
+impl AddArgs {
+    /// Puts every user into every group.
+    ///
+    /// # Errors
+    /// A user or group that does not exist, or the server's refusal.
+    pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
+        self.pairs.each(target, json, "adduser", |target, user, group| {
+            target.call(&AddToGroup { member: user.id, group: group.id }).map_err(|failure| {
+                refused(failure, &format!("unable to add user {} to group {}", user.text, group.text))
+            })
+        })
+    }
+}
+
+impl RemoveArgs {
     /// Takes every user out of every group.
     ///
     /// # Errors
     /// A user or group that does not exist, or the server's refusal.
     pub fn run(self, target: &mut Target, json: bool) -> CommandResult {
-        let (users, groups) = self.parties(target)?;
+        self.pairs.each(target, json, "removeuser", |target, user, group| {
+            target.call(&RemoveFromGroup { member: user.id, group: group.id }).map_err(|failure| {
+                refused(failure, &format!("unable to remove user {} from group {}", user.text, group.text))
+            })
+        })
+    }
+}
+
+impl Pairs {
+    /// Does `change` with each pair, and shows which were done.
+    fn each(
+        self,
+        target: &mut Target,
+        json: bool,
+        word: &str,
+        change: impl Fn(&mut Target, &Party, &Party) -> CommandResult,
+    ) -> CommandResult {
+        let (users, groups) = self.parties(target, word)?;
         let pairs = groups.iter().flat_map(|group| users.iter().map(move |user| (user, group)));
         let mut done = Vec::new();
         let outcome = target.for_each(pairs, |target, (user, group)| {
-            remove(target, user, group)?;
+            change(target, user, group)?;
             done.push(Membership { user: user.text.clone(), group: group.text.clone() });
             Ok(())
         });
@@ -59,7 +113,7 @@ impl Args {
         outcome
     }
 
-    fn parties(self, target: &mut Target) -> CommandResult<(Vec<Party>, Vec<Party>)> {
+    fn parties(self, target: &mut Target, word: &str) -> CommandResult<(Vec<Party>, Vec<Party>)> {
         let (mut users, mut groups) = (self.user, self.group);
         let mut bare = self.bare.into_iter();
         if users.is_empty() {
@@ -69,19 +123,12 @@ impl Args {
             groups.extend(bare.next());
         }
         if users.is_empty() || groups.is_empty() || bare.next().is_some() {
-            return Err(CommandError::usage(
-                "pts: removeuser needs a user and a group; see `andrew pts removeuser --help`",
-            ));
+            return Err(CommandError::usage(format!(
+                "pts: {word} needs a user and a group; see `andrew pts {word} --help`"
+            )));
         }
         Ok((names::find_all(target, &users)?, names::find_all(target, &groups)?))
     }
-}
-
-fn remove(target: &mut Target, user: &Party, group: &Party) -> CommandResult {
-    let outcome = target.call(&RemoveFromGroup { member: user.id, group: group.id });
-    outcome.map_err(|failure| {
-        refused(failure, &format!("unable to remove user {} from group {}", user.text, group.text))
-    })
 }
 
 /// OpenAFS's pts says nothing.

@@ -1,0 +1,56 @@
+//! What the configuration file may say.
+
+use super::*;
+
+const LEAST: &str = "cell = \"example.org\"\nlisten = \"192.0.2.1\"\n";
+
+#[test]
+fn what_is_not_said_is_the_default() {
+    let file = ServerFile::parse(LEAST).unwrap();
+    let options = file.options(Path::new("/srv"));
+    assert_eq!((options.roles, options.ports.file()), (Roles::ALL, 7000));
+    assert_eq!(options.partitions, [PartitionPlace::first(Path::new("/srv"))]);
+    assert_eq!(options.anyuser, Rights(9));
+}
+
+#[test]
+fn paths_begin_at_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.toml");
+    let text = format!(
+        "{LEAST}state = \"state\"\n[[partition]]\nname = \"/vicepb\"\npath = \"b\"\n[[partition]]\nname = \"c\"\npath = \"/c\"\n"
+    );
+    fs::write(&path, text).unwrap();
+    let file = ServerFile::read(&path).unwrap();
+    assert_eq!(file.state.as_deref(), Some(dir.path().join("state").as_path()));
+    let places: Vec<_> = file.partitions.iter().map(|p| (p.name.0, p.path.clone())).collect();
+    assert_eq!(places, [(1, dir.path().join("b")), (2, PathBuf::from("/c"))]);
+}
+
+#[test]
+fn what_means_nothing_is_an_error_that_names_the_place() {
+    for (text, words) in [
+        ("lisen = \"192.0.2.1\"\n", &["line 3", "lisen", "listen"][..]),
+        ("roles = [\"file\"]\n", &["line 3", "file", "files"]),
+        ("roles = []\n", &["database", "files"]),
+        ("[scrub]\nmib_per_second = 0\n", &["scrub", "at least 1"]),
+        ("[scrub]\nday = 1\n", &["day", "days"]),
+        ("roles = [\"files\"]\n", &["database_servers"]),
+        ("base_port = 80\n", &["base_port", "1024"]),
+        ("anyuser = \"xyz\"\n", &["line 3"]),
+        ("[[partition]]\nname = \"vicepzz9\"\npath = \"/a\"\n", &["line 4"]),
+        (
+            "[[partition]]\nname = \"a\"\npath = \"/a\"\n[[partition]]\nname = \"a\"\npath = \"/b\"\n",
+            &["twice"],
+        ),
+        ("[database]\nkind = \"oracle\"\n", &["line 4", "embedded"]),
+        ("[database]\nkind = \"etcd\"\nendpoints = []\n", &["endpoints"]),
+        ("[database]\nkind = \"etcd\"\nendpoints = [\"a:1\"]\n", &["endpoints", "http://HOST:PORT"]),
+        ("[database]\nkind = \"etcd\"\nendpoints = [\"https://a:1\"]\n", &["authority"]),
+        ("[database]\nkind = \"etcd\"\nendpoints = [\"http://a:1\"]\nuser = \"a\"\n", &["password_file"]),
+        ("[database]\nkind = \"etcd\"\nendpoints = [\"http://a:1\"]\nusr = \"a\"\n", &["usr", "user"]),
+    ] {
+        let why = ServerFile::parse(&format!("{LEAST}{text}")).unwrap_err();
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    }
+}

@@ -1,0 +1,104 @@
+//! `andrew import`.
+
+use crate::cell::{Collisions, ImportRequest, Imported, ImportedFile};
+use crate::control::ControlClient;
+use crate::error::{CommandError, CommandResult};
+use crate::mounts::absolute;
+use crate::output;
+use crate::state::StateDir;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Options of `andrew import`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Takes users, groups, memberships, volumes and servers of an OpenAFS cell from copies of its database files, made while its
+database servers were stopped; a redo log (vldb.DBSYS1) beside a file is taken in. Everything is looked at before anything
+is written, and a damaged file is refused. Names, numbers and counters stay as they are, so that access lists stay right.
+
+Examples:
+  andrew import --prdb prdb.DB0 --vldb vldb.DB0 --dry-run
+  andrew import --prdb prdb.DB0 --vldb vldb.DB0")]
+pub struct Args {
+    /// Copy of the location database
+    #[arg(long, value_name = "FILE", required_unless_present = "prdb")]
+    vldb: Option<PathBuf>,
+    /// Copy of the protection database
+    #[arg(long, value_name = "FILE")]
+    prdb: Option<PathBuf>,
+    /// Only say what would come of it
+    #[arg(long)]
+    dry_run: bool,
+    /// Into a cell that has volumes or users: these stay, and what contradicts them is refused
+    #[arg(long, conflicts_with = "replace")]
+    merge: bool,
+    /// Into a cell that has volumes or users: what contradicts the files makes room for what is in them
+    #[arg(long)]
+    replace: bool,
+    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+impl Args {
+    /// Has the cell that runs here import the files.
+    ///
+    /// # Errors
+    /// No cell runs here, a file cannot be read or is damaged, or the cell has other things already.
+    pub fn run(self, json: bool) -> CommandResult {
+        let state = StateDir::resolve(self.state.as_deref())?;
+        let request = ImportRequest {
+            vldb: self.vldb.as_deref().map(absolute).transpose()?,
+            prdb: self.prdb.as_deref().map(absolute).transpose()?,
+            dry_run: self.dry_run,
+            collisions: match (self.merge, self.replace) {
+                (true, _) => Collisions::Merge,
+                (_, true) => Collisions::Replace,
+                _ => Collisions::Refuse,
+            },
+        };
+        let imported = ControlClient::of(&state)?.import(&request).map_err(CommandError::failed)?;
+        output::show(json, &imported);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.dry_run { "would be" } else { "are" };
+        if let Some(file) = &self.people {
+            let ImportedFile { users, groups, added, memberships, .. } = file;
+            head(f, file, &format!("{users} users and {groups} groups"))?;
+            writeln!(f, "  {added} of them and {memberships} memberships {verb} new here")?;
+            tail(f, file)?;
+        }
+        if let Some(file) = &self.locations {
+            let ImportedFile { volumes, added, servers, deleted, .. } = file;
+            head(f, file, &format!("{volumes} volumes"))?;
+            writeln!(f, "  {added} of them and {servers} servers {verb} new here")?;
+            if *deleted > 0 {
+                writeln!(f, "  {deleted} entries were deleted in it, and are left out")?;
+            }
+            tail(f, file)?;
+        }
+        if self.dry_run { writeln!(f, "nothing was written") } else { Ok(()) }
+    }
+}
+
+fn head(f: &mut fmt::Formatter<'_>, file: &ImportedFile, what: &str) -> fmt::Result {
+    writeln!(f, "{} (version {}): {what}", file.file.display(), file.version)
+}
+
+fn tail(f: &mut fmt::Formatter<'_>, file: &ImportedFile) -> fmt::Result {
+    if file.there > 0 {
+        writeln!(f, "  {} were here already, and stay", file.there)?;
+    }
+    if file.replaced > 0 {
+        writeln!(f, "  {} that were here made room", file.replaced)?;
+    }
+    for note in &file.notes {
+        writeln!(f, "  {note}")?;
+    }
+    let more = file.notes_total.saturating_sub(file.notes.len() as u64);
+    if more > 0 { writeln!(f, "  and {more} more of this kind") } else { Ok(()) }
+}

@@ -1,0 +1,29 @@
+//! Calls to the services of the cell that runs here, as its owner.
+
+use crate::control::{Answer, ControlClient, Question};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::{self, Request};
+
+/// Why a call gave no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The service refused with this code.
+    Code(AbortCode),
+    /// The call did not get through; a line for a person.
+    Trouble(String),
+}
+
+/// A call to a service of the cell that runs here, as its owner.
+pub(super) fn through_control<R: Request>(
+    control: &mut ControlClient,
+    request: &R,
+) -> Result<R::Reply, Failure> {
+    let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
+    match control.ask(&question) {
+        Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply)
+            .map_err(|e| Failure::Trouble(format!("the answer cannot be read: {e}"))),
+        Ok(Answer::Aborted(code)) => Err(Failure::Code(AbortCode(code))),
+        Ok(Answer::Refused(line)) => Err(Failure::Trouble(line)),
+        Err(error) => Err(Failure::Trouble(format!("the cell does not answer: {error}"))),
+    }
+}

@@ -1,0 +1,181 @@
+//! `andrew server empty`.
+
+use crate::commands::vos::ops::{Ops, partition_id};
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::{EmptyOptions, EmptyPlan, EmptyTask};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// Options of `andrew server empty`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Read-write volumes are moved while they are in use, each to the partition with most room, with their backup volumes made
+anew. Read-only copies are removed when there are others; the last one is made on another server first. Interrupted, it
+is gone on with by the same command: what is done is done, and a move that was cut short is undone or completed by the
+cell's servers.
+
+Examples:
+  andrew server empty 192.0.2.2 --plan
+  andrew server empty 192.0.2.2 --to 192.0.2.1,192.0.2.3")]
+pub struct Args {
+    /// Any of its addresses, or its name
+    #[arg(value_name = "SERVER")]
+    server: String,
+    /// Servers that its volumes may go to [default: all others that answer]
+    #[arg(long, value_name = "SERVER", value_delimiter = ',')]
+    to: Vec<String>,
+    /// Only this partition of it
+    #[arg(long, value_name = "PARTITION")]
+    partition: Option<String>,
+    /// Only say what would be done
+    #[arg(long)]
+    plan: bool,
+    /// How many volumes are worked on at a time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    jobs: u8,
+}
+
+#[derive(Serialize)]
+struct Step {
+    volume: String,
+    size_kib: i64,
+    from: Option<String>,
+    to: Option<String>,
+    /// Where a read-only copy is made first.
+    copy_to: Option<String>,
+    /// Where read-only copies are removed.
+    copies_removed: Vec<String>,
+    done: bool,
+}
+
+#[derive(Serialize)]
+struct Left {
+    volume: String,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    server: String,
+    /// Nothing was done.
+    plan: bool,
+    volumes: Vec<Step>,
+    left: Vec<Left>,
+}
+
+impl Args {
+    /// Moves the volumes away.
+    ///
+    /// # Errors
+    /// The location database or the server cannot be asked, there is nowhere to go, or some volume is still there.
+    pub(super) fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let options = EmptyOptions {
+            server: ops.server(&self.server)?,
+            partition: self.partition.as_deref().map(partition_id).transpose()?,
+            to: self.to.iter().map(|name| ops.server(name)).collect::<CommandResult<_>>()?,
+        };
+        let server = options.server.to_string();
+        let plan = ops.run(|admin| async move { admin.plan_empty(&options).await })?;
+        let mut left = left(&plan);
+        let outcomes = if self.plan { Vec::new() } else { work(ops, &plan, self.jobs) };
+        for (task, outcome) in plan.tasks.iter().zip(&outcomes) {
+            if let Err(error) = outcome {
+                left.push(Left { volume: task.name.clone(), why: error.message.clone() });
+            }
+        }
+        let done = |index: usize| outcomes.get(index).is_some_and(Result::is_ok);
+        let volumes = plan.tasks.iter().enumerate().map(|(index, task)| step(task, done(index))).collect();
+        let count = left.len();
+        output::show(json, &Answer { server: server.clone(), plan: self.plan, volumes, left });
+        match count {
+            0 => Ok(()),
+            _ if self.plan => Ok(()),
+            count => Err(CommandError::failed(format!(
+                "{count} volumes are still on {server}; when what stands in the way is mended, run the same command again"
+            ))),
+        }
+    }
+}
+
+/// What will be there still when everything that is planned is done.
+fn left(plan: &EmptyPlan) -> Vec<Left> {
+    let stays = plan.stays.iter().map(|(volume, why)| Left { volume: volume.clone(), why: why.clone() });
+    let unlisted = plan.unlisted.iter().map(|(id, place)| Left {
+        volume: id.0.to_string(),
+        why: format!("it is on {place} and not in the VLDB; look at it, and remove it with `andrew vos zap`"),
+    });
+    stays.chain(unlisted).collect()
+}
+
+/// Does the tasks, some at a time; answers what came of each, in their order.
+fn work(ops: &Ops, plan: &EmptyPlan, jobs: u8) -> Vec<CommandResult> {
+    let queue: Mutex<VecDeque<(usize, &EmptyTask)>> = Mutex::new(plan.tasks.iter().enumerate().collect());
+    let outcomes = Mutex::new(plan.tasks.iter().map(|_| Ok(())).collect::<Vec<CommandResult>>());
+    std::thread::scope(|scope| {
+        for _ in 0..usize::from(jobs).min(plan.tasks.len()) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some((index, task)) = next else { break };
+                    let outcome = ops.run(|admin| async move { admin.empty_one(task).await });
+                    if let Some(slot) = outcomes.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index)
+                    {
+                        *slot = outcome;
+                    }
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn step(task: &EmptyTask, done: bool) -> Step {
+    Step {
+        volume: task.name.clone(),
+        size_kib: task.size_kib,
+        from: task.moved.map(|(from, _)| from.to_string()),
+        to: task.moved.map(|(_, to)| to.to_string()),
+        copy_to: task.copied.map(|place| place.to_string()),
+        copies_removed: task.removed.iter().map(ToString::to_string).collect(),
+        done,
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, plan, volumes, left } = self;
+        if volumes.is_empty() && left.is_empty() {
+            return writeln!(f, "{server} has no volumes");
+        }
+        for step in volumes.iter().filter(|step| *plan || step.done) {
+            write!(f, "{step}")?;
+        }
+        for Left { volume, why } in left {
+            writeln!(f, "{volume} stays: {why}")?;
+        }
+        let done = volumes.iter().filter(|step| step.done).count();
+        match (plan, left.len()) {
+            (true, left) => {
+                writeln!(f, "{} to do, {left} cannot be done; nothing is done yet", volumes.len())
+            }
+            (false, 0) => writeln!(f, "{server} is empty: {done} volumes went elsewhere"),
+            (false, left) => writeln!(f, "{done} volumes went elsewhere, {left} are left"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { volume, size_kib, .. } = self;
+        if let Some(to) = &self.copy_to {
+            writeln!(f, "{volume} ({size_kib} K): a read-only copy on {to}")?;
+        }
+        if let (Some(from), Some(to)) = (&self.from, &self.to) {
+            writeln!(f, "{volume} ({size_kib} K): from {from} to {to}")?;
+        }
+        self.copies_removed.iter().try_for_each(|place| writeln!(f, "{volume}.readonly: off {place}"))
+    }
+}

@@ -1,0 +1,167 @@
+//! `andrew server list`.
+
+use super::probe::versions;
+use crate::commands::vos::ops::Ops;
+use crate::error::CommandResult;
+use crate::output;
+use afs_admin::{Admin, AdminResult, EntryFilter, KnownServer, Place};
+use afs_wire::vl::{Entry, SiteFlags};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Options of `andrew server list`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The servers that the location database knows, and those it is on. A server that does not answer within three seconds is
+away. Volumes are counted as the location database has them; room is in units of 1024 bytes.
+
+Examples:
+  andrew server list
+  andrew server list --servers 192.0.2.1 --json")]
+pub struct Args {}
+
+/// Services of a host, by how far their port is from the file service's.
+const SERVICES: [(&str, u16); 4] = [("files", 0), ("users", 2), ("locations", 3), ("volumes", 5)];
+
+#[derive(Serialize)]
+struct Partition {
+    name: String,
+    free_kib: i64,
+    total_kib: i64,
+}
+
+#[derive(Serialize)]
+struct Server {
+    address: Ipv4Addr,
+    addresses: Vec<Ipv4Addr>,
+    /// None of one that keeps databases only, or has never registered.
+    uuid: Option<String>,
+    /// Whether anything at it answers.
+    up: bool,
+    /// What it answers for.
+    services: Vec<&'static str>,
+    version: Option<String>,
+    partitions: Vec<Partition>,
+    /// Why its partitions are not known although it answers.
+    trouble: Option<String>,
+    read_write: usize,
+    read_only: usize,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Vec<Server>);
+
+impl Args {
+    /// Prints the servers.
+    ///
+    /// # Errors
+    /// No location server answers.
+    pub(super) fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let (known, entries) = ops.run(|admin| async move {
+            let entries = admin.entries(&EntryFilter::default()).await?;
+            Ok((admin.servers().await?, entries))
+        })?;
+        let mut servers = known;
+        for address in ops.location_servers() {
+            if !servers.iter().any(|server| server.addresses.contains(&address)) {
+                servers.push(KnownServer { uuid: None, addresses: vec![address] });
+            }
+        }
+        let base = ops.base_port();
+        let at = |address, offset| SocketAddrV4::new(address, base.saturating_add(offset));
+        let asked: Vec<SocketAddrV4> = servers
+            .iter()
+            .flat_map(|server| SERVICES.map(|(_, offset)| at(server.address(), offset)))
+            .collect();
+        let heard = versions(&asked)?;
+        let mut shown: Vec<Server> =
+            servers.iter().map(|server| shown(server, &entries, &heard, base)).collect();
+        for server in shown.iter_mut().filter(|server| server.services.contains(&"volumes")) {
+            let address = server.address;
+            match ops.run(|admin| async move { partitions(&admin, address).await }) {
+                Ok(partitions) => server.partitions = partitions,
+                Err(error) => server.trouble = Some(error.message),
+            }
+        }
+        shown.sort_by_key(|server| server.address);
+        output::show(json, &Answer(shown));
+        Ok(())
+    }
+}
+
+fn shown(
+    server: &KnownServer,
+    entries: &[Entry],
+    heard: &BTreeMap<SocketAddrV4, String>,
+    base: u16,
+) -> Server {
+    let at = |offset| SocketAddrV4::new(server.address(), base.saturating_add(offset));
+    let answering = SERVICES.iter().filter(|(_, offset)| heard.contains_key(&at(*offset)));
+    let services: Vec<&'static str> = answering.map(|(name, _)| *name).collect();
+    let version = SERVICES.iter().find_map(|(_, offset)| heard.get(&at(*offset)).cloned());
+    let with = |flag| {
+        let here = |entry: &&Entry| {
+            let mut sites = entry.sites.iter();
+            sites.any(|site| site.flags.contains(flag) && server.addresses.contains(&site.server))
+        };
+        entries.iter().filter(here).count()
+    };
+    Server {
+        address: server.address(),
+        addresses: server.addresses.clone(),
+        uuid: server.uuid.map(|uuid| uuid.to_string()),
+        up: !services.is_empty(),
+        services,
+        version,
+        partitions: Vec::new(),
+        trouble: None,
+        read_write: with(SiteFlags::RW_VOLUME),
+        read_only: with(SiteFlags::RO_VOLUME),
+    }
+}
+
+async fn partitions(admin: &Admin, server: Ipv4Addr) -> AdminResult<Vec<Partition>> {
+    let mut found = Vec::new();
+    for id in admin.partitions(server).await?.into_iter().collect::<BTreeSet<_>>() {
+        let room = admin.room(Place::new(server, id)).await?;
+        found.push(Partition { name: id.to_string(), free_kib: room.free_kib, total_kib: room.total_kib });
+    }
+    Ok(found)
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.address)?;
+        for other in self.addresses.iter().skip(1) {
+            write!(f, " {other}")?;
+        }
+        match (self.up, &self.version) {
+            (true, Some(version)) => writeln!(f, ": up, {version}")?,
+            (true, None) => writeln!(f, ": up")?,
+            (false, _) => writeln!(f, ": away")?,
+        }
+        if let Some(uuid) = &self.uuid {
+            writeln!(f, "    uuid {uuid}")?;
+        }
+        if self.up {
+            writeln!(f, "    answers for {}", self.services.join(", "))?;
+        }
+        for Partition { name, free_kib, total_kib } in &self.partitions {
+            writeln!(f, "    {name}: {free_kib} K free of {total_kib} K")?;
+        }
+        if let Some(trouble) = &self.trouble {
+            writeln!(f, "    {trouble}")?;
+        }
+        let (read_write, read_only) = (self.read_write, self.read_only);
+        writeln!(f, "    volumes: {read_write} read-write, {read_only} read-only copies")
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|server| write!(f, "{server}"))
+    }
+}

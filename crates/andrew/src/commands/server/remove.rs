@@ -1,0 +1,67 @@
+//! `andrew server remove`.
+
+use crate::commands::vos::ops::Ops;
+use crate::error::CommandResult;
+use crate::output;
+use serde::Serialize;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// Options of `andrew server remove`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Refused while the location database has a volume on it: `andrew server empty` moves them away.
+
+Examples:
+  andrew server empty 192.0.2.2 && andrew server remove 192.0.2.2")]
+pub struct Args {
+    /// Any of its addresses, or its name
+    #[arg(value_name = "SERVER")]
+    server: String,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    addresses: Vec<Ipv4Addr>,
+    uuid: Option<String>,
+    /// It is one of the cell's database servers too.
+    database: bool,
+}
+
+impl Args {
+    /// Takes the server out of the location database.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::remove_server`].
+    pub(super) fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let address = ops.server(&self.server)?;
+        let server = ops.run(|admin| async move { admin.remove_server(address).await })?;
+        let database = ops.location_servers().iter().any(|other| server.addresses.contains(other));
+        let uuid = server.uuid.map(|uuid| uuid.to_string());
+        output::show(json, &Removed { addresses: server.addresses, uuid, database });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        writeln!(f, "The location database does not know {} any more", addresses.join(", "))?;
+        writeln!(
+            f,
+            "on that host: `andrew down`, and remove its state directory, which holds the cell's keys;"
+        )?;
+        writeln!(f, "started again, it would register itself again")?;
+        if self.database {
+            writeln!(
+                f,
+                "it keeps databases, too: take it out of database_servers and endpoints in the other hosts'"
+            )?;
+            writeln!(
+                f,
+                "server.toml, out of etcd (`etcdctl member remove`), and out of what clients are told"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! `andrew vos check`, and its halves under OpenAFS's names, `syncvldb` and `syncserv`.
+
+use super::ops::Ops;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_admin::{CheckOptions, Checked, Finding, Half, Remedy};
+use serde::Serialize;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// Options of `andrew vos check`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Compares the location database with the servers, and tells what does not fit; the exit
+status is 1 then. With --repair the database is made to say what is there, wherever that can
+be decided: a volume without an entry gets one, a place that has no volume is taken out, a
+lost read-only copy waits for the next release. Volumes are neither changed nor deleted: what
+needs a person is told with the command to run. Volumes that an operation works on are left
+alone, and so is what is on a server that does not answer.
+
+Examples:
+  andrew vos check
+  andrew vos check 192.0.2.2 --repair
+  andrew vos check --volume projects --json")]
+pub struct Args {
+    /// Only what is on this server, or should be
+    #[arg(value_name = "SERVER", conflicts_with = "volume")]
+    bare: Option<String>,
+    /// The same
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["bare", "volume"])]
+    server: Option<String>,
+    /// Only this volume, by name or number
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
+    /// Mend the location database
+    #[arg(long)]
+    repair: bool,
+}
+
+/// Options of `andrew vos syncvldb` and `syncserv`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+One half of `andrew vos check --repair`, as OpenAFS's vos has it: syncvldb enters what the
+servers have, syncserv takes out what they do not have.
+
+Examples:
+  andrew vos syncvldb -server 192.0.2.2
+  andrew vos syncserv -server 192.0.2.2 -dryrun")]
+pub struct HalfArgs {
+    /// Only what is on this server, or should be
+    #[arg(value_name = "SERVER", conflicts_with = "volume")]
+    bare: Option<String>,
+    /// The same, as OpenAFS's vos takes it
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["bare", "volume"])]
+    server: Option<String>,
+    /// Only this volume, by name or number
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
+    /// Only say what is wrong
+    #[arg(long)]
+    dryrun: bool,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    volume: u32,
+    name: String,
+    server: Option<Ipv4Addr>,
+    partition: Option<String>,
+    /// What kind of thing is wrong, as one word.
+    fault: &'static str,
+    says: String,
+    /// `repair`, `mended`, `failed` or `person`.
+    remedy: &'static str,
+    /// What a person may run.
+    run: Option<String>,
+    /// Why it was not mended.
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Silent {
+    server: Ipv4Addr,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    servers: usize,
+    volumes: u64,
+    findings: Vec<Shown>,
+    silent: Vec<Silent>,
+    /// There was more than one check looks at.
+    more: bool,
+}
+
+impl Args {
+    /// Compares the location database with the servers.
+    ///
+    /// # Errors
+    /// See [`afs_admin::Admin::check`]; status 1 when something is wrong, or a server does not answer.
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
+        check(ops, json, CheckOptions { server, volume: self.volume, half: Half::Both, repair: self.repair })
+    }
+}
+
+impl HalfArgs {
+    /// One half.
+    ///
+    /// # Errors
+    /// As [`Args::run`].
+    pub fn run(self, ops: &Ops, json: bool, half: Half) -> CommandResult {
+        let server = self.server.or(self.bare).map(|s| ops.server(&s)).transpose()?;
+        check(ops, json, CheckOptions { server, volume: self.volume, half, repair: !self.dryrun })
+    }
+}
+
+fn check(ops: &Ops, json: bool, options: CheckOptions) -> CommandResult {
+    let repair = options.repair;
+    let checked = ops.run(|admin| async move { admin.check(&options).await })?;
+    let clean = checked.is_clean();
+    let left = checked.findings.iter().filter(|f| f.remedy != Remedy::Mended).count();
+    let mendable = checked.findings.iter().any(|f| f.remedy == Remedy::Repair);
+    output::show(json, &Answer::from(checked));
+    if clean {
+        return Ok(());
+    }
+    let hint =
+        if mendable && !repair { "; `andrew vos check --repair` mends what can be decided" } else { "" };
+    let what = match left {
+        0 => "not everything could be looked at".to_owned(),
+        1 => "one thing is wrong".to_owned(),
+        left => format!("{left} things are wrong"),
+    };
+    Err(CommandError::failed(format!("vos: {what}{hint}")))
+}
+
+impl From<Checked> for Answer {
+    fn from(checked: Checked) -> Self {
+        let silent = checked.silent.into_iter().map(|s| Silent { server: s.server, why: s.why });
+        Self {
+            servers: checked.servers,
+            volumes: checked.volumes,
+            findings: checked.findings.into_iter().map(Shown::from).collect(),
+            silent: silent.collect(),
+            more: checked.more,
+        }
+    }
+}
+
+impl From<Finding> for Shown {
+    fn from(finding: Finding) -> Self {
+        let (remedy, run, error) = match finding.remedy {
+            Remedy::Repair => ("repair", None, None),
+            Remedy::Mended => ("mended", None, None),
+            Remedy::Failed(why) => ("failed", None, Some(why)),
+            Remedy::Person(run) => ("person", Some(run), None),
+        };
+        Self {
+            volume: finding.volume.0,
+            name: finding.name,
+            server: finding.place.map(|p| p.server),
+            partition: finding.place.map(|p| super::entries::partition(p.partition.check())),
+            fault: finding.fault.word(),
+            says: finding.says,
+            remedy,
+            run,
+            error,
+        }
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.name.is_empty() { "volume" } else { &self.name };
+        write!(f, "{name} ({}): {}", self.volume, self.says)?;
+        match (self.remedy, &self.run, &self.error) {
+            (_, Some(run), _) => writeln!(f, "\n    decide, and run: {run}"),
+            (_, _, Some(error)) => writeln!(f, "\n    could not be mended: {error}"),
+            ("mended", ..) => writeln!(f, ": mended"),
+            _ => writeln!(f),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.findings.iter().try_for_each(|one| write!(f, "{one}"))?;
+        for Silent { server, why } in &self.silent {
+            writeln!(f, "server {server} does not answer, and what is there was left alone: {why}")?;
+        }
+        if self.more {
+            writeln!(f, "there is more than one check looks at: check again afterwards")?;
+        }
+        let nothing = self.findings.is_empty() && self.silent.is_empty();
+        let came = if nothing { ": all is well" } else { "" };
+        let servers = if self.servers == 1 { "server" } else { "servers" };
+        writeln!(f, "Looked at {} volumes on {} {servers}{came}", self.volumes, self.servers)
+    }
+}
