@@ -61,13 +61,18 @@ impl Scribes {
         });
     }
 
+    /// Has everybody begin nothing more; who waits for a server goes on waiting.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
     /// Lets everybody end what they are at; answers what they were told.
     ///
     /// # Panics
     /// If one of them did.
     #[must_use]
     pub fn finish(self) -> Journal {
-        self.stop.store(true, Ordering::SeqCst);
+        self.stop();
         let mut all = Journal::default();
         for user in self.users {
             all.merge(user.join().unwrap_or_else(|_| panic!("a user panicked")));

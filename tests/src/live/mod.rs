@@ -1,18 +1,29 @@
 //! Real sockets, real mounts, real peers.
 
+pub mod bridge;
 pub mod cell;
 pub mod closing;
+pub mod dumps;
+pub mod etcd;
 pub mod exercise;
 pub mod files;
+pub mod fleet;
 pub mod guest;
+pub mod host_server;
+pub mod lan;
 pub mod loopback;
+pub mod manifest;
+pub mod mixed;
 pub mod mount;
 pub mod needs;
 pub mod netns;
+pub mod pair;
 pub mod peers;
 pub mod process;
 pub mod scratch;
 pub mod speaker;
 pub mod stage;
+pub mod tree;
+pub mod turn;
 pub mod wait;
 pub mod watchdog;

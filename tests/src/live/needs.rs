@@ -20,6 +20,8 @@ pub enum Need {
     Compiler,
     /// Debian's source packages, and the programs that unpack them.
     Sources,
+    /// etcd, its tool, and `openssl` for its certificates.
+    Etcd,
 }
 
 /// Whether all of `needs` are there. Otherwise the test says what it leaves out, and passes; where `CI=true` it fails.
@@ -49,6 +51,7 @@ impl Need {
             }
             Self::Guest => script("guest").or_else(|| program("qemu-system-x86_64")),
             Self::Compiler => program("gcc").or_else(|| program("make")),
+            Self::Etcd => program("etcd").or_else(|| program("etcdctl")).or_else(|| program("openssl")),
             Self::Sources => program("apt-get").or_else(|| program("tar")).or_else(|| program("bzip2")),
         }
     }

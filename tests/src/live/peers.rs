@@ -36,9 +36,14 @@ impl Hosts {
         let hosts = Self::named(state, number);
         let vice = hosts.address(5);
         hosts.script(&["--cell", cell, "--strict", "client-only", "--servers", &vice], seconds(120));
-        hosts.script(&["host", "vice", "5"], seconds(120));
-        hosts.script(&["host", "venus", "6"], seconds(120));
+        hosts.host("vice", 5);
+        hosts.host("venus", 6);
         hosts
+    }
+
+    /// One more host for a server or client of ours, at the address of that number.
+    pub fn add(&self, host: &str, number: u8) {
+        self.script(&["host", host, &number.to_string()], seconds(120));
     }
 
     /// A whole OpenAFS cell with its servers on srv1 (.11) and srv2 (.12), whose volume `scratch` anybody may write,
@@ -47,8 +52,13 @@ impl Hosts {
     pub fn with_servers(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
         hosts.script(&["--cell", cell, "--strict", "--clients", "cl1:21", "up"], seconds(240));
-        hosts.script(&["host", "venus", "6"], seconds(120));
+        hosts.host("venus", 6);
         hosts
+    }
+
+    /// One more host, with the address that ends so.
+    pub fn host(&self, name: &str, number: u8) {
+        self.script(&["host", name, &number.to_string()], seconds(120));
     }
 
     /// What the hosts are made of: `krb5.conf`, `kdc/USER.keytab`, and below `hosts/NAME` each host's own files.
@@ -151,13 +161,17 @@ impl Hosts {
         if self.state.join("conf").exists() {
             let _ = run_any(self.command(&["down"]), seconds(120));
         }
-        for host in ["vice", "venus", "srv1", "srv2", "cl1", "cl2"] {
+        for host in ["vice", "vice2", "venus", "srv1", "srv2", "cl1", "cl2"] {
             let name = format!("{}-{host}", self.prefix);
             if Path::new("/run/netns").join(&name).exists() {
                 let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", &name]).output();
             }
         }
-        let _ = Command::new("ip").env("PATH", PATH).args(["link", "del", &self.bridge()]).output();
+        // A cable goes away only some time after its namespace.
+        let cables = [5, 6, 7, 11, 12, 21, 22].map(|host| format!("{}-v{host}", self.prefix));
+        for link in cables.iter().chain([&self.bridge()]) {
+            let _ = Command::new("ip").env("PATH", PATH).args(["link", "del", link]).output();
+        }
     }
 }
 

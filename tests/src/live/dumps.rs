@@ -1,0 +1,52 @@
+//! What is in a dump, to be compared with another.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+
+use afs_wire::dump::{DumpReader, Event, VnodeEnd, VnodeFields};
+use afs_wire::ids::{Uniquifier, VnodeId};
+
+/// A vnode: its uniquifier, what the dump says of it (nothing if it is bare), and a sum of its data.
+pub type DumpedVnode = (Uniquifier, Option<VnodeFields>, u64);
+
+/// All vnodes of a dump.
+///
+/// # Panics
+/// If the file cannot be read or is no whole dump.
+#[must_use]
+pub fn vnodes(file: &Path) -> BTreeMap<u32, DumpedVnode> {
+    let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let (mut reader, mut rest, mut all) = (DumpReader::default(), bytes.as_slice(), BTreeMap::new());
+    let mut present = (VnodeId(0), Uniquifier(0), DefaultHasher::new());
+    while let Some(event) =
+        reader.next(&mut rest).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    {
+        match event {
+            Event::Vnode(vnode, unique) => present = (vnode, unique, DefaultHasher::new()),
+            Event::Data(data) => present.2.write(data),
+            Event::VnodeEnd(end) => {
+                let fields = match end {
+                    VnodeEnd::Full(fields) => Some(*fields),
+                    VnodeEnd::Bare => None,
+                };
+                all.insert(present.0.0, (present.1, fields, present.2.finish()));
+            }
+            _ => {}
+        }
+    }
+    reader.finish().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    all
+}
+
+/// Compares what two dumps have of vnodes.
+///
+/// # Panics
+/// If they differ; says where.
+pub fn assert_alike(what: &str, one: &BTreeMap<u32, DumpedVnode>, other: &BTreeMap<u32, DumpedVnode>) {
+    for (vnode, here) in one {
+        let there = other.get(vnode);
+        assert!(there == Some(here), "{what}: vnode {vnode} is\n{here:?} and\n{there:?}");
+    }
+    assert_eq!(one.len(), other.len(), "{what}: there are more vnodes in the second");
+}

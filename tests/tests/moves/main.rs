@@ -1,0 +1,11 @@
+//! Volumes moved and released between servers of ours, over real sockets: under writers, and with everything that takes
+//! part killed at every step.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+mod ground;
+mod killed;
+mod released;
+mod under_writers;
+mod whole;
+mod writer;

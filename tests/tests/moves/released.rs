@@ -1,0 +1,89 @@
+//! A release with somebody who dies at every step of it: every site has one whole state, the old one or the new one.
+
+use std::path::Path;
+use std::{fs, io};
+
+use andrew_tests::live::fleet::Fleet;
+use andrew_tests::live::process::{run, seconds};
+use andrew_tests::live::wait::until;
+use serde_json::Value;
+
+use crate::ground::{DATABASES, Ground, SOURCE, TARGET, Victim};
+
+/// Files of a volume.
+const FILES: usize = 30;
+const TRIES: usize = 5;
+
+fn volume(step: &str) -> String {
+    format!("r-{step}")
+}
+
+/// A volume with two sites that have its old state. Every other one has a site beside it, so that its clone is kept.
+pub fn prepare(fleet: &Fleet, number: usize, step: &str) {
+    let name = volume(step);
+    fleet.make_volume(SOURCE, &name);
+    write(&fleet.owner().join(&name), "old").unwrap();
+    let first = if number.is_multiple_of(2) { SOURCE } else { DATABASES };
+    for site in [first, TARGET] {
+        let _ = fleet.vos(&["addsite", fleet.address(site), "a", &name]);
+    }
+    let _ = fleet.vos(&["release", &name]);
+}
+
+/// A file's contents say which file it is, and of which state.
+fn line(state: &str, number: usize) -> String {
+    format!("<{state} state of file {number}>")
+}
+
+fn write(folder: &Path, state: &str) -> io::Result<()> {
+    let one = |number| fs::write(folder.join(format!("file{number}")), line(state, number));
+    (0..FILES).try_for_each(one)
+}
+
+/// Releases the new state of the volume of a step, and kills when the step is in the journal.
+pub fn strike(ground: &mut Ground, step: &str, victim: Victim) {
+    let name = volume(step);
+    // The client may take the server that was killed before for dead a little longer.
+    until("the new state", seconds(60), || write(&ground.path(&name), "new").ok());
+    let words: &[&str] =
+        if step == "back-out" { &["release", &name, "--back-out"] } else { &["release", &name, "--force"] };
+    let caught = (0..TRIES).any(|_| {
+        ground.begin(&name, words);
+        ground.caught(&name, step)
+    });
+    assert!(caught, "step {step} of a release was never seen");
+    ground.strike(victim);
+}
+
+/// Each site shows the old state or the new one, and after one more release the new one.
+pub fn check(ground: &mut Ground, step: &str) {
+    let name = volume(step);
+    for (server, state) in states(ground, &name) {
+        assert!(state.is_some(), "the copy of {name} on {server} is not whole");
+    }
+    let _ = ground.fleet.vos(&["release", &name]);
+    for (server, state) in states(ground, &name) {
+        assert_eq!(state, Some("new"), "{name} on {server} after one more release");
+    }
+}
+
+/// What each server with a copy shows, by what a dump of it has; `None` is a mixture.
+fn states(ground: &Ground, name: &str) -> Vec<(String, Option<&'static str>)> {
+    let entry = ground.fleet.vos(&["listvldb", name]);
+    let is_copy = |site: &&Value| site["kind"] == "RO" && site["state"] != "Not released";
+    let sites = entry[0]["sites"].as_array().unwrap().iter().filter(is_copy);
+    let servers = sites.map(|site| site["server"].as_str().unwrap().to_owned());
+    servers.map(|server| (server.clone(), state(ground, name, &server))).collect()
+}
+
+fn state(ground: &Ground, name: &str, server: &str) -> Option<&'static str> {
+    let copy = format!("{name}.readonly");
+    let words = ["vos", "dump", &copy, "--server", server, "--partition", "a", "--file", "-"];
+    let dump = run(ground.fleet.tool(DATABASES, &words), seconds(60));
+    let has = |state: &str| (0..FILES).filter(|number| dump.contains(&line(state, *number))).count();
+    match (has("old"), has("new")) {
+        (FILES, 0) => Some("old"),
+        (0, FILES) => Some("new"),
+        _ => None,
+    }
+}

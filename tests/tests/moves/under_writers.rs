@@ -1,0 +1,63 @@
+//! A volume goes back and forth while clients write to it.
+
+use andrew_tests::live::cell::CELL;
+use andrew_tests::live::fleet::Fleet;
+use andrew_tests::live::mount::Mount;
+use andrew_tests::live::needs::{Need, all_there};
+use andrew_tests::live::peers::Hosts;
+use andrew_tests::live::process::seconds;
+use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::watchdog::Watchdog;
+
+use crate::writer::Writer;
+
+const MOVES: usize = 20;
+/// What each writer has done before the first move, and what ours does from one to the next.
+const BEFORE: u64 = 250;
+const BETWEEN: u64 = 25;
+
+#[test]
+fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_error() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::OpenAfs]) {
+        return;
+    }
+    let scratch = Scratch::new("moves-under-writers");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("moves_under_writers", seconds(600), move || unmount_below(&folder));
+    let hosts = Hosts::around_our_cell(scratch.path(), 24, CELL);
+    hosts.add("vice2", 7);
+    let both = [("vice", 5), ("vice2", 7)].map(|(host, number)| (hosts.netns(host), hosts.address(number)));
+    let fleet = Fleet::start(&scratch.folder("cell"), both.into());
+    fleet.make_volume(0, "v");
+    let vice = hosts.address(5);
+    let mount = |name| Mount::new(&hosts.netns("venus"), CELL, &vice, scratch.path(), name, &[]);
+    let (ours, theirs) = (mount("ours"), scratch.folder("theirs"));
+    hosts.mount("cl1", &theirs);
+    let top = theirs.join(CELL).join("v");
+    let writers = [Writer::start(&ours.path().join("v/ours"), 1), Writer::start(&top.join("theirs"), 2)];
+    writers.iter().for_each(|writer| writer.wait_for_more(BEFORE));
+
+    let mut busy = Vec::new();
+    for turn in 0..MOVES {
+        let to = fleet.address((turn + 1) % 2);
+        let moved = fleet.vos(&["move", "v", to, "a"]);
+        busy.push(moved["busy_ms"].as_u64().unwrap());
+        writers[0].wait_for_more(BETWEEN);
+        // Theirs waits for some seconds whenever it is told that a volume is busy.
+        writers[1].wait_for_more(if turn % 5 == 4 { BETWEEN } else { 0 });
+    }
+    let written = writers.map(Writer::finish);
+    for (who, written) in ["ours", "theirs"].iter().zip(&written) {
+        let (count, bytes, slowest) = (written.count, written.bytes(), written.slowest);
+        eprintln!("{who}: {count} operations, {bytes} bytes at the end, the slowest took {slowest:.2?}");
+        assert_eq!(written.errors, Vec::<String>::new(), "{who}");
+    }
+    eprintln!("the volume was busy for {busy:?} ms");
+    let fresh = mount("fresh");
+    for (name, written) in ["ours", "theirs"].iter().zip(&written) {
+        written.verify(&fresh.path().join("v").join(name));
+        written.verify(&ours.path().join("v").join(name));
+    }
+    written[1].verify(&top.join("theirs"));
+    hosts.umount(&theirs);
+}
