@@ -55,6 +55,26 @@ fn a_volume_that_is_not_published_goes_with_the_transaction_that_made_it() {
     assert!(here().is_ok());
 }
 
+/// A tool whose server was restarted under it goes on with the transaction it knows. That must not be the one that somebody
+/// else has opened since.
+#[test]
+fn a_transaction_of_before_a_restart_is_nobodys_afterwards() {
+    let mut cell = Cell::new(73);
+    for (name, id) in [("mine", 900), ("yours", 901)] {
+        create(&cell.owner(), name, id);
+    }
+    let on = |id| vol::TransCreate { volume: VolumeId(id), partition: A, flags: AttachFlags::BUSY };
+    let transaction = cell.owner().ask(on(900)).unwrap().transaction;
+    cell.restart();
+    let owner = cell.owner();
+    let yours = owner.ask(on(901)).unwrap().transaction;
+    let closed = owner.ask(vol::SetFlags { transaction, flags: VolumeFlags::OUT_OF_SERVICE });
+    assert_eq!(closed.unwrap_err().abort_code(), Some(errno(Errno::ENOENT)));
+    let deleted = owner.ask(vol::DeleteVolume { transaction });
+    assert_eq!(deleted.unwrap_err().abort_code(), Some(errno(Errno::ENOENT)));
+    assert_eq!(owner.ask(vol::EndTrans { transaction: yours }).unwrap().return_code, 0);
+}
+
 #[test]
 fn a_volume_is_made_in_secret_and_published() {
     let cell = Cell::new(71);

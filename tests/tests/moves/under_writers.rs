@@ -1,5 +1,7 @@
 //! A volume goes back and forth while clients write to it.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use andrew_tests::live::cell::CELL;
 use andrew_tests::live::fleet::Fleet;
 use andrew_tests::live::mount::Mount;
@@ -15,6 +17,11 @@ const MOVES: usize = 20;
 /// What each writer has done before the first move, and what ours does from one to the next.
 const BEFORE: u64 = 250;
 const BETWEEN: u64 = 25;
+
+/// As the writers' histories say it.
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+}
 
 #[test]
 fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_error() {
@@ -37,11 +44,12 @@ fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_err
     let writers = [Writer::start(&ours.path().join("v/ours"), 1), Writer::start(&top.join("theirs"), 2)];
     writers.iter().for_each(|writer| writer.wait_for_more(BEFORE));
 
-    let mut busy = Vec::new();
+    let (mut busy, mut ended) = (Vec::new(), Vec::new());
     for turn in 0..MOVES {
         let to = fleet.address((turn + 1) % 2);
         let moved = fleet.vos(&["move", "v", to, "a"]);
         busy.push(moved["busy_ms"].as_u64().unwrap());
+        ended.push(seconds_now());
         writers[0].wait_for_more(BETWEEN);
         // Theirs waits for some seconds whenever it is told that a volume is busy.
         writers[1].wait_for_more(if turn % 5 == 4 { BETWEEN } else { 0 });
@@ -53,11 +61,14 @@ fn twenty_moves_under_our_client_and_openafs_lose_nothing_and_nobody_sees_an_err
         assert_eq!(written.errors, Vec::<String>::new(), "{who}");
     }
     eprintln!("the volume was busy for {busy:?} ms");
+    eprintln!("the moves ended at {ended:?}");
     let fresh = mount("fresh");
+    let mut found = Vec::new();
     for (name, written) in ["ours", "theirs"].iter().zip(&written) {
-        written.verify(&fresh.path().join("v").join(name));
-        written.verify(&ours.path().join("v").join(name));
+        found.extend(written.differences(&fresh.path().join("v").join(name)));
+        found.extend(written.differences(&ours.path().join("v").join(name)));
     }
-    written[1].verify(&top.join("theirs"));
+    found.extend(written[1].differences(&top.join("theirs")));
+    assert!(found.is_empty(), "{}", found.join("\n"));
     hosts.umount(&theirs);
 }

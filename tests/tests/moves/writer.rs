@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use afs_sim::SimRng;
 use andrew_tests::live::closing::close;
@@ -21,7 +21,7 @@ const FILES_MAX: usize = 150;
 /// What was acknowledged, by path below the writer's folder. The bytes of all of them are some 15 MB.
 #[derive(Debug, Default)]
 pub struct Written {
-    files: BTreeMap<PathBuf, Vec<u8>>,
+    files: BTreeMap<PathBuf, Known>,
     folders: Vec<PathBuf>,
     /// What failed. Nothing may.
     pub errors: Vec<String>,
@@ -29,6 +29,14 @@ pub struct Written {
     pub slowest: Duration,
     /// Operations.
     pub count: u64,
+}
+
+/// A file.
+#[derive(Debug, Default)]
+struct Known {
+    bytes: Vec<u8>,
+    /// What was done to it and when, for whoever finds it otherwise.
+    history: Vec<String>,
 }
 
 /// A writer at work.
@@ -73,31 +81,54 @@ impl Writer {
 }
 
 impl Written {
-    /// Holds a folder against it: every name, every byte, and that there is nothing else.
-    pub fn verify(&self, top: &Path) {
+    /// Holds a folder against it: every name, every byte, and that there is nothing else. Tells what is otherwise.
+    pub fn differences(&self, top: &Path) -> Vec<String> {
         let mut seen = Vec::new();
+        let mut found = Vec::new();
         for folder in &self.folders {
             for entry in fs::read_dir(top.join(folder)).unwrap() {
                 let entry = entry.unwrap();
                 let path = folder.join(entry.file_name());
                 if entry.file_type().unwrap().is_file() {
                     seen.push(path);
-                } else {
-                    assert!(self.folders.contains(&path), "{} is there, and nobody made it", path.display());
+                } else if !self.folders.contains(&path) {
+                    found.push(format!("{} is there, and nobody made it", path.display()));
                 }
             }
         }
         seen.sort();
-        assert_eq!(seen, self.files.keys().cloned().collect::<Vec<_>>(), "files of {}", top.display());
-        for (path, bytes) in &self.files {
-            let have = fs::read(top.join(path)).unwrap();
-            assert!(have == *bytes, "{}: {} bytes, {} were written", path.display(), have.len(), bytes.len());
+        if !seen.iter().eq(self.files.keys()) {
+            found.push(format!("there are {seen:?}, there should be {:?}", self.files.keys()));
         }
+        found.extend(self.files.iter().filter_map(|(path, known)| known.difference(&top.join(path))));
+        found.iter().map(|what| format!("{}: {what}", top.display())).collect()
     }
 
     /// Bytes in files.
     pub fn bytes(&self) -> usize {
-        self.files.values().map(Vec::len).sum()
+        self.files.values().map(|known| known.bytes.len()).sum()
+    }
+}
+
+impl Known {
+    fn note(&mut self, what: String) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        self.history.push(format!("{}.{:03} {what}", now.as_secs(), now.subsec_millis()));
+    }
+
+    fn difference(&self, path: &Path) -> Option<String> {
+        let have = fs::read(path).map_err(|error| error.to_string());
+        if have.as_ref() == Ok(&self.bytes) {
+            return None;
+        }
+        let name = path.file_name().unwrap_or_default().display();
+        let (length, status) = (self.bytes.len(), fs::metadata(path));
+        let at = have.as_ref().map(|have| have.iter().zip(&self.bytes).position(|(a, b)| a != b));
+        let have = have.as_ref().map(Vec::len);
+        Some(format!(
+            "{name} has {have:?} bytes, first other at {at:?}, {length} were written; {status:?}; {:#?}",
+            self.history
+        ))
     }
 }
 
@@ -159,7 +190,9 @@ impl Hand {
         let most = if self.rng.below(8) == 0 { 600_000 } else { 60_000 };
         let bytes = self.bytes(most);
         self.note("write", |hand| store(File::create(hand.top.join(path))?, |file| file.write_all(&bytes)));
-        self.written.files.insert(path.to_owned(), bytes);
+        let known = self.written.files.entry(path.to_owned()).or_default();
+        known.note(format!("write {} bytes", bytes.len()));
+        known.bytes = bytes;
     }
 
     fn append(&mut self, path: &Path) {
@@ -168,27 +201,31 @@ impl Hand {
             let file = OpenOptions::new().append(true).open(hand.top.join(path))?;
             store(file, |file| file.write_all(&bytes))
         });
-        self.written.files.entry(path.to_owned()).or_default().extend(bytes);
+        let known = self.written.files.entry(path.to_owned()).or_default();
+        known.note(format!("append {} bytes to {}", bytes.len(), known.bytes.len()));
+        known.bytes.extend(bytes);
     }
 
     fn overwrite(&mut self, path: &Path) {
         let bytes = self.bytes(5_000);
-        let length = self.written.files.get(path).map_or(0, Vec::len);
+        let length = self.written.files.get(path).map_or(0, |known| known.bytes.len());
         let at = self.rng.index(length + 1);
         self.note("overwrite", |hand| {
             let file = OpenOptions::new().write(true).open(hand.top.join(path))?;
             store(file, |file| file.write_all_at(&bytes, at as u64))
         });
         let known = self.written.files.entry(path.to_owned()).or_default();
-        known.resize(length.max(at + bytes.len()), 0);
-        known[at..at + bytes.len()].copy_from_slice(&bytes);
+        known.note(format!("write {} bytes at {at} of {length}", bytes.len()));
+        known.bytes.resize(length.max(at + bytes.len()), 0);
+        known.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
     }
 
     fn rename(&mut self, old: &Path) {
         let new = self.fresh();
         self.note("rename", |hand| fs::rename(hand.top.join(old), hand.top.join(&new)));
-        let bytes = self.written.files.remove(old).unwrap_or_default();
-        self.written.files.insert(new, bytes);
+        let mut known = self.written.files.remove(old).unwrap_or_default();
+        known.note(format!("rename {} to {}", old.display(), new.display()));
+        self.written.files.insert(new, known);
     }
 
     fn remove(&mut self, path: &Path) {

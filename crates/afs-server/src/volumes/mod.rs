@@ -66,7 +66,7 @@ impl VolumeServer {
         clients: Arc<Clients>,
         guard: Guard,
     ) -> Arc<Self> {
-        let (transactions, peers) = (Transactions::default(), OnceLock::new());
+        let (transactions, peers) = (Transactions::new(env.random_u64()), OnceLock::new());
         let server = Arc::new(VolumeServer { env, partitions, states, clients, guard, transactions, peers });
         server.purge_unfinished();
         server.start_sweeping();

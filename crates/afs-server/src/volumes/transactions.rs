@@ -13,6 +13,8 @@ use crate::volume_states::Place;
 
 /// Transactions at a time; tools use one or two a volume.
 const TRANSACTIONS_MAX: usize = 4096;
+/// The first transaction of a process has a number up to this: half of all that are positive.
+const FIRST_MAX: u64 = 1 << 30;
 
 /// One transaction.
 #[derive(Clone, Debug)]
@@ -42,18 +44,24 @@ impl Transaction {
 }
 
 /// All transactions of a server.
-#[derive(Default)]
 pub(super) struct Transactions {
     table: Mutex<Table>,
 }
 
-#[derive(Default)]
 struct Table {
     open: BTreeMap<TransactionId, Transaction>,
+    /// The number given out last.
     last: i32,
 }
 
 impl Transactions {
+    /// None yet. `seed` picks the number of the first: a tool that knows transactions of the process before must not meet
+    /// somebody else's volume under one of their numbers, to close or delete it.
+    pub(super) fn new(seed: u64) -> Self {
+        let last = (seed % FIRST_MAX) as i32;
+        Self { table: Mutex::new(Table { open: BTreeMap::new(), last }) }
+    }
+
     /// Opens a transaction on a volume that no other holds.
     pub(super) fn open(
         &self,
@@ -69,8 +77,7 @@ impl Transactions {
         if table.open.len() >= TRANSACTIONS_MAX {
             return Err(AbortCode::VOLSERNO_MEMORY);
         }
-        table.last = table.last.checked_add(1).unwrap_or(1);
-        let id = TransactionId(table.last);
+        let id = table.next_id();
         let opened = Transaction {
             id,
             volume: place.volume,
@@ -168,6 +175,19 @@ impl Transactions {
     }
 }
 
+impl Table {
+    /// A number that no open transaction has: there are fewer than numbers.
+    fn next_id(&mut self) -> TransactionId {
+        loop {
+            self.last = self.last.checked_add(1).unwrap_or(1);
+            let id = TransactionId(self.last);
+            if !self.open.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +200,7 @@ mod tests {
 
     #[test]
     fn one_transaction_a_volume() {
-        let transactions = Transactions::default();
+        let transactions = Transactions::new(0);
         let first = open(&transactions, 0).unwrap();
         assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY));
         let elsewhere = Place { partition: PartitionId(1), ..PLACE };
@@ -191,8 +211,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_begin_anew_behind_the_last_and_none_is_given_twice() {
+        let transactions = Transactions::new(0);
+        transactions.lock().last = i32::MAX - 1;
+        let at = |volume| Place { volume: VolumeId(volume), ..PLACE };
+        let open = |volume| transactions.open(at(volume), AttachFlags::BUSY, "", UnixSeconds(0)).unwrap().0;
+        assert_eq!([open(1), open(2)], [i32::MAX, 1]);
+        transactions.lock().last = i32::MAX - 1;
+        assert_eq!(open(3), 2, "the others are in use");
+        assert!(
+            Transactions::new(u64::MAX).open(PLACE, AttachFlags::BUSY, "", UnixSeconds(0)).unwrap().0 > 0
+        );
+    }
+
+    #[test]
     fn idle_transactions_end_and_busy_ones_do_not() {
-        let transactions = Transactions::default();
+        let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.enter(id, "GetStatus", UnixSeconds(100)).unwrap();
         assert!(transactions.take_idle(UnixSeconds(10_000)).is_empty());
@@ -207,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_ended_in_the_middle_of_a_call_goes_when_the_call_returns() {
-        let transactions = Transactions::default();
+        let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.enter(id, "Dump", UnixSeconds(0)).unwrap();
         assert!(matches!(transactions.close(id), Some(None)));
@@ -220,7 +254,7 @@ mod tests {
 
     #[test]
     fn nothing_works_on_a_deleted_volume() {
-        let transactions = Transactions::default();
+        let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.note(id, |t| t.deleted = true);
         assert_eq!(transactions.enter(id, "GetStatus", UnixSeconds(0)).unwrap_err(), AbortCode(2));
