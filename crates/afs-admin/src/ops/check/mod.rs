@@ -1,8 +1,8 @@
 //! `vos check`: the location database against the servers.
 //!
 //! First the cell is gone through, server by server, and what does not fit is noted as suspect ([`gather`]). Then each suspect
-//! group is looked at anew, at all its places ([`look`]); what was under way is left alone. What is wrong is decided from that
-//! look alone ([`judge`]). A repair changes entries only, under their lock, and only if they are still as they were looked at
+//! group is looked at anew, at all its places ([`look`]), until two looks agree; what is under way is left alone. What is wrong is
+//! decided from such a look alone ([`judge`]). A repair changes entries only, under their lock, and only if they are still as they were looked at
 //! ([`mend`]). No volume is ever deleted or changed.
 
 mod entry;
@@ -20,7 +20,12 @@ use afs_wire::ids::VolumeId;
 
 use crate::Admin;
 use crate::error::AdminResult;
-use gather::Gathered;
+use gather::{Gathered, Servers, Suspect};
+use judge::Judged;
+use look::Case;
+
+/// Looks at one group; if no two in a row agree somebody is at work on it.
+const LOOKS_MAX: u32 = 4;
 
 /// What is looked at, and what is done about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,11 +60,8 @@ impl Admin {
         };
         for (key, suspect) in &gathered.suspects {
             self.progress().step(&format!("looking at volume {key}"));
-            let case = self.look(*key, suspect, &gathered.servers).await?;
-            if self.is_under_way(&case.ids()).await? {
-                continue;
-            }
-            let mut judged = judge::judge(&case, options.half);
+            let found = self.look_and_judge(*key, suspect, &gathered.servers, options.half).await?;
+            let Some((case, mut judged)) = found else { continue };
             if options.repair {
                 self.mend(&case, &mut judged).await;
             }
@@ -67,6 +69,30 @@ impl Admin {
         }
         self.check_counter(&gathered, options, &mut checked).await?;
         Ok(checked)
+    }
+
+    /// What is the matter with a group. Two looks have to agree: a single one may be a glimpse of an operation that is over when the
+    /// journal is read.
+    async fn look_and_judge(
+        &self,
+        key: VolumeId,
+        suspect: &Suspect,
+        servers: &Servers,
+        half: Half,
+    ) -> AdminResult<Option<(Case, Judged)>> {
+        let mut before = None;
+        for _ in 0..LOOKS_MAX {
+            let case = self.look(key, suspect, servers).await?;
+            if self.is_under_way(&case.ids()).await? {
+                return Ok(None);
+            }
+            let judged = judge::judge(&case, half);
+            if judged.findings.is_empty() || before.as_ref() == Some(&judged.findings) {
+                return Ok(Some((case, judged)));
+            }
+            before = Some(judged.findings);
+        }
+        Ok(None)
     }
 
     async fn is_under_way(&self, ids: &[VolumeId]) -> AdminResult<bool> {
