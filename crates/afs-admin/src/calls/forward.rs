@@ -21,6 +21,7 @@ impl Transaction {
             destination_transaction: to.id,
             cookie,
         };
+        to.prove("write to").await?;
         self.call("send", &request).await.map_err(|error| sent_to(to, error))
     }
 
@@ -38,6 +39,7 @@ impl Transaction {
             destination_transaction: to.id,
             cookie,
         };
+        to.prove("write to").await?;
         self.call("send", &request).await.map_err(|error| sent_to(to, error))
     }
 

@@ -3,6 +3,7 @@
 mod forward;
 mod location;
 mod lock;
+mod proof;
 mod stream;
 mod transaction;
 mod volume;

@@ -24,6 +24,7 @@ impl Admin {
     ) -> AdminResult<u64> {
         let doing = || format!("Could not dump volume {} on {}", held.volume, held.place);
         let failed = |error| AdminError::call(doing(), Some(held.place.server), error);
+        held.prove("dump").await?;
         let size = self.dump_size(held, since).await;
         let server = self.volume_server(held.place.server);
         let mut call = if omit_directories {
@@ -52,6 +53,7 @@ impl Admin {
     ) -> AdminResult<u64> {
         let doing = || format!("Could not restore volume {} on {}", held.volume, held.place);
         let failed = |error| AdminError::call(doing(), Some(held.place.server), error);
+        held.prove("restore").await?;
         let request = Restore { transaction: held.id, flags: 1, cookie };
         let size = source.size();
         let mut call = self.volume_server(held.place.server).open(&request).await.map_err(failed)?;

@@ -13,6 +13,7 @@ use afs_wire::vol::{
     TransCreate, TransactionId, VolumeFlags, VolumeInfo,
 };
 
+use super::proof::{GONE, Proof};
 use super::volume::is_absent;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
@@ -50,6 +51,7 @@ pub(crate) struct Transaction {
     pub(crate) volume: VolumeId,
     /// Its number there.
     pub(crate) id: TransactionId,
+    pub(super) proof: Proof,
 }
 
 /// Tries to get a volume that another transaction holds.
@@ -160,7 +162,7 @@ impl Admin {
     }
 
     pub(crate) fn transaction(&self, place: Place, volume: VolumeId, id: TransactionId) -> Transaction {
-        Transaction { admin: self.clone(), place, volume, id }
+        Transaction { admin: self.clone(), place, volume, id, proof: Proof::new(self.env().now()) }
     }
 }
 
@@ -170,14 +172,8 @@ pub(crate) const UNPUBLISHED: VolumeFlags =
 
 impl Transaction {
     pub(super) async fn call<R: Request>(&self, what: &str, request: &R) -> AdminResult<R::Reply> {
-        let server = self.place.server;
-        self.admin.at(server, request).await.map_err(|error| {
-            AdminError::call(
-                format!("Could not {what} volume {} on {}", self.volume, self.place),
-                Some(server),
-                error,
-            )
-        })
+        self.prove(what).await?;
+        self.ask(request).await.map_err(|error| self.failed(what, error))
     }
 
     pub(crate) async fn set_flags(&self, flags: VolumeFlags) -> AdminResult {
@@ -232,14 +228,13 @@ impl Transaction {
 
     /// Gives the volume back to its file server. A transaction that the server has ended already is as good.
     pub(crate) async fn end(&self) -> AdminResult {
-        match self.admin.at(self.place.server, &EndTrans { transaction: self.id }).await {
+        if self.stands().await == Ok(false) {
+            return Ok(());
+        }
+        match self.ask(&EndTrans { transaction: self.id }).await {
             Ok(_) => Ok(()),
-            Err(CallError::Abort(code)) if code.0 == afs_wire::error::Errno::ENOENT.number() => Ok(()),
-            Err(error) => {
-                let doing =
-                    format!("Could not end the transaction on volume {} on {}", self.volume, self.place);
-                Err(AdminError::call(doing, Some(self.place.server), error))
-            }
+            Err(error) if error.abort_code() == Some(GONE) => Ok(()),
+            Err(error) => Err(self.failed("end the transaction on", error)),
         }
     }
 

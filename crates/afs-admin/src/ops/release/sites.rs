@@ -162,6 +162,7 @@ impl ReleasePlan {
         if whole || other { UnixSeconds(0) } else { adjusted(copy.update_date) }
     }
 
+    /// To those whose transactions are still theirs.
     async fn send_to(
         &self,
         admin: &Admin,
@@ -169,10 +170,32 @@ impl ReleasePlan {
         since: UnixSeconds,
         open: &[Open],
     ) -> Vec<AdminResult> {
+        let mut proven = Vec::new();
+        for one in open {
+            proven.push(one.held.prove("write to").await);
+        }
+        let standing = open.iter().zip(&proven).filter_map(|(one, proof)| proof.is_ok().then_some(one));
+        let standing: Vec<&Open> = standing.collect();
+        let mut sent = self.send_to_proven(admin, clone, since, &standing).await.into_iter();
+        proven.into_iter().map(|proof| proof.and_then(|()| sent.next().unwrap_or(Ok(())))).collect()
+    }
+
+    async fn send_to_proven(
+        &self,
+        admin: &Admin,
+        clone: &Transaction,
+        since: UnixSeconds,
+        open: &[&Open],
+    ) -> Vec<AdminResult> {
         let name = format!("{}{}", self.name, VolumeKind::ReadOnly.suffix());
         let cookie = cookie(&name, VolumeKind::ReadOnly, self.volume);
-        if let [one] = open {
-            return vec![admin.forward_watched(clone, since, &one.held, cookie).await];
+        match open {
+            [] => return Vec::new(),
+            [one] => return vec![admin.forward_watched(clone, since, &one.held, cookie).await],
+            _ => {}
+        }
+        if let Err(error) = clone.prove("send").await {
+            return open.iter().map(|_| Err(error.clone())).collect();
         }
         let replicas = open.iter().map(|o| Replica { transaction: o.held.id, server: o.held.destination() });
         let request = ForwardMultiple {
@@ -185,7 +208,7 @@ impl ReleasePlan {
         let doing = |o: &Open| format!("Could not send volume {} to {}", self.name, o.held.place);
         match admin.at(self.home.server, &request).await {
             Ok(reply) => {
-                let result = |(o, code): (&Open, Option<&i32>)| match code {
+                let result = |(o, code): (&&Open, Option<&i32>)| match code {
                     Some(0) => Ok(()),
                     Some(code) => {
                         let error = CallError::Abort(AbortCode(*code));
@@ -205,7 +228,8 @@ impl ReleasePlan {
                 sent
             }
             Err(error) => {
-                let failed = |o| Err(AdminError::call(doing(o), Some(self.home.server), error.clone()));
+                let failed =
+                    |o: &&Open| Err(AdminError::call(doing(o), Some(self.home.server), error.clone()));
                 open.iter().map(failed).collect()
             }
         }

@@ -75,7 +75,7 @@ impl World {
         let (acknowledged, pause) = (Arc::default(), Arc::new(AtomicU64::new(BUSY_MS)));
         let world = Self { maker, sim, databases, database_disk, servers, tool, client, acknowledged, pause };
         world.start_databases();
-        (0..world.servers.len()).for_each(|n| world.start_server(n));
+        (0..world.servers.len()).for_each(|n| world.start_server(n, false));
         world
     }
 
@@ -103,10 +103,11 @@ impl World {
         env.spawn(Box::pin(resumer.run()));
     }
 
-    fn start_server(&self, index: usize) {
+    fn start_server(&self, index: usize, again: bool) {
         let Some((node, disk)) = self.servers.get(index) else { return };
         let (env, rx) = self.rx(*node, 2 + index as u8, 7005);
-        rx.listen(VolumeModel::service(self.maker, env.clone(), rx.downgrade(), disk.clone())).unwrap();
+        let service = VolumeModel::service(self.maker, env.clone(), rx.downgrade(), disk.clone(), again);
+        rx.listen(service).unwrap();
         env.spawn(Box::pin(async move {
             let _held = rx;
             std::future::pending::<()>().await;
@@ -120,7 +121,7 @@ impl World {
             self.start_databases();
         }
         if let Some(index) = self.servers.iter().position(|(id, _)| *id == node) {
-            self.start_server(index);
+            self.start_server(index, true);
         }
     }
 
@@ -179,9 +180,9 @@ impl World {
         self.pause.store(CALM_MS, Ordering::Relaxed);
     }
 
-    /// What a server has.
+    /// What a server has that is no stranger's.
     pub fn disk(&self, server: usize) -> BTreeMap<VolumeId, Held> {
-        self.servers[server].1.lock().unwrap().clone()
+        volumes::without_strangers(self.servers[server].1.lock().unwrap().clone())
     }
 
     /// The entry of a volume that has to be there.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use afs_rpc::{EnvRef, Service, Table, WeakRx};
+use afs_rpc::{EnvExt, EnvRef, Service, Table, WeakRx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{KindNumber, PartitionNumber, UnixSeconds, VolumeId};
 use afs_wire::rpc::{Nothing, Opcode, Request, ServiceId};
@@ -98,10 +98,13 @@ type Answer<T> = Result<T, AbortCode>;
 const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
 
 impl VolumeModel {
-    /// The service of a life that begins. What was to be destroyed is.
-    pub fn service(maker: Maker, env: EnvRef, rx: WeakRx, disk: Disk) -> Arc<dyn Service> {
+    /// The service of a life that begins, the first or `again`. What was to be destroyed is.
+    pub fn service(maker: Maker, env: EnvRef, rx: WeakRx, disk: Disk, again: bool) -> Arc<dyn Service> {
         disk.lock().unwrap().retain(|_, held| !held.destroy_me);
         let model = Arc::new(Self { maker, env, rx, disk, memory: Mutex::default() });
+        if again {
+            model.env.spawn(Box::pin(strangers_come(model.env.clone(), Arc::downgrade(&model))));
+        }
         let table = Table::new(ServiceId::VOLUME, model)
             .refuse(Opcode(GetSize::OPCODE), AbortCode::RXGEN_OPCODE)
             .streamed::<Restore, _, _>(|m: Arc<Self>, call, request| async move {
@@ -222,6 +225,10 @@ impl VolumeModel {
 
     fn end(&self, call: EndTrans) -> Answer<EndTransReply> {
         let ended = self.memory.lock().unwrap().open.remove(&call.transaction.0);
+        let strangers = ended.map(|open| open.volume).filter(|volume| is_strangers(*volume));
+        if let Some(volume) = strangers {
+            self.disk.lock().unwrap().entry(volume).or_default().name = "given back by another".into();
+        }
         ended.map(|_| EndTransReply { return_code: 0 }).ok_or(NO_TRANSACTION)
     }
 
@@ -238,8 +245,10 @@ impl VolumeModel {
     }
 
     fn status(&self, call: GetStatus) -> Answer<GetStatusReply> {
+        let id = self.open(call.transaction)?.volume;
         self.with(call.transaction, |held| GetStatusReply {
             status: HeaderStatus {
+                id,
                 kind: held.kind,
                 parent_id: held.parent,
                 creation_date: held.created,
@@ -336,6 +345,36 @@ impl VolumeModel {
         held.updated = now;
         Ok(())
     }
+}
+
+/// Volumes of strangers, whom nobody is to touch.
+const STRANGERS: std::ops::Range<u32> = 9001..9013;
+
+/// Soon after a server has started again strangers have transactions of the numbers that others had before.
+async fn strangers_come(env: EnvRef, model: std::sync::Weak<VolumeModel>) {
+    env.sleep(std::time::Duration::from_secs(1)).await;
+    let Some(model) = model.upgrade() else { return };
+    for volume in STRANGERS.map(VolumeId) {
+        let held = Held { in_service: true, parent: volume, ..Held::default() };
+        model.disk.lock().unwrap().entry(volume).or_insert(held);
+        model.hold(volume, true).unwrap();
+    }
+}
+
+fn is_strangers(volume: VolumeId) -> bool {
+    STRANGERS.contains(&volume.0)
+}
+
+/// Takes the strangers' volumes out of what a server has.
+pub fn without_strangers(mut disk: BTreeMap<VolumeId, Held>) -> BTreeMap<VolumeId, Held> {
+    let known = disk.keys().any(|volume| is_strangers(*volume));
+    for volume in STRANGERS.map(VolumeId).filter(|_| known) {
+        let held = disk.remove(&volume);
+        let untouched = |h: &Held| h.name.is_empty() && h.in_service && !h.destroy_me && h.numbers.is_empty();
+        let whole = held.as_ref().is_some_and(untouched);
+        assert!(whole, "the volume of a stranger is now {held:?}");
+    }
+    disk
 }
 
 /// Address of a server.

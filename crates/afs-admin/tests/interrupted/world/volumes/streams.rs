@@ -11,7 +11,7 @@ use afs_wire::vol::{Forward, ForwardMultiple, ForwardMultipleReply, Restore};
 use afs_wire::xdr::{BoundedVec, Decode, Encode};
 use bytes::Bytes;
 
-use super::{Answer, Held, Maker, VolumeModel};
+use super::{Answer, Held, Maker, NO_TRANSACTION, VolumeModel, is_strangers};
 
 /// What a stream begins with: dates of creation and of the last change.
 pub fn head(created: UnixSeconds, updated: UnixSeconds) -> Bytes {
@@ -67,6 +67,10 @@ impl VolumeModel {
     }
 
     async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Answer<()> {
+        // A stream from server to server that was under way finds a stranger too, and no tool can keep it from that.
+        if is_strangers(self.open(request.transaction)?.volume) {
+            return Err(NO_TRANSACTION);
+        }
         let cut = |_| AbortCode::VOLSERREAD_DUMPERROR;
         let head = call.read_exact(8).await.map_err(cut)?;
         let mut staged = BTreeMap::new();

@@ -1,0 +1,75 @@
+//! Whether a transaction's number still stands for it.
+//!
+//! OpenAFS's volume server numbers transactions from 1 on each time it starts (`docs/protocol/volserver.md` "4. Transactions").
+//! Whoever goes on with a number after a restart may meet somebody else's volume under it, and take that off line, write over
+//! it or delete it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use afs_rpc::{CallError, Instant};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::rpc::Request;
+use afs_wire::vol::GetStatus;
+
+use super::transaction::Transaction;
+use crate::error::{AdminError, AdminResult};
+
+/// No server is stopped and started again in less, and gives as many numbers.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// When the number last stood for the transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Proof(Arc<Mutex<Instant>>);
+
+impl Proof {
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Arc::new(Mutex::new(now)))
+    }
+
+    fn is_fresh(&self, now: Instant) -> bool {
+        now < *self.0.lock().unwrap_or_else(PoisonError::into_inner) + FRESH
+    }
+
+    fn renew(&self, now: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+}
+
+impl Transaction {
+    /// Makes sure, right before a call on the transaction, that it is the one that was opened.
+    ///
+    /// # Errors
+    /// It is not, or its server does not say.
+    pub(crate) async fn prove(&self, what: &str) -> AdminResult {
+        if self.stands().await.map_err(|error| self.failed(what, error))? {
+            return Ok(());
+        }
+        // As if the server had answered it: it no longer knows the transaction.
+        Err(self.failed(what, CallError::Abort(GONE)).with_hint("the server was restarted meanwhile"))
+    }
+
+    /// Whether its number is not another's.
+    pub(super) async fn stands(&self) -> Result<bool, CallError> {
+        if self.proof.is_fresh(self.admin.env().now()) {
+            return Ok(true);
+        }
+        let reply = self.admin.at(self.place.server, &GetStatus { transaction: self.id }).await?;
+        Ok(reply.status.id == self.volume)
+    }
+
+    /// A call, and the proof that its answer is.
+    pub(super) async fn ask<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        let reply = self.admin.at(self.place.server, request).await?;
+        self.proof.renew(self.admin.env().now());
+        Ok(reply)
+    }
+
+    pub(super) fn failed(&self, what: &str, error: CallError) -> AdminError {
+        let doing = format!("Could not {what} volume {} on {}", self.volume, self.place);
+        AdminError::call(doing, Some(self.place.server), error)
+    }
+}
+
+/// What a server answers that does not know a transaction.
+pub(super) const GONE: AbortCode = AbortCode(Errno::ENOENT as i32);
