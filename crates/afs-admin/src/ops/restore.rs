@@ -1,18 +1,21 @@
 //! `vos restore`: a volume from a stream of bytes.
 
-use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
-use afs_wire::vl::{Entry, EntryFlags, LockOperation, NameChars, ReleaseType, SiteFlags};
+mod enter;
+mod full;
+
+use afs_wire::ids::{KindNumber, UnixSeconds, VolumeId, VolumeKind};
+use afs_wire::vl::EntryFlags;
 use afs_wire::vol::{HeaderStatus, VolumeFlags, VolumeInfo};
-use afs_wire::xdr::BoundedVec;
 use serde::{Deserialize, Serialize};
 
-use super::{DumpSource, EditSites, Outcome};
+use super::{DumpSource, Outcome};
 use crate::calls::{Attach, Transaction, UNPUBLISHED, cookie};
 use crate::error::{AdminError, AdminResult};
-use crate::group::{check_name, home};
+use crate::group::check_name;
 use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Place};
+use full::FullDump;
 
 /// What to do with a volume that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -20,7 +23,8 @@ pub enum Overwrite {
     /// Leave it, and do nothing.
     #[default]
     Refuse,
-    /// Delete it; the dump becomes the volume.
+    /// The dump, which has to be a full one, becomes the volume. A server of ours keeps the old state until the new one is whole;
+    /// on one of another maker the old volume is deleted first.
     Full,
     /// Apply the dump, which has to be an incremental one, to it.
     Incremental,
@@ -78,8 +82,11 @@ pub(crate) struct RestorePlan {
     pub(crate) step: Step,
     place: Place,
     read_only: bool,
-    /// A volume was there that the dump is applied to.
+    /// A volume was there that the dump is written into.
     onto: bool,
+    /// Nothing of that volume is to stay.
+    #[serde(default)]
+    full: bool,
 }
 
 /// Steps of a restore. Until the entry is made, a new volume is removed again.
@@ -121,7 +128,11 @@ impl Admin {
             return Err(AdminError::refused(doing, format!("volume {id} is on {} already", options.place))
                 .with_hint("-overwrite full replaces it, -overwrite incremental changes it"));
         }
-        let onto = there.is_some() && options.overwrite == Overwrite::Incremental;
+        let onto = match (there, options.overwrite) {
+            (None, _) | (_, Overwrite::Refuse) => false,
+            (Some(_), Overwrite::Incremental) => true,
+            (Some(there), Overwrite::Full) => self.is_replaced_at_once(options, &there).await,
+        };
         let plan = RestorePlan {
             volume: id,
             name: options.name.clone(),
@@ -129,6 +140,16 @@ impl Admin {
             place: options.place,
             read_only: options.read_only,
             onto,
+            full: options.overwrite == Overwrite::Full,
+        };
+        let mut full;
+        let source: &mut dyn DumpSource = match options.overwrite {
+            Overwrite::Full => {
+                let begun = FullDump::begin(source).await;
+                full = begun.map_err(|why| AdminError::refused(doing, why))?;
+                &mut full
+            }
+            _ => source,
         };
         let job = Job::begin(self, &plan.clone().into()).await?;
         let mut plan = plan;
@@ -139,6 +160,14 @@ impl Admin {
             }
             Err(error) => Err(self.give_up(plan.into(), job, error).await),
         }
+    }
+
+    /// Whether the server of a volume that is there puts a new state in the place of the old one when that is whole.
+    async fn is_replaced_at_once(&self, options: &RestoreOptions, there: &VolumeInfo) -> bool {
+        let kind = if options.read_only { VolumeKind::ReadOnly } else { VolumeKind::ReadWrite };
+        there.kind == KindNumber::from(kind)
+            && there.destroy_me == 0
+            && self.is_ours(options.place.server).await
     }
 }
 
@@ -174,7 +203,9 @@ impl RestorePlan {
 
     async fn open(&self, admin: &Admin) -> AdminResult<(Transaction, Option<HeaderStatus>)> {
         if self.onto {
-            let held = admin.take_existing(self.place, self.volume, Attach::OFFLINE).await?;
+            // Where the old state is there until the end, it is served meanwhile.
+            let attach = if self.full { Attach::BUSY } else { Attach::OFFLINE };
+            let held = admin.take_existing(self.place, self.volume, attach).await?;
             let status = held.status().await;
             return match status {
                 Ok(status) => Ok((held, Some(status))),
@@ -217,61 +248,10 @@ impl RestorePlan {
         Ok(bytes)
     }
 
-    /// Makes the entry, or changes the one there is. Can be repeated.
-    async fn enter(&self, admin: &Admin, keep_old: bool) -> AdminResult {
-        let known = match admin.entry_named(&self.name).await? {
-            Some(known) => Some(known),
-            None => admin.entry(self.volume).await?,
-        };
-        let (site, exists) = if self.read_only {
-            (SiteFlags::RO_VOLUME, EntryFlags::RO_EXISTS)
-        } else {
-            (SiteFlags::RW_VOLUME, EntryFlags::RW_EXISTS)
-        };
-        let Some(known) = known else {
-            let mut ids = [VolumeId(0); 3];
-            ids[usize::from(self.read_only)] = self.volume;
-            let entry = Entry {
-                name: NameChars::truncated(self.name.as_bytes()),
-                sites: BoundedVec::first_of([self.place.site(site)]),
-                ids,
-                flags: exists,
-                ..Entry::default()
-            };
-            return admin.create_entry(&entry).await;
-        };
-        let any = known.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default();
-        let mut entry = admin.lock_entry(any, &self.name, LockOperation::DUMP).await?;
-        let old = home(&entry).filter(|old| !self.read_only && *old != self.place);
-        entry.flags = entry.flags.with(exists);
-        if let Some(id) = entry.ids.get_mut(usize::from(self.read_only)) {
-            *id = self.volume;
-        }
-        let mut sites = entry.sites.to_vec();
-        let same = |s: &afs_wire::vl::Site| {
-            s.flags.contains(site) && (!self.read_only || Place::from(s) == self.place)
-        };
-        if sites.iter().any(same) {
-            entry.sites.iter_mut_sites(|s| {
-                if same(s) {
-                    (s.server, s.partition) = (self.place.server, self.place.partition);
-                }
-            });
-        } else {
-            sites.push(self.place.site(site));
-            entry.sites = BoundedVec::first_of(sites);
-        }
-        admin.replace_entry(&entry, ReleaseType::ALL).await?;
-        match old {
-            Some(old) if !keep_old => admin.delete_volume(old, self.volume, false).await.map(drop),
-            _ => Ok(()),
-        }
-    }
-
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
         let outcome = match self.step {
             Step::Write if self.onto => {
-                // Ours kept its state; another maker's volume may be half-written, and stays off line.
+                // Ours has the old state or the new one; another maker's volume may be half-written, and stays off line.
                 admin.break_transactions(self.place, self.volume).await?;
                 Outcome::Undone
             }
@@ -302,7 +282,10 @@ fn dates(
     before: Option<&HeaderStatus>,
     now: UnixSeconds,
 ) -> VolumeInfo {
-    let fallback = if before.is_some() { RestoreDate::Keep } else { RestoreDate::New };
+    let fallback = match options.overwrite {
+        Overwrite::Incremental if before.is_some() => RestoreDate::Keep,
+        _ => RestoreDate::New,
+    };
     let pick = |date: RestoreDate, dumped: UnixSeconds, kept: fn(&HeaderStatus) -> UnixSeconds| match date {
         RestoreDate::Dump => dumped,
         RestoreDate::Keep => before.map_or(dumped, kept),

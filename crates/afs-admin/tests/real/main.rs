@@ -6,4 +6,5 @@
 mod cell;
 mod check;
 mod content;
+mod restores;
 mod snapshots;

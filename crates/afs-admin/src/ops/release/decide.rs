@@ -36,7 +36,7 @@ impl Admin {
         // A change in the second of the clone may have missed it: then it is released once more.
         let has_it = |info: &Option<VolumeInfo>| {
             info.is_some_and(|i| {
-                i.status == InfoStatus::OK && i.in_use && i.creation_date > source.update_date
+                i.status == InfoStatus::OK && i.in_use && i.creation_date > last_change(&source)
             })
         };
         Ok(copies.iter().all(|(_, info)| has_it(info)))
@@ -77,10 +77,15 @@ impl ReleasePlan {
                 .filter(|(site, _)| !site.flags.contains(SiteFlags::DONT_USE))
                 .map(|(_, info)| info.map_or(UnixSeconds(0), |i| i.creation_date));
             let oldest = dates.min().unwrap_or_default();
-            if source.update_date.0 < oldest.0.saturating_sub(2) {
+            if last_change(&source).0 < oldest.0.saturating_sub(2) {
                 return Ok(Scope::NewSites);
             }
         }
         Ok(Scope::Everything)
     }
+}
+
+/// When a volume became what it is. One that was restored may say that its files changed long ago.
+fn last_change(volume: &VolumeInfo) -> UnixSeconds {
+    volume.update_date.max(volume.creation_date)
 }

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// Options of `andrew vos restore`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Without a file, or with -, the dump comes from standard input. A dump that is damaged or ends early leaves nothing.
+Without a file, or with -, the dump comes from standard input. A dump that is damaged or ends early leaves nothing,
+and a volume that it was to replace as it was.
 
 Examples:
   andrew vos restore 192.0.2.1 a projects -file projects.dump
