@@ -1,8 +1,9 @@
 //! Answers on standard output: text for people, JSON for programs.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Prints `answer` as one JSON value when `json` is set, else as its text.
 ///
@@ -19,4 +20,21 @@ pub fn show<A: Serialize + Display>(json: bool, answer: &A) {
         let _ = out.write_all(b"\n");
     }
     let _ = out.flush();
+}
+
+/// A path in an answer. JSON has no bytes: what is not UTF-8 in it is shown as people see it.
+pub fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn a_path_that_is_not_utf_8_is_shown_all_the_same() {
+        let odd = std::path::Path::new(std::ffi::OsStr::from_bytes(b"a\xffb"));
+        let told = super::path(odd, serde_json::value::Serializer);
+        assert_eq!(told.unwrap(), serde_json::Value::from("a\u{fffd}b"));
+    }
 }

@@ -86,6 +86,7 @@ enum Kind {
 
 #[derive(Serialize)]
 struct Listed {
+    #[serde(serialize_with = "crate::output::path")]
     file: PathBuf,
     keys: Vec<Row>,
 }

@@ -80,7 +80,9 @@ struct MountedCell {
 #[derive(Serialize, Deserialize)]
 struct Answer {
     cell: String,
+    #[serde(serialize_with = "crate::output::path")]
     mount: PathBuf,
+    #[serde(serialize_with = "crate::output::path")]
     cache: PathBuf,
     detached: bool,
 }

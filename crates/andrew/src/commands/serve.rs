@@ -49,6 +49,7 @@ pub struct Served {
     cell: String,
     listen: IpAddr,
     base_port: u16,
+    #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
     /// Whom clients ask where volumes are.
     locations: Vec<IpAddr>,

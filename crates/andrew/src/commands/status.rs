@@ -24,6 +24,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
     cell: Option<Running>,
     /// The looks for damage, by partition.

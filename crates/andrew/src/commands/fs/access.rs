@@ -35,6 +35,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Explained {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     user: String,
     id: i32,

@@ -19,6 +19,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Cleaned {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     dropped: usize,
 }

@@ -27,6 +27,7 @@ pub struct DiskfreeArgs {
 
 #[derive(Serialize)]
 struct Examined {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     fid: ShownFid,
     volume: VolumeStatus,

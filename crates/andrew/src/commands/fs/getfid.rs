@@ -45,6 +45,7 @@ fn parse(text: &str) -> Option<ShownFid> {
 
 #[derive(Serialize)]
 struct Found {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     #[serde(flatten)]
     fid: ShownFid,

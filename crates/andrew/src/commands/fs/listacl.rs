@@ -19,6 +19,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Listed {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     normal: Vec<Entry>,
     negative: Vec<Entry>,

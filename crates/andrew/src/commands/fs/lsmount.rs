@@ -24,6 +24,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct MountPoint {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     volume: String,
 }

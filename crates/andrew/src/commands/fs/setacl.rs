@@ -40,7 +40,8 @@ impl Args {
     ///
     /// # Errors
     /// Rights or names that make no sense, or a directory that may not be changed.
-    pub fn run(self) -> CommandResult {
+    pub fn run(mut self) -> CommandResult {
+        self.take_flags();
         let (directories, words) = self.directories_and_words();
         let changes = pairs(&words)?;
         if directories.is_empty() || (changes.is_empty() && !self.clear) {
@@ -49,6 +50,17 @@ impl Args {
             ));
         }
         directories.iter().try_for_each(|d| change(d, &changes, self.clear, self.negative))
+    }
+
+    /// Rights may begin with a hyphen, so that flags behind names and rights arrive as words. No name or rights read like them.
+    fn take_flags(&mut self) {
+        for (flag, set) in [("clear", &mut self.clear), ("negative", &mut self.negative)] {
+            for words in [&mut self.bare, &mut self.acl] {
+                let before = words.len();
+                words.retain(|word| word.trim_start_matches('-') != flag || !word.starts_with('-'));
+                *set |= words.len() < before;
+            }
+        }
     }
 
     fn directories_and_words(&self) -> (Vec<PathBuf>, Vec<String>) {
@@ -96,6 +108,27 @@ mod tests {
         let bare = words.iter().map(|w| (*w).to_owned()).collect();
         let args = Args { bare, dir: vec![], acl: vec![], clear: false, negative: false };
         args.run().unwrap_err().message
+    }
+
+    #[test]
+    fn flags_may_stand_anywhere() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Args,
+        }
+        for line in [
+            "fs --negative --clear d bob rl",
+            "fs d bob rl --negative --clear",
+            "fs d --clear bob rl -negative",
+            "fs --dir d --acl bob rl --clear --negative",
+        ] {
+            let mut args = <Line as clap::Parser>::parse_from(line.split(' ')).args;
+            args.take_flags();
+            assert!(args.clear && args.negative, "{line}");
+            let words = ["bob", "rl"].map(str::to_owned).to_vec();
+            assert_eq!(args.directories_and_words(), (vec![PathBuf::from("d")], words), "{line}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Place {
+    #[serde(serialize_with = "crate::output::path")]
     path: PathBuf,
     cell: String,
 }

@@ -34,6 +34,7 @@ pub struct Args {
 struct Added {
     cell: String,
     listen: Ipv4Addr,
+    #[serde(serialize_with = "crate::output::path")]
     file: PathBuf,
 }
 
