@@ -23,17 +23,20 @@ impl<'a> FullDump<'a> {
     /// It is not the head of a full dump, in words.
     pub(super) async fn begin(source: &'a mut dyn DumpSource) -> Result<Self, String> {
         let (mut read, mut reader) = (VecDeque::new(), DumpReader::default());
-        loop {
+        while reader.offset() < HEAD_MAX {
             let Some(piece) = source.next().await? else { return Err(CUT.into()) };
-            let mut rest: &[u8] = &piece;
-            let event = reader.next(&mut rest).map_err(|error| error.to_string())?;
             read.push_back(piece.clone());
-            match event {
-                None => {}
-                Some(Event::Dump(header)) if header.since().0 != 0 => return Err(INCREMENTAL.into()),
-                Some(_) => return Ok(Self { source, read }),
+            let mut rest: &[u8] = &piece;
+            while let Some(event) = reader.next(&mut rest).map_err(|error| error.to_string())? {
+                match event {
+                    Event::Dump(header) if header.since().0 != 0 => return Err(INCREMENTAL.into()),
+                    Event::Dump(_) => return Ok(Self { source, read }),
+                    // Tags that nobody knows may stand before.
+                    _ => {}
+                }
             }
         }
+        Err(ENDLESS.into())
     }
 }
 
@@ -50,6 +53,9 @@ impl DumpSource for FullDump<'_> {
     }
 }
 
+/// Bytes in which a dump has to have said what it is: many times what its head can be.
+const HEAD_MAX: u64 = 64 << 10;
+const ENDLESS: &str = "the dump does not say at its beginning what it is";
 const CUT: &str = "the dump ends in the middle of its head";
 const INCREMENTAL: &str = "the dump is an incremental one, which has only what changed since a time; \
      -overwrite full needs a full one, -overwrite incremental applies this one to the volume";
