@@ -1,30 +1,46 @@
-//! Dates as the field's tools print them: `Sat Nov 21 04:01:18 2026`.
+//! Dates as the field's tools print and read them, in the time zone of whoever asks: `Sat Nov 21 04:01:18 2026`, `11/21/2026 04:01`.
 
 use afs_wire::ids::UnixSeconds;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 
-/// A moment in UTC in the form of ctime(3), without a newline.
+/// A moment in the form of ctime(3), without a newline.
 pub(in crate::commands) fn show(at: UnixSeconds) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (days, second) = (at.0 / 86_400, at.0 % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let weekday = DAYS[(days % 7) as usize];
-    format!("{weekday} {} {day:2} {hour:02}:{minute:02}:{second:02} {year}", MONTHS[month as usize])
+    show_in(at, TimeZone::system())
 }
 
-/// Days since 1970-01-01 as year, month from 0, and day of the month (Gregorian calendar).
-fn civil(days: u32) -> (u32, u32, u32) {
-    // Count from 0000-03-01, so that a leap day is the last day of its year.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12;
-    (year_of_era + era * 400 + u32::from(month < 2), month, day)
+fn show_in(at: UnixSeconds, zone: TimeZone) -> String {
+    let moment = Timestamp::from_second(at.0.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    moment.to_zoned(zone).strftime("%a %b %e %H:%M:%S %Y").to_string()
+}
+
+/// Reads a moment: `mm/dd/yyyy`, with ` hh:MM` or ` hh:MM:SS` behind it if wanted; `yyyy-mm-dd` likewise; or seconds since 1970.
+///
+/// # Errors
+/// In words, what it has to look like.
+pub(super) fn parse(text: &str) -> Result<UnixSeconds, String> {
+    parse_in(text, TimeZone::system())
+}
+
+fn parse_in(text: &str, zone: TimeZone) -> Result<UnixSeconds, String> {
+    let seconds = match text.parse::<u32>() {
+        Ok(seconds) => Some(seconds),
+        Err(_) => civil(text).and_then(|date| {
+            let moment = zone.to_ambiguous_zoned(date).compatible().ok()?;
+            u32::try_from(moment.timestamp().as_second()).ok()
+        }),
+    };
+    seconds.map(UnixSeconds).ok_or_else(|| "give it as \"mm/dd/yyyy hh:MM\" or in seconds since 1970".into())
+}
+
+fn civil(text: &str) -> Option<DateTime> {
+    let forms = ["%m/%d/%Y", "%Y-%m-%d"];
+    let times = ["", " %H:%M", " %H:%M:%S"];
+    let all = forms.iter().flat_map(|form| times.iter().map(move |time| format!("{form}{time}")));
+    let mut read = all.filter_map(|form| strtime::parse(&form, text.trim()).ok());
+    read.find_map(|parts| parts.to_datetime().or_else(|_| parts.to_date().map(DateTime::from)).ok())
 }
 
 #[cfg(test)]
@@ -39,7 +55,29 @@ mod tests {
             (1_795_233_678, "Sat Nov 21 04:01:18 2026"),
             (u32::MAX, "Sun Feb  7 06:28:15 2106"),
         ] {
-            assert_eq!(show(UnixSeconds(seconds)), text);
+            assert_eq!(show_in(UnixSeconds(seconds), TimeZone::UTC), text);
+        }
+    }
+
+    #[test]
+    fn dates_are_read_in_ones_own_time() {
+        let east = || TimeZone::fixed(jiff::tz::offset(2));
+        for (text, seconds) in [
+            ("0", 0),
+            ("1795233678", 1_795_233_678),
+            ("11/21/2026", 1_795_219_200),
+            ("11/21/2026 04:01", 1_795_233_660),
+            ("11/21/2026 04:01:18", 1_795_233_678),
+            ("1/2/1970 0:00", 86_400),
+            ("2026-11-21 04:01", 1_795_233_660),
+        ] {
+            assert_eq!(parse_in(text, TimeZone::UTC), Ok(UnixSeconds(seconds)), "{text}");
+        }
+        assert_eq!(parse_in("11/21/2026 06:01:18", east()), Ok(UnixSeconds(1_795_233_678)));
+        assert_eq!(show_in(UnixSeconds(1_795_233_678), east()), "Sat Nov 21 06:01:18 2026");
+        for bad in ["", "now", "-1", "13/21/2026", "11/31/2026", "11/21/2026 25:00", "11/21/1969", "1/1/2300"]
+        {
+            assert!(parse_in(bad, TimeZone::UTC).unwrap_err().contains("mm/dd/yyyy"), "{bad}");
         }
     }
 }

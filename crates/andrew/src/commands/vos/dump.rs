@@ -18,7 +18,7 @@ Without a file, or with -, the dump goes to standard output. A file is there onl
 Examples:
   andrew vos dump projects -file projects.dump
   andrew vos dump projects.readonly | ssh backup 'cat > projects.dump'
-  andrew vos dump projects -time 1795233678 -file since.dump")]
+  andrew vos dump projects -time \"11/21/2026 04:01\" -file since.dump")]
 pub struct Args {
     /// The volume's name or number
     #[arg(value_name = "NAME", required_unless_present = "id")]
@@ -26,9 +26,9 @@ pub struct Args {
     /// The same, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME", conflicts_with = "bare")]
     id: Option<String>,
-    /// Only what changed since: seconds since 1970; 0 is everything
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    time: u32,
+    /// Only what changed since: "mm/dd/yyyy hh:MM", or seconds since 1970; 0 is everything
+    #[arg(long, value_name = "DATE", default_value = "0", value_parser = super::dates::parse)]
+    time: UnixSeconds,
     /// Where it goes
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -64,7 +64,7 @@ impl Args {
         let options = DumpOptions {
             volume: volume.clone(),
             place: ops.place(self.server.as_deref(), self.partition.as_deref())?,
-            since: UnixSeconds(self.time),
+            since: self.time,
             clone: self.clone,
             omit_directories: self.omitdirs,
         };
