@@ -26,7 +26,7 @@ pub struct Args {
     /// The same, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME", conflicts_with = "bare")]
     id: Option<String>,
-    /// Only what changed since: "mm/dd/yyyy hh:MM", or seconds since 1970; 0 is everything
+    /// Only what changed since: "mm/dd/yyyy hh:MM" in local time, or seconds since 1970; 0 is everything
     #[arg(long, value_name = "DATE", default_value = "0", value_parser = super::dates::parse)]
     time: UnixSeconds,
     /// Where it goes
