@@ -28,8 +28,8 @@ pub enum Identity {
     /// Nobody in particular.
     #[default]
     Anonymous,
-    /// The owner of this cell, calling from the same process or the same host through an address that
-    /// [`Rx::trust`](crate::Rx::trust) named: an administrator.
+    /// The owner of this cell, in tests and simulations: the call comes from an address that
+    /// [`Rx::trust`](crate::Rx::trust) named. An administrator.
     Local,
     /// Whoever the connection's security class has proven it to be.
     Proven(Arc<Credential>),

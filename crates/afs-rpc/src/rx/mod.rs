@@ -142,7 +142,8 @@ impl Rx {
         Connection::new(self.clone(), peer, service, security)
     }
 
-    /// Treats calls from this loopback address as [`Identity::Local`](crate::Identity::Local): the cell's owner.
+    /// Treats calls without security from this loopback address as [`Identity::Local`](crate::Identity::Local): the cell's
+    /// owner. For tests and simulations: a source address is no proof, and the servers of a cell trust none.
     ///
     /// # Errors
     /// For an address that is not loopback: others could send in its name.

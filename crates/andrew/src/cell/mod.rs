@@ -12,6 +12,8 @@ mod join_file;
 pub(crate) mod key_store;
 mod login_stores;
 mod options;
+#[cfg(test)]
+mod owner_tests;
 mod ports;
 mod scrubbing;
 pub(crate) mod secret_file;

@@ -141,14 +141,14 @@ impl CellSecurity {
         }))
     }
 
-    /// What the person who runs the cell calls it with from its own process: as its first user, protected as well as
-    /// anything in it has to be, and to be called back in the way offered.
+    /// Security of the mount in the servers' own process: the cell's first user, to be called back in the way offered.
+    /// The level is what the strictest volume requires and never below `auth`: an Rx connection is found by numbers that
+    /// others can know, so each packet has to prove that it comes from the holder of the key.
     #[must_use]
     pub fn owner(&self, callback: Arc<CallbackOffer>) -> Security {
         let strictest = self.file.volumes.values().copied().chain([self.file.connections.minimum]).max();
         let level = match strictest.unwrap_or_default() {
-            Requirement::None | Requirement::Clear => Level::Clear,
-            Requirement::Auth | Requirement::RxgkAuth => Level::Auth,
+            Requirement::None | Requirement::Clear | Requirement::Auth | Requirement::RxgkAuth => Level::Auth,
             Requirement::Crypt | Requirement::RxgkCrypt => Level::Crypt,
         };
         Security::new(Arc::new(OwnerSource {

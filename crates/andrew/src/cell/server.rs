@@ -31,7 +31,7 @@ use std::time::Duration;
 pub struct Servers {
     system: Arc<System>,
     sockets: Vec<Udp>,
-    /// A client of our own whom the servers take for the cell's owner.
+    /// Transport of the calls that the control socket orders.
     owner: Udp,
     owner_calls: BTreeMap<u16, Connection>,
     identity: CellIdentity,
@@ -118,7 +118,6 @@ impl Servers {
 
     fn offer(&mut self, socket: Udp, services: Vec<Arc<dyn Service>>) -> CommandResult {
         let failed = |e: &dyn Display| CommandError::failed(format!("cannot offer a service: {e}"));
-        socket.rx().trust(self.owner.local_addr()).map_err(|e| failed(&e))?;
         for service in services {
             socket.rx().listen_with(service, self.security.classes()).map_err(|e| failed(&e))?;
         }
@@ -126,6 +125,8 @@ impl Servers {
         Ok(())
     }
 
+    /// How orders from the control socket reach the services: sealed with the cell's key, so that no address and no
+    /// connection number has to be believed.
     fn connections(&self, options: &ServerOptions) -> BTreeMap<u16, Connection> {
         let ports = options.ports;
         let of_files = [(ServiceId::FILE, ports.file()), (ServiceId::VOLUME, ports.volume())];
@@ -140,7 +141,7 @@ impl Servers {
             of_files.into_iter().filter(|_| files).chain(of_databases.into_iter().filter(|_| databases));
         let connect = |(service, port): (ServiceId, u16)| {
             let peer = Ports::at(options.listen, port);
-            (service.0, self.owner.rx().connection(peer, service, Security::null()))
+            (service.0, self.owner.rx().connection(peer, service, self.security.of_servers()))
         };
         services.map(connect).collect()
     }
