@@ -3,18 +3,19 @@
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant as Clock, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afs_rpc::{BoxFuture, Env, EnvRef, Instant, UnixTime};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
+use crate::boot_clock::{BootClock, CHECK_MAX, wait_until};
+
 /// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
 const BLOCKING_THREADS_MAX: usize = 64;
-/// What [`System::now`](Env::now) says at the start, so that "some time ago" exists.
-const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads.
+/// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads. [`Env::now`] is `CLOCK_BOOTTIME`:
+/// time in suspend counts.
 ///
 /// Dropping it stops the pool without waiting for tasks; blocking work under way runs to its end.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct System {
     /// Present until shut down.
     pool: Mutex<Option<Runtime>>,
     handle: Handle,
-    start: Clock,
+    clock: BootClock,
 }
 
 impl System {
@@ -47,7 +48,7 @@ impl System {
             .enable_time()
             .build()?;
         let handle = pool.handle().clone();
-        Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, start: Clock::now() }))
+        Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, clock: BootClock::new() }))
     }
 
     /// This world as everything above knows it.
@@ -77,10 +78,6 @@ impl System {
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.handle.enter()
     }
-
-    fn clock(&self, instant: Instant) -> Option<Clock> {
-        self.start.checked_add(Duration::from_nanos(instant.as_nanos().saturating_sub(START.as_nanos())))
-    }
 }
 
 impl Drop for System {
@@ -93,7 +90,7 @@ impl Drop for System {
 
 impl Env for System {
     fn now(&self) -> Instant {
-        START + self.start.elapsed()
+        self.clock.now()
     }
 
     fn wall(&self) -> UnixTime {
@@ -102,11 +99,8 @@ impl Env for System {
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        let _guard = self.handle.enter();
-        match self.clock(deadline) {
-            Some(clock) => Box::pin(tokio::time::sleep_until(clock.into())),
-            None => Box::pin(std::future::pending()),
-        }
+        let clock = self.clock;
+        Box::pin(wait_until(self.handle.clone(), move || clock.now(), deadline, CHECK_MAX))
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

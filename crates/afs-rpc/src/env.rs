@@ -38,13 +38,15 @@ impl UnixTime {
 
 /// Everything a component may want from outside itself. Real in `afs-net`, seeded and single-threaded in the simulator.
 pub trait Env: Send + Sync + 'static {
-    /// Monotonic time with an arbitrary start.
+    /// Monotonic time with an arbitrary start. Time in which the machine is suspended counts: what another host promised
+    /// for a while may be compared with it.
     fn now(&self) -> Instant;
 
     /// The wall clock. May jump in either direction.
     fn wall(&self) -> UnixTime;
 
-    /// Ready at or after `deadline`; at once if it has passed. Dropping the future cancels the timer.
+    /// Ready at or after `deadline`; at once if it has passed, and within 30 s after a resume if it passed in suspend.
+    /// Dropping the future cancels the timer.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
 
     /// Runs `task` to completion, beside the caller. The task is dropped unfinished when the world ends.
