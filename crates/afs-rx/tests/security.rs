@@ -215,3 +215,31 @@ fn full_sealed_packets_leave_in_trains() {
     assert_eq!(transmit.segment_size, Some(1436));
     assert_eq!(transmit.len, 5 * 1436);
 }
+
+/// The header of a request packet by hand on another channel.
+fn on_channel(channel: u32, header: Header) -> Header {
+    Header { cid: header.cid + channel, ..header }
+}
+
+#[test]
+fn waiting_calls_older_than_the_reported_numbers_are_dropped_with_their_data() {
+    let mut script = secured_server();
+    // Recorded earlier and sent again to a server that has forgotten the connection.
+    for channel in 1..4 {
+        script.give(on_channel(channel, sealed(DATA, 5, 1, channel, flags::LAST_PACKET)), b"recorded");
+    }
+    script.give(sealed(DATA, 9, 1, 7, flags::LAST_PACKET), b"the client's own");
+    let challenge = script.sent().into_iter().find(|sent| sent.header.kind == PacketType::CHALLENGE).unwrap();
+    let answer = response(&challenge.payload, KEY, [9, 6, 6, 6]);
+    script.give(sealed(PacketType::RESPONSE, 0, 0, 8, 0), &answer);
+    let call = script.incoming();
+    assert_eq!(script.end.call(call).map(|call| (call.channel, call.number)), Some((0, 9)));
+    assert_eq!(script.end.holdings().calls, 1, "the recorded calls are gone");
+    assert_eq!(script.end.stats().drops(Drop::OldCall), 3);
+    script.give(on_channel(1, sealed(DATA, 5, 1, 9, flags::LAST_PACKET)), b"recorded");
+    assert_eq!(script.end.stats().drops(Drop::NoSuchCall), 1);
+    assert_eq!(script.events(), []);
+    script.give(on_channel(1, sealed(DATA, 6, 1, 10, flags::LAST_PACKET)), b"the next");
+    let call = script.incoming();
+    assert_eq!(script.end.call(call).unwrap().number, 6);
+}

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::call::Phase;
-use crate::connection::{ChallengeState, Connection, Ended, Security};
+use crate::connection::{ChallengeState, Ended, Security};
 use crate::error::{CallError, code};
 use crate::ids::CHANNELS;
 use crate::instant::Instant;
@@ -99,7 +99,7 @@ impl Endpoint {
         match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
             Ok(verified) => {
                 if let Some(numbers) = verified.call_numbers {
-                    adopt_call_numbers(connection, numbers);
+                    self.adopt_call_numbers(now, key, numbers);
                 }
                 self.admit(now, key);
             }
@@ -111,15 +111,29 @@ impl Endpoint {
             }
         }
     }
-}
 
-/// The client's numbers make older calls unrepeatable.
-fn adopt_call_numbers(connection: &mut Connection, numbers: [u32; CHANNELS]) {
-    for (channel, number) in connection.channels.iter_mut().zip(numbers) {
-        let before = number.saturating_sub(1);
-        if channel.call.is_none() && before > channel.number {
-            channel.number = before;
-            channel.ended = Ended::Silent;
+    /// The client's numbers make older calls unrepeatable, those included that wait already: their sealed packets
+    /// may have been recorded before this server forgot the connection.
+    fn adopt_call_numbers(&mut self, now: Instant, key: Key, numbers: [u32; CHANNELS]) {
+        self.drop_older_calls(now, key, numbers);
+        let Some(connection) = self.connection_mut(key) else { return };
+        for (channel, number) in connection.channels.iter_mut().zip(numbers) {
+            let before = number.saturating_sub(1);
+            if channel.call.is_none() && before > channel.number {
+                channel.number = before;
+                channel.ended = Ended::Silent;
+            }
+        }
+    }
+
+    fn drop_older_calls(&mut self, now: Instant, key: Key, numbers: [u32; CHANNELS]) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        for (call, number) in connection.calls().into_iter().zip(numbers) {
+            let older = call.filter(|call| self.calls.get(*call).is_some_and(|call| call.number < number));
+            if let Some(call) = older {
+                self.stats.drop_packet(Drop::OldCall);
+                self.fail_call(now, call, CallError::Superseded, None);
+            }
         }
     }
 }
