@@ -1,12 +1,12 @@
 //! Which open files the kernel serves by itself, from the cache file.
 //!
-//! The kernel's rules: all opens of an inode at a time go to the same backing file, or none do; opens
-//! that go around all caches mix with those of the page cache only. A backing file is registered with
+//! The kernel's rules: all opens of an inode at a time go to the same backing file, or none do. A rule of ours: those that
+//! share the kernel's pages read the same data, so that a mapping shows one version. A backing file is registered with
 //! the kernel once and kept for the next open, since registering costs as much as the open itself.
 
-use afs_venus::{Backing, HandleId};
+use afs_venus::Backing;
 use fuser::{BackingId, INodeNo};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,6 @@ pub(crate) enum Admission<R> {
     Through(Arc<R>),
     /// The kernel's page cache, filled by us.
     Cached,
-    /// Around the page cache.
-    Direct,
     /// The inode is open in a way that this open does not go with.
     Conflict,
 }
@@ -40,14 +38,14 @@ struct Table<R> {
     /// Inodes that nobody has open, by when they were closed.
     idle: BTreeMap<u64, u64>,
     clock: u64,
-    /// Handles that go around the page cache: they do not count for the rules.
-    direct: HashSet<u64>,
 }
 
 struct Inode<R> {
     opens: u32,
     /// The backing file's number and registration. While `opens` is not 0: all of them use it, or none does.
     backing: Option<(u64, Arc<R>)>,
+    /// The data that was opened last: while `opens` is not 0, that of all of them.
+    data: u64,
     /// Key in `idle` while `opens` is 0.
     closed_at: u64,
 }
@@ -55,7 +53,7 @@ struct Inode<R> {
 impl<R> Passthrough<R> {
     /// With the kernel's consent, as far as it is known at the start.
     pub(crate) fn new(allowed: bool) -> Self {
-        let table = Table { inodes: HashMap::new(), idle: BTreeMap::new(), clock: 0, direct: HashSet::new() };
+        let table = Table { inodes: HashMap::new(), idle: BTreeMap::new(), clock: 0 };
         Self { allowed: AtomicBool::new(allowed), table: Mutex::new(table) }
     }
 
@@ -73,38 +71,41 @@ impl<R> Passthrough<R> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides how an open of `ino` is answered, and counts it. `register` tells the kernel of a
-    /// backing file.
+    /// Decides how an open of `ino` is answered, and counts it. `data` is the number of the data that was opened;
+    /// `register` tells the kernel of a backing file.
     pub(crate) fn admit(
         &self,
         ino: INodeNo,
-        handle: HandleId,
+        data: u64,
         backing: Option<&Backing>,
-        direct: bool,
         register: impl FnOnce(&File) -> io::Result<R>,
     ) -> Admission<R> {
         let mut table = self.table();
+        if !table.goes_with(ino, data, backing) {
+            return Admission::Conflict;
+        }
         let (opens, used) = table.inodes.get(&ino.0).map_or((0, None), |i| (i.opens, i.backing.clone()));
         let admission = match (opens, used, backing) {
-            (1.., Some((id, registered)), Some(backing)) if id == backing.id => {
-                Admission::Through(registered)
-            }
-            (1.., Some(_), _) => Admission::Conflict,
-            (1.., None, _) | (0, _, None) if direct => Admission::Direct,
-            (1.., None, _) | (0, _, None) => Admission::Cached,
-            (0, Some((id, registered)), Some(backing)) if id == backing.id => Admission::Through(registered),
+            (_, Some((id, registered)), Some(backing)) if id == backing.id => Admission::Through(registered),
+            (1.., ..) | (0, _, None) => Admission::Cached,
             (0, _, Some(backing)) => self.registered(register(&backing.file)),
         };
         let keep = match &admission {
             Admission::Through(registered) => backing.map(|b| (b.id, registered.clone())),
             _ => None,
         };
-        match admission {
-            Admission::Direct => drop(table.direct.insert(handle.0)),
-            Admission::Conflict => {}
-            _ => table.opened(ino.0, keep),
-        }
+        table.opened(ino.0, data, keep);
         admission
+    }
+
+    /// Whether data opened now could be opened under this number, as far as what is open under it goes.
+    pub(crate) fn goes_with(&self, ino: INodeNo, data: u64, backing: Option<&Backing>) -> bool {
+        self.table().goes_with(ino, data, backing)
+    }
+
+    /// Whether anything is open under this number.
+    pub(crate) fn is_open(&self, ino: INodeNo) -> bool {
+        self.table().inodes.get(&ino.0).is_some_and(|inode| inode.opens > 0)
     }
 
     /// The answer to the kernel's word on a backing file. A refusal on principle ends the asking.
@@ -127,14 +128,12 @@ impl<R> Passthrough<R> {
     }
 
     /// An open that [`Passthrough::admit`] counted is over.
-    pub(crate) fn release(&self, ino: INodeNo, handle: HandleId) {
+    pub(crate) fn release(&self, ino: INodeNo) {
         let mut table = self.table();
-        if !table.direct.remove(&handle.0) {
-            let dropped = table.closed(ino.0);
-            // Registrations are given back to the kernel outside the lock.
-            drop(table);
-            drop(dropped);
-        }
+        let dropped = table.closed(ino.0);
+        // Registrations are given back to the kernel outside the lock.
+        drop(table);
+        drop(dropped);
     }
 
     /// The inode's data are stale: a registration that nobody uses is of no use any more.
@@ -148,13 +147,22 @@ impl<R> Passthrough<R> {
 }
 
 impl<R> Table<R> {
-    fn opened(&mut self, ino: u64, backing: Option<(u64, Arc<R>)>) {
-        let inode = self.inodes.entry(ino).or_insert(Inode { opens: 0, backing: None, closed_at: 0 });
+    fn goes_with(&self, ino: INodeNo, data: u64, backing: Option<&Backing>) -> bool {
+        let Some(inode) = self.inodes.get(&ino.0).filter(|inode| inode.opens > 0) else { return true };
+        match &inode.backing {
+            Some((id, _)) => backing.is_some_and(|backing| backing.id == *id),
+            None => inode.data == data,
+        }
+    }
+
+    fn opened(&mut self, ino: u64, data: u64, backing: Option<(u64, Arc<R>)>) {
+        let inode = self.inodes.entry(ino).or_insert(Inode { opens: 0, backing: None, data, closed_at: 0 });
         if inode.opens == 0 {
             self.idle.remove(&inode.closed_at);
         }
         inode.opens += 1;
         inode.backing = backing;
+        inode.data = data;
     }
 
     /// One open less. Answers what is to be dropped.
@@ -194,52 +202,55 @@ mod tests {
         Backing { file: Arc::new(File::open("/dev/null").unwrap()), id }
     }
 
-    fn open(table: &Passthrough<u32>, handle: u64, id: Option<u64>) -> Admission<u32> {
+    fn open(table: &Passthrough<u32>, id: Option<u64>) -> Admission<u32> {
         let backing = id.map(backing);
-        table.admit(INO, HandleId(handle), backing.as_ref(), false, |_| Ok(id.unwrap_or(0) as u32))
+        table.admit(INO, id.unwrap_or(0), backing.as_ref(), |_| Ok(id.unwrap_or(0) as u32))
     }
 
     #[test]
     fn opens_of_one_inode_stay_in_one_mode() {
         let table = Passthrough::new(true);
-        assert_eq!(open(&table, 1, Some(5)), Admission::Through(Arc::new(5)));
-        assert_eq!(open(&table, 2, Some(5)), Admission::Through(Arc::new(5)));
-        assert_eq!(open(&table, 3, Some(6)), Admission::Conflict);
-        assert_eq!(open(&table, 4, None), Admission::Conflict);
-        table.release(INO, HandleId(1));
-        table.release(INO, HandleId(2));
-        assert_eq!(open(&table, 5, None), Admission::Cached);
-        assert_eq!(open(&table, 6, Some(5)), Admission::Cached);
+        assert_eq!(open(&table, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, Some(5)), Admission::Through(Arc::new(5)));
+        assert_eq!(open(&table, Some(6)), Admission::Conflict);
+        assert_eq!(open(&table, None), Admission::Conflict);
+        table.release(INO);
+        table.release(INO);
+        assert_eq!(open(&table, None), Admission::Cached);
+        assert_eq!(table.admit(INO, 0, Some(&backing(5)), |_| Ok(5)), Admission::Cached);
     }
 
     #[test]
     fn a_registration_is_used_again_after_the_last_close() {
         let table = Passthrough::new(true);
-        open(&table, 1, Some(5));
-        table.release(INO, HandleId(1));
+        open(&table, Some(5));
+        table.release(INO);
         let refuse = |_: &File| -> io::Result<u32> { panic!("registered twice") };
-        let again = table.admit(INO, HandleId(2), Some(&backing(5)), false, refuse);
+        let again = table.admit(INO, 5, Some(&backing(5)), refuse);
         assert_eq!(again, Admission::Through(Arc::new(5)));
-        table.release(INO, HandleId(2));
+        table.release(INO);
         table.stale(INO);
-        let other = table.admit(INO, HandleId(3), Some(&backing(5)), false, |_| Ok(77));
+        let other = table.admit(INO, 5, Some(&backing(5)), |_| Ok(77));
         assert_eq!(other, Admission::Through(Arc::new(77)));
     }
 
     #[test]
-    fn opens_around_the_cache_do_not_count() {
-        let table = Passthrough::<u32>::new(true);
-        assert_eq!(table.admit(INO, HandleId(1), None, true, |_| Ok(0)), Admission::Direct);
-        assert_eq!(open(&table, 2, Some(5)), Admission::Through(Arc::new(5)));
-        table.release(INO, HandleId(1));
-        assert_eq!(open(&table, 3, None), Admission::Conflict);
+    fn what_shares_the_kernels_pages_is_the_same_data() {
+        let table = Passthrough::<u32>::new(false);
+        let open = |data| table.admit(INO, data, None, |_| Ok(0));
+        assert_eq!((open(1), open(1), open(2)), (Admission::Cached, Admission::Cached, Admission::Conflict));
+        assert!(table.is_open(INO) && !table.goes_with(INO, 2, None));
+        table.release(INO);
+        assert_eq!(open(2), Admission::Conflict);
+        table.release(INO);
+        assert_eq!((table.is_open(INO), open(2)), (false, Admission::Cached));
     }
 
     #[test]
     fn a_refusal_on_principle_ends_the_asking() {
         let table = Passthrough::<u32>::new(true);
         let refuse = |_: &File| Err(io::Error::from_raw_os_error(libc::EPERM));
-        assert_eq!(table.admit(INO, HandleId(1), Some(&backing(5)), false, refuse), Admission::Cached);
+        assert_eq!(table.admit(INO, 5, Some(&backing(5)), refuse), Admission::Cached);
         assert!(!table.allowed());
     }
 
@@ -247,8 +258,8 @@ mod tests {
     fn idle_registrations_are_bounded() {
         let table = Passthrough::<u32>::new(true);
         for n in 0..2000 {
-            table.admit(INodeNo(n), HandleId(n), Some(&backing(n)), false, |_| Ok(0));
-            table.release(INodeNo(n), HandleId(n));
+            table.admit(INodeNo(n), n, Some(&backing(n)), |_| Ok(0));
+            table.release(INodeNo(n));
         }
         let inner = table.table();
         assert_eq!((inner.inodes.len(), inner.idle.len()), (IDLE_MAX, IDLE_MAX));

@@ -3,6 +3,7 @@
 //! Must be run as root, to be all of them, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
 #![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
 
+#[allow(dead_code)] // Each test uses a part of it.
 mod scene;
 
 use afs_venus::{Limits, TokenOwner};

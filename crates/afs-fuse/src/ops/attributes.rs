@@ -12,7 +12,8 @@ impl Visit {
         let since = self.moment();
         match self.node(ino) {
             Ok(node) => match self.venus.getattr(node).await {
-                Ok(attr) => reply.attr(&self.validity(since, attr.is_public), &self.attributes(&attr, ino)),
+                Ok(attr) => reply
+                    .attr(&self.validity(since, attr.is_public), &self.attributes(&attr, convert::ino(node))),
                 Err(error) => reply.error(errno(&error)),
             },
             Err(error) => reply.error(error),
@@ -40,7 +41,7 @@ impl Visit {
         };
         self.changed_elsewhere(node, ino);
         match outcome {
-            Ok(attr) => reply.attr(&Duration::ZERO, &self.attributes(&attr, ino)),
+            Ok(attr) => reply.attr(&Duration::ZERO, &self.attributes(&attr, convert::ino(node))),
             Err(error) => reply.error(errno(&error)),
         }
     }

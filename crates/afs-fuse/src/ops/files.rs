@@ -4,7 +4,7 @@ use crate::convert::{self, errno};
 use crate::ops::names::done;
 use crate::ops::{Moment, Mount, Visit};
 use crate::passthrough::Admission;
-use afs_venus::{Entry, HandleId, Opened};
+use afs_venus::{Entry, HandleId, NodeId, Opened};
 use bytes::Bytes;
 use fuser::{
     BackingId, Errno, FileHandle, FopenFlags, INodeNo, LockOwner, ReplyCreate, ReplyData, ReplyEmpty,
@@ -31,15 +31,14 @@ impl Visit {
             Err(error) => return reply.error(errno(&error)),
         };
         let admission = self.admit(ino, &opened, |file| reply.open_backing(file));
-        let flags = fopen_flags(&opened, wanted.write);
+        let flags = self.fopen_flags(ino, node, &opened, wanted.write);
         let handle = FileHandle(opened.handle.0);
         match admission {
             Admission::Through(backing) => reply.opened_passthrough(handle, through(flags), &backing),
             Admission::Cached => reply.opened(handle, flags),
-            Admission::Direct => reply.opened(handle, flags | FopenFlags::FOPEN_DIRECT_IO),
             Admission::Conflict => {
                 // ESTALE makes the kernel look the name up again, and it then finds another inode.
-                self.inodes.renumber(node);
+                self.keep_apart(node, &opened);
                 self.venus.give_up_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
             }
@@ -53,7 +52,7 @@ impl Visit {
         register: impl FnOnce(&std::fs::File) -> std::io::Result<BackingId>,
     ) -> Admission<BackingId> {
         let backing = opened.backing.as_ref();
-        let admission = self.passthrough.admit(ino, opened.handle, backing, opened.direct, register);
+        let admission = self.passthrough.admit(ino, opened.data, backing, register);
         if backing.is_some() && !matches!(admission, Admission::Through(_)) {
             self.venus.passthrough_refused(opened.handle);
         }
@@ -84,20 +83,18 @@ impl Visit {
     ) {
         let (attr, generation) = self.handed_out(entry);
         let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
-        let ttl = self.validity(since, entry.attr.is_public).min(self.name_validity(since, parent));
-        let flags = fopen_flags(opened, true);
+        let ttl = self.entry_validity(attr.ino, since, entry.attr.is_public);
+        let ttl = ttl.min(self.name_validity(since, parent));
+        let flags = self.fopen_flags(attr.ino, entry.node, opened, true);
         let handle = FileHandle(opened.handle.0);
         match admission {
             Admission::Through(backing) => {
                 reply.created_passthrough(&ttl, &attr, generation, handle, through(flags), &backing);
             }
             Admission::Cached => reply.created(&ttl, &attr, generation, handle, flags),
-            Admission::Direct => {
-                reply.created(&ttl, &attr, generation, handle, flags | FopenFlags::FOPEN_DIRECT_IO);
-            }
             Admission::Conflict => {
                 // Only if the file was there already and open: then as for an open of it.
-                self.inodes.renumber(entry.node);
+                self.keep_apart(entry.node, opened);
                 self.forget(attr.ino, 1);
                 self.venus.give_up_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
@@ -153,7 +150,10 @@ impl Mount {
         reply: ReplyEmpty,
     ) {
         // The kernel has let go of the backing file before it sends this.
-        self.passthrough.release(ino, handle);
+        self.passthrough.release(ino);
+        if let Some(node) = self.inodes.node(ino) {
+            self.settle(node);
+        }
         if let Some(owner) = flock_owner {
             let _ = self.venus.unlock(handle, owner.0, afs_venus::LockRange::WHOLE).await;
         }
@@ -167,28 +167,48 @@ impl Mount {
             self.changed_elsewhere(node, ino);
         }
     }
+
     /// The kernel gives look-ups back.
     pub(crate) fn forget(&self, ino: INodeNo, lookups: u64) {
-        if let Some(node) = self.inodes.forget(ino, lookups) {
-            self.venus.forget(node, lookups);
+        let Some(node) = self.inodes.forget(ino, lookups, |ino| self.passthrough.is_open(ino)) else {
+            return;
+        };
+        self.venus.forget(node, lookups);
+        if self.venus.lookups(node) == 0 {
+            self.inodes.evicted(node);
         }
+    }
+
+    /// What was opened does not go with what is open under the same number. After the ESTALE that the kernel gets it looks
+    /// the name up once more, finds a number under which it can be opened, and opens that, once.
+    fn keep_apart(&self, node: NodeId, opened: &Opened) {
+        let current = self.inodes.current(node);
+        if !self.passthrough.goes_with(current, opened.data, opened.backing.as_ref()) {
+            self.inodes.renumber(node);
+            // What was in the way may have been closed meanwhile.
+            self.settle(node);
+        }
+    }
+
+    fn settle(&self, node: NodeId) {
+        self.inodes.settle(node, |ino| self.passthrough.is_open(ino));
+    }
+
+    /// Pages are kept between opens while Venus says that they are true. A reader's close has nothing to
+    /// store, so the kernel need not tell us of it.
+    fn fopen_flags(&self, ino: INodeNo, node: NodeId, opened: &Opened, writes: bool) -> FopenFlags {
+        let mut flags = FopenFlags::empty();
+        if self.inodes.has_latest_pages(ino, node) && opened.keep_cache {
+            flags |= FopenFlags::FOPEN_KEEP_CACHE;
+        }
+        if !writes {
+            flags |= FopenFlags::FOPEN_NOFLUSH;
+        }
+        flags
     }
 }
 
 /// The kernel refuses a passthrough open that says anything of its page cache, which is not used then.
 fn through(flags: FopenFlags) -> FopenFlags {
     flags & FopenFlags::FOPEN_NOFLUSH
-}
-
-/// Pages are kept between opens while Venus says that they are true. A reader's close has nothing to
-/// store, so the kernel need not tell us of it.
-fn fopen_flags(opened: &Opened, writes: bool) -> FopenFlags {
-    let mut flags = FopenFlags::empty();
-    if opened.keep_cache {
-        flags |= FopenFlags::FOPEN_KEEP_CACHE;
-    }
-    if !writes {
-        flags |= FopenFlags::FOPEN_NOFLUSH;
-    }
-    flags
 }

@@ -69,9 +69,9 @@ impl Visit {
                 let keep = self.name_validity(since, ino);
                 let mut full = false;
                 for (found, entry) in &given {
-                    let keep = found
-                        .as_ref()
-                        .map_or(keep, |(_, is_public)| keep.min(self.validity(since, *is_public)));
+                    let keep = found.as_ref().map_or(keep, |((attr, _), public)| {
+                        keep.min(self.entry_validity(attr.ino, since, *public))
+                    });
                     full = full || add(entry, found.as_ref().map(|(found, _)| found), keep, &mut reply);
                     if full && let Some(((attr, _), _)) = found {
                         self.forget(attr.ino, 1);

@@ -89,6 +89,12 @@ impl Mount {
         if may_keep { convert::FOREVER } else { Duration::ZERO }
     }
 
+    /// As [`Mount::validity`], for attributes that come with a look-up. An alias is its own inode number there, while
+    /// programs are to see that of the node: the kernel asks for the attributes.
+    fn entry_validity(&self, ino: INodeNo, since: Moment, is_public: bool) -> Duration {
+        if Inodes::is_reserved(ino) { Duration::ZERO } else { self.validity(since, is_public) }
+    }
+
     /// Whether everybody who can ask has the same rights.
     fn is_private(&self) -> bool {
         !self.allow_other && !self.venus.has_sessions()

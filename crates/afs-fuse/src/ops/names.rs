@@ -24,8 +24,8 @@ impl Visit {
 
     fn entry(&self, parent: INodeNo, entry: &Entry, since: Moment, reply: ReplyEntry) {
         let (attr, generation) = self.handed_out(entry);
-        let keep = (self.validity(since, entry.attr.is_public), self.name_validity(since, parent));
-        reply.entry_with_ttls(&keep.0, &keep.1, &attr, generation);
+        let keep = self.entry_validity(attr.ino, since, entry.attr.is_public);
+        reply.entry_with_ttls(&keep, &self.name_validity(since, parent), &attr, generation);
     }
 
     /// "No such name", for the kernel to keep: inode number 0.

@@ -33,17 +33,33 @@ pub const ALICE: u32 = 61_001;
 pub const BOB: u32 = 61_002;
 pub const NOBODY: u32 = 61_003;
 
+/// A cell, and one machine that has mounted it.
 pub struct Scene {
     pub system: Arc<System>,
     pub venus: Arc<Venus>,
     pub people: People,
     mount: PathBuf,
-    mounted: Option<Mounted>,
+    /// Stopped before the servers.
+    _machine: Machine,
     _kept: (Vec<Udp>, Arc<FileServer>, tempfile::TempDir),
+}
+
+/// A cache manager with a cache of its own, and its mount.
+pub struct Machine {
+    pub system: Arc<System>,
+    pub venus: Arc<Venus>,
+    pub mount: PathBuf,
+    mounted: Option<Mounted>,
+    _socket: Udp,
 }
 
 impl Scene {
     pub fn new() -> Scene {
+        Scene::with_passthrough(true)
+    }
+
+    /// Without passthrough a mount is what an ordinary user gets.
+    pub fn with_passthrough(passthrough: bool) -> Scene {
         let system = System::new().unwrap();
         let scratch = tempfile::tempdir().unwrap();
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -51,35 +67,22 @@ impl Scene {
         for (name, id) in [("alice", 11), ("bob", 12), ("team", -300)] {
             people.add(name, id);
         }
-        let (mut sockets, files) = serve(&system, &people);
-        let own = Udp::bind(&system, local(), afs_rx::Config::default()).unwrap();
-        let sink = KernelSink::new();
-        let config = VenusConfig {
-            env: system.env(),
-            rx: own.rx().clone(),
-            cells: vec![CellConfig {
-                name: cell_name(),
-                location_servers: vec![sockets[1].local_addr()],
-                file_port: sockets[0].local_addr().port(),
-            }],
-            root: RootKind::Volume(VolumeName::new("root.cell").unwrap()),
-            uuid: Uuid([7; 16]),
-            cache: Arc::new(DiskCache::open(&scratch.path().join("cache"), 64 << 20, "boot").unwrap()),
-            sink: Arc::new(sink.clone()),
-            snapshots: Some(".snapshots".into()),
-            sysnames: Vec::new(),
-            limits: Limits::default(),
-            security: SecurityConfig {
-                sessions: Some(Arc::new(ProcessSessions::default())),
-                ..SecurityConfig::default()
-            },
-        };
-        sockets.push(own);
-        let venus = system.block_on(Venus::start(config)).unwrap();
+        let (sockets, files) = serve(&system, &people);
+        let config = Machine::config(&system, &sockets, &scratch.path().join("cache"), 7);
         let mount = scratch.path().join("mount");
-        fs::create_dir(&mount).unwrap();
-        let mounted = Some(mount_for_all(&system, &venus, sink, &mount));
-        Scene { system, venus, people, mount, mounted, _kept: (sockets, files, scratch) }
+        let machine = Machine::start(&system, config, &mount, passthrough);
+        let venus = machine.venus.clone();
+        let kept = (sockets, files, scratch);
+        Scene { system, venus, people, mount, _machine: machine, _kept: kept }
+    }
+
+    /// Another machine, or the same once more after a stop: `name` is its cache and its mount.
+    pub fn machine(&self, name: &str, passthrough: bool) -> Machine {
+        let (sockets, _, scratch) = &self._kept;
+        let number = 8 + name.bytes().fold(0u8, u8::wrapping_add) % 200;
+        let config = Machine::config(&self.system, sockets, &scratch.path().join(name), number);
+        let mount = scratch.path().join(format!("{name}.mount"));
+        Machine::start(&self.system, config, &mount, passthrough)
     }
 
     pub fn log_in(&self, owner: TokenOwner, name: &str) {
@@ -124,7 +127,53 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Machine {
+    fn config(
+        system: &Arc<System>,
+        sockets: &[Udp],
+        cache: &Path,
+        number: u8,
+    ) -> (Udp, KernelSink, VenusConfig) {
+        let own = Udp::bind(system, local(), afs_rx::Config::default()).unwrap();
+        let sink = KernelSink::new();
+        let config = VenusConfig {
+            env: system.env(),
+            rx: own.rx().clone(),
+            cells: vec![CellConfig {
+                name: cell_name(),
+                location_servers: vec![sockets[1].local_addr()],
+                file_port: sockets[0].local_addr().port(),
+            }],
+            root: RootKind::Volume(VolumeName::new("root.cell").unwrap()),
+            uuid: Uuid([number; 16]),
+            cache: Arc::new(DiskCache::open(cache, 64 << 20, "boot").unwrap()),
+            sink: Arc::new(sink.clone()),
+            snapshots: Some(".snapshots".into()),
+            sysnames: Vec::new(),
+            limits: Limits::default(),
+            security: SecurityConfig {
+                sessions: Some(Arc::new(ProcessSessions::default())),
+                ..SecurityConfig::default()
+            },
+        };
+        (own, sink, config)
+    }
+
+    fn start(
+        system: &Arc<System>,
+        (socket, sink, config): (Udp, KernelSink, VenusConfig),
+        mount: &Path,
+        passthrough: bool,
+    ) -> Machine {
+        let venus = system.block_on(Venus::start(config)).unwrap();
+        fs::create_dir_all(mount).unwrap();
+        let mounted = Some(mount_for_all(system, &venus, sink, mount, passthrough));
+        Machine { system: system.clone(), venus, mount: mount.to_owned(), mounted, _socket: socket }
+    }
+}
+
+/// The orderly stop of a mount.
+impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(mounted) = self.mounted.take() {
             mounted.unmount().ok();
@@ -143,8 +192,17 @@ pub fn can_mount() -> bool {
     can
 }
 
-fn mount_for_all(system: &Arc<System>, venus: &Arc<Venus>, sink: KernelSink, directory: &Path) -> Mounted {
-    let options = MountOptions { allow_other: true, ..MountOptions::new("test.cell") };
+fn mount_for_all(
+    system: &Arc<System>,
+    venus: &Arc<Venus>,
+    sink: KernelSink,
+    directory: &Path,
+    passthrough: bool,
+) -> Mounted {
+    // The number of overlayfs.
+    let cache_is_stacked = rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630);
+    let options =
+        MountOptions { allow_other: true, passthrough, cache_is_stacked, ..MountOptions::new("test.cell") };
     let (env, clock) = (system.env(), system.env());
     let pool = Pool {
         spawn: Arc::new(move |task| env.spawn(task)),

@@ -24,9 +24,9 @@ pub struct Opened {
     pub handle: HandleId,
     /// The pages which the kernel holds of this file are still true.
     pub keep_cache: bool,
-    /// Another handle has an older version of this file open: this one must not share the kernel's pages with
-    /// it, and goes around them.
-    pub direct: bool,
+    /// A number of the data that was opened: handles that have another one of the same file open read another version, and
+    /// must not share the kernel's pages with this one.
+    pub data: u64,
     /// The complete cache file, where passthrough was asked for and is possible. Whoever does not use it says so
     /// with [`crate::Venus::passthrough_refused`] before the first write.
     pub backing: Option<Backing>,

@@ -88,12 +88,13 @@ impl Venus {
     fn opened(&self, vnode: &Vnode, data: &FileData, handle: HandleId, backing: Option<Backing>) -> Opened {
         let version = data.content().version;
         let mut state = vnode.state();
-        let direct = state.opens > data.handles.load(Ordering::SeqCst);
-        let keep_cache = !direct && state.kernel_version == Some(version);
-        if !direct {
+        // Others that have an older version open share the kernel's pages at times.
+        let is_alone = state.opens <= data.handles.load(Ordering::SeqCst);
+        let keep_cache = is_alone && state.kernel_version == Some(version);
+        if is_alone {
             state.kernel_version = Some(version);
         }
-        Opened { handle, keep_cache, direct, backing }
+        Opened { handle, keep_cache, data: data.file.id(), backing }
     }
 
     /// Cuts, fetches and decides on passthrough, as the flags say.
