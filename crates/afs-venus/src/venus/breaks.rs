@@ -51,6 +51,17 @@ impl Venus {
         }
     }
 
+    /// Promises on these objects were given back. One that is in use again relies on a promise that may have been given
+    /// back with them: it ends here, too. A call that begins later brings a new one.
+    pub(super) fn gave_up(&self, keys: &[Key]) {
+        let serial = self.breaks.next();
+        for key in keys.iter().filter(|key| self.vnodes.peek(**key).is_some()) {
+            if let Some(volume) = self.volumes.get(key.cell, key.fid.volume) {
+                self.broken_object(&volume, *key, serial);
+            }
+        }
+    }
+
     /// A server has forgotten everything it promised.
     pub(super) fn server_reset(&self, server: &Arc<Server>) {
         server.reset.set(self.breaks.next());

@@ -99,21 +99,37 @@ impl Venus {
     async fn give_up_promises(&self) {
         let queued = std::mem::take(&mut crate::lock(&self.give_up).0);
         for (server, keys) in queued.into_values() {
-            // One that is in use again has a new promise, which must stay.
-            let unused: Vec<Key> = keys.into_iter().filter(|key| self.vnodes.peek(*key).is_none()).collect();
-            for keys in unused.chunks(fs::FIDS_MAX) {
-                let request = fs::GiveUpCallBacks {
-                    fids: Fids::first_of(keys.iter().map(|key| key.fid)),
-                    callbacks: Promises::new(),
-                };
-                let Some(target) = self.answering(&server) else { break };
-                self.counters.call("GiveUpCallBacks");
-                if let Err(error) = target.connection.call(&request).await {
-                    tracing::debug!(%error, "promises could not be given back; they end by themselves");
+            let keys: Vec<Key> = keys.into_iter().collect();
+            for keys in keys.chunks(fs::FIDS_MAX) {
+                if !self.give_up(&server, keys).await {
                     break;
                 }
             }
         }
+    }
+
+    /// Gives back the promises on those of at most [`fs::FIDS_MAX`] objects that are out of the cache at this moment. Says
+    /// whether the server answered.
+    ///
+    /// The server takes back whatever it has promised by the time the call arrives, also what a look-up during the call
+    /// brought here. So the call ends promises on its objects as a break does, whatever came of it.
+    async fn give_up(&self, server: &Arc<Server>, keys: &[Key]) -> bool {
+        let unused: Vec<Key> = keys.iter().copied().filter(|key| self.vnodes.peek(*key).is_none()).collect();
+        if unused.is_empty() {
+            return true;
+        }
+        let Some(target) = self.answering(server) else { return false };
+        let request = fs::GiveUpCallBacks {
+            fids: Fids::first_of(unused.iter().map(|key| key.fid)),
+            callbacks: Promises::new(),
+        };
+        self.counters.call("GiveUpCallBacks");
+        let answer = target.connection.call(&request).await;
+        self.gave_up(&unused);
+        if let Err(error) = &answer {
+            tracing::debug!(%error, "promises could not be given back; they end by themselves");
+        }
+        answer.is_ok()
     }
 
     /// An address of a server that answered when last asked.
