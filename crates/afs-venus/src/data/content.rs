@@ -223,12 +223,17 @@ impl Content {
 
     /// The store failed; what was not stored is still unsaved. `cut` is what [`Content::cut`] was before.
     pub fn store_failed(&mut self, cut: u64, any_stored: bool) {
+        self.store_stopped(cut, any_stored);
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// The store was stopped, to begin anew or to be left to another one; likewise.
+    pub fn store_stopped(&mut self, cut: u64, any_stored: bool) {
         let unsaved: Vec<_> = self.storing.parts(0..self.length);
         unsaved.into_iter().for_each(|range| self.dirty.insert(range));
         self.storing = Ranges::new();
         self.resized = true;
         self.cut = if any_stored { self.cut.min(self.base_length) } else { self.cut.min(cut) };
-        self.failures = self.failures.saturating_add(1);
     }
 
     /// Whether the server's file looks like what a store of ours, whose answer never came, would have made of it.

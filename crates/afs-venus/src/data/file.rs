@@ -8,7 +8,7 @@ use afs_rpc::sync::{self, Notify};
 use bytes::Bytes;
 
 use crate::cache::CacheFile;
-use crate::data::Content;
+use crate::data::{Content, Gate};
 
 /// A cache file and what is in it.
 pub(crate) struct FileData {
@@ -16,6 +16,8 @@ pub(crate) struct FileData {
     content: Mutex<Content>,
     /// Bytes arrived, or will not arrive.
     pub changed: Notify,
+    /// Changes of the bytes, and the stores that read them.
+    pub gate: Gate,
     /// One append at a time.
     pub appending: sync::Mutex<()>,
     /// What the kernel has written is looked for and noted by one at a time, and not while we set a length or write
@@ -41,6 +43,7 @@ impl FileData {
             file,
             content: Mutex::new(content),
             changed: Notify::new(),
+            gate: Gate::new(),
             appending: sync::Mutex::new(()),
             absorbing: sync::Mutex::new(()),
             handles: AtomicU32::new(0),

@@ -20,6 +20,7 @@ mod reading;
 mod reask;
 mod refused;
 mod remove;
+mod sending;
 mod snapshots;
 mod space;
 mod start;

@@ -3,27 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::CallError;
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, SetStatus, StatusReply};
-use afs_wire::ids::Fid;
-use afs_wire::rpc::Request;
-use bytes::Bytes;
-
 use crate::api::HandleId;
-use crate::counters::add;
-use crate::data::{FileData, Piece};
+use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Place;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::calls::{Answered, Target};
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
+use crate::venus::sending::{PIECE, Sent};
 use crate::vnode::Vnode;
 
-/// Bytes read from the cache before they are written to the wire.
-const PIECE: u64 = 256 << 10;
+/// How often a store begins anew because what it was to send has changed meanwhile.
+const ATTEMPTS_MAX: usize = 16;
 
 impl Venus {
     /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
@@ -180,10 +172,24 @@ impl Venus {
         data: &Arc<FileData>,
         occasion: Occasion,
     ) -> Result<()> {
-        let whole = self.must_store_whole(vnode, volume, data).await;
-        let whole = whole.map_err(|error| self.explained(volume, error))?;
-        let stored = self.store_pieces(vnode, volume, data, whole, occasion).await;
-        let stored = stored.map_err(|error| self.explained(volume, error));
+        let mut stored = Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid));
+        for _ in 0..ATTEMPTS_MAX {
+            let whole = self.must_store_whole(vnode, volume, data).await;
+            let whole = whole.map_err(|error| self.explained(volume, error))?;
+            match self.send_unsaved(vnode, volume, data, whole, occasion).await {
+                // Nobody waits for it; who cut the file stores it at his close.
+                Ok(Sent::Cut) if occasion == Occasion::Again => return Ok(()),
+                Ok(Sent::Cut) => {}
+                Ok(Sent::All) => {
+                    stored = Ok(());
+                    break;
+                }
+                Err(error) => {
+                    stored = Err(self.explained(volume, error));
+                    break;
+                }
+            }
+        }
         match &stored {
             Ok(()) if data.content().is_dirty() => {}
             Ok(()) => drop(crate::lock(&self.unsaved).remove(&vnode.key)),
@@ -218,141 +224,6 @@ impl Venus {
         Ok(false)
     }
 
-    async fn store_pieces(
-        &self,
-        vnode: &Arc<Vnode>,
-        volume: &Arc<Volume>,
-        data: &Arc<FileData>,
-        whole: bool,
-        occasion: Occasion,
-    ) -> Result<()> {
-        let (pieces, cut, time) = {
-            let mut content = data.content();
-            // Somebody may have opened and cut it since that was asked first.
-            if occasion.leaves_it(&content) {
-                return Ok(());
-            }
-            let cut = content.cut;
-            (content.begin_store(whole), cut, content.changed_at)
-        };
-        let fsync = occasion == Occasion::Sync;
-        let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
-        let mut guard = Storing { data: data.clone(), cut, any: false, armed: true };
-        *crate::lock(&data.stored_sum) = None;
-        for piece in &pieces {
-            let expected = data.content().version.next();
-            let answered = self.store_piece(vnode.key.fid, volume, data, piece, status).await?;
-            let reply = &answered.value;
-            self.refresh(volume, vnode, &reply.status, &reply.sync);
-            guard.any = true;
-            data.content().stored(piece, reply.status.data_version, reply.status.length);
-            if reply.status.data_version != expected && !whole {
-                self.mixed(vnode, data);
-            }
-        }
-        guard.armed = false;
-        data.content().store_done();
-        *crate::lock(&data.ready) = None;
-        self.after_store(vnode, data);
-        Ok(())
-    }
-
-    /// Somebody else stored in between: what we did not send is not what the server has. It is fetched anew when wanted.
-    fn mixed(&self, vnode: &Vnode, data: &FileData) {
-        tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
-        let mut content = data.content();
-        let (version, length) = (content.version, content.base_length);
-        content.version = afs_wire::ids::DataVersion(u64::MAX);
-        content.rebase(version, length);
-    }
-
-    async fn store_piece(
-        &self,
-        fid: Fid,
-        volume: &Arc<Volume>,
-        data: &Arc<FileData>,
-        piece: &Piece,
-        status: SetStatus,
-    ) -> Result<Answered<StatusReply>> {
-        let tried = self
-            .on_sites(volume, fs::StoreData64::NAME, |target| {
-                let (piece, data) = (piece.clone(), data.clone());
-                async move { self.send_piece(&target, fid, &data, &piece, status).await }
-            })
-            .await;
-        let answered = tried.result.map_err(|error| error.of(fid))?;
-        add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
-        Ok(answered)
-    }
-
-    async fn send_piece(
-        &self,
-        target: &Target,
-        fid: Fid,
-        data: &Arc<FileData>,
-        piece: &Piece,
-        status: SetStatus,
-    ) -> std::result::Result<StatusReply, CallError> {
-        let (position, length) = (piece.range.start, piece.range.end - piece.range.start);
-        if !target.server.small_files_only.load(Ordering::Relaxed) {
-            let request = fs::StoreData64 { fid, status, position, length, file_length: piece.file_length };
-            match self.send::<fs::StoreData64>(target, &request, data, piece).await {
-                Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
-                    target.server.small_files_only.store(true, Ordering::Relaxed);
-                }
-                other => return other,
-            }
-        }
-        let narrow = |n: u64| u32::try_from(n).map_err(|_| CallError::GivenUp(AbortCode(27)));
-        let request = fs::StoreData {
-            fid,
-            status,
-            position: narrow(position)?,
-            length: narrow(length)?,
-            file_length: narrow(piece.file_length)?,
-        };
-        self.send::<fs::StoreData>(target, &request, data, piece).await
-    }
-
-    async fn send<R: Request<Reply = StatusReply>>(
-        &self,
-        target: &Target,
-        request: &R,
-        data: &Arc<FileData>,
-        piece: &Piece,
-    ) -> std::result::Result<StatusReply, CallError> {
-        let mut call = target.connection.open(request).await?;
-        let mut at = piece.range.start;
-        let mut sum = 0;
-        while at < piece.range.end {
-            let len = (piece.range.end - at).min(PIECE) as usize;
-            let Some(bytes) = self.read_to_store(data, piece, at, len).await else {
-                // The file was cut meanwhile, or the cache failed: the server must not take the rest for zeros.
-                call.abort(AbortCode::RX_USER_ABORT);
-                return Err(CallError::GivenUp(AbortCode::VIO));
-            };
-            at += len as u64;
-            sum = crc32c::crc32c_append(sum, &bytes);
-            call.write(bytes).await?;
-        }
-        call.finish_request()?;
-        let reply = call.finish::<R>().await?;
-        let is_whole = piece.range == (0..reply.status.length);
-        let direct = data.content().direct > 0;
-        *crate::lock(&data.stored_sum) = (is_whole && direct).then_some((piece.range.end, sum));
-        Ok(reply)
-    }
-
-    async fn read_to_store(&self, data: &Arc<FileData>, piece: &Piece, at: u64, len: usize) -> Option<Bytes> {
-        let ready = crate::lock(&data.ready).clone();
-        if let Some(bytes) = ready.filter(|bytes| piece.range == (0..bytes.len() as u64)) {
-            return bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
-        }
-        let file = data.file.clone();
-        let read = self.disk(move || file.read_at(at, len)).await;
-        read.ok().filter(|bytes| bytes.len() == len)
-    }
-
     /// The length of the cache file, and the checksum of its first `length` bytes.
     async fn length_and_sum(&self, data: &Arc<FileData>, length: u64) -> Result<(u64, u32)> {
         let file = data.file.clone();
@@ -372,7 +243,7 @@ impl Venus {
     }
 
     /// The status has changed with the store: version and times. The kernel's pages are those of the new version.
-    fn after_store(&self, vnode: &Arc<Vnode>, data: &FileData) {
+    pub(super) fn after_store(&self, vnode: &Arc<Vnode>, data: &FileData) {
         let version = data.content().version;
         {
             let mut state = vnode.state();
@@ -426,20 +297,4 @@ fn is_due(vnode: &Vnode, data: &FileData, occasion: Occasion) -> bool {
         content.changing = false;
     }
     !orphan && content.is_dirty() && !occasion.leaves_it(&content)
-}
-
-/// A store under way. Given up or failed, what was not stored is unsaved again.
-struct Storing {
-    data: Arc<FileData>,
-    cut: u64,
-    any: bool,
-    armed: bool,
-}
-
-impl Drop for Storing {
-    fn drop(&mut self) {
-        if self.armed {
-            self.data.content().store_failed(self.cut, self.any);
-        }
-    }
 }

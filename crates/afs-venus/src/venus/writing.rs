@@ -37,6 +37,7 @@ impl Venus {
         let range = pos..end;
         self.keep_within_cache(handle, data, &range).await?;
         self.await_fetches(data, &range).await;
+        let _change = data.gate.enter().await;
         let with_kernel = data.content().direct > 0;
         let _turn = if with_kernel { Some(data.absorbing.lock().await) } else { None };
         // Noted before the bytes are there, so that no fetch overwrites them, and again afterwards, so that a store which
@@ -131,9 +132,10 @@ impl Venus {
         stored
     }
 
-    /// Cuts or grows the data here.
+    /// Cuts or grows the data here, when a store of it that somebody waits for is over.
     pub(super) async fn cut(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
         self.await_fetches(data, &(length..u64::MAX)).await;
+        let _change = data.gate.cut().await;
         let _turn = data.absorbing.lock().await;
         let before = data.content().length;
         if before != length {
