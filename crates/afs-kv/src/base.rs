@@ -14,6 +14,7 @@ use crate::cursor::{Entry, Layer, Span};
 use crate::error::{KvError, OpenError};
 use crate::medium::Blob;
 use crate::memtable::Memtable;
+use crate::recovery::LogFormat;
 use crate::tables::Tables;
 
 /// The database file; only the checkpoint writes it.
@@ -45,7 +46,7 @@ impl Base {
             let found = meta.get(FORMAT_KEY).map_err(KvError::from)?.map(|value| value.value());
             match found {
                 None => drop(meta.insert(FORMAT_KEY, FORMAT).map_err(KvError::from)?),
-                Some(FORMAT) => {}
+                Some(FORMAT | FORMAT_1) => {}
                 Some(found) => return Err(OpenError::Format { found, expected: FORMAT }),
             }
             txn.open_table(ROWS).map_err(table_error)?;
@@ -70,6 +71,14 @@ impl Base {
         };
         commit(txn)?;
         Ok(Tables::new(numbers))
+    }
+
+    /// The format of the log beside the base. It is the present one from the next [`Base::absorb`] on.
+    pub(crate) fn log_format(&self) -> Result<LogFormat, KvError> {
+        let txn = self.database()?.begin_read().map_err(transaction_error)?;
+        let meta = txn.open_table(META).map_err(table_error)?;
+        let format = meta.get(FORMAT_KEY)?.map(|value| value.value());
+        Ok(if format == Some(FORMAT_1) { LogFormat::One } else { LogFormat::Two })
     }
 
     /// The sequence number of the last batch that the base holds.
@@ -117,6 +126,7 @@ impl Base {
             }
             let mut meta = txn.open_table(META).map_err(table_error)?;
             meta.insert(APPLIED_KEY, sequence)?;
+            meta.insert(FORMAT_KEY, FORMAT)?;
         }
         commit(txn)
     }
@@ -206,7 +216,9 @@ const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 const TABLES: TableDefinition<'static, &str, u64> = TableDefinition::new("tables");
 const FORMAT_KEY: &str = "format";
 const APPLIED_KEY: &str = "applied";
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The log has records without a salt. The base is the same.
+const FORMAT_1: u64 = 1;
 /// How every redb file begins.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 const ROWS_PER_STEP: usize = 256;

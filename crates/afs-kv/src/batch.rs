@@ -6,7 +6,6 @@ use crate::checkpoint::Room;
 use crate::error::{KvError, MAX_OPERATION_BYTES};
 use crate::kv::{Done, Kv, Operation, Outcome, lock};
 use crate::log::AppendError;
-use crate::record;
 use crate::txn::{Hook, Overlay, Txn};
 
 /// What the operations of one batch did together.
@@ -121,10 +120,9 @@ impl Kv {
 
     /// Log first; then the hooks; then readers may see it.
     fn make_durable(&self, sequence: u64, rows: Overlay, hooks: Vec<Hook>) -> Result<(), KvError> {
-        let record = record::encode(sequence, &rows);
         // Held until the batch is visible, so that a checkpoint freezes either all of it or nothing.
         let mut log = lock(&self.engine.log);
-        match log.append(&record) {
+        match log.append(sequence, &rows) {
             Ok(()) => {}
             Err(AppendError::Refused(error)) => return Err(error),
             Err(AppendError::Unknown(error)) => {

@@ -9,10 +9,10 @@ use afs_task::sync::oneshot;
 use crate::base::Base;
 use crate::checkpoint::Progress;
 use crate::error::{KvError, OpenError, UpdateError};
-use crate::log::Log;
+use crate::log::{self, Log};
 use crate::medium::Medium;
 use crate::memtable::Memtable;
-use crate::recovery;
+use crate::recovery::{self, LogFormat};
 use crate::snapshot::{Layers, Published, Snapshot};
 use crate::txn::{Abandon, Txn};
 
@@ -91,12 +91,16 @@ impl Kv {
     ) -> Result<Self, OpenError> {
         let base = open_base(medium.as_ref(), config.cache_bytes)?;
         let tables = base.prepare(tables)?;
-        let mut log = Log::open(medium.as_ref(), config.log_bytes)?;
+        let format = base.log_format()?;
+        if format == LogFormat::Two {
+            log::remove_format_1(medium.as_ref())?;
+        }
         let replayed = Memtable::default();
-        let last = recovery::replay(log.blobs(), base.applied()?, &replayed)?;
+        let last = recovery::replay(medium.as_ref(), format, base.applied()?, &replayed)?;
+        let mut log = Log::open(medium, config.log_bytes)?;
         let mut progress = Progress::default();
         let mut layers = Layers { active: Arc::default(), frozen: None, base: Arc::new(base.view()?) };
-        if !replayed.is_empty() {
+        if !replayed.is_empty() || format == LogFormat::One {
             layers.frozen = Some(Arc::new(replayed));
             progress.begin(last);
             log.mark_full();
@@ -114,6 +118,7 @@ impl Kv {
         };
         let kv = Self { engine: Arc::new(engine) };
         if recovered {
+            // A log of format 1 is taken over with this: the same transaction that has its batches says that it is no longer read.
             // Where this fails, for instance on a full medium, reads go on and the first change tries again.
             let _ = kv.checkpoint_frozen();
         }

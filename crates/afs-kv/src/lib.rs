@@ -27,12 +27,13 @@ mod record;
 mod recovery;
 mod snapshot;
 mod tables;
+mod turn;
 mod txn;
 
 pub use afs_task::{Inline, Job, Runner};
 pub use cursor::{Range, Row};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
-pub use file_medium::FileMedium;
+pub use file_medium::{FileMedium, Randomness};
 pub use kv::{Config, Done, Kv, Operation, Outcome};
 pub use medium::{Blob, Medium};
 pub use memory_medium::MemoryMedium;

@@ -8,14 +8,22 @@ use std::sync::Arc;
 
 use crate::error::KvError;
 use crate::medium::{Blob, Medium};
+use crate::record;
+use crate::recovery::LogFormat;
+use crate::turn::{RECORDS_START, Salt, Turn};
+use crate::txn::Overlay;
 
 /// Invariant: everything in the blob that is not active has a sequence number that the base or the
 /// frozen memory table holds; the active blob is valid up to `offset`.
 pub(crate) struct Log {
+    medium: Arc<dyn Medium>,
     blobs: [Arc<dyn Blob>; 2],
     allocated: [u64; 2],
     active: usize,
+    /// Where the next record goes; 0 where it begins a turn.
     offset: u64,
+    /// The present turn's.
+    salt: Salt,
     limit: u64,
 }
 
@@ -27,15 +35,33 @@ pub(crate) enum AppendError {
     Unknown(io::Error),
 }
 
-impl Log {
-    pub(crate) fn open(medium: &dyn Medium, limit: u64) -> io::Result<Self> {
-        let blobs = [medium.open("log.0")?, medium.open("log.1")?];
-        let allocated = [blobs[0].len()?, blobs[1].len()?];
-        Ok(Self { blobs, allocated, active: 0, offset: 0, limit })
-    }
+/// The blobs of a log. Each format has names of its own, so that no bytes of one are ever read as the other's.
+pub(crate) fn open_blobs(medium: &dyn Medium, format: LogFormat) -> io::Result<[Arc<dyn Blob>; 2]> {
+    let [first, second] = names(format);
+    Ok([medium.open(first)?, medium.open(second)?])
+}
 
-    pub(crate) fn blobs(&self) -> &[Arc<dyn Blob>; 2] {
-        &self.blobs
+/// Removes what a log of format 1 left.
+pub(crate) fn remove_format_1(medium: &dyn Medium) -> io::Result<()> {
+    let left = medium.list()?;
+    let old = names(LogFormat::One).into_iter().filter(|name| left.iter().any(|found| found == name));
+    old.into_iter().try_for_each(|name| medium.remove(name))
+}
+
+fn names(format: LogFormat) -> [&'static str; 2] {
+    match format {
+        LogFormat::One => ["log.0", "log.1"],
+        LogFormat::Two => ["log.a", "log.b"],
+    }
+}
+
+impl Log {
+    /// `limit`: bytes of records after which a blob is full.
+    pub(crate) fn open(medium: Arc<dyn Medium>, limit: u64) -> io::Result<Self> {
+        let blobs = open_blobs(medium.as_ref(), LogFormat::Two)?;
+        let allocated = [blobs[0].len()?, blobs[1].len()?];
+        let limit = RECORDS_START + limit;
+        Ok(Self { medium, blobs, allocated, active: 0, offset: 0, salt: Salt([0; 16]), limit })
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -53,12 +79,18 @@ impl Log {
         self.offset = 0;
     }
 
-    /// Writes a record and returns when it is durable.
-    pub(crate) fn append(&mut self, record: &[u8]) -> Result<(), AppendError> {
-        let end = self.offset + record.len() as u64;
+    /// Writes a batch and returns when it is durable.
+    pub(crate) fn append(&mut self, sequence: u64, rows: &Overlay) -> Result<(), AppendError> {
+        let mut bytes = Vec::new();
+        if self.offset == 0 {
+            self.medium.random(&mut self.salt.0);
+            bytes = Turn { salt: self.salt, first: sequence }.encode();
+        }
+        bytes.extend_from_slice(&record::encode(self.salt, sequence, rows));
+        let end = self.offset + bytes.len() as u64;
         self.allocate(end).map_err(|error| AppendError::Refused(error.into()))?;
         let blob = &self.blobs[self.active];
-        blob.write_at(self.offset, record).map_err(|error| AppendError::Refused(error.into()))?;
+        blob.write_at(self.offset, &bytes).map_err(|error| AppendError::Refused(error.into()))?;
         blob.sync().map_err(AppendError::Unknown)?;
         self.offset = end;
         Ok(())

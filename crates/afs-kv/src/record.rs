@@ -2,20 +2,32 @@
 
 use bytes::Bytes;
 
+use crate::turn::Salt;
 use crate::txn::Overlay;
 
 /// Length of the fixed part in front of the rows.
-pub(crate) const HEAD_LEN: usize = 24;
+pub(crate) const HEAD_LEN: usize = 40;
 
 /// Records begin at multiples of this.
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// Marks the beginning of a record.
-pub(crate) const MAGIC: [u8; 4] = *b"AKL1";
-
-/// Encodes a batch, padded to the alignment.
-pub(crate) fn encode(sequence: u64, rows: &Overlay) -> Vec<u8> {
+/// Encodes a batch for a turn of the log, padded to the alignment.
+pub(crate) fn encode(salt: Salt, sequence: u64, rows: &Overlay) -> Vec<u8> {
     let mut out = vec![0; HEAD_LEN];
+    encode_rows(rows, &mut out);
+    let payload = (out.len() - HEAD_LEN) as u32;
+    out[..4].copy_from_slice(&MAGIC);
+    out[8..24].copy_from_slice(&salt.0);
+    out[24..32].copy_from_slice(&sequence.to_le_bytes());
+    out[32..36].copy_from_slice(&payload.to_le_bytes());
+    out[36..40].copy_from_slice(&(rows.len() as u32).to_le_bytes());
+    let sum = crc32c::crc32c(&out[8..]);
+    out[4..8].copy_from_slice(&sum.to_le_bytes());
+    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+    out
+}
+
+pub(crate) fn encode_rows(rows: &Overlay, out: &mut Vec<u8>) {
     for (key, value) in rows {
         out.extend_from_slice(&(key.len() as u32).to_le_bytes());
         let len = value.as_ref().map_or(DELETED, |value| value.len() as u32);
@@ -23,15 +35,6 @@ pub(crate) fn encode(sequence: u64, rows: &Overlay) -> Vec<u8> {
         out.extend_from_slice(key);
         out.extend_from_slice(value.as_deref().unwrap_or_default());
     }
-    let payload = (out.len() - HEAD_LEN) as u32;
-    out[..4].copy_from_slice(&MAGIC);
-    out[8..16].copy_from_slice(&sequence.to_le_bytes());
-    out[16..20].copy_from_slice(&payload.to_le_bytes());
-    out[20..24].copy_from_slice(&(rows.len() as u32).to_le_bytes());
-    let sum = crc32c::crc32c(&out[8..]);
-    out[4..8].copy_from_slice(&sum.to_le_bytes());
-    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
-    out
 }
 
 /// The fixed part of a record.
@@ -41,30 +44,54 @@ pub(crate) struct Head {
     pub(crate) payload: usize,
     sum: u32,
     rows: u32,
+    /// Bytes of the fixed part.
+    fixed: usize,
 }
 
 impl Head {
-    /// Reads the fixed part; `None` where no record begins.
-    pub(crate) fn decode(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let sequence = u64::from(word(8)) | u64::from(word(12)) << 32;
-        let head = Self { sequence, payload: word(16) as usize, sum: word(4), rows: word(20) };
-        (bytes[..4] == MAGIC).then_some(head)
+    /// Reads the fixed part; `None` where no record of this turn begins. A turn's salt is secret while the turn lasts, so that nothing that
+    /// a user stored is taken for a record.
+    pub(crate) fn decode(bytes: &[u8; HEAD_LEN], salt: Salt) -> Option<Self> {
+        let head = Self {
+            sequence: long(bytes, 24),
+            payload: word(bytes, 32) as usize,
+            sum: word(bytes, 4),
+            rows: word(bytes, 36),
+            fixed: HEAD_LEN,
+        };
+        (bytes[..4] == MAGIC && bytes[8..24] == salt.0).then_some(head)
+    }
+
+    /// Reads the fixed part of a record of format 1; `None` where none begins.
+    pub(crate) fn decode_format_1(bytes: &[u8; FORMAT_1_HEAD_LEN]) -> Option<Self> {
+        let head = Self {
+            sequence: long(bytes, 8),
+            payload: word(bytes, 16) as usize,
+            sum: word(bytes, 4),
+            rows: word(bytes, 20),
+            fixed: FORMAT_1_HEAD_LEN,
+        };
+        (bytes[..4] == FORMAT_1_MAGIC).then_some(head)
+    }
+
+    /// Bytes of the record, without the padding.
+    pub(crate) fn len(&self) -> usize {
+        self.fixed + self.payload
     }
 
     /// Bytes from the beginning of this record to where the next one may begin.
     pub(crate) fn stride(&self) -> u64 {
-        (HEAD_LEN as u64 + self.payload as u64).next_multiple_of(ALIGNMENT as u64)
+        (self.len() as u64).next_multiple_of(ALIGNMENT as u64)
     }
 
     /// Whether `record` (fixed part and payload) is what was written.
     pub(crate) fn verify(&self, record: &[u8]) -> bool {
-        record.len() == HEAD_LEN + self.payload && crc32c::crc32c(&record[8..]) == self.sum
+        record.len() == self.len() && crc32c::crc32c(&record[8..]) == self.sum
     }
 
     /// The rows of a verified record; `None` where they do not add up.
     pub(crate) fn rows(&self, record: &Bytes) -> Option<Vec<(Bytes, Option<Bytes>)>> {
-        let mut at = HEAD_LEN;
+        let mut at = self.fixed;
         // Each row takes at least its two lengths, which bounds what a damaged count can reserve.
         let mut rows = Vec::with_capacity((self.rows as usize).min(self.payload / 8));
         for _ in 0..self.rows {
@@ -94,11 +121,26 @@ fn part(record: &Bytes, at: &mut usize, len: u32) -> Option<Bytes> {
     Some(part)
 }
 
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}
+
 const DELETED: u32 = u32::MAX;
+/// Marks the beginning of a record.
+const MAGIC: [u8; 4] = *b"AKL2";
+/// Length of the fixed part in format 1.
+pub(crate) const FORMAT_1_HEAD_LEN: usize = 24;
+const FORMAT_1_MAGIC: [u8; 4] = *b"AKL1";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SALT: Salt = Salt([0x5a; 16]);
 
     #[test]
     fn a_record_reads_back_and_every_flipped_bit_is_noticed() {
@@ -106,8 +148,8 @@ mod tests {
         rows.insert(Bytes::from_static(b"\x01key"), Some(Bytes::from_static(b"value")));
         rows.insert(Bytes::from_static(b"\x01gone"), None);
         rows.insert(Bytes::from_static(b"\x02"), Some(Bytes::new()));
-        let encoded = encode(7, &rows);
-        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap()).unwrap();
+        let encoded = encode(SALT, 7, &rows);
+        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap(), SALT).unwrap();
         assert_eq!((head.sequence, head.stride() as usize), (7, encoded.len()));
         let record = Bytes::copy_from_slice(&encoded[..HEAD_LEN + head.payload]);
         assert!(head.verify(&record));
@@ -117,13 +159,14 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(!head.verify(&damaged));
         }
+        assert!(Head::decode(encoded[..HEAD_LEN].try_into().unwrap(), Salt([0x5b; 16])).is_none());
     }
 
     #[test]
     fn rows_that_do_not_add_up_are_refused() {
         let rows = Overlay::from([(Bytes::from_static(b"\x01k"), Some(Bytes::from_static(b"v")))]);
-        let encoded = encode(1, &rows);
-        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap()).unwrap();
+        let encoded = encode(SALT, 1, &rows);
+        let head = Head::decode(encoded[..HEAD_LEN].try_into().unwrap(), SALT).unwrap();
         for cut in HEAD_LEN..HEAD_LEN + head.payload {
             assert!(head.rows(&Bytes::copy_from_slice(&encoded[..cut])).is_none());
         }

@@ -5,92 +5,185 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::KvError;
-use crate::medium::Blob;
+use crate::log;
+use crate::medium::{Blob, Medium};
 use crate::memtable::Memtable;
-use crate::record::{ALIGNMENT, HEAD_LEN, Head, MAGIC};
+use crate::record::{ALIGNMENT, FORMAT_1_HEAD_LEN, HEAD_LEN, Head};
+use crate::turn::{RECORDS_START, Turn};
+
+/// The formats of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// Records without a salt, from the beginning of the file. Read once, and never written.
+    One,
+    /// Turns with a salt each.
+    Two,
+}
 
 /// Brings every batch after `applied` back into `memtable`; answers the last sequence number of the store.
 ///
 /// A record that is not whole ends the log: it was being written when the machine stopped, and nobody was told
-/// that it succeeded. A gap, or a whole record behind a broken one, is damage to what was acknowledged,
-/// and an error.
-pub(crate) fn replay(blobs: &[Arc<dyn Blob>; 2], applied: u64, memtable: &Memtable) -> Result<u64, KvError> {
+/// that it succeeded. A gap, or a whole record behind a broken one, is damage to what was acknowledged, and an error.
+/// Cost: each byte of the log is read at most three times, whatever is stored in it.
+pub(crate) fn replay(
+    medium: &dyn Medium,
+    format: LogFormat,
+    applied: u64,
+    memtable: &Memtable,
+) -> Result<u64, KvError> {
     let mut runs = Vec::new();
-    for blob in blobs {
-        let run = survey(blob.as_ref(), applied)?;
-        if let Some((first, last)) = run
-            && last > applied
-        {
-            runs.push((first, last, blob));
+    for blob in log::open_blobs(medium, format)? {
+        if let Some(file) = LogFile::open(blob, format)? {
+            runs.extend(file.survey(applied)?.map(|run| (run, file)));
         }
     }
-    runs.sort_by_key(|(first, _, _)| *first);
+    runs.sort_by_key(|(run, _)| run.first);
     let mut reached = applied;
-    for (first, last, blob) in runs {
-        if first > reached + 1 {
+    for (run, file) in runs {
+        if run.first > reached + 1 {
+            let missing = run.first - 1;
             return Err(KvError::Corrupt(format!(
-                "the log lacks the batches from {} to {}",
-                reached + 1,
-                first - 1
+                "the log lacks the batches from {} to {missing}",
+                reached + 1
             )));
         }
-        load(blob.as_ref(), applied, last, memtable)?;
-        reached = reached.max(last);
+        file.load(applied, run, memtable)?;
+        reached = reached.max(run.end - 1);
     }
     Ok(reached)
 }
 
-/// The first and last sequence numbers of the run of records at the beginning of a blob. Where the first record of a
-/// new turn is torn, whole records of the turn before lie behind it: those that the base has applied are no loss.
-fn survey(blob: &dyn Blob, applied: u64) -> Result<Option<(u64, u64)>, KvError> {
-    let mut records = Records::new(blob)?;
-    let mut run: Option<(u64, u64)> = None;
-    let mut end = 0;
-    while let Some((head, _)) = records.next()? {
-        match &mut run {
-            None => run = Some((head.sequence, head.sequence)),
-            Some((_, last)) if head.sequence == *last + 1 => *last = head.sequence,
-            Some(_) => break,
-        }
-        end = records.offset;
-    }
-    let last = run.map_or(applied, |(_, last)| last.max(applied));
-    if let Some(later) = newer_record_behind(blob, end, last)? {
-        return Err(KvError::Corrupt(format!("the log is broken between the batches {last} and {later}")));
-    }
-    Ok(run)
+/// The sequence numbers of the records at the beginning of a file, `end` not included. Of a turn whose first record is not whole
+/// only its number is known: what is before it was durable.
+#[derive(Clone, Copy)]
+struct Run {
+    first: u64,
+    end: u64,
 }
 
-fn load(blob: &dyn Blob, applied: u64, last: u64, memtable: &Memtable) -> Result<(), KvError> {
-    let mut records = Records::new(blob)?;
-    while let Some((head, record)) = records.next()? {
-        if head.sequence > applied {
-            let rows = head.rows(&record).ok_or_else(|| {
-                KvError::Corrupt(format!("batch {} of the log cannot be decoded", head.sequence))
-            })?;
-            memtable.insert(rows, head.sequence, head.sequence);
-        }
-        if head.sequence == last {
-            break;
-        }
+/// One file of the log.
+struct LogFile {
+    blob: Arc<dyn Blob>,
+    len: u64,
+    /// `None` in format 1.
+    turn: Option<Turn>,
+}
+
+impl LogFile {
+    /// `None` where the file holds no turn.
+    fn open(blob: Arc<dyn Blob>, format: LogFormat) -> Result<Option<Self>, KvError> {
+        let len = blob.len()?;
+        let turn = match format {
+            LogFormat::One => None,
+            LogFormat::Two => match Turn::read(blob.as_ref())? {
+                None => return Ok(None),
+                turn => turn,
+            },
+        };
+        Ok(Some(Self { blob, len, turn }))
     }
-    Ok(())
+
+    /// Finds the run of records, and whether it was longer. `None` where nothing of it can be newer than `applied`.
+    fn survey(&self, applied: u64) -> Result<Option<Run>, KvError> {
+        let mut run = self.turn.map(|turn| Run { first: turn.first, end: turn.first });
+        let mut records = self.records();
+        let mut end = records.offset;
+        while let Some((head, _)) = records.next()? {
+            let expected = run.get_or_insert(Run { first: head.sequence, end: head.sequence });
+            if head.sequence != expected.end {
+                break;
+            }
+            expected.end = head.sequence.saturating_add(1);
+            end = records.offset;
+        }
+        let last = run.map_or(applied, |run| applied.max(run.end.saturating_sub(1)));
+        if let Some(turn) = self.turn
+            && let Some(later) = self.newer_record_behind(turn, end, last)?
+        {
+            return Err(KvError::Corrupt(format!(
+                "the log is broken between the batches {last} and {later}"
+            )));
+        }
+        Ok(run.filter(|run| run.end > applied))
+    }
+
+    fn load(&self, applied: u64, run: Run, memtable: &Memtable) -> Result<(), KvError> {
+        let mut records = self.records();
+        for sequence in run.first..run.end {
+            let Some((head, record)) = records.next()? else {
+                return Err(KvError::Corrupt(format!("batch {sequence} of the log can no longer be read")));
+            };
+            if sequence > applied {
+                let rows = head.rows(&record).ok_or_else(|| {
+                    KvError::Corrupt(format!("batch {sequence} of the log cannot be decoded"))
+                })?;
+                memtable.insert(rows, sequence, sequence);
+            }
+        }
+        Ok(())
+    }
+
+    fn records(&self) -> Records<'_> {
+        Records { file: self, offset: if self.turn.is_some() { RECORDS_START } else { 0 } }
+    }
+
+    /// The fixed part of the record at `offset`, if one that could lie within the file begins there.
+    fn read_head(&self, offset: u64) -> Result<Option<Head>, KvError> {
+        let head = match self.turn {
+            None => self.read_array(offset)?.and_then(|fixed| Head::decode_format_1(&fixed)),
+            Some(turn) => self.read_array(offset)?.and_then(|fixed| Head::decode(&fixed, turn.salt)),
+        };
+        Ok(head.filter(|head| offset + head.len() as u64 <= self.len))
+    }
+
+    fn read_array<const N: usize>(&self, offset: u64) -> Result<Option<[u8; N]>, KvError> {
+        if offset + N as u64 > self.len {
+            return Ok(None);
+        }
+        let mut fixed = [0; N];
+        self.blob.read_at(offset, &mut fixed)?;
+        Ok(Some(fixed))
+    }
+
+    fn read_record(&self, offset: u64) -> Result<Option<(Head, Bytes)>, KvError> {
+        let Some(head) = self.read_head(offset)? else { return Ok(None) };
+        let mut record = vec![0; head.len()];
+        self.blob.read_at(offset, &mut record)?;
+        Ok(head.verify(&record).then(|| (head, record.into())))
+    }
+
+    /// Looks behind the end of a run for a whole record that is newer than its last one.
+    ///
+    /// What is looked for is the turn's salt, so that neither what users stored nor a record of an earlier turn is looked into.
+    fn newer_record_behind(&self, turn: Turn, from: u64, last: u64) -> Result<Option<u64>, KvError> {
+        let mut window = vec![0; WINDOW + HEAD_LEN];
+        let mut start = from;
+        while start < self.len {
+            let len = (self.len - start).min(window.len() as u64) as usize;
+            self.blob.read_at(start, &mut window[..len])?;
+            for at in (0..WINDOW).step_by(ALIGNMENT) {
+                let Some(fixed) = window[..len].get(at..).and_then(|rest| rest.first_chunk()) else { break };
+                if Head::decode(fixed, turn.salt).is_some_and(|head| head.sequence > last)
+                    && let Some((head, _)) = self.read_record(start + at as u64)?
+                {
+                    return Ok(Some(head.sequence));
+                }
+            }
+            start += WINDOW as u64;
+        }
+        Ok(None)
+    }
 }
 
 /// Whole records one behind the other.
 struct Records<'a> {
-    blob: &'a dyn Blob,
-    len: u64,
+    file: &'a LogFile,
     offset: u64,
 }
 
-impl<'a> Records<'a> {
-    fn new(blob: &'a dyn Blob) -> Result<Self, KvError> {
-        Ok(Self { blob, len: blob.len()?, offset: 0 })
-    }
-
+impl Records<'_> {
     fn next(&mut self) -> Result<Option<(Head, Bytes)>, KvError> {
-        let record = read_record(self.blob, self.len, self.offset)?;
+        let record = self.file.read_record(self.offset)?;
         if let Some((head, _)) = &record {
             self.offset += head.stride();
         }
@@ -98,40 +191,5 @@ impl<'a> Records<'a> {
     }
 }
 
-fn read_record(blob: &dyn Blob, len: u64, offset: u64) -> Result<Option<(Head, Bytes)>, KvError> {
-    if offset + HEAD_LEN as u64 > len {
-        return Ok(None);
-    }
-    let mut fixed = [0; HEAD_LEN];
-    blob.read_at(offset, &mut fixed)?;
-    let Some(head) = Head::decode(&fixed) else { return Ok(None) };
-    if offset + (HEAD_LEN + head.payload) as u64 > len {
-        return Ok(None);
-    }
-    let mut record = vec![0; HEAD_LEN + head.payload];
-    blob.read_at(offset, &mut record)?;
-    Ok(head.verify(&record).then(|| (head, record.into())))
-}
-
-/// Looks behind the end of a run for a whole record that is newer than its last one.
-fn newer_record_behind(blob: &dyn Blob, from: u64, last: u64) -> Result<Option<u64>, KvError> {
-    let len = blob.len()?;
-    let mut window = vec![0; WINDOW];
-    let mut start = from;
-    while start < len {
-        let part = &mut window[..(len - start).min(WINDOW as u64) as usize];
-        blob.read_at(start, part)?;
-        for at in (0..part.len().saturating_sub(MAGIC.len() - 1)).step_by(ALIGNMENT) {
-            if part[at..at + MAGIC.len()] == MAGIC
-                && let Some((head, _)) = read_record(blob, len, start + at as u64)?
-                && head.sequence > last
-            {
-                return Ok(Some(head.sequence));
-            }
-        }
-        start += WINDOW as u64;
-    }
-    Ok(None)
-}
-
 const WINDOW: usize = 256 << 10;
+const _: () = assert!(FORMAT_1_HEAD_LEN < HEAD_LEN && WINDOW.is_multiple_of(ALIGNMENT));

@@ -32,6 +32,10 @@ fn put(kv: &Kv, table: &'static str, key: &'static [u8], value: &'static [u8]) {
     .unwrap();
 }
 
+fn salts() -> afs_kv::Randomness {
+    Box::new(|out| out.fill(7))
+}
+
 fn keys(rows: afs_kv::Range<'_>) -> Vec<Vec<u8>> {
     rows.map(|row| row.unwrap().0.to_vec()).collect()
 }
@@ -142,8 +146,8 @@ fn files_keep_the_store_and_belong_to_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     for round in 0..3u8 {
-        let medium = Arc::new(FileMedium::open(&path).unwrap());
-        assert_eq!(FileMedium::open(&path).err().unwrap().kind(), std::io::ErrorKind::ResourceBusy);
+        let medium = Arc::new(FileMedium::open(&path, salts()).unwrap());
+        assert_eq!(FileMedium::open(&path, salts()).err().unwrap().kind(), std::io::ErrorKind::ResourceBusy);
         let kv = Kv::open(medium, &["a"], Arc::new(Inline), Config::default()).unwrap();
         assert_eq!(kv.snapshot().range("a", .., false).count(), round.into());
         now(kv.update(move |txn| {

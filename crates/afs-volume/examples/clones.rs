@@ -63,7 +63,7 @@ fn measure(directory: &Path, files: u64) -> Result<(), Box<dyn Error>> {
 }
 
 fn open(directory: &Path) -> Result<VolumeStore, Box<dyn Error>> {
-    let medium = Arc::new(FileMedium::open(directory.join("index"))?);
+    let medium = Arc::new(FileMedium::open(directory.join("index"), Box::new(|out| out.fill(7)))?);
     let kv = Kv::open(medium, TABLES, Arc::new(Inline), afs_kv::Config::default())?;
     let drive = FileDrive::open_directory(directory.join("drive"), Arc::new(afs_drive::Inline))?;
     let config = Config::new(|| UnixSeconds(1_700_000_000));

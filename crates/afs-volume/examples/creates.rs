@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn open(directory: &Path) -> Result<(VolumeStore, Arc<Volume>), Box<dyn Error>> {
     let pool = pool(2);
     let for_drive = pool.clone();
-    let medium = Arc::new(FileMedium::open(directory.join("index"))?);
+    let medium = Arc::new(FileMedium::open(directory.join("index"), Box::new(|out| out.fill(7)))?);
     let kv = Kv::open(medium, TABLES, Arc::new(move |job: Job| pool(job)), afs_kv::Config::default())?;
     let drive = FileDrive::open_directory(directory.join("drive"), Arc::new(move |job: Job| for_drive(job)))?;
     let config = Config::new(|| UnixSeconds(1_700_000_000));

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_kv::{Blob, Medium};
@@ -47,6 +48,8 @@ struct State {
     changes: u64,
     capacity: Option<u64>,
     failing_syncs: bool,
+    /// Chance of a sync to fail, in percent.
+    forgetful: Option<(u64, Rng)>,
 }
 
 #[derive(Clone, Default)]
@@ -87,6 +90,12 @@ impl CrashDisk {
 
     pub fn set_failing_syncs(&self, failing: bool) {
         self.lock().failing_syncs = failing;
+    }
+
+    /// Has some syncs fail as Linux's do: what was to be synced counts as clean from then on and never reaches the disk; reads give it for
+    /// as long as it is in the cache, which may be no longer.
+    pub fn set_forgetful(&self, percent: u64, rng: Rng) {
+        self.lock().forgetful = Some((percent, rng));
     }
 
     /// A disk as a crash at this instant may leave it.
@@ -131,9 +140,18 @@ impl CrashDisk {
         if state.failing_syncs {
             return Err(io::Error::other("the disk failed"));
         }
+        let forgets = state.forgets();
         let file = state.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?;
-        file.pending.clear();
-        file.durable.clone_from(&file.current);
+        let pending = std::mem::take(&mut file.pending);
+        match forgets {
+            None => pending.iter().for_each(|change| change.apply(&mut file.durable)),
+            Some(evicted) => {
+                if evicted {
+                    file.current.clone_from(&file.durable);
+                }
+                return Err(io::Error::other("the disk failed"));
+            }
+        }
         Ok(())
     }
 
@@ -165,6 +183,12 @@ impl CrashDisk {
 impl State {
     fn alive(&mut self) -> io::Result<&mut Self> {
         if self.fuse == Some(0) { Err(io::Error::other("the power is off")) } else { Ok(self) }
+    }
+
+    /// Whether this sync fails, and whether what it would have written is out of the cache too.
+    fn forgets(&mut self) -> Option<bool> {
+        let (percent, rng) = self.forgetful.as_mut()?;
+        rng.chance(*percent).then(|| rng.chance(30))
     }
 
     fn spend(&mut self) -> io::Result<()> {
@@ -265,6 +289,12 @@ impl Medium for CrashDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         CrashDisk::remove(self, name)
+    }
+
+    fn random(&self, out: &mut [u8]) {
+        static DRAWN: AtomicU64 = AtomicU64::new(0);
+        let mut rng = Rng(DRAWN.fetch_add(1, Ordering::Relaxed));
+        out.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next().to_le_bytes()[..part.len()]));
     }
 }
 

@@ -173,7 +173,9 @@ fn runner(system: &Arc<System>) -> Arc<impl Fn(Box<dyn FnOnce() + Send>) + Send 
 }
 
 pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CommandResult<Kv> {
-    let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
+    let env = system.env();
+    let random = Box::new(move |out: &mut [u8]| env.random(out));
+    let medium = FileMedium::open(directory, random).map_err(|e| cannot_open(directory, e))?;
     Kv::open(Arc::new(medium), tables, runner(system), afs_kv::Config::default())
         .map_err(|e| cannot_open(directory, e))
 }
