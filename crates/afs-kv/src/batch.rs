@@ -1,6 +1,8 @@
 //! The writer: everything queued becomes one log record.
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::checkpoint::Room;
 use crate::error::{KvError, MAX_OPERATION_BYTES};
@@ -134,12 +136,20 @@ impl Kv {
                 return Err(error.into());
             }
         }
-        for hook in hooks {
-            hook(sequence);
-        }
+        let panicked = run_hooks(hooks, sequence);
         let published = &self.engine.published;
         published.layers().active.insert(rows, sequence, published.floor());
         published.show(sequence);
+        // The batch is durable and has its number whatever became of its hooks.
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
+        }
         Ok(())
     }
+}
+
+/// Runs every hook, the others too when one panics; answers the first panic.
+fn run_hooks(hooks: Vec<Hook>, sequence: u64) -> Option<Box<dyn Any + Send>> {
+    let run = |hook: Hook| catch_unwind(AssertUnwindSafe(|| hook(sequence))).err();
+    hooks.into_iter().map(run).fold(None, Option::or)
 }

@@ -196,3 +196,27 @@ fn a_panic_in_an_operation_harms_only_its_batch() {
     put(&kv, "a", b"2", b"x");
     assert_eq!(keys(kv.snapshot().range("a", .., false)), [b"1", b"2"]);
 }
+
+#[test]
+fn a_batch_whose_hook_panics_is_durable_and_the_next_has_a_number_of_its_own() {
+    let medium = MemoryMedium::new();
+    let kv = open(&medium);
+    put(&kv, "a", b"1", b"x");
+    let ran = Arc::new(Mutex::new(0));
+    let count = ran.clone();
+    let panicking = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        now(kv.update(move |txn| {
+            txn.put("a", b"2", &b"x"[..]);
+            txn.before_visible(|_| panic!("a mistake"));
+            txn.before_visible(move |_| *count.lock().unwrap() += 1);
+            Ok::<_, KvError>(())
+        }))
+    }));
+    assert!(panicking.is_err());
+    assert_eq!(*ran.lock().unwrap(), 1);
+    put(&kv, "a", b"3", b"x");
+    assert_eq!(keys(kv.snapshot().range("a", .., false)), [b"1", b"2", b"3"]);
+    assert_eq!(kv.snapshot().sequence(), 3);
+    drop(kv);
+    assert_eq!(keys(open(&medium).snapshot().range("a", .., false)), [b"1", b"2", b"3"]);
+}
