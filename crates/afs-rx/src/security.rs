@@ -18,7 +18,7 @@ use thiserror::Error;
 /// Proven identity of a connection's client, in whatever form the security class gives it.
 pub type Identity = Arc<dyn Any + Send + Sync>;
 
-/// The connection is not to be trusted: it is aborted as a whole with this code.
+/// A packet, a proof or a whole connection that is not to be trusted, and the code to abort with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("security failure, code {code}")]
 pub struct SecurityError {
@@ -89,6 +89,20 @@ pub trait PacketSecurity: Send {
     /// The endpoint then gives `seal` an empty payload and sends the data without copying it.
     fn keeps_data(&self) -> bool {
         false
+    }
+
+    /// True when a payload that `open` accepts can only have been made with the connection's keys. Such a class lets
+    /// a server's connection follow its client to another address; without it the connection stays at the address
+    /// that it began at. By default true of classes that protect packets and do not leave the data as it is. Looked
+    /// at once the client is authenticated.
+    fn authenticates_packets(&self) -> bool {
+        self.protects() && !self.keeps_data()
+    }
+
+    /// Why no packet of the connection will open any more, such as an expired ticket. When `open` fails and this is
+    /// `None`, the packet is at fault: it is dropped, and the connection goes on.
+    fn ended(&self) -> Option<SecurityError> {
+        None
     }
 
     /// Protects a packet before its first transmission.

@@ -13,8 +13,10 @@ pub enum Drop {
     ShortPayload,
     /// A type that means nothing on a call's absence.
     UnknownType,
-    /// Client-side packet for a connection that does not exist.
+    /// A packet for a connection that does not exist.
     NoSuchConnection,
+    /// A packet for a client's connection from an address that is not its server's.
+    WrongAddress,
     /// The service is not offered, or not under this security index; answered with a raw abort.
     NoSuchService,
     /// The connection has another security index.
@@ -33,8 +35,10 @@ pub enum Drop {
     ConnectionFailed,
     /// The call has failed; answered with its abort, except for an ABORT.
     CallFailed,
-    /// A packet with call number zero that must have one; the connection fails.
+    /// A packet with call number zero that must have one.
     CallNumberZero,
+    /// DATA that did not open under the connection's keys when its turn came to be read; it is asked for again.
+    NotOpened,
     /// DATA with sequence number zero.
     SequenceZero,
     /// DATA that was received before.
@@ -99,6 +103,8 @@ pub struct Stats {
     pub buffered_bytes: usize,
     /// Round trips measured.
     pub rtt_samples: u64,
+    /// Server connections that have followed their client to another address.
+    pub moves: u64,
 }
 
 impl Default for Stats {
@@ -117,6 +123,7 @@ impl Default for Stats {
             bytes_sent: 0,
             buffered_bytes: 0,
             rtt_samples: 0,
+            moves: 0,
         }
     }
 }

@@ -267,15 +267,6 @@ fn a_freed_channel_is_told_to_who_asked() {
 }
 
 #[test]
-fn another_address_of_the_server_may_answer() {
-    let (mut script, _, call, request) = asked(Config::default());
-    let elsewhere = std::net::SocketAddr::from(([198, 51, 100, 7], 7001));
-    let reply = script.server_header(&request, DATA, 1, LAST);
-    script.give_from(elsewhere, reply, b"x");
-    assert_eq!(script.read_all(call).0, b"x");
-}
-
-#[test]
 fn strangers_are_ignored_in_silence() {
     let (mut script, _, _, request) = asked(Config::default());
     let reply = script.server_header(&request, DATA, 1, LAST);

@@ -5,8 +5,8 @@
 mod support;
 
 use afs_rx::packet::{Header, PacketType, flags};
-use afs_rx::{Config, Drop};
-use support::script::{CID, EPOCH, Script, from_client};
+use afs_rx::{Config, Drop, NullClient};
+use support::script::{CID, EPOCH, SERVICE, Script, from_client};
 
 fn question(kind: PacketType, call: u32) -> Header {
     Header {
@@ -64,16 +64,41 @@ fn connections_and_peers() {
     for kind in [2, 3] {
         let found = ask(&mut script, kind, 0);
         assert_eq!(found.len(), 176);
-        assert_eq!((word(&found, 0), word(&found, 4)), (0xc000_0209, CID));
-        assert_eq!((word(&found, 12), u16::from_be_bytes([found[32], found[33]])), (3, 7001));
+        assert_eq!((word(&found, 0), u16::from_be_bytes([found[32], found[33]])), (0xc000_0209, 7001));
         assert_eq!((found[35], found[36], found[40], found[44]), (1, 0, 2, 4), "server, null, active, eof");
-        assert_eq!((found[56], word(&found, 132), word(&found, 136)), (1, EPOCH, 1444));
+        assert_eq!((found[56], word(&found, 136)), (1, 1444));
         let end = ask(&mut script, kind, 1);
         assert_eq!((end.len(), word(&end, 0), word(&end, 4)), (176, 0, u32::MAX));
     }
     let peer = ask(&mut script, 5, 0);
     assert_eq!((peer.len(), word(&peer, 0), word(&peer, 4) >> 16), (132, 0xc000_0209, 7001));
     assert_eq!(word(&ask(&mut script, 5, 1), 0), u32::MAX);
+}
+
+#[test]
+fn strangers_learn_no_numbers_that_a_packet_needs() {
+    let mut script = Script::server();
+    let own = script.end.connect(script.now, script.peer, SERVICE, Box::new(NullClient));
+    script.call(own, b"x");
+    script.sent();
+    for kind in [2, 3] {
+        assert_eq!(
+            word(&ask(&mut script, kind, 0), 4),
+            u32::MAX,
+            "connections opened here are nobody's business"
+        );
+    }
+    script.give(from_client(PacketType::DATA, 0x0345_6789, 1, 0x0bcd_ef01, flags::LAST_PACKET), b"x");
+    script.incoming();
+    for kind in [2, 3, 4, 5] {
+        let found = ask(&mut script, kind, 0);
+        for number in [EPOCH, CID, 0x0345_6789, 0x0bcd_ef01] {
+            assert!(
+                !found.windows(4).any(|bytes| bytes == number.to_be_bytes()),
+                "{number:08x} in {found:?}"
+            );
+        }
+    }
 }
 
 #[test]

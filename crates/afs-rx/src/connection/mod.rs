@@ -22,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) security_index: u8,
     pub(crate) peer: Key,
     pub(crate) to: SocketAddr,
+    /// Client: where the answers come from, once one has come.
+    pub(crate) answers_from: Option<SocketAddr>,
     pub(crate) security: Security,
     pub(crate) channels: [Channel; CHANNELS],
     next_serial: u32,
@@ -78,6 +80,7 @@ impl Connection {
             security_index: named.security.packets().index(),
             peer: named.peer,
             to: named.to,
+            answers_from: None,
             security: named.security,
             channels: [Channel::default(); CHANNELS],
             next_serial: 1,
@@ -90,6 +93,25 @@ impl Connection {
             dead_time,
             reachability_check: false,
         }
+    }
+
+    /// What the server's table has the connection under.
+    pub(crate) fn server_key(&self) -> ServerKey {
+        ServerKey { epoch: self.epoch, cid: self.cid, from: self.to }
+    }
+
+    /// Client: whether a packet from this address is the server's. The address that the client calls always is. A
+    /// host with several addresses may answer from another, with the same port; the first such address counts for
+    /// as long as nothing comes from the one that is called.
+    pub(crate) fn hears(&mut self, from: SocketAddr) -> bool {
+        let called = from == self.to;
+        let heard = self.answers_from;
+        let another = || heard.map_or(from.port() == self.to.port(), |heard| heard == from);
+        if called || another() {
+            self.answers_from = Some(from);
+            return true;
+        }
+        false
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -105,10 +127,6 @@ impl Connection {
         // Zero means "never sent", so it is skipped when the counter comes round.
         self.next_serial = self.next_serial.checked_add(1).unwrap_or(1);
         serial
-    }
-
-    pub(crate) fn last_serial(&self) -> u32 {
-        self.next_serial - 1
     }
 
     /// The flag that says which side sent a packet of ours.

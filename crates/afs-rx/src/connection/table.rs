@@ -7,19 +7,14 @@ use crate::slab::{Key, Slab};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// What a server finds a connection by: docs/protocol/rx.md "3. Connections, ids, epochs". With bit 31 of
-/// the epoch set the source address does not matter.
+/// What a server finds a connection by: docs/protocol/rx.md "3. Connections, ids, epochs". The address counts for
+/// every epoch: the same ids from another address are another connection, unless a packet proves that it is the
+/// same client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ServerKey {
-    epoch: Epoch,
-    cid: Cid,
-    from: Option<SocketAddr>,
-}
-
-impl ServerKey {
-    pub(crate) fn new(epoch: Epoch, cid: Cid, from: SocketAddr) -> Self {
-        ServerKey { epoch, cid, from: (!epoch.is_global()).then_some(from) }
-    }
+    pub(crate) epoch: Epoch,
+    pub(crate) cid: Cid,
+    pub(crate) from: SocketAddr,
 }
 
 /// All connections of an endpoint.
@@ -27,6 +22,8 @@ pub(crate) struct ConnectionTable {
     pub(crate) slab: Slab<Connection>,
     clients: HashMap<Cid, Key, HashSeed>,
     servers: HashMap<ServerKey, Key, HashSeed>,
+    /// Connections of proven clients whose packets prove themselves, under the ids alone.
+    movable: HashMap<(Epoch, Cid), Key, HashSeed>,
     /// Where the search for a connection to evict goes on.
     hand: usize,
 }
@@ -40,6 +37,7 @@ impl ConnectionTable {
             slab: Slab::new(),
             clients: HashMap::with_hasher(seed),
             servers: HashMap::with_hasher(seed),
+            movable: HashMap::with_hasher(seed),
             hand: 0,
         }
     }
@@ -50,6 +48,11 @@ impl ConnectionTable {
 
     pub(crate) fn server(&self, key: &ServerKey) -> Option<Key> {
         self.servers.get(key).copied()
+    }
+
+    /// The connection of these ids that may follow its client.
+    pub(crate) fn movable(&self, epoch: Epoch, cid: Cid) -> Option<Key> {
+        self.movable.get(&(epoch, cid)).copied()
     }
 
     pub(crate) fn insert_client(&mut self, cid: Cid, make: impl FnOnce(Key) -> Connection) -> Key {
@@ -64,15 +67,31 @@ impl ConnectionTable {
         key
     }
 
+    /// From here on the connection is found from other addresses too.
+    pub(crate) fn make_movable(&mut self, key: Key) {
+        if let Some(connection) = self.slab.get(key) {
+            self.movable.insert((connection.epoch, connection.cid), key);
+        }
+    }
+
+    /// Gives a server's connection another address.
+    pub(crate) fn relocate(&mut self, key: Key, to: SocketAddr) {
+        let Some(connection) = self.slab.get_mut(key) else { return };
+        self.servers.remove(&connection.server_key());
+        connection.to = to;
+        self.servers.insert(connection.server_key(), key);
+    }
+
     pub(crate) fn remove(&mut self, key: Key) -> Option<Connection> {
         let connection = self.slab.remove(key)?;
         match connection.side() {
             crate::ids::Side::Client => self.clients.remove(&connection.cid),
-            // A connection with a host-bound epoch never moves, so `to` is still what it was found by.
-            crate::ids::Side::Server => {
-                self.servers.remove(&ServerKey::new(connection.epoch, connection.cid, connection.to))
-            }
+            crate::ids::Side::Server => self.servers.remove(&connection.server_key()),
         };
+        let ids = (connection.epoch, connection.cid);
+        if self.movable.get(&ids) == Some(&key) {
+            self.movable.remove(&ids);
+        }
         Some(connection)
     }
 
@@ -84,17 +103,21 @@ impl ConnectionTable {
         self.servers.len()
     }
 
-    /// A server connection without calls, found by looking at a few in turn.
+    /// A server connection without calls, found by looking at a few in turn; one whose client has proven something
+    /// only if there is no other.
     pub(crate) fn evictable(&mut self) -> Option<Key> {
+        let mut proven = None;
         for _ in 0..EVICTION_STEPS {
             self.hand = (self.hand + 1) % self.slab.slots().max(1);
             let found = self.slab.at(self.hand).filter(|connection| {
                 connection.side() == crate::ids::Side::Server && !connection.has_calls()
             });
-            if let Some(connection) = found {
-                return Some(connection.id.0);
+            match found {
+                Some(connection) if connection.identity().is_none() => return Some(connection.id.0),
+                Some(connection) => proven = proven.or(Some(connection.id.0)),
+                None => {}
             }
         }
-        None
+        proven
     }
 }

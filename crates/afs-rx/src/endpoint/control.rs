@@ -8,6 +8,7 @@ use crate::instant::Instant;
 use crate::packet::{Ack, AckTrailer, Header, PacketType, flags, reason};
 use crate::slab::Key;
 use crate::stats::Drop;
+use rand_chacha::rand_core::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -125,11 +126,11 @@ impl Endpoint {
         }
     }
 
-    /// A client connection's id; each is used once in four thousand million.
+    /// A client connection's id, at random: a server knows the client's epoch and its own connections' ids, and must
+    /// not know another server's from them.
     pub(super) fn take_cid(&mut self) -> Cid {
         loop {
-            let cid = Cid(self.next_cid);
-            self.next_cid = self.next_cid.wrapping_add(CID_STEP);
+            let cid = Cid::of(self.random.next_u32());
             if self.connections.client(cid).is_none() {
                 return cid;
             }
@@ -151,4 +152,3 @@ pub(super) fn advertised(config: &Config, peer: &SocketAddr) -> AckTrailer {
 }
 
 const JUMBO_STEP: usize = crate::packet::JUMBO_PAYLOAD_LEN + crate::packet::JUMBO_HEADER_LEN;
-const CID_STEP: u32 = 4;

@@ -1,6 +1,7 @@
 //! From a datagram to the connection and call it is for.
 
 use super::Endpoint;
+use super::moving::Elsewhere;
 use crate::connection::{Identified, Security, ServerKey};
 use crate::error::{CallError, code};
 use crate::ids::{Cid, Epoch, Side};
@@ -37,7 +38,7 @@ impl Endpoint {
             self.answer_query(now, from, header, &payload);
             return;
         }
-        let Some(key) = self.find_connection(now, from, header) else { return };
+        let Some(key) = self.find_connection(now, from, header, &payload) else { return };
         let Some(connection) = self.connection_mut(key) else { return };
         if connection.security_index != header.security_index {
             self.stats.drop_packet(Drop::WrongSecurityIndex);
@@ -49,22 +50,42 @@ impl Endpoint {
             Some(code) => self.answer_for_failed(now, key, header, code),
             None if header.call == 0 => self.handle_connection_packet(now, key, header, &payload),
             None if side == Side::Client => self.handle_at_client(now, key, header, payload),
-            None => self.handle_at_server(now, key, from, header, payload),
+            None => self.handle_at_server(now, key, header, payload),
         }
     }
 
-    fn find_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
+    fn find_connection(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        header: &Header,
+        payload: &Bytes,
+    ) -> Option<Key> {
         let (epoch, cid) = (Epoch(header.epoch), Cid::of(header.cid));
-        if header.from_client() {
-            let named = ServerKey::new(epoch, cid, from);
-            return self.connections.server(&named).or_else(|| self.new_server_connection(now, from, header));
+        if !header.from_client() {
+            return self.find_client_connection(from, epoch, cid);
         }
-        // Ours are global epochs, so that a server may answer from any of its addresses.
-        let found = self.connections.client(cid).filter(|_| epoch == self.epoch);
-        if found.is_none() {
+        let found = self.connections.server(&ServerKey { epoch, cid, from });
+        if found.is_some() {
+            return found;
+        }
+        match self.find_elsewhere(now, from, header, payload) {
+            Elsewhere::Moved(key) => Some(key),
+            Elsewhere::Repeated => None,
+            Elsewhere::Unknown => self.new_server_connection(now, from, header),
+        }
+    }
+
+    fn find_client_connection(&mut self, from: SocketAddr, epoch: Epoch, cid: Cid) -> Option<Key> {
+        let Some(key) = self.connections.client(cid).filter(|_| epoch == self.epoch) else {
             self.stats.drop_packet(Drop::NoSuchConnection);
+            return None;
+        };
+        if !self.connection_mut(key)?.hears(from) {
+            self.stats.drop_packet(Drop::WrongAddress);
+            return None;
         }
-        found
+        Some(key)
     }
 
     /// docs/protocol/rx.md "3. Connections, ids, epochs": the first packet naming an unknown connection
@@ -89,7 +110,7 @@ impl Endpoint {
         let named = Identified { epoch, cid, service: header.service, security, peer, to: from };
         let dead_time = self.config.dead_time;
         let make = |key| crate::connection::Connection::new(key, named, dead_time, now);
-        let key = self.connections.insert_server(ServerKey::new(epoch, cid, from), make);
+        let key = self.connections.insert_server(ServerKey { epoch, cid, from }, make);
         if let Some(connection) = self.connection_mut(key) {
             connection.reachability_check = options.reachability_check;
         }
@@ -121,17 +142,27 @@ impl Endpoint {
     fn handle_connection_packet(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
         match header.kind {
             PacketType::ABORT => match abort_code(payload) {
-                Some(code) => self.fail_connection(now, key, code, true),
+                Some(code) => self.handle_connection_abort(now, key, code),
                 None => self.stats.drop_packet(Drop::ShortPayload),
             },
             PacketType::CHALLENGE => self.handle_challenge(now, key, payload),
             PacketType::RESPONSE => self.handle_response(now, key, header, payload),
             kind if kind.is_reserved() => self.stats.drop_packet(Drop::UnknownType),
-            _ => {
-                self.stats.drop_packet(Drop::CallNumberZero);
-                self.fail_connection(now, key, code::PROTOCOL_ERROR, false);
-                self.push_connection_abort(now, key, code::PROTOCOL_ERROR);
-            }
+            // No proof of who sent it: it is worth no connection.
+            _ => self.stats.drop_packet(Drop::CallNumberZero),
+        }
+    }
+
+    /// The peer says that it has given up the connection. A client then opens another. A server ends the calls that
+    /// are under way and keeps the connection, since an ABORT carries no proof of who sent it.
+    fn handle_connection_abort(&mut self, now: Instant, key: Key, code: i32) {
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        if connection.side() == Side::Client {
+            self.fail_connection(now, key, code, true);
+            return;
+        }
+        for call in connection.calls().into_iter().flatten() {
+            self.fail_call(now, call, CallError::ConnectionAborted(code), None);
         }
     }
 

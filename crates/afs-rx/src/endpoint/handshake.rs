@@ -98,6 +98,9 @@ impl Endpoint {
         let checksum = header.checksum;
         match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
             Ok(verified) => {
+                if connection.epoch.is_global() && connection.security.packets().authenticates_packets() {
+                    self.connections.make_movable(key);
+                }
                 if let Some(numbers) = verified.call_numbers {
                     self.adopt_call_numbers(now, key, numbers);
                 }

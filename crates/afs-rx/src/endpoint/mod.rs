@@ -11,6 +11,7 @@ mod datagram;
 mod ending;
 mod handshake;
 mod info;
+mod moving;
 mod queries;
 mod servers;
 mod services;
@@ -56,7 +57,6 @@ pub struct Endpoint {
     config: Config,
     random: ChaCha12Rng,
     epoch: Epoch,
-    next_cid: u32,
     services: ServiceList,
     peers: Slab<Peer>,
     peers_by_address: HashMap<SocketAddr, Key, HashSeed>,
@@ -90,7 +90,6 @@ impl Endpoint {
             config: config.bounded(),
             // docs/protocol/rx.md "3. Connections, ids, epochs": bit 31 set, bit 30 clear.
             epoch: Epoch(random.next_u32() & 0x3fff_ffff | 0x8000_0000),
-            next_cid: random.next_u32() & !crate::ids::CHANNEL_MASK,
             random,
             services: ServiceList::default(),
             peers: Slab::new(),

@@ -81,31 +81,32 @@ impl Endpoint {
         out.0
     }
 
+    /// Connections that clients have opened; those opened here concern nobody else.
     fn debug_connection(&self, index: usize, only_active: bool) -> DebugConnection {
-        let shown = |connection: &&Connection| !only_active || connection.has_calls();
+        let shown = |connection: &&Connection| {
+            connection.side() == Side::Server && (!only_active || connection.has_calls())
+        };
         match self.connections.slab.iter().filter(shown).nth(index) {
             Some(connection) => self.describe_connection(connection),
             None => DebugConnection::END,
         }
     }
 
+    /// Whoever asks is a stranger, so the numbers that name the connection and its calls on the wire are left out: where
+    /// packets are not protected, they are all that it takes to speak in the client's name.
     fn describe_connection(&self, connection: &Connection) -> DebugConnection {
         let (host, port) = host_and_port(&connection.to);
         let mut shown = DebugConnection {
             host,
             port,
-            cid: connection.cid.0,
-            serial: connection.last_serial(),
-            epoch: connection.epoch.0,
             error: connection.failed.unwrap_or(0),
-            is_server: connection.side() == Side::Server,
+            is_server: true,
             security_index: connection.security_index,
             security: connection.security.packets().report(),
             mtu: self.peers.get(connection.peer).map_or(0, |peer| peer.packet_size as u32),
             ..DebugConnection::default()
         };
         for (index, channel) in connection.channels.iter().enumerate() {
-            shown.call_numbers[index] = channel.number;
             match channel.call.and_then(|key| self.calls.get(key)) {
                 Some(call) => {
                     (shown.states[index], shown.modes[index]) = state_and_mode(call);

@@ -8,20 +8,12 @@ use crate::packet::{Header, PacketType};
 use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
-use std::net::SocketAddr;
 
 /// A new call whose first packet seen is beyond this is left over from before a restart.
-const FIRST_SEQ_MAX: u32 = 32;
+pub(super) const FIRST_SEQ_MAX: u32 = 32;
 
 impl Endpoint {
-    pub(super) fn handle_at_server(
-        &mut self,
-        now: Instant,
-        key: Key,
-        from: SocketAddr,
-        header: &Header,
-        payload: Bytes,
-    ) {
+    pub(super) fn handle_at_server(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         let channel = connection.channels[header.channel()];
         if header.call < channel.number {
@@ -29,7 +21,7 @@ impl Endpoint {
             return;
         }
         if header.call > channel.number {
-            self.handle_next_call(now, key, channel.call, from, header, payload);
+            self.handle_next_call(now, key, channel.call, header, payload);
             return;
         }
         let Some(call) = channel.call else { return self.answer_for_ended(now, key, header) };
@@ -53,7 +45,6 @@ impl Endpoint {
         now: Instant,
         key: Key,
         current: Option<Key>,
-        from: SocketAddr,
         header: &Header,
         payload: Bytes,
     ) {
@@ -76,7 +67,6 @@ impl Endpoint {
             self.push_abort(now, key, header.channel(), header.call, code);
             return;
         }
-        self.follow_peer(now, key, from);
         let call = self.accept_call(now, key, header);
         self.handle_call_packet(now, call, header, payload);
         self.admit(now, key);
@@ -114,21 +104,5 @@ impl Endpoint {
         let limits = Limits { dead, dead_with_fudge: dead, idle, deadline: Instant::FAR_FUTURE };
         self.incoming_calls += 1;
         self.begin_call(now, key, header.channel(), header.call, limits)
-    }
-
-    /// A client with a global epoch may have moved: the reply goes where the call came from.
-    fn follow_peer(&mut self, now: Instant, key: Key, from: SocketAddr) {
-        let Some(connection) = self.connections.slab.get(key) else { return };
-        let (old, moved) = (connection.peer, connection.to != from && connection.epoch.is_global());
-        if !moved {
-            return;
-        }
-        let new = self.peer(now, from);
-        self.join_peer(new);
-        self.leave_peer(now, old);
-        if let Some(connection) = self.connection_mut(key) {
-            connection.peer = new;
-            connection.to = from;
-        }
     }
 }

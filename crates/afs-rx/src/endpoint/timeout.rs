@@ -141,6 +141,8 @@ impl Endpoint {
         if let Some(connection) = self.connection_mut(connection).filter(|_| side == Side::Client) {
             // Its server may still be at work; another channel is the better choice for the next call.
             connection.channels[channel].busy = true;
+            // A server with several addresses may have changed the one that it answers from.
+            connection.answers_from = None;
         }
     }
 

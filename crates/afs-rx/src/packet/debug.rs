@@ -58,18 +58,16 @@ impl<const LEN: usize> StructWriter<LEN> {
     }
 }
 
-/// A connection as rxdebug shows it. All ones in `cid` marks the end of the list.
+/// A connection as rxdebug shows it, without the numbers of the connection and its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DebugConnection {
     pub(crate) host: u32,
     pub(crate) port: u16,
+    /// All ones at the end of the list, zero otherwise.
     pub(crate) cid: u32,
-    pub(crate) serial: u32,
-    pub(crate) epoch: u32,
     pub(crate) error: i32,
     pub(crate) is_server: bool,
     pub(crate) security_index: u8,
-    pub(crate) call_numbers: [u32; 4],
     /// 0 not in use, 1 precall, 2 active, 3 dally, 4 hold.
     pub(crate) states: [u8; 4],
     /// 1 sending, 2 receiving, 3 error, 4 end of stream.
@@ -85,12 +83,9 @@ impl DebugConnection {
         host: 0,
         port: 0,
         cid: u32::MAX,
-        serial: 0,
-        epoch: 0,
         error: 0,
         is_server: false,
         security_index: 0,
-        call_numbers: [0; 4],
         states: [0; 4],
         modes: [0; 4],
         queues: [0; 4],
@@ -102,9 +97,7 @@ impl DebugConnection {
         let mut out = StructWriter::new();
         out.u32(0, self.host);
         out.u32(4, self.cid);
-        out.u32(8, self.serial);
-        for (index, number) in self.call_numbers.into_iter().enumerate() {
-            out.u32(12 + 4 * index, number);
+        for index in 0..self.states.len() {
             out.u8(40 + index, self.states[index]);
             out.u8(44 + index, self.modes[index]);
             out.u8(52 + index, self.queues[index]);
@@ -117,7 +110,6 @@ impl DebugConnection {
         out.u8(57, self.security.level);
         out.u32(68, self.security.flags);
         out.u32(72, self.security.expires);
-        out.u32(132, self.epoch);
         out.u32(136, self.mtu);
         out.0
     }

@@ -16,17 +16,26 @@ pub struct Toy {
     pub key: u8,
     nonce: [u8; 4],
     proven: bool,
+    /// Data stays as it is: the class proves who the client is, once, and protects no packet.
+    keeps: bool,
 }
 
 pub struct ToyClient(pub Toy);
 pub struct ToySession(pub Toy);
 pub struct ToyServer(pub u8);
+/// Offers the class at the level that leaves packets as they are.
+pub struct ToyClearServer(pub u8);
 
 const HEADER: usize = 8;
 
 impl Toy {
     pub fn new(key: u8) -> Self {
-        Toy { key, nonce: [0; 4], proven: false }
+        Toy { key, nonce: [0; 4], proven: false, keeps: false }
+    }
+
+    /// The class at a level that leaves packets as they are.
+    pub fn clear(key: u8) -> Self {
+        Toy { keeps: true, ..Toy::new(key) }
     }
 
     fn checksum(&self, packet: &PacketContext) -> u16 {
@@ -62,13 +71,25 @@ macro_rules! packets {
                 INDEX
             }
             fn overhead(&self) -> Overhead {
-                Overhead { header: HEADER, trailer: 8 }
+                match self.0.keeps {
+                    true => Overhead::default(),
+                    false => Overhead { header: HEADER, trailer: 8 },
+                }
+            }
+            fn keeps_data(&self) -> bool {
+                self.0.keeps
             }
             fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
-                Ok(seal(&self.0, packet, payload))
+                match self.0.keeps {
+                    true => Ok(0),
+                    false => Ok(seal(&self.0, packet, payload)),
+                }
             }
             fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
-                open(&self.0, packet, &payload)
+                match self.0.keeps {
+                    true => Ok(payload),
+                    false => open(&self.0, packet, &payload),
+                }
             }
         }
     };
@@ -91,6 +112,15 @@ impl ServerSecurity for ToyServer {
     }
     fn accept(&mut self) -> Box<dyn ServerSession> {
         Box::new(ToySession(Toy::new(self.0)))
+    }
+}
+
+impl ServerSecurity for ToyClearServer {
+    fn index(&self) -> u8 {
+        INDEX
+    }
+    fn accept(&mut self) -> Box<dyn ServerSession> {
+        Box::new(ToySession(Toy::clear(self.0)))
     }
 }
 

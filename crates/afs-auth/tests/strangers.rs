@@ -1,0 +1,187 @@
+//! What strangers on the network can do with what they have seen, against the real security classes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod cell;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use afs_auth::crypto::EncType;
+use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{Minting, RxgkServer, Variant, mint};
+use afs_auth::rxkad;
+use afs_rpc::{Level, UnixTime};
+use afs_rx::packet::PacketType;
+use afs_rx::{ClientSecurity, Config, Endpoint, Event, Instant, ServerSecurity};
+use bytes::Bytes;
+use cell::support::{CLIENT, SERVER, address};
+use cell::{NOW, SERVICE, Wall, random};
+
+/// Everything that an endpoint sends now.
+fn sent(end: &mut Endpoint, now: Instant) -> Vec<Bytes> {
+    let (mut buf, mut all) = (Vec::new(), Vec::new());
+    while let Some(transmit) = end.poll_transmit(now, &mut buf) {
+        let segment = transmit.segment_size.unwrap_or(transmit.len);
+        all.extend(buf[..transmit.len].chunks(segment).map(Bytes::copy_from_slice));
+    }
+    all
+}
+
+fn give(end: &mut Endpoint, now: Instant, from: usize, datagrams: &[Bytes]) {
+    datagrams.iter().for_each(|datagram| end.handle_datagram(now, address(from), datagram.clone()));
+}
+
+/// Numbers of the calls that reached the server's application.
+fn admitted(end: &mut Endpoint) -> Vec<(usize, u32)> {
+    let mut calls = Vec::new();
+    while let Some(event) = end.poll_event() {
+        if let Event::IncomingCall { call, .. } = event {
+            calls.extend(end.call(call).map(|call| (call.channel, call.number)));
+        }
+    }
+    calls
+}
+
+/// Four calls are recorded and given up, the server forgets everything, the recorded packets of three of them come
+/// again, and the client goes on with another call.
+fn replayed(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
+    let now = Instant::from_nanos(1_000_000_000);
+    let mut alice = Endpoint::new(Config::default(), [1; 32]);
+    let mut restarted = Endpoint::new(Config::default(), [2; 32]);
+    restarted.listen(SERVICE, vec![server]).unwrap();
+    let connection = alice.connect(now, address(SERVER), SERVICE, client);
+    let mut recorded = Vec::new();
+    let calls: Vec<_> = (0..4).map(|_| alice.open_call(now, connection).unwrap()).collect();
+    for call in &calls {
+        alice.write(now, *call, &mut Bytes::from_static(b"remove the file")).unwrap();
+        alice.finish_send(now, *call).unwrap();
+        recorded.push(sent(&mut alice, now));
+    }
+    for call in calls {
+        alice.abort(now, call, -6);
+        alice.release(now, call);
+    }
+    sent(&mut alice, now);
+    for datagrams in &recorded[1..] {
+        assert_eq!(datagrams.len(), 1);
+        give(&mut restarted, now, CLIENT, datagrams);
+    }
+    let call = alice.open_call(now, connection).unwrap();
+    alice.write(now, call, &mut Bytes::from_static(b"something else")).unwrap();
+    alice.finish_send(now, call).unwrap();
+    for _ in 0..3 {
+        let from_alice = sent(&mut alice, now);
+        give(&mut restarted, now, CLIENT, &from_alice);
+        let to_alice = sent(&mut restarted, now);
+        give(&mut alice, now, SERVER, &to_alice);
+    }
+    assert_eq!(admitted(&mut restarted), [(0, 2)], "only the call that the client makes now");
+    give(&mut restarted, now, CLIENT, &recorded.concat());
+    assert_eq!(admitted(&mut restarted), [], "nor afterwards");
+    assert_eq!(restarted.holdings().calls, 1);
+}
+
+/// A client proves itself; then a packet with its connection's numbers comes from another address.
+fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
+    let now = Instant::from_nanos(1_000_000_000);
+    let mut alice = Endpoint::new(Config::default(), [1; 32]);
+    let mut end = Endpoint::new(Config::default(), [2; 32]);
+    end.listen(SERVICE, vec![server]).unwrap();
+    let connection = alice.connect(now, address(SERVER), SERVICE, client);
+    let call = alice.open_call(now, connection).unwrap();
+    alice.write(now, call, &mut Bytes::from_static(b"mine")).unwrap();
+    alice.finish_send(now, call).unwrap();
+    let mut request = Bytes::new();
+    for _ in 0..3 {
+        let from_alice = sent(&mut alice, now);
+        request = from_alice.first().cloned().filter(|_| request.is_empty()).unwrap_or(request);
+        give(&mut end, now, CLIENT, &from_alice);
+        let to_alice = sent(&mut end, now);
+        give(&mut alice, now, SERVER, &to_alice);
+    }
+    assert_eq!(admitted(&mut end), [(0, 1)]);
+    // The packet as it was, on another channel, and as the next call of the same: all that a listener could send.
+    let stranger = SocketAddr::from(([203, 0, 113, 9], 40000));
+    for (channel, number) in [(0, 1), (0, 2), (1, 1), (2, 7)] {
+        let mut forged = request.to_vec();
+        forged[7] |= channel;
+        forged[11] = number;
+        end.handle_datagram(now, stranger, forged.into());
+    }
+    assert_eq!(admitted(&mut end), [], "no call in alice's name");
+    let mut buf = Vec::new();
+    while let Some(transmit) = end.poll_transmit(now, &mut buf) {
+        let kind = PacketType(buf[20]);
+        let asks = kind == PacketType::CHALLENGE && transmit.to == stranger;
+        assert!(asks || transmit.to == address(CLIENT), "{kind:?} to {}", transmit.to);
+    }
+    // Nor does anything of it end what alice has.
+    let next = alice.open_call(now, connection).unwrap();
+    alice.finish_send(now, next).unwrap();
+    let from_alice = sent(&mut alice, now);
+    give(&mut end, now, CLIENT, &from_alice);
+    assert_eq!(admitted(&mut end), [(1, 1)]);
+}
+
+#[test]
+fn nobody_rides_on_a_proven_rxgk_connection() {
+    for (seed, level) in [Level::Clear, Level::Auth, Level::Crypt].into_iter().enumerate() {
+        let (client, server) = rxgk(seed as u64, level);
+        ridden(client, server);
+    }
+}
+
+#[test]
+fn nobody_rides_on_a_proven_rxkad_connection() {
+    for (seed, level) in [Level::Clear, Level::Auth, Level::Crypt].into_iter().enumerate() {
+        let (client, server) = rxkad(seed as u64, level);
+        ridden(client, server);
+    }
+}
+
+type Ends = (Box<dyn ClientSecurity>, Box<dyn ServerSecurity>);
+
+fn rxgk(seed: u64, level: Level) -> Ends {
+    let (wall, random) = (Wall::default(), random(seed));
+    let mut ring = KeyRing::default();
+    ring.add(generate(KeyKind::Rxgk, 18, 3, &random).unwrap()).unwrap();
+    let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
+    let minting = Minting { name: "alice".to_owned(), level, expires, enctype: EncType::DEFAULT };
+    let token = mint(&ring, &minting, &random).unwrap();
+    let names = Arc::new(LocalNames::of_cell("example.org"));
+    let keys = SharedKeys::new(ring);
+    let server = RxgkServer::new(Variant::OpenAfs, keys, names, wall.clock(), Level::Clear);
+    (token.source(wall.clock(), random).session(), Box::new(server))
+}
+
+fn rxkad(seed: u64, level: Level) -> Ends {
+    let (wall, random) = (Wall::default(), random(seed));
+    let mut ring = KeyRing::default();
+    ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &random).unwrap()).unwrap();
+    let at = |secs| UnixTime { secs, nanos: 0 };
+    let (client, realm) = (vec!["alice".to_owned()], "EXAMPLE.ORG".to_owned());
+    let minting = rxkad::Minting { client, realm, begins: at(NOW), expires: at(NOW + 3600), level };
+    let token = rxkad::mint(&ring, &minting, &random).unwrap();
+    let names = Arc::new(LocalNames::of_cell("example.org"));
+    let limits = rxkad::RxkadLimits::default();
+    let server = rxkad::RxkadServer::new(SharedKeys::new(ring), names, wall.clock(), limits);
+    (token.source(wall.clock()).session(), Box::new(server))
+}
+
+#[test]
+fn recorded_rxgk_calls_are_not_run_again_by_a_server_that_forgot_the_connection() {
+    for (seed, level) in [Level::Auth, Level::Crypt].into_iter().enumerate() {
+        let (client, server) = rxgk(seed as u64, level);
+        replayed(client, server);
+    }
+}
+
+#[test]
+fn recorded_rxkad_calls_are_not_run_again_by_a_server_that_forgot_the_connection() {
+    for (seed, level) in [Level::Auth, Level::Crypt].into_iter().enumerate() {
+        let (client, server) = rxkad(seed as u64, level);
+        replayed(client, server);
+    }
+}
