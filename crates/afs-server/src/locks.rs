@@ -62,6 +62,21 @@ impl Locks {
         Ok(())
     }
 
+    /// Makes a lock one of another kind for another lifetime: one alone of the only reader, a reader's of one alone.
+    /// [`Errno::EAGAIN`] where there are other readers, [`Errno::EINVAL`] where there is no lock any more.
+    pub fn change(&self, fid: Fid, mode: LockMode, now: u64) -> Result<(), Errno> {
+        let mut held = self.lock();
+        let lock = held.get_mut(&fid).filter(|lock| now <= lock.end).ok_or(Errno::EINVAL)?;
+        lock.count = match (mode, lock.count) {
+            (LockMode::Write, -1 | 1) => -1,
+            (LockMode::Read, -1) => 1,
+            (LockMode::Read, readers) => readers,
+            (LockMode::Write, _) => return Err(Errno::EAGAIN),
+        };
+        lock.end = now + LOCK_LIFETIME.as_secs();
+        Ok(())
+    }
+
     /// Lets a lock last another lifetime, also one that has ended if nobody took it since. Not locked is
     /// [`Errno::EINVAL`].
     pub fn extend(&self, fid: Fid, now: u64) -> Result<(), Errno> {
@@ -119,6 +134,19 @@ mod tests {
         assert_eq!((locks.set(F, LockMode::Write, 0), locks.count(F, 0)), (Ok(()), -1));
         assert_eq!((locks.set(F, LockMode::Write, 0), locks.set(F, LockMode::Read, 0)), (AGAIN, AGAIN));
         assert!(locks.release(F) && locks.release(F));
+    }
+
+    #[test]
+    fn a_lock_is_changed_without_a_moment_in_which_another_could_take_it() {
+        let locks = Locks::new(10);
+        assert_eq!(locks.change(F, LockMode::Write, 0), Err(Errno::EINVAL));
+        locks.set(F, LockMode::Read, 0).unwrap();
+        locks.set(F, LockMode::Read, 0).unwrap();
+        assert_eq!((locks.change(F, LockMode::Write, 0), locks.count(F, 0)), (AGAIN, 2));
+        locks.release(F);
+        assert_eq!((locks.change(F, LockMode::Write, 0), locks.count(F, 0)), (Ok(()), -1));
+        assert_eq!((locks.change(F, LockMode::Read, 0), locks.count(F, 0)), (Ok(()), 1));
+        assert_eq!(locks.change(F, LockMode::Write, 301), Err(Errno::EINVAL));
     }
 
     #[test]

@@ -235,6 +235,10 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let (fid, sync) = (locked(s), fs::VolSync::default());
         ok(s.caller(who).ask(fs::OldReleaseLock { fid, sync }))
     }),
+    ("ChangeLock", "aco", |s, who| {
+        let fid = locked(s);
+        ok(s.caller(who).ask(fs::ChangeLock { fid, kind: LockKind::WRITE }))
+    }),
     ("GiveUpCallBacks", EVERYBODY, |s, who| {
         let (fids, callbacks) = (Fids::first_of([s.dir]), fs::Promises::new());
         ok(s.caller(who).ask(fs::GiveUpCallBacks { fids, callbacks }))

@@ -6,12 +6,13 @@ use crate::api::{LockHolder, LockKind, LockRange};
 #[derive(Default)]
 pub(crate) struct LockTable {
     held: Vec<Held>,
-    /// What we hold at the server for those who locked the whole file.
+    /// What we hold at the server for all of them.
     pub at_server: Option<LockKind>,
 }
 
+/// One lock of one owner.
 #[derive(Clone, Debug)]
-struct Held {
+pub(crate) struct Held {
     owner: u64,
     pid: u32,
     range: LockRange,
@@ -70,10 +71,25 @@ impl LockTable {
         self.held.append(&mut rest);
     }
 
-    /// What must be held at the server for the locks there are: that of the strongest lock on the whole file.
+    /// What must be held at the server for the locks there are: a lock on the whole file, of the kind of the strongest
+    /// here. The server knows no ranges. One to write is not made one to read while any lock is left: what was read
+    /// under it may still be relied on.
     pub fn wanted_at_server(&self) -> Option<LockKind> {
-        let whole = self.held.iter().filter(|held| held.range.is_whole());
-        whole.map(|held| held.kind).max_by_key(|kind| *kind == LockKind::Write)
+        let strongest = self.held.iter().map(|held| held.kind).max_by_key(|kind| *kind == LockKind::Write);
+        match self.at_server {
+            Some(LockKind::Write) => strongest.and(self.at_server),
+            _ => strongest,
+        }
+    }
+
+    /// The locks there are, to be put back if a change of them fails.
+    pub fn held(&self) -> Vec<Held> {
+        self.held.clone()
+    }
+
+    /// Puts back what [`LockTable::held`] gave.
+    pub fn restore(&mut self, held: Vec<Held>) {
+        self.held = held;
     }
 
     pub fn is_empty(&self) -> bool {
@@ -110,15 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn the_server_holds_the_strongest_lock_on_the_whole_file() {
+    fn the_server_holds_the_strongest_lock_until_the_last_range_is_free() {
         let mut table = LockTable::default();
-        table.take(1, 1, range(0, 9), LockKind::Write);
-        assert_eq!(table.wanted_at_server(), None);
-        table.take(1, 1, LockRange::WHOLE, LockKind::Read);
+        table.take(1, 1, range(0, 9), LockKind::Read);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Read));
-        table.take(1, 1, LockRange::WHOLE, LockKind::Write);
+        table.take(2, 1, range(20, 29), LockKind::Write);
+        assert_eq!(table.wanted_at_server(), Some(LockKind::Write));
+        table.at_server = Some(LockKind::Write);
+        table.release(2, LockRange::WHOLE);
         assert_eq!(table.wanted_at_server(), Some(LockKind::Write));
         table.release(1, LockRange::WHOLE);
+        assert_eq!(table.wanted_at_server(), None);
+        table.at_server = None;
         assert!(table.is_empty());
     }
 }

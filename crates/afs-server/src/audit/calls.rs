@@ -55,6 +55,7 @@ described! {
     Read: fs::SetLock |call| call.fid;
     Read: fs::ExtendLock |call| call.fid;
     Read: fs::ReleaseLock |call| call.fid;
+    Read: fs::ChangeLock |call| call.fid;
     Read: fs::OldSetLock |call| call.fid;
     Read: fs::OldExtendLock |call| call.fid;
     Read: fs::OldReleaseLock |call| call.fid;

@@ -22,6 +22,9 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ReleaseLock| async move {
         server.release_lock(&visit, call.fid).await
     });
+    let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ChangeLock| async move {
+        server.change_lock(&visit, call.fid, call.kind)
+    });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldSetLock| async move {
         server.set_lock(&visit, call.fid, call.kind).map(drop)
     });
@@ -44,6 +47,22 @@ impl FileServer {
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
             self.locks.set(fid, mode, self.clients.now())?;
+        } else if mode == LockMode::Write {
+            return Err(Errno::EROFS.to_uae());
+        }
+        Ok(reply(&found))
+    }
+
+    fn change_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
+        let (mode, wish) = match kind {
+            LockKind::READ => (LockMode::Read, Wish::ReadLock),
+            LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
+            _ => return Err(Errno::EINVAL.to_uae()),
+        };
+        let found = self.find(visit, fid)?;
+        found.check(&visit.subject, wish)?;
+        if found.header.is_writable() {
+            self.locks.change(fid, mode, self.clients.now())?;
         } else if mode == LockMode::Write {
             return Err(Errno::EROFS.to_uae());
         }

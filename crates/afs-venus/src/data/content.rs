@@ -278,6 +278,15 @@ impl Content {
         self.cut = if cut_here { self.cut.min(base_length) } else { base_length };
     }
 
+    /// The same when nothing is unsaved: all of it is to be fetched, and only who uses it stays.
+    pub fn renew(&mut self, version: DataVersion, length: u64) {
+        let new = Content::new(version, length);
+        let pinned = std::mem::take(&mut self.pinned);
+        let fetching = std::mem::replace(&mut self.fetching, Ranges::new());
+        let (writers, direct) = (self.writers, self.direct);
+        *self = Content { pinned, fetching, writers, direct, ..new };
+    }
+
     /// Clean bytes outside `wanted` that can be dropped to free up to `bytes`, from the beginning on; they are taken
     /// out of what is present.
     pub fn shed(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {

@@ -31,6 +31,8 @@ pub(crate) struct FileData {
     pub ready: Mutex<Option<Bytes>>,
     /// The file has been marked since anybody wrote to it.
     pub marked: AtomicBool,
+    /// The kernel was given the file, to read or write it by itself: it has no other for as long as it is open.
+    pub backed: AtomicBool,
     /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
     pub shown: AtomicBool,
     /// Where a sequential reader is expected next.
@@ -50,6 +52,7 @@ impl FileData {
             stored_sum: Mutex::new(None),
             ready: Mutex::new(None),
             marked: AtomicBool::new(false),
+            backed: AtomicBool::new(false),
             shown: AtomicBool::new(false),
             next_read: AtomicU64::new(0),
         }

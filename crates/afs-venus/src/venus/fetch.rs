@@ -191,15 +191,15 @@ impl Venus {
         status: &fs::Status,
     ) -> Result<()> {
         let ours = {
-            let mut content = data.content();
-            let ours = content.writers > 0 || content.is_dirty();
-            if ours {
-                content.rebase(status.data_version, status.length);
+            let content = data.content();
+            if status.data_version < content.version {
+                // The answer is older than what has been learnt since: it is asked again.
+                return Ok(());
             }
-            ours
+            content.writers > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
         };
         if ours {
-            return Ok(());
+            return self.take_version(data, status).await;
         }
         let newer = self.current_data(&handle.vnode, status).await?;
         if Arc::ptr_eq(&newer, data) {

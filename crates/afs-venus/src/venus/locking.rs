@@ -1,17 +1,23 @@
 //! Advisory locks: among the processes of this machine here, among machines at the server.
 //!
-//! Only a lock on a whole file is taken at the server, and one for all of this machine's: the server knows no owners
-//! (docs/protocol/fileserver.md "8. Advisory locks").
+//! The server knows neither ranges nor owners (docs/protocol/fileserver.md "8. Advisory locks"): whatever is locked here
+//! of a file, one lock on the whole of it is held at the server for all processes of this machine. Who gets it sees the
+//! newest version, and what was changed is stored before it is given back: so a lock orders what machines do, not only
+//! what they ask for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use afs_rpc::EnvExt;
+use afs_wire::error::AbortCode;
 use afs_wire::fs;
-use std::time::Duration;
 
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::handles::Handle;
+use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 
 /// Pause before a server is asked again for a lock that somebody else holds.
@@ -29,9 +35,9 @@ impl Venus {
         wait: bool,
     ) -> Result<()> {
         let held = self.handles.get(handle, "lock")?;
-        let (vnode, me) = (&held.vnode, self.speaking_for(held.who));
+        let me = self.speaking_for(held.who);
         loop {
-            match me.try_lock(vnode, owner, pid, range, kind).await {
+            match me.try_lock(&held, owner, pid, range, kind).await {
                 Err(error) if error.kind == ErrorKind::WouldBlock && wait => self.env.sleep(POLL).await,
                 other => return other,
             }
@@ -40,39 +46,46 @@ impl Venus {
 
     async fn try_lock(
         &self,
-        vnode: &Arc<Vnode>,
+        handle: &Arc<Handle>,
         owner: u64,
         pid: u32,
         range: LockRange,
         kind: LockKind,
     ) -> Result<()> {
+        let vnode = &handle.vnode;
         let _turn = vnode.changing.lock().await;
-        {
+        let before = {
             let mut state = vnode.state();
             if state.locks.conflict(owner, range, kind).is_some() {
                 return Err(VenusError::new(ErrorKind::WouldBlock, "SetLock").of(vnode.key.fid));
             }
+            let before = state.locks.held();
             if !state.locks.take(owner, pid, range, kind) {
+                state.locks.restore(before);
                 return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid));
             }
-        }
-        let agreed = self.agree_with_server(vnode).await;
+            before
+        };
+        let agreed = match self.agree_with_server(vnode).await {
+            Ok(is_new) => self.see_newest(handle, is_new).await,
+            Err(error) => Err(error),
+        };
         if agreed.is_err() {
-            vnode.state().locks.release(owner, range);
+            vnode.state().locks.restore(before);
             self.agree_with_server(vnode).await.ok();
         }
         agreed
     }
 
-    /// Makes the server's lock what the locks here want. A lock cannot be changed from one kind to the other at once
-    /// (docs/protocol/fileserver.md "14. Cache-manager side rules").
-    async fn agree_with_server(&self, vnode: &Arc<Vnode>) -> Result<()> {
-        let (wanted, held) = {
+    /// Makes the server's lock what the locks here want. Says whether none was held before: others may have changed the
+    /// file since.
+    async fn agree_with_server(&self, vnode: &Arc<Vnode>) -> Result<bool> {
+        let (wanted, held, orphan) = {
             let state = vnode.state();
-            (state.locks.wanted_at_server(), state.locks.at_server)
+            (state.locks.wanted_at_server(), state.locks.at_server, state.orphan)
         };
-        if wanted == held || vnode.state().orphan {
-            return Ok(());
+        if wanted == held || orphan {
+            return Ok(false);
         }
         let volume = self.volume_of(vnode.key).await?;
         if !volume.is_writable() {
@@ -80,23 +93,64 @@ impl Venus {
                 Some(LockKind::Write) => {
                     Err(VenusError::new(ErrorKind::ReadOnly, "SetLock").of(vnode.key.fid))
                 }
-                _ => Ok(()),
+                _ => Ok(false),
             };
         }
+        match (held, wanted) {
+            (None, Some(kind)) => self.set_lock(&volume, vnode, kind).await.map(|()| true),
+            (Some(_), Some(kind)) => self.change_lock(&volume, vnode, kind).await.map(|()| false),
+            (_, None) => self.give_lock_back(&volume, vnode).await.map(|()| false),
+        }
+    }
+
+    async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let fid = vnode.key.fid;
-        if held.is_some() {
-            vnode.state().locks.at_server = None;
-            self.call(&volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid))?;
-        }
-        if let Some(kind) = wanted {
-            let wire = match kind {
-                LockKind::Read => fs::LockKind::READ,
-                LockKind::Write => fs::LockKind::WRITE,
-            };
-            self.call(&volume, fs::SetLock { fid, kind: wire }).await.map_err(|error| error.of(fid))?;
-            vnode.state().locks.at_server = Some(kind);
-        }
+        self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await.map_err(|error| error.of(fid))?;
+        vnode.state().locks.at_server = Some(kind);
         Ok(())
+    }
+
+    /// Makes a lock one of another kind, with no moment in which another machine could have it. A server without that
+    /// call has to be asked for both locks in turn; that nobody used the moment shows in the version of the file.
+    async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
+        let fid = vnode.key.fid;
+        match self.call(volume, fs::ChangeLock { fid, kind: wire(kind) }).await {
+            Ok(_) => {
+                vnode.state().locks.at_server = Some(kind);
+                return Ok(());
+            }
+            Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {}
+            Err(error) => return Err(error.of(fid)),
+        }
+        let Some(held) = vnode.state().locks.at_server else { return Ok(()) };
+        let before = self.ask_status(vnode, volume).await?.data_version;
+        vnode.state().locks.at_server = None;
+        self.call(volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid))?;
+        let changed = self.set_lock(volume, vnode, kind).await;
+        if changed.is_err() {
+            self.set_lock(volume, vnode, held).await?;
+        }
+        if self.ask_status(vnode, volume).await?.data_version != before {
+            tracing::error!(%fid, "another machine changed a file while a lock on it was made one to write");
+            return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(fid));
+        }
+        changed
+    }
+
+    /// Gives the server's lock back when it has what was changed under it. If it does not get that, the lock stays until
+    /// the file is closed.
+    async fn give_lock_back(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
+        let data = vnode.state().data.clone();
+        if let Some(data) = data {
+            self.store_in_order(vnode, &data, Occasion::Close).await?;
+        }
+        self.release_lock(volume, vnode).await
+    }
+
+    async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
+        let fid = vnode.key.fid;
+        vnode.state().locks.at_server = None;
+        self.call(volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid)).map(drop)
     }
 
     /// Releases what `owner` holds in the range.
@@ -108,15 +162,25 @@ impl Venus {
     async fn unlock_range(&self, vnode: &Arc<Vnode>, owner: u64, range: LockRange) -> Result<()> {
         let _turn = vnode.changing.lock().await;
         vnode.state().locks.release(owner, range);
-        self.agree_with_server(vnode).await
+        self.agree_with_server(vnode).await.map(drop)
     }
 
-    /// A process has closed the file: its locks are gone.
+    /// A process has closed the file: its locks are gone. What could not be stored is what its close has told of.
     pub(super) async fn unlock_all(&self, vnode: &Arc<Vnode>, owner: u64) {
         if vnode.state().locks.is_empty() {
             return;
         }
-        if let Err(error) = self.unlock_range(vnode, owner, LockRange::WHOLE).await {
+        let _turn = vnode.changing.lock().await;
+        vnode.state().locks.release(owner, LockRange::WHOLE);
+        let mut agreed = self.agree_with_server(vnode).await.map(drop);
+        let is_kept = {
+            let state = vnode.state();
+            state.locks.at_server.is_some() && state.locks.wanted_at_server().is_none()
+        };
+        if is_kept && let Ok(volume) = self.volume_of(vnode.key).await {
+            agreed = self.release_lock(&volume, vnode).await;
+        }
+        if let Err(error) = agreed {
             tracing::warn!(%error, "a lock could not be given back; the server forgets it in five minutes");
         }
     }
@@ -132,7 +196,7 @@ impl Venus {
         let handle = self.handles.get(handle, "lock")?;
         let vnode = &handle.vnode;
         let here = vnode.state().locks.conflict(owner, range, kind);
-        if here.is_some() || !range.is_whole() || vnode.state().locks.at_server.is_some() {
+        if here.is_some() || vnode.state().locks.at_server.is_some() {
             return Ok(here);
         }
         let status = self.speaking_for(handle.who).status_unseen(vnode).await?;
@@ -158,5 +222,12 @@ impl Venus {
                 tracing::warn!(%error, "a lock could not be extended");
             }
         }
+    }
+}
+
+fn wire(kind: LockKind) -> fs::LockKind {
+    match kind {
+        LockKind::Read => fs::LockKind::READ,
+        LockKind::Write => fs::LockKind::WRITE,
     }
 }

@@ -20,6 +20,7 @@ mod reading;
 mod reask;
 mod refused;
 mod remove;
+mod renewing;
 mod sending;
 mod snapshots;
 mod space;

@@ -129,6 +129,7 @@ impl Venus {
         }
         let complete = data.content().is_complete();
         let Some(file) = file.filter(|_| complete && !rewrites) else { return Ok(None) };
+        data.backed.store(true, Ordering::SeqCst);
         if flags.write {
             // What the kernel wrote through another handle must be noted before a new mark hides it.
             self.absorb_data(&data).await?;

@@ -91,6 +91,10 @@ impl Venus {
             return Ok(());
         }
         let _turn = data.absorbing.lock().await;
+        if !data.content().is_complete() {
+            // Another version is on its way into the file: that, and no kernel, has touched it.
+            return Ok(());
+        }
         let file = data.file.clone();
         let found = self
             .disk(move || {
@@ -121,6 +125,16 @@ impl Venus {
         occasion: Occasion,
     ) -> Result<()> {
         let _turn = vnode.changing.lock().await;
+        self.store_in_order(vnode, data, occasion).await
+    }
+
+    /// The same, for one who has the turn to change the file.
+    pub(super) async fn store_in_order(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        occasion: Occasion,
+    ) -> Result<()> {
         self.absorb_data(data).await?;
         if !is_due(vnode, data, occasion) {
             return Ok(());

@@ -1,0 +1,151 @@
+//! Locks on parts of a file, held by processes of two machines.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_venus::{Backing, DiskCache, HandleId, LockKind, LockRange, OpenFlags, Result};
+use bytes::Bytes;
+use common::{Cell, Client};
+
+/// The byte that stands for the right to write.
+const TURN: LockRange = LockRange { first: 100, last: 100 };
+/// The bytes that those who read lock.
+const SHARED: LockRange = LockRange { first: 200, last: 299 };
+/// Where the counter is: its first byte says how many writes there were.
+const COUNTER: u64 = 5000;
+
+/// A process that has the file open, through Venus or as a kernel does that was given the file.
+struct Process {
+    client: Client,
+    handle: HandleId,
+    backing: Option<Backing>,
+    owner: u64,
+}
+
+impl Process {
+    async fn open(client: &Client, owner: u64, passthrough: bool) -> Process {
+        let entry = client.find("file").await.unwrap();
+        let flags = OpenFlags { passthrough, ..OpenFlags::READ_WRITE };
+        let opened = client.venus.open(entry.node, flags).await.unwrap();
+        Process { client: client.clone(), handle: opened.handle, backing: opened.backing, owner }
+    }
+
+    async fn lock(&self, range: LockRange, kind: LockKind, wait: bool) -> Result<()> {
+        self.client.venus.lock(self.handle, self.owner, 1, range, kind, wait).await
+    }
+
+    async fn unlock(&self, range: LockRange) {
+        self.client.venus.unlock(self.handle, self.owner, range).await.unwrap();
+    }
+
+    async fn read(&self) -> u64 {
+        let mut bytes = [0; 8];
+        match &self.backing {
+            Some(backing) => drop(backing.file.read_at(&mut bytes, COUNTER).unwrap()),
+            None => {
+                let read = self.client.venus.read(self.handle, COUNTER, 8).await.unwrap();
+                bytes[..read.len()].copy_from_slice(&read);
+            }
+        }
+        u64::from_be_bytes(bytes)
+    }
+
+    async fn write(&self, value: u64) {
+        let bytes = value.to_be_bytes();
+        match &self.backing {
+            Some(backing) => backing.file.write_all_at(&bytes, COUNTER).unwrap(),
+            None => drop(
+                self.client.venus.write(self.handle, COUNTER, Bytes::copy_from_slice(&bytes)).await.unwrap(),
+            ),
+        }
+    }
+
+    /// Adds one under a lock on a part of the file.
+    async fn add_under_a_write_lock(&self) {
+        self.lock(TURN, LockKind::Write, true).await.unwrap();
+        let value = self.read().await;
+        self.client.env.sleep(Duration::from_millis(self.client.env.random_u64() % 50)).await;
+        self.write(value + 1).await;
+        self.unlock(TURN).await;
+    }
+
+    /// Adds one as a database does: what was read under a shared lock is relied on when the lock to write is had as well;
+    /// without it, everything is given up and tried again.
+    async fn add_under_a_lock_to_read_and_then_to_write(&self) {
+        loop {
+            self.lock(SHARED, LockKind::Read, true).await.unwrap();
+            let value = self.read().await;
+            self.client.env.sleep(Duration::from_millis(self.client.env.random_u64() % 50)).await;
+            let mine = self.lock(SHARED, LockKind::Write, false).await;
+            if mine.is_ok() {
+                self.write(value + 1).await;
+            }
+            self.unlock(SHARED).await;
+            match mine {
+                Ok(()) => return,
+                Err(error) => assert_eq!(error.errno(), 11, "{error}"),
+            }
+            self.client.env.sleep(Duration::from_millis(self.client.env.random_u64() % 3000)).await;
+        }
+    }
+}
+
+/// A machine: what it calls itself by, its processes, and how they add.
+fn machine(cell: &Cell, number: u8, dir: &tempfile::TempDir) -> Client {
+    let dir = dir.path().join(number.to_string());
+    cell.client_with(number, Arc::new(DiskCache::open(&dir, 64 << 20, "this boot").unwrap()))
+}
+
+/// Two machines with two processes each add to one counter, and have the file open all the time.
+fn all_additions_count(seed: u64, passthrough: bool, upgrade: bool) {
+    const EACH: u64 = 8;
+    let (cell, dir) = (Cell::new(seed), tempfile::tempdir().unwrap());
+    let machines = [machine(&cell, 1, &dir), machine(&cell, 2, &dir)];
+    let first = machines[0].clone();
+    cell.on(&machines[0], async move { first.put("file", &vec![0; 20_000]).await.unwrap() });
+    let done = Arc::new(Mutex::new(0));
+    for (n, client) in machines.iter().cycle().take(4).cloned().enumerate() {
+        let done = done.clone();
+        let env = client.env.clone();
+        env.spawn(Box::pin(async move {
+            let process = Process::open(&client, n as u64 + 1, passthrough).await;
+            assert_eq!(process.backing.is_some(), passthrough);
+            for _ in 0..EACH {
+                match upgrade {
+                    false => process.add_under_a_write_lock().await,
+                    true => process.add_under_a_lock_to_read_and_then_to_write().await,
+                }
+            }
+            *done.lock().unwrap() += 1;
+        }));
+    }
+    cell.sim.run_until(Duration::from_secs(3600), || *done.lock().unwrap() == 4).unwrap();
+    let third = cell.client(3);
+    let counted = cell.on(&third.clone(), async move {
+        let data = third.get("file").await.unwrap();
+        u64::from_be_bytes(data[COUNTER as usize..COUNTER as usize + 8].try_into().unwrap())
+    });
+    assert_eq!(counted, 4 * EACH, "seed {seed}");
+}
+
+#[test]
+fn who_changes_a_file_under_a_lock_on_a_part_of_it_loses_nothing_to_another_machine() {
+    (0..4).for_each(|seed| all_additions_count(seed, false, false));
+}
+
+#[test]
+fn who_changes_a_file_through_the_kernel_under_a_lock_loses_nothing_either() {
+    (0..4).for_each(|seed| all_additions_count(seed, true, false));
+}
+
+#[test]
+fn a_lock_to_read_becomes_one_to_write_only_if_nobody_wrote_in_between() {
+    (0..4).for_each(|seed| all_additions_count(seed, seed % 2 == 1, true));
+}
