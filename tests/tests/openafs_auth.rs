@@ -110,12 +110,15 @@ fn overseer(hosts: &Hosts, vice: &str) {
         let output = hosts.try_tool(host, &[&["bos"], words].concat());
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
     };
-    for words in [&["shutdown", vice, "fs"][..], &["restart", vice, "-all"], &["listkeys", vice]] {
+    for words in [&["shutdown", vice, "fs"][..], &["restart", vice, "-all"]] {
         let with_key = said("cl1", &[words, &["-localauth"]].concat());
         assert!(with_key.contains("RPC interface mismatch"), "{words:?}: {with_key}");
         let without = said("cl2", &[words, &["-noauth"]].concat());
         assert!(without.contains("you are not authorized for this operation"), "{words:?}: {without}");
     }
+    assert_eq!(run(&["listkeys", vice, "-localauth"]), "All done.\n");
+    let log = said("cl1", &["getlog", vice, "FileLog", "-localauth"]);
+    assert!(log.contains("no such entity"), "{log}");
     let exec = said("cl1", &["exec", vice, "true", "-localauth"]);
     assert!(exec.contains("you are not authorized for this operation"), "{exec}");
     assert_eq!(run(&["status", vice, "-localauth"]), status);

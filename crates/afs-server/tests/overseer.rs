@@ -43,7 +43,7 @@ fn fs() -> Text {
     text("fs")
 }
 
-/// A call as everybody: `+` done, `A` not authorized, `X` no such call, `E` beyond the end, `?` anything else.
+/// A call as everybody: `+` done, `A` not authorized, `X` no such call, `E` beyond the end, `N` no such thing, `?` anything else.
 struct Table {
     cell: Cell,
     seen: BTreeSet<&'static str>,
@@ -56,6 +56,7 @@ impl Table {
             AbortCode::BZACCESS => 'A',
             AbortCode::RXGEN_OPCODE => 'X',
             AbortCode::BZDOM => 'E',
+            AbortCode::BZNOENT => 'N',
             _ => '?',
         };
         assert_eq!(ROLES.iter().map(one).collect::<String>(), expected, "{request:?}");
@@ -107,7 +108,7 @@ fn who_may_make_which_call() {
         bos::Restart { instance: instance() }, "AAAXXXX";
         bos::AddSUser { name: name() }, "AAAXXXX";
         bos::DeleteSUser { name: name() }, "AAAXXXX";
-        bos::ListKeys { index: 0 }, "AAAXXXX";
+        bos::ListKeys { index: 0 }, "AAAEEEE";
         bos::AddKey { number }, "AAAXXXX";
         bos::DeleteKey { number }, "AAAXXXX";
         bos::SetCellName { name: name() }, "AAAXXXX";
@@ -115,7 +116,7 @@ fn who_may_make_which_call() {
         bos::DeleteCellHost { name: name() }, "AAAXXXX";
         bos::SetNoAuthFlag { flag: 1 }, "AAAXXXX";
         bos::SetRestartTime { kind: all, time: RestartTime::NEVER }, "AAAXXXX";
-        bos::GetLog { name: text("FileLog") }, "AAAXXXX";
+        bos::GetLog { name: text("FileLog") }, "AAANNNN";
         bos::SetRestrictedMode { restricted: 1 }, "AAAXXXX";
         created, "AAAAAAA";
         bos::DeleteBnode { instance: instance() }, "AAAAAAA";

@@ -236,6 +236,29 @@ fn a_moved_volume_is_said_to_have_moved() {
 }
 
 #[test]
+fn a_quota_below_zero_is_refused_and_changes_nothing() {
+    let cell = Cell::new(79);
+    let owner = cell.owner();
+    let root = create(&owner, "home", 900);
+    let open = vol::TransCreate { volume: root.volume, partition: A, flags: AttachFlags::BUSY };
+    let transaction = owner.ask(open).unwrap().transaction;
+    let info = vol::VolumeInfo { quota_max: -3, ..vol::VolumeInfo::unchanged() };
+    assert_eq!(owner.refusal(vol::SetInfo { transaction, info }), errno(Errno::EINVAL));
+    assert_eq!(owner.ask(vol::GetStatus { transaction }).unwrap().status.quota_max, 777);
+}
+
+#[test]
+fn a_read_only_volume_names_itself_as_the_copy() {
+    let cell = Cell::new(80);
+    let owner = cell.owner();
+    let kind = VolumeKind::ReadOnly.into();
+    let copy = vol::CreateVolume { kind, parent: VolumeId(900), ..creation("home.readonly", 901) };
+    let transaction = owner.ask(copy).unwrap().transaction;
+    let status = owner.ask(vol::GetStatus { transaction }).unwrap().status;
+    assert_eq!((status.parent_id, status.clone_id), (VolumeId(900), VolumeId(901)));
+}
+
+#[test]
 fn what_nobody_finishes_is_undone() {
     let cell = Cell::new(77);
     let owner = cell.owner();

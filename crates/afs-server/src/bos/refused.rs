@@ -1,4 +1,4 @@
-//! Calls that start, stop, install or change something, or that tell what nobody is told.
+//! Calls that start, stop, install or change something, and listings that are always empty.
 //!
 //! What OpenAFS refuses to administrators too in restricted mode is refused so to everybody. The rest is refused to
 //! those who are no administrators, and unknown to those who are, so that they need not doubt who they are.
@@ -28,7 +28,8 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
     let table = unknown::<bos::Restart>(table);
     let table = unknown::<bos::AddSUser>(table);
     let table = unknown::<bos::DeleteSUser>(table);
-    let table = unknown::<bos::ListKeys>(table);
+    // The keys that this call lists are those of single DES, which no cell of ours has.
+    let table = answered::<bos::ListKeys>(table, AbortCode::BZDOM);
     let table = unknown::<bos::AddKey>(table);
     let table = unknown::<bos::DeleteKey>(table);
     let table = unknown::<bos::SetCellName>(table);
@@ -36,7 +37,8 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
     let table = unknown::<bos::DeleteCellHost>(table);
     let table = unknown::<bos::SetNoAuthFlag>(table);
     let table = unknown::<bos::SetRestartTime>(table);
-    let table = unknown::<bos::GetLog>(table);
+    // The log of a server here is that of its process, wherever the administrator has sent it.
+    let table = answered::<bos::GetLog>(table, AbortCode::BZNOENT);
     let table = unknown::<bos::SetRestrictedMode>(table);
     table.streamed(install)
 }
@@ -46,7 +48,12 @@ fn forbidden<R: Described>(table: Table<BosServer>) -> Table<BosServer> {
 }
 
 fn unknown<R: Described>(table: Table<BosServer>) -> Table<BosServer> {
-    administrators(table, |_: Server, _: R| async { Err(AbortCode::RXGEN_OPCODE) })
+    answered::<R>(table, AbortCode::RXGEN_OPCODE)
+}
+
+/// The same answer to every administrator.
+fn answered<R: Described>(table: Table<BosServer>, code: AbortCode) -> Table<BosServer> {
+    administrators(table, move |_: Server, _: R| async move { Err(code) })
 }
 
 /// Forbidden before any of the program is read.

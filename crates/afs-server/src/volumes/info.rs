@@ -1,7 +1,7 @@
 //! What a volume's header says, in the forms of the volume service.
 
 use afs_volume::VolumeHeader;
-use afs_wire::ids::{PartitionId, VolumeId};
+use afs_wire::ids::{PartitionId, VolumeId, VolumeKind};
 use afs_wire::vol::{DESTROY_ME, HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
 
 use super::VolumeServer;
@@ -29,7 +29,7 @@ impl VolumeServer {
             kind: header.kind.into(),
             backup_id: header.backup,
             parent_id: header.parent,
-            clone_id: header.read_only,
+            clone_id: read_only(header),
             status: InfoStatus::OK,
             copy_date: header.copy_date,
             in_use: header.online && is_published(header) && self.states.check(place, false).is_ok(),
@@ -94,7 +94,7 @@ impl VolumeServer {
             next_unique: header.next_unique(),
             kind: header.kind.into(),
             parent_id: header.parent,
-            clone_id: header.read_only,
+            clone_id: read_only(header),
             backup_id: header.backup,
             restored_from: header.restored_from,
             quota_max: clamp(header.max_quota.into()),
@@ -108,6 +108,11 @@ impl VolumeServer {
             copy_date: header.copy_date,
         }
     }
+}
+
+/// The number of a volume's read-only copy. A read-only volume names itself, as OpenAFS's does.
+fn read_only(header: &VolumeHeader) -> VolumeId {
+    if header.kind == VolumeKind::ReadOnly { header.id } else { header.read_only }
 }
 
 /// A volume of which only the number is asked for.

@@ -30,6 +30,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     });
     let table = administrators(table, |server: Server, call: vol::SetInfo| async move {
         let (info, restarts) = (call.info, call.info.day_use != UNCHANGED);
+        check_numbers(&info)?;
         server.set(call.transaction, "SetStatus", move |header| set_info(header, &info)).await?;
         if restarts && let Ok(work) = server.enter(call.transaction, "SetStatus") {
             server.states.uses().restart(work.id());
@@ -73,6 +74,12 @@ impl VolumeServer {
         });
         set.await
     }
+}
+
+/// Refuses counts below zero: OpenAFS stores such a quota, and every later store then exceeds it.
+fn check_numbers(info: &vol::VolumeInfo) -> Result<(), AbortCode> {
+    let counts = [info.quota_max, info.day_use];
+    if counts.iter().all(|count| *count >= UNCHANGED) { Ok(()) } else { Err(errno(Errno::EINVAL)) }
 }
 
 /// Sets what is given: a number or date of -1 stays.

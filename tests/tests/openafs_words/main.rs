@@ -1,0 +1,27 @@
+//! OpenAFS's `pts`, `vos` and `bos` with the same command lines on a cell of OpenAFS's servers and on one of ours: the answers are
+//! compared word for word, but for numbers and dates. Where ours differ, `docs/differences.md` says why.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod both;
+
+use andrew_tests::live::needs::{Need, all_there};
+use both::Both;
+
+#[test]
+fn openafs_tools_hear_the_same_from_our_servers_as_from_theirs() {
+    if !all_there(&[Need::Root, Need::OpenAfs]) {
+        return;
+    }
+    let both = Both::new("openafs-words");
+    let lines = include_str!("lines.txt").lines().map(str::trim);
+    let mut wrong = Vec::new();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (differs, line) = line.strip_prefix("~ ").map_or((false, line), |line| (true, line));
+        let [theirs, ours] = both.answers(line);
+        if (theirs != ours) != differs {
+            wrong.push(format!("== {line}\n-- theirs\n{theirs}\n-- ours\n{ours}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines are not answered as expected:\n{}", wrong.len(), wrong.join("\n"));
+}
