@@ -215,7 +215,7 @@ async fn filled(kv: Kv, drive: Arc<dyn afs_drive::Drive>, id: VolumeId) -> (Volu
     let mut writer = volume.write_data(0).unwrap();
     writer.push(content().into()).await.unwrap();
     let data = writer.finish().await.unwrap();
-    let change = StoreData { fid, file_length: LENGTH, status: SetStatus::default() };
+    let change = StoreData { fid, file_length: LENGTH, status: SetStatus::default(), expected: None };
     volume.update(move |tx| tx.store_data(change, data, ACTOR)).await.unwrap();
     (store, volume)
 }

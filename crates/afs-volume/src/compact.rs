@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use afs_wire::ids::VnodeId;
+use afs_wire::ids::{Fid, VnodeId};
 use bytes::{Bytes, BytesMut};
 
 use crate::error::VolumeError;
 use crate::extent::{Extent, Slot, Source};
 use crate::ids::SlotIndex;
-use crate::new_data::DataWriter;
+use crate::new_data::{DataWriter, NewData};
 use crate::rows::Rows;
 use crate::store::Store;
 use crate::volume::Volume;
@@ -35,9 +35,37 @@ pub(crate) async fn compact(
     writer.push(bytes).await?;
     let data = writer.finish().await?;
     match volume.edit(move |tx| tx.replace_slot(vnode, index, &slot, start, data)).await {
-        // It was changed meanwhile, which asked for compaction again if there is still need.
-        Err(VolumeError::Busy) => Ok(()),
+        // It was changed meanwhile; the change may have asked for compaction before this one began.
+        Err(VolumeError::Changed) => {
+            store.compactions.add(volume.id(), vnode, index);
+            Ok(())
+        }
         other => other,
+    }
+}
+
+impl Volume {
+    /// Writes anew the slots of a file that many small stores have crowded, before `data` is put into them in a transaction, which then is not
+    /// refused as [`VolumeError::Scattered`]. Cost where there is none: the rows of the slots that `data` has a part of.
+    pub async fn compact_for(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<(), VolumeError> {
+        let store = self.store();
+        for index in self.crowded_slots(fid, data)? {
+            compact(store, self, fid.vnode, index).await?;
+        }
+        Ok(())
+    }
+
+    fn crowded_slots(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<Vec<SlotIndex>, VolumeError> {
+        let snapshot = self.store().kv.snapshot();
+        let place = self.place_at(&snapshot)?;
+        let Some(record) = self.record_at(&snapshot, fid.vnode)? else { return Ok(Vec::new()) };
+        let mut crowded = Vec::new();
+        for index in data.slots_in_part() {
+            if snapshot.slot_row(place.group, &record, index, place.epoch)?.is_crowded() {
+                crowded.push(index);
+            }
+        }
+        Ok(crowded)
     }
 }
 
@@ -64,7 +92,7 @@ impl crate::tx::VolumeTx<'_, '_> {
         index: SlotIndex,
         expected: &Slot,
         start: u32,
-        data: crate::new_data::NewData,
+        data: NewData,
     ) -> Result<(), VolumeError> {
         let Some(record) = self.by_number(vnode)? else { return Ok(()) };
         let mut replacement = Slot::default();
@@ -83,7 +111,7 @@ impl crate::tx::VolumeTx<'_, '_> {
         if same {
             self.keep_when_durable(data)
         } else {
-            return Err(VolumeError::Busy);
+            return Err(VolumeError::Changed);
         }
         Ok(())
     }

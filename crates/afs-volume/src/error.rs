@@ -19,6 +19,12 @@ pub enum VolumeError {
     /// The volume is busy for a while.
     #[error("the volume is busy")]
     Busy,
+    /// Small stores have scattered a part of the file so much that it must be written anew first, which has begun.
+    #[error("this part of the file is being written anew; try again")]
+    Scattered,
+    /// The data are of another version than was expected.
+    #[error("the file has changed")]
+    Changed,
     /// A volume of this number or name exists already.
     #[error("the volume exists already")]
     VolumeExists,
@@ -95,7 +101,9 @@ impl VolumeError {
         let errno = match self {
             Self::NoVolume => return AbortCode::VNOVOL,
             Self::Offline => return AbortCode::VOFFLINE,
-            Self::Busy => return AbortCode::VBUSY,
+            // Clients ask again, and the second time it is done.
+            Self::Busy | Self::Scattered => return AbortCode::VBUSY,
+            Self::Changed => Errno::EAGAIN,
             Self::VolumeExists => return AbortCode::VVOLEXISTS,
             Self::NoVnode => return AbortCode::VNOVNODE,
             Self::OverQuota => return AbortCode::VOVERQUOTA,

@@ -132,6 +132,11 @@ impl Slot {
         self.extents.len() > EXTENTS_MAX || self.literal_bytes() > LITERAL_MAX
     }
 
+    /// Whether it is on the way to where it must be.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.extents.len() > 8 * EXTENTS_MAX || self.literal_bytes() > 8 * LITERAL_MAX
+    }
+
     /// Whether it has grown so much that it must be.
     pub(crate) fn needs_compaction(&self) -> bool {
         self.extents.len() > 16 * EXTENTS_MAX || self.literal_bytes() > 16 * LITERAL_MAX

@@ -53,7 +53,7 @@ pub use extent::{LITERAL_MAX, SLOT_LEN};
 pub use header::VolumeHeader;
 pub use ids::{ContentId, Epoch, GroupId};
 pub use key::TABLES;
-pub use new_data::{DataWriter, FILE_LEN_MAX, NewData};
+pub use new_data::{DataWriter, FILE_LEN_MAX, NewData, RANGES_MAX};
 pub use record::{VnodeRecord, blocks};
 pub use scrub::{BadData, BadPart, Scrub, ScrubReport, ScrubRound, ScrubState};
 pub use spec::{CloneSpec, VolumeSpec};

@@ -118,7 +118,8 @@ fn a_store_that_nobody_commits_gives_its_room_back() {
     now(writer.push(Bytes::from(vec![1; 100_000]))).unwrap();
     let data = now(writer.finish()).unwrap();
     let answer = update(&parts.volume, move |tx| {
-        let store = afs_volume::StoreData { fid: ROOT, file_length: 0, status: Default::default() };
+        let status = Default::default();
+        let store = afs_volume::StoreData { fid: ROOT, file_length: 0, status, expected: None };
         tx.store_data(store, data, ALICE)
     });
     assert!(answer.is_err());

@@ -321,7 +321,7 @@ fn stores_cut_grow_and_leave_holes() {
     assert_eq!(read_bytes(&volume, file, 2 * SLOT_LEN - 3, 10).unwrap(), [0, 0, 0]);
     assert_eq!(read_bytes(&volume, file, 5 * SLOT_LEN, 10).unwrap(), b"");
     assert_eq!(volume.fetch(file).unwrap().data_version.0, 3);
-    let store = StoreData { fid: ROOT, file_length: 0, status: SetStatus::default() };
+    let store = StoreData { fid: ROOT, file_length: 0, status: SetStatus::default(), expected: None };
     let nothing = now(volume.write_data(0).unwrap().finish()).unwrap();
     assert_eq!(refused(update(&volume, move |tx| tx.store_data(store, nothing, ALICE))), "IsDirectory");
     assert_eq!(refused(volume.write_data(u64::MAX)), "TooLarge");

@@ -39,7 +39,7 @@ async fn put(volume: &Arc<Volume>, name: Vec<u8>, bytes: Vec<u8>) -> Result<(), 
     let file_length = bytes.len() as u64;
     writer.push(Bytes::from(bytes)).await?;
     let data = writer.finish().await?;
-    let store = StoreData { fid, file_length, status: SetStatus::default() };
+    let store = StoreData { fid, file_length, status: SetStatus::default(), expected: None };
     volume.update(move |tx| tx.store_data(store, data, ADMIN).map(drop)).await
 }
 

@@ -161,11 +161,13 @@ impl FileServer {
     ) -> Result<fs::StatusReply, AbortCode> {
         let Store { fid, status, file_length, .. } = store;
         let subject = visit.subject.clone();
+        served.volume.compact_for(fid, &data).await.map_err(|error| self.code(fid, &error))?;
         let change = self.change(served, fid, move |tx| {
             // The rights may have changed while the bytes came in.
             let record = tx.vnode(fid)?;
             let acl = check_within(tx, &record, &subject, Wish::StoreData(&status))?;
-            let record = tx.store_data(StoreData { fid, file_length, status }, data, actor(&subject))?;
+            let store = StoreData { fid, file_length, status, expected: None };
+            let record = tx.store_data(store, data, actor(&subject))?;
             Ok((record, acl))
         });
         let (record, acl) = change.await?;

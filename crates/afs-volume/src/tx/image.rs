@@ -21,9 +21,7 @@ impl VolumeTx<'_, '_> {
         match data {
             ImageData::Link(text) => self.put_literal(&record, text)?,
             ImageData::Bytes(data) => {
-                for piece in data.pieces() {
-                    self.put_piece(&record, piece)?;
-                }
+                self.put_pieces(&record, &data)?;
                 self.keep_when_durable(data);
             }
             ImageData::Pages(pages) => {

@@ -1,7 +1,7 @@
 //! Storing data. Source: `docs/protocol/fileserver.md` "4. Data framing on the split calls" and "11. Quota and space".
 
 use afs_wire::fs::{FileKind, SetStatus};
-use afs_wire::ids::{Fid, Mode};
+use afs_wire::ids::{DataVersion, Fid, Mode};
 
 use super::quota::STORE_SPARE;
 use super::{Actor, VolumeTx};
@@ -20,12 +20,18 @@ pub struct StoreData {
     pub file_length: u64,
     /// Status to set along with the data.
     pub status: SetStatus,
+    /// The version that the file must still have; `None` for any.
+    pub expected: Option<DataVersion>,
 }
 
 impl VolumeTx<'_, '_> {
     /// Makes new bytes part of a file and counts one change of its data.
     ///
-    /// With no bytes this cuts the file to `file_length`, or grows it with zeros to the position of `data`.
+    /// With no bytes this cuts the file to `file_length`, or grows it with zeros to the position of `data`. Several ranges are one change too.
+    ///
+    /// # Errors
+    /// `Changed` where the file is not of the expected version; `Scattered` where [`Volume::compact_for`](crate::Volume::compact_for) was
+    /// not called before, or other stores came in between: the slot is queued to be written anew.
     pub fn store_data(
         &mut self,
         store: StoreData,
@@ -36,6 +42,9 @@ impl VolumeTx<'_, '_> {
         if record.kind != FileKind::File {
             return Err(VolumeError::IsDirectory);
         }
+        if store.expected.is_some_and(|expected| expected != record.data_version) {
+            return Err(VolumeError::Changed);
+        }
         let cut = record.length.min(store.file_length);
         let length = cut.max(data.end());
         let (before, after) = (record.blocks(), blocks(length));
@@ -44,9 +53,7 @@ impl VolumeTx<'_, '_> {
         if cut < record.length {
             self.truncate(&mut record, cut)?;
         }
-        for piece in data.pieces() {
-            self.put_piece(&record, piece)?;
-        }
+        self.put_pieces(&record, &data)?;
         record.length = length;
         record.data_version = record.data_version.next();
         record.author = actor.id;
@@ -77,18 +84,40 @@ impl VolumeTx<'_, '_> {
         }
     }
 
-    pub(super) fn put_piece(&mut self, record: &VnodeRecord, piece: &Piece) -> Result<(), VolumeError> {
-        let index = SlotIndex((piece.position / SLOT_LEN) as u32);
-        let source = self.source_of(piece);
-        let extent = Extent { start: (piece.position % SLOT_LEN) as u32, source };
-        let slot = self.edit_slot(record, index, |slot| slot.write(extent))?;
-        if slot.needs_compaction() {
-            // The background is far behind; the client tries again.
-            return Err(VolumeError::Busy);
-        }
+    pub(super) fn put_pieces(&mut self, record: &VnodeRecord, data: &NewData) -> Result<(), VolumeError> {
+        let slot_of = |piece: &Piece| SlotIndex((piece.position / SLOT_LEN) as u32);
+        data.pieces()
+            .chunk_by(|one, next| slot_of(one) == slot_of(next))
+            .filter_map(|pieces| pieces.first().map(|first| (slot_of(first), pieces)))
+            .try_for_each(|(index, pieces)| self.put_in_slot(record, index, pieces))
+    }
+
+    fn put_in_slot(
+        &mut self,
+        record: &VnodeRecord,
+        index: SlotIndex,
+        pieces: &[Piece],
+    ) -> Result<(), VolumeError> {
+        let extent = |tx: &mut Self, piece: &Piece| Extent {
+            start: (piece.position % SLOT_LEN) as u32,
+            source: tx.source_of(piece),
+        };
+        let extents: Vec<_> = pieces.iter().map(|piece| extent(self, piece)).collect();
+        let mut was_scattered = false;
+        let slot = self.edit_slot(record, index, |slot| {
+            was_scattered = slot.wants_compaction();
+            extents.into_iter().for_each(|extent| slot.write(extent));
+        })?;
+        let compactions = &self.store.compactions;
         if slot.wants_compaction() {
-            self.store.compactions.add(self.header.id, record.vnode, index);
+            compactions.add(self.header.id, record.vnode, index);
             self.work = true;
+        }
+        // What a store alone scatters it may; a slot that was put in order has room for it.
+        if was_scattered && slot.needs_compaction() {
+            // Nothing of this transaction remains, so that the background must be told now.
+            self.store.work.notify();
+            return Err(VolumeError::Scattered);
         }
         Ok(())
     }

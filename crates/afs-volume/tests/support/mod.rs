@@ -153,7 +153,7 @@ pub fn store_bytes(
         now(writer.push(Bytes::copy_from_slice(piece)))?;
     }
     let data = now(writer.finish())?;
-    let store = afs_volume::StoreData { fid, file_length, status: SetStatus::default() };
+    let store = afs_volume::StoreData { fid, file_length, status: SetStatus::default(), expected: None };
     update(volume, move |tx| tx.store_data(store, data, ALICE).map(drop))
 }
 
