@@ -7,6 +7,9 @@ use crate::api::NodeId;
 use crate::key::{Map, Place};
 use crate::lock;
 
+/// Most names in a path that is told.
+const DEPTH_MAX: usize = 2048;
+
 /// Every node with look-ups outstanding, and the root. As many as the kernel holds inodes: it bounds them, and says
 /// when it lets go.
 pub(crate) struct NodeTable(Mutex<Inner>);
@@ -111,6 +114,24 @@ impl NodeTable {
             .get(&dir)
             .map(|known| known.children.keys().cloned().collect())
             .unwrap_or_default()
+    }
+
+    /// A path from the root under which a node was looked up; `None` if none is known any more.
+    pub fn path(&self, node: NodeId) -> Option<Vec<u8>> {
+        let inner = lock(&self.0);
+        let mut names: Vec<&[u8]> = Vec::new();
+        let mut at = node;
+        while at != NodeId::ROOT {
+            let (parent, name) = inner.by_id.get(&at)?.names.last()?;
+            names.push(name);
+            at = *parent;
+            // A directory that was moved into one below it would lead round in a circle.
+            if names.len() > DEPTH_MAX {
+                return None;
+            }
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
     }
 
     /// A name is gone from a directory, or leads elsewhere.

@@ -239,6 +239,57 @@ fn what_was_cut_is_not_found_after_the_process_died() {
     assert_eq!(cell.on(&again, async move { client.get("file").await.unwrap() }), b"old");
 }
 
+/// The kernel goes on with the cache file of an open descriptor when the process that mounted is gone.
+#[test]
+fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
+    for dirty in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let cell = Cell::new(8);
+        let open = || Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap());
+        let a = cell.client_with(1, open());
+        let one = a.clone();
+        let file = cell.on(&a, async move {
+            for name in ["file", "read", "closed"] {
+                one.put(name, b"OLDOLDOLD").await.unwrap();
+            }
+            let opened = |name: &'static str, flags| {
+                let one = one.clone();
+                async move { one.venus.open(one.find(name).await.unwrap().node, flags).await.unwrap() }
+            };
+            let closed = opened("closed", DIRECT).await;
+            one.venus.release(closed.handle).await.unwrap();
+            opened("read", OpenFlags { passthrough: true, ..OpenFlags::READ }).await;
+            let file = opened("file", DIRECT).await.backing.unwrap().file;
+            if dirty {
+                file.write_all_at(b"NEWER", 0).unwrap();
+            }
+            assert_eq!(one.venus.open_for_writing(), [b"file"]);
+            one.venus.shut_down().await.unwrap();
+            let node = one.find("closed").await.unwrap().node;
+            assert_eq!(one.venus.open(node, DIRECT).await.unwrap_err().errno(), 107);
+            file
+        });
+        cell.sim.crash(a.node);
+        drop(a);
+        cell.sim.run_for(std::time::Duration::from_secs(1));
+        file.write_all_at(b"NEW, AND LONGER", 0).unwrap();
+        let again = cell.client_with(2, open());
+        let client = again.clone();
+        let stored: &[u8] = if dirty { b"NEWERDOLD" } else { b"OLDOLDOLD" };
+        cell.on(&again, async move {
+            client.names("").await.unwrap();
+            let before = client.venus.counters();
+            assert_eq!(client.get("read").await.unwrap(), b"OLDOLDOLD");
+            assert_eq!(client.get("closed").await.unwrap(), b"OLDOLDOLD");
+            assert_eq!(client.venus.counters().bytes_fetched, before.bytes_fetched, "these were kept");
+            assert_eq!(client.get("file").await.unwrap(), stored);
+            file.write_all_at(b"AGAIN", 0).unwrap();
+            assert_eq!(client.get("file").await.unwrap(), stored);
+            assert!(client.venus.open_for_writing().is_empty());
+        });
+    }
+}
+
 /// A write through a mapping whose page was writable already does not change the file's time.
 #[test]
 fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {

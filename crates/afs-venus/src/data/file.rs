@@ -33,6 +33,8 @@ pub(crate) struct FileData {
     pub marked: AtomicBool,
     /// The kernel was given the file, to read or write it by itself: it has no other for as long as it is open.
     pub backed: AtomicBool,
+    /// The kernel may go on writing to the file when this process has ended: it must not be found as any version then.
+    pub outlives_us: AtomicBool,
     /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
     pub shown: AtomicBool,
     /// Where a sequential reader is expected next.
@@ -53,6 +55,7 @@ impl FileData {
             ready: Mutex::new(None),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),
+            outlives_us: AtomicBool::new(false),
             shown: AtomicBool::new(false),
             next_read: AtomicU64::new(0),
         }

@@ -33,6 +33,11 @@ impl Handle {
         Handle { id, vnode, flags, who, direct, cut_what_was_saved, data: Mutex::new(data) }
     }
 
+    /// Whether it was opened to change the file.
+    pub fn may_change(&self) -> bool {
+        self.flags.write || self.flags.truncate
+    }
+
     /// The version it reads and writes.
     pub fn data(&self) -> Arc<FileData> {
         lock(&self.data).clone()

@@ -17,6 +17,9 @@ use crate::venus::handles::Handle;
 use crate::venus::maintenance::is_final;
 use crate::vnode::Vnode;
 
+/// ENOTCONN: what the kernel says of a mount whose process has ended.
+const NOT_CONNECTED: i32 = 107;
+
 /// A cache file, and what was kept in it if it is not new.
 type Found = (Arc<dyn CacheFile>, Option<Kept>);
 
@@ -66,6 +69,10 @@ impl Venus {
         flags: OpenFlags,
         is_new: bool,
     ) -> Result<Opened> {
+        if self.is_closing() && (flags.write || flags.truncate) {
+            // Nothing would store what is written, and nothing would know of it.
+            return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
+        }
         let data = self.current_data(vnode, status).await?;
         // Counted before anything is awaited, so that the data is not put away in between.
         let writes = flags.write || flags.truncate;
@@ -269,7 +276,8 @@ impl Venus {
             }
             is_current
         };
-        let (Some(kept), Ok(cell), true) = (kept, self.cell(vnode.key), is_current) else { return };
+        let may_keep = is_current && !data.outlives_us.load(Ordering::SeqCst);
+        let (Some(kept), Ok(cell), true) = (kept, self.cell(vnode.key), may_keep) else { return };
         let key = CacheKey { cell: cell.name.clone(), fid: vnode.key.fid, version };
         let (cache, file) = (self.cache.clone(), data.file.clone());
         // What was only read is in the cache as it was.

@@ -1,5 +1,6 @@
 //! Start and end.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,11 +18,14 @@ use crate::key::{CellIndex, Key, Place};
 use crate::location::{Cell, ServerTable, VolumeTable};
 use crate::nodes::NodeTable;
 use crate::tokens::TokenTable;
-use crate::venus::handles::HandleTable;
+use crate::venus::handles::{Handle, HandleTable};
 use crate::venus::occasion::Occasion;
 use crate::venus::reask::Orders;
 use crate::venus::{GiveUp, Shared, Venus, callbacks};
 use crate::vnode::{Breaks, VnodeTable};
+
+/// Most paths that [`Venus::open_for_writing`] gives.
+const OPEN_TOLD_MAX: usize = 1000;
 
 impl Venus {
     /// Starts the callback service and maintenance, finds the root, and gives the mount's cache manager.
@@ -95,13 +99,30 @@ impl Venus {
         Ok(Key::new(CellIndex(0), Fid::root(volume.id)))
     }
 
+    /// The paths, from the root, of the files that are open for writing, in order, each once; at most 1000. A file that
+    /// has lost its name is not among them.
+    pub fn open_for_writing(&self) -> Vec<Vec<u8>> {
+        let handles = self.handles.all();
+        let held = |handle: &Arc<Handle>| self.nodes.held(Place::Object(handle.vnode.key));
+        let nodes = handles.iter().filter(|handle| handle.may_change()).filter_map(held);
+        let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.nodes.path(node)).collect();
+        paths.into_iter().take(OPEN_TOLD_MAX).collect()
+    }
+
     /// Stores what is unsaved, gives all promises back, makes the cache outlive the process, ends the tasks.
+    ///
+    /// What is open for writing is stored as it is now and not kept in the cache: the kernel may write to the cache files of
+    /// open descriptors as long as those live, which is longer than this process.
     /// Takes no longer than twice [`crate::Limits::operation_max`] even when servers are away. An error is that of the
     /// first store that failed, or of the cache; the rest is done all the same.
     pub async fn shut_down(&self) -> Result<()> {
         let until = self.now() + self.limits.operation_max;
+        self.closing.store(true, Ordering::SeqCst);
         let mut outcome = Ok(());
         for handle in self.handles.all() {
+            if handle.may_change() {
+                handle.data().outlives_us.store(true, Ordering::SeqCst);
+            }
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
         }
@@ -118,7 +139,6 @@ impl Venus {
                 outcome = outcome.and(done);
             }
         }
-        self.closing.store(true, Ordering::SeqCst);
         self.wake.notify_all();
         self.give_up_all(until + self.limits.server_dead).await;
         let cache = self.cache.clone();

@@ -1,6 +1,7 @@
 //! A mount in this process: socket, cache, cache manager, kernel.
 
 use crate::cell::identity::write_durably;
+use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
 use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
@@ -15,8 +16,10 @@ use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
 use afs_venus::{CellConfig, DiskCache, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig};
 use afs_wire::ids::{CellName, Uuid, VolumeName};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,6 +58,7 @@ pub struct Client {
     mounted: Option<Mounted>,
     /// Where the users of the mount hand in their tokens.
     tokens: Option<TokenServer>,
+    cache: PathBuf,
     /// Held as long as the cache is in use.
     _cache_lock: File,
 }
@@ -100,6 +104,7 @@ impl Client {
             running: None,
             mounted: None,
             tokens: None,
+            cache: options.cache.clone(),
             _cache_lock: lock,
         })
     }
@@ -191,12 +196,22 @@ impl Client {
         }
     }
 
-    /// Unmounts, stores what is unsaved, and lets go of everything.
+    /// The files of the mount that are open for writing, as absolute paths; at most 1000.
+    #[must_use]
+    pub fn open_for_writing(&self) -> Vec<PathBuf> {
+        let (Some((venus, _)), Some(mounted)) = (&self.running, &self.mounted) else { return Vec::new() };
+        let paths = venus.open_for_writing();
+        paths.iter().map(|path| mounted.directory().join(OsStr::from_bytes(path))).collect()
+    }
+
+    /// Unmounts, stores what is unsaved, and lets go of everything. What was still open for writing is named in the log,
+    /// and in the cache's `left-open.json` for whoever asked for the stop.
     ///
     /// # Errors
     /// Data that could not be stored.
     pub fn stop(mut self) -> CommandResult {
         drop(self.tokens.take());
+        LeftOpen { files: self.open_for_writing() }.tell(&self.cache);
         let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
         let stored = match self.running.take() {
             Some((venus, _)) => self.system.block_on(venus.shut_down()),

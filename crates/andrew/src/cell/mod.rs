@@ -10,6 +10,7 @@ mod import;
 mod import_file;
 mod join_file;
 pub(crate) mod key_store;
+pub mod left_open;
 mod login_stores;
 mod options;
 #[cfg(test)]
