@@ -19,7 +19,9 @@ pub struct FileSegments {
     directory: File,
     /// Open files, dropped all together when there are too many.
     open: Mutex<BTreeMap<u64, Arc<File>>>,
-    /// Segments whose directory entry is not known to be durable.
+    /// Files written to since their last sync. They stay open: the kernel tells a failed write-back to descriptors that were open then.
+    unsynced: Mutex<BTreeMap<u64, Arc<File>>>,
+    /// Segments whose directory entry is not known to be durable, from before they are made.
     fresh: Mutex<BTreeSet<u64>>,
     _lock: File,
 }
@@ -45,20 +47,29 @@ impl FileSegments {
             Err(fs::TryLockError::Error(error)) => return Err(error),
         }
         let directory = File::open(&path)?;
-        Ok(Self { path, directory, open: Mutex::default(), fresh: Mutex::default(), _lock: lock })
+        Ok(Self {
+            path,
+            directory,
+            open: Mutex::default(),
+            unsynced: Mutex::default(),
+            fresh: Mutex::default(),
+            _lock: lock,
+        })
     }
 
     fn file(&self, segment: u64, create: bool) -> io::Result<Arc<File>> {
         if let Some(file) = lock(&self.open).get(&segment) {
             return Ok(file.clone());
         }
+        if let Some(file) = lock(&self.unsynced).get(&segment) {
+            return Ok(file.clone());
+        }
         let path = self.path_of(segment);
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
-                let created =
-                    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+                // Another thread may write to it and sync it as soon as it is there.
                 lock(&self.fresh).insert(segment);
-                created
+                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?
             }
             other => other?,
         };
@@ -98,11 +109,19 @@ impl SegmentStore for FileSegments {
     }
 
     fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file(segment, true)?.write_all_at(data, offset)
+        let file = self.file(segment, true)?;
+        lock(&self.unsynced).entry(segment).or_insert_with(|| file.clone());
+        file.write_all_at(data, offset)
     }
 
     fn sync(&self, segment: u64) -> io::Result<()> {
-        self.file(segment, false)?.sync_data()?;
+        // What is written from here on is the next sync's.
+        let pinned = lock(&self.unsynced).remove(&segment);
+        let file = pinned.map_or_else(|| self.file(segment, false), Ok)?;
+        if let Err(error) = file.sync_data() {
+            lock(&self.unsynced).insert(segment, file);
+            return Err(error);
+        }
         if lock(&self.fresh).contains(&segment) {
             self.directory.sync_all()?;
             lock(&self.fresh).remove(&segment);
@@ -123,6 +142,7 @@ impl SegmentStore for FileSegments {
 
     fn remove(&self, segment: u64) -> io::Result<()> {
         lock(&self.open).remove(&segment);
+        lock(&self.unsynced).remove(&segment);
         match fs::remove_file(self.path_of(segment)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
@@ -153,3 +173,45 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const SUFFIX: &str = ".seg";
 const OPEN_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_stays_open_until_what_was_written_to_it_is_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let segments = FileSegments::open(directory.path().join("drive")).unwrap();
+        segments.write_at(1, 0, b"unsynced").unwrap();
+        let first = Arc::downgrade(&segments.file(1, false).unwrap());
+        let open_others = |from: u64| {
+            for other in from..from + 2 * OPEN_MAX as u64 {
+                segments.write_at(other, 0, b"x").unwrap();
+                segments.sync(other).unwrap();
+            }
+        };
+        open_others(10);
+        let again = segments.file(1, false).unwrap();
+        assert!(first.upgrade().is_some_and(|first| Arc::ptr_eq(&first, &again)));
+        drop(again);
+        segments.sync(1).unwrap();
+        open_others(1000);
+        assert!(first.upgrade().is_none());
+        assert!(lock(&segments.unsynced).is_empty() && lock(&segments.fresh).is_empty());
+    }
+
+    #[test]
+    fn a_new_file_is_known_to_need_its_directory_synced_before_anybody_can_see_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let segments = FileSegments::open(directory.path().join("drive")).unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| (1..=300).for_each(|segment| segments.write_at(segment, 0, b"x").unwrap()));
+            for segment in 1..=300 {
+                while !segments.path_of(segment).exists() {
+                    std::hint::spin_loop();
+                }
+                assert!(lock(&segments.fresh).contains(&segment), "segment {segment}");
+            }
+        });
+    }
+}
