@@ -33,6 +33,10 @@ pub trait Drive: Send + Sync + 'static {
     /// Frees chunks that nobody refers to or reads. Discarding one twice does no harm.
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>>;
 
+    /// Gives chunks written from now on names greater than `last`, also where the segment of that name is gone. To be called before the first
+    /// write, with the greatest name that anything still refers to.
+    fn continue_after(&self, last: ChunkId);
+
     /// Room on the medium.
     fn usage(&self) -> Result<Usage, DriveError>;
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use afs_task::sync::oneshot;
 use afs_task::{Inline, Runner};
 
-use crate::chunk::{ChunkRef, MAX_CHUNK_LEN};
+use crate::chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 use crate::error::DriveError;
 use crate::file_segments::FileSegments;
@@ -118,6 +118,10 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
 
     fn discard(&self, chunks: Vec<ChunkRef>) -> BoxFuture<Result<(), DriveError>> {
         self.blocking(move |drive| chunks.into_iter().try_for_each(|chunk| drive.discard(chunk)))
+    }
+
+    fn continue_after(&self, last: ChunkId) {
+        self.0.lock().continue_after(last.parts().0);
     }
 
     fn usage(&self) -> Result<Usage, DriveError> {

@@ -137,3 +137,18 @@ fn a_chunk_whose_name_nobody_takes_is_discarded() {
     drop(drive.write(data(1, 100_000)));
     assert_eq!(drive.usage().unwrap().free, before);
 }
+
+#[test]
+fn names_go_on_behind_the_last_that_is_known() {
+    let segments = MemorySegments::new(1 << 30);
+    let open = || SegmentDrive::open(segments.clone(), Arc::new(Inline), 1 << 20).unwrap();
+    let drive = open();
+    drive.continue_after(ChunkId::from_parts(7, 4096));
+    let first = now(drive.write(data(1, 100))).unwrap();
+    assert_eq!(first.id, ChunkId::from_parts(8, 0));
+    // A name that is smaller, or that of this run, changes nothing or goes on behind it.
+    drive.continue_after(ChunkId::from_parts(3, 0));
+    assert_eq!(now(drive.write(data(1, 100))).unwrap().id.parts().0, 8);
+    let report = now(drive.sweep(Arc::new(Live(Vec::new())))).unwrap();
+    assert_eq!(report.removed, 0, "chunks of this run are not swept");
+}

@@ -37,6 +37,17 @@ impl Segments {
         Self { first, current: first, offset: 0, limit, live: BTreeMap::new(), flush: Flush::default() }
     }
 
+    /// Goes on with a segment behind this one.
+    pub(crate) fn continue_after(&mut self, last: u64) {
+        if last < self.current {
+            return;
+        }
+        if self.live.is_empty() && self.offset == 0 {
+            self.first = last + 1;
+        }
+        (self.current, self.offset) = (last + 1, 0);
+    }
+
     /// A place for a chunk of this length.
     pub(crate) fn allocate(&mut self, len: u32) -> ChunkId {
         let size = footprint(len);

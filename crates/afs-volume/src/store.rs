@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use afs_drive::{Drive, Usage};
+use afs_drive::{ChunkId, Drive, Usage};
 use afs_kv::{Kv, KvError, Txn};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use crate::error::VolumeError;
 use crate::group;
 use crate::header::VolumeHeader;
 use crate::ids::GroupId;
-use crate::key::{self, HEADERS};
+use crate::key::{self, CHUNKS, HEADERS};
 use crate::leases::Leases;
 use crate::notify::Notify;
 use crate::place::Place;
@@ -141,6 +141,9 @@ impl VolumeStore {
     /// empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
+        if let Some(last) = last_chunk(&kv)? {
+            drive.continue_after(last);
+        }
         let store = Arc::new(Store {
             kv,
             drive,
@@ -245,6 +248,12 @@ impl VolumeTx<'_, '_> {
     fn check_name_free(&self, name: &VolumeName) -> Result<(), VolumeError> {
         check_name_free(self.txn(), name, self.header().id)
     }
+}
+
+/// The greatest name of a chunk that has a row. A dead one has it until it is known to be discarded.
+fn last_chunk(kv: &Kv) -> Result<Option<ChunkId>, KvError> {
+    let last = kv.snapshot().range(CHUNKS, .., true).next().transpose()?;
+    Ok(last.and_then(|(key, _)| Some(ChunkId::from_bytes(key.as_ref().try_into().ok()?))))
 }
 
 fn create(

@@ -117,3 +117,35 @@ fn a_power_cut_at_any_moment_loses_and_tears_nothing_acknowledged() {
         assert!(result.is_ok(), "seed {seed}");
     }
 }
+
+#[test]
+fn the_number_of_a_removed_segment_is_not_given_out_while_the_index_knows_it() {
+    for seed in seeds(10) {
+        let (index, data) = (CrashDisk::new(), CrashDisk::new());
+        let store = open(&index, &data).unwrap();
+        let volume = now(store.create_volume(spec(0))).unwrap();
+        let file = create(&volume, ROOT, b"f").unwrap();
+        store_bytes(&volume, file, 0, &[1; 100_000], u64::MAX).unwrap();
+        drop((volume, store));
+        // A run that writes no chunk discards the last one of the highest segment and dies before the index says so.
+        let store = open(&index, &data).unwrap();
+        now(store.sweep()).unwrap();
+        let volume = store.volume(VOLUME).unwrap();
+        update(&volume, |tx| tx.remove_file(ROOT, b"f", ALICE)).unwrap();
+        index.crash_after(1);
+        now(store.background_step()).unwrap_err();
+        drop((volume, store));
+        let index = index.image(&mut Rng(seed));
+        // The next run stores a chunk before the background has its turn.
+        let store = open(&index, &data).unwrap();
+        let volume = store.volume(VOLUME).unwrap();
+        let file = create(&volume, ROOT, b"g").unwrap();
+        store_bytes(&volume, file, 0, &[2; 200_000], u64::MAX).unwrap();
+        run_background(&store);
+        drop((volume, store));
+        let store = open(&index, &data).unwrap();
+        now(store.sweep()).unwrap();
+        let read = read_bytes(&store.volume(VOLUME).unwrap(), file, 0, u64::MAX);
+        assert!(read.unwrap() == [2; 200_000], "seed {seed}");
+    }
+}
