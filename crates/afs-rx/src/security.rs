@@ -26,6 +26,16 @@ pub struct SecurityError {
     pub code: i32,
 }
 
+impl SecurityError {
+    /// The code to abort with. Zero would pass for success.
+    pub(crate) fn abort_code(self) -> i32 {
+        match self.code {
+            0 => crate::error::code::PROTOCOL_ERROR,
+            code => code,
+        }
+    }
+}
+
 /// The header fields that a class binds into a DATA packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketContext {

@@ -9,6 +9,8 @@ pub enum Drop {
     ShortHeader,
     /// The jumbo flag is set but too few bytes follow.
     BrokenJumbogram,
+    /// A packet of more than 16384 bytes.
+    TooLong,
     /// A payload shorter than its packet type needs.
     ShortPayload,
     /// A type that means nothing on a call's absence.
@@ -99,7 +101,7 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Payload bytes sent, retransmissions excluded.
     pub bytes_sent: u64,
-    /// Payload bytes received and unread at the moment.
+    /// Bytes held for packets received and unread at the moment: their payloads, and 96 for each.
     pub buffered_bytes: usize,
     /// Round trips measured.
     pub rtt_samples: u64,
@@ -157,6 +159,6 @@ pub struct Holdings {
     pub control_packets: usize,
     /// Events not yet polled.
     pub events: usize,
-    /// Payload bytes received and unread.
+    /// Bytes held for packets received and unread: their payloads, and 96 for each.
     pub buffered_bytes: usize,
 }

@@ -123,7 +123,8 @@ fn a_slow_reader_closes_the_window_and_nothing_is_lost() {
     config.receive_buffer = 1 << 20;
     let outcome = fetch(3, path(1, 0), &config, 8 << 20, Duration::from_millis(20));
     assert_eq!((outcome.resent, outcome.timeouts), (0, 0), "{outcome:?}");
-    assert!(outcome.buffered_max <= 1 << 20, "{outcome:?}");
+    // A full window, with what it takes to keep each packet.
+    assert!(outcome.buffered_max <= (1 << 20) + (1 << 20) / 1444 * 96, "{outcome:?}");
     // 128 naps of 20 ms, and hardly more.
     assert!(outcome.took < Duration::from_millis(2800), "{outcome:?}");
 }

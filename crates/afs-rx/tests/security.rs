@@ -4,8 +4,10 @@
 
 mod support;
 
-use afs_rx::packet::{Header, PacketType, flags};
-use afs_rx::{CallError, Config, Drop, Event, NullServer, Read, code};
+use afs_rx::packet::{Header, PacketType, flags, reason};
+use afs_rx::{
+    CallError, CallId, Config, Drop, Epoch, Event, NullServer, PacketContext, PacketSecurity, Read, code,
+};
 use bytes::Bytes;
 use core::time::Duration;
 use support::script::{SERVICE, Script, from_client};
@@ -156,19 +158,93 @@ fn responses_nobody_asked_for_are_dropped() {
     assert_eq!(script.end.stats().drops(Drop::WrongSecurityIndex), 1);
 }
 
-#[test]
-fn a_broken_packet_kills_the_connection() {
+/// A request packet sealed with the client's key.
+fn genuine(call: u32, seq: u32, serial: u32, flags: u8, data: &[u8]) -> (Header, Vec<u8>) {
+    let header = sealed(DATA, call, seq, serial, flags);
+    let context = PacketContext {
+        epoch: Epoch(header.epoch),
+        cid_and_channel: header.cid,
+        call,
+        seq,
+        service: SERVICE,
+        security_index: INDEX,
+        from_client: true,
+        checksum: 0,
+    };
+    let mut payload = [&[0; 8], data].concat();
+    let checksum = ToyClient(Toy::new(KEY)).seal(&context, &mut payload).unwrap();
+    (Header { checksum, ..header }, payload)
+}
+
+/// A server that has admitted a call whose first packet is not its client's.
+fn with_forged_packet() -> (Script, CallId) {
     let mut script = secured_server();
     script.give(sealed(DATA, 1, 1, 1, flags::LAST_PACKET), b"not sealed at all");
     let challenge = script.sent_one();
     script.give(sealed(PacketType::RESPONSE, 0, 0, 2, 0), &response(&challenge.payload, KEY, [1, 0, 0, 0]));
     let call = script.incoming();
-    let failed = CallError::ConnectionFailed(BROKEN.code);
-    assert_eq!(script.end.read(script.now, call, 99), Err(failed));
-    let sent = script.sent_one();
-    assert_eq!((sent.abort(), sent.header.call), (BROKEN.code, 0));
-    assert_eq!(script.events(), [Event::Finished(call, Err(failed))]);
+    (script, call)
+}
+
+#[test]
+fn a_packet_that_does_not_open_is_dropped_and_asked_for_again() {
+    let (mut script, call) = with_forged_packet();
+    assert_eq!(script.read_all(call), (vec![], Read::WouldBlock));
     assert_eq!(script.end.holdings().buffered_bytes, 0);
+    let asked = script.sent_one();
+    assert_eq!(
+        (asked.ack().reason, asked.ack().first, asked.ack().soft),
+        (reason::OUT_OF_SEQUENCE, 1, &[][..])
+    );
+    for (seq, flag, data) in [(1, 0, &b"reque"[..]), (2, flags::LAST_PACKET, &b"st"[..])] {
+        let (header, payload) = genuine(1, seq, 2 + seq, flag, data);
+        script.give(header, &payload);
+    }
+    assert_eq!(script.read_all(call), (b"request".to_vec(), Read::Eof));
+    script.wait(Duration::from_secs(8));
+    script.reply(call, b"reply");
+    assert!(script.events().iter().all(|event| !matches!(event, Event::Finished(..))), "nothing has ended");
+}
+
+#[test]
+fn a_call_whose_packets_never_open_fails_and_the_connection_does_not() {
+    let (mut script, call) = with_forged_packet();
+    let mut forged = 1;
+    let failed = CallError::LocalAbort(BROKEN.code);
+    loop {
+        match script.end.read(script.now, call, 99) {
+            Ok(read) => assert_eq!(read, Read::WouldBlock),
+            Err(error) => break assert_eq!(error, failed),
+        }
+        forged += 1;
+        script.give(sealed(DATA, 1, 1, 2 + forged, flags::LAST_PACKET), b"not sealed at all");
+        assert!(forged < 50);
+    }
+    let abort = script.sent().pop().expect("an abort");
+    assert_eq!((abort.abort(), abort.header.call), (BROKEN.code, 1));
+    assert_eq!(script.events().last(), Some(&Event::Finished(call, Err(failed))));
+    assert_eq!(script.end.holdings().buffered_bytes, 0);
+    script.end.release(script.now, call);
+    let (header, payload) = genuine(2, 1, 99, flags::LAST_PACKET, b"request");
+    script.give(header, &payload);
+    let call = script.incoming();
+    assert_eq!(script.read_all(call), (b"request".to_vec(), Read::Eof));
+}
+
+#[test]
+fn a_packet_that_does_not_come_again_ends_its_call_in_bounded_time() {
+    let (mut script, call) = with_forged_packet();
+    assert_eq!(script.read_all(call).1, Read::WouldBlock);
+    for serial in 0..20 {
+        script.wait_ms(1000);
+        let ping = support::script::ack_payload(1, 0, 0, reason::PING, &[]);
+        script.give(sealed(PacketType::ACK, 1, 0, 10 + serial, flags::REQUEST_ACK), &ping);
+    }
+    assert_eq!(
+        script.events(),
+        [Event::Finished(call, Err(CallError::PeerSilent))],
+        "though the client answers"
+    );
 }
 
 #[test]

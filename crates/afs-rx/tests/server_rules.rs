@@ -400,7 +400,7 @@ fn memory_for_payloads_is_bounded_but_no_call_starves() {
     assert_eq!(script.end.stats().drops(Drop::BufferFull), 2);
     let header = afs_rx::packet::Header { cid: CID + 1, ..from_client(DATA, 1, 1, 4, 0) };
     script.give(header, &[1; 900]);
-    assert_eq!(script.end.holdings().buffered_bytes, 1800);
+    assert_eq!(script.end.holdings().buffered_bytes, 2 * (900 + 96));
     for event in script.events() {
         if let Event::IncomingCall { call, .. } = event {
             script.end.abort(script.now, call, 1);

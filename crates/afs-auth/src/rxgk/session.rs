@@ -141,6 +141,11 @@ impl PacketSecurity for RxgkSession {
         self.proven.as_ref().is_some_and(|proven| proven.shield.level() == Level::Clear)
     }
 
+    fn ended(&self) -> Option<SecurityError> {
+        let expired = self.proven.as_ref().is_some_and(|proven| proven.expires.has_passed(self.now()));
+        expired.then_some(code::EXPIRED)
+    }
+
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.now();
         self.proven(now)?.shield.seal(packet, payload, now)

@@ -71,9 +71,14 @@ struct Proven {
 impl Session {
     /// The state of a proven connection whose ticket is still good: the time is looked at for every packet.
     fn good(&mut self) -> Result<&mut Proven, RxkadError> {
+        let expired = self.is_expired();
         let proven = self.proven.as_mut().ok_or(RxkadError::NotValidYet)?;
-        let expired = proven.credential.expires.is_some_and(|end| (self.server.clock)().secs > end.secs);
         if expired { Err(RxkadError::Expired) } else { Ok(proven) }
+    }
+
+    fn is_expired(&self) -> bool {
+        let end = self.proven.as_ref().and_then(|proven| proven.credential.expires);
+        end.is_some_and(|end| (self.server.clock)().secs > end.secs)
     }
 
     /// In the order of `docs/protocol/rxkad.md` "5. Challenge / response".
@@ -131,6 +136,10 @@ impl PacketSecurity for Session {
 
     fn keeps_data(&self) -> bool {
         self.proven.as_ref().is_some_and(|proven| proven.packets.level() == Level::Clear)
+    }
+
+    fn ended(&self) -> Option<SecurityError> {
+        self.is_expired().then(|| RxkadError::Expired.into())
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {

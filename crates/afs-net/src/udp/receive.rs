@@ -127,11 +127,24 @@ impl Inbox {
     fn datagrams(&self, index: usize) -> impl Iterator<Item = (SocketAddr, Bytes)> {
         let meta = self.metas.get(index).copied().unwrap_or_default();
         let received = self.buffers.get(index).and_then(|buffer| buffer.get(..meta.len)).unwrap_or_default();
-        // One copy of exactly the bytes received: what waits in Rx holds no more memory than that.
-        let mut rest = Bytes::copy_from_slice(received);
-        let stride = meta.stride.max(1);
-        std::iter::from_fn(move || {
-            (!rest.is_empty()).then(|| (meta.addr, rest.split_to(stride.min(rest.len()))))
-        })
+        // A copy for each datagram: one that waits in Rx holds no more memory than itself, and is opened in place.
+        received.chunks(meta.stride.max(1)).map(move |datagram| (meta.addr, Bytes::copy_from_slice(datagram)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_datagram_of_a_train_is_memory_of_its_own() {
+        let mut inbox = Inbox::new();
+        inbox.buffers[0][..2500].fill(7);
+        (inbox.metas[0].len, inbox.metas[0].stride) = (2500, 1000);
+        let sizes = inbox.datagrams(0).map(|(_, datagram)| {
+            let (len, memory) = (datagram.len(), datagram.try_into_mut());
+            (len, memory.map_or(0, |memory| memory.capacity()))
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), [(1000, 1000), (1000, 1000), (500, 500)]);
     }
 }

@@ -5,7 +5,7 @@ mod receive;
 mod send;
 
 pub(crate) use ack::PendingAck;
-pub(crate) use receive::{Arrival, Next, ReceiveStream, Received, ack_delay, final_ack_at};
+pub(crate) use receive::{Arrival, KEPT_COST, Next, ReceiveStream, Received, ack_delay, final_ack_at};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
 use crate::error::CallError;
@@ -39,6 +39,10 @@ pub(crate) struct Call {
     pub(crate) read_blocked: bool,
     pub(crate) write_blocked: bool,
     pub(crate) request_done_told: bool,
+    /// Packets of the peer that did not open.
+    pub(crate) rejected: u32,
+    /// Until when one that did not open must have come again.
+    pub(crate) mend_by: Instant,
     pub(crate) last_sent: Instant,
     pub(crate) last_heard: Instant,
     /// Since when the peer has given no data and taken none.
@@ -101,6 +105,8 @@ impl Call {
             read_blocked: false,
             write_blocked: false,
             request_done_told: false,
+            rejected: 0,
+            mend_by: Instant::FAR_FUTURE,
             last_sent: Instant::ZERO,
             last_heard: Instant::ZERO,
             last_progress: Instant::ZERO,
@@ -127,6 +133,8 @@ impl Call {
         self.read_blocked = side == Side::Client;
         self.write_blocked = false;
         self.request_done_told = false;
+        self.rejected = 0;
+        self.mend_by = Instant::FAR_FUTURE;
         self.last_sent = now;
         self.last_heard = now;
         self.last_progress = now;
@@ -183,7 +191,7 @@ impl Call {
         if self.phase == Phase::Over {
             return Instant::FAR_FUTURE;
         }
-        let mut at = self.limits.deadline.min(self.ping_check_at);
+        let mut at = self.limits.deadline.min(self.ping_check_at).min(self.mend_by);
         if self.is_known_to_peer() {
             at = at.min(self.last_heard + self.limits.dead_with_fudge);
         }
@@ -199,7 +207,8 @@ impl Call {
         if now >= self.limits.deadline {
             return Some(Expired::Deadline);
         }
-        if self.is_known_to_peer() && now >= self.last_heard + self.limits.dead_with_fudge {
+        let silent = self.is_known_to_peer() && now >= self.last_heard + self.limits.dead_with_fudge;
+        if silent || now >= self.mend_by {
             return Some(Expired::Dead);
         }
         let idle = self.limits.idle != Duration::MAX && self.waits_for_peer();

@@ -2,15 +2,18 @@
 
 use crate::instant::Instant;
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Received packets from the one the application reads next. Invariants: `ring[i]` is packet `next + i`;
-/// the first `contiguous` entries are present; the last entry, if any, is present.
+/// Received packets from the one the application reads next. Memory follows the packets that are held and never
+/// their numbers. Invariants: `ready[i]` is packet `next + i`; all of `early` lies beyond the end of `ready` and
+/// does not begin there; `held` is the cost of both.
 pub(crate) struct ReceiveStream {
     /// The packet the application gets next. Everything before is consumed.
     next: u32,
-    ring: VecDeque<Option<Received>>,
-    contiguous: usize,
+    ready: VecDeque<Received>,
+    /// Packets that came before their turn.
+    early: BTreeMap<u32, Received>,
+    held: usize,
     /// What is left of the packet being read, opened.
     head: Bytes,
     /// Number of the packet marked last.
@@ -19,6 +22,10 @@ pub(crate) struct ReceiveStream {
     highest: u32,
     /// Packets the application leaves unread at most.
     window: u32,
+    /// What the window becomes when it is opened.
+    window_open: u32,
+    /// The latest hard ack that was sent: the peer holds no copy of anything before.
+    told: u32,
     /// Nothing more is wanted: a server has begun its reply.
     closed: bool,
 }
@@ -28,6 +35,18 @@ pub(crate) struct ReceiveStream {
 pub(crate) struct Received {
     pub(crate) payload: Bytes,
     pub(crate) checksum: u16,
+}
+
+/// What keeping a packet takes beside its payload: its place in a growing queue or in a tree.
+pub(crate) const KEPT_COST: usize = 96;
+/// Window of a request until its first packets have come in order and the call is admitted: what old peers have.
+const WINDOW_SMALL: u32 = 32;
+
+impl Received {
+    /// Bytes of memory that it takes.
+    pub(crate) fn cost(&self) -> usize {
+        self.payload.len() + KEPT_COST
+    }
 }
 
 /// What an arriving packet was.
@@ -59,72 +78,74 @@ pub(crate) enum Next {
 
 /// More soft acks than this cannot be told in one ack.
 const SOFT_ACKS_MAX: u32 = 255;
-const RING_KEPT: usize = 64;
+const READY_KEPT: usize = 64;
 
 impl ReceiveStream {
     pub(crate) fn new() -> Self {
         ReceiveStream {
             next: 1,
-            ring: VecDeque::new(),
-            contiguous: 0,
+            ready: VecDeque::new(),
+            early: BTreeMap::new(),
+            held: 0,
             head: Bytes::new(),
             last: None,
             highest: 0,
             window: 0,
+            window_open: 0,
+            told: 1,
             closed: false,
         }
     }
 
+    /// A fresh stream with a small window, which `open_window` makes into `window`.
     pub(crate) fn begin(&mut self, window: u32) {
-        debug_assert!(self.ring.is_empty());
+        debug_assert!(self.held == 0);
         self.next = 1;
-        self.contiguous = 0;
         self.last = None;
         self.highest = 0;
-        self.window = window;
+        self.window = window.min(WINDOW_SMALL);
+        self.window_open = window;
+        self.told = 1;
         self.closed = false;
     }
 
-    /// Forgets what is buffered; answers how many bytes still sealed that were.
-    pub(crate) fn clear(&mut self) -> usize {
-        let freed = self.ring.iter().flatten().map(|received| received.payload.len()).sum();
-        self.ring.clear();
-        self.ring.shrink_to(RING_KEPT);
-        self.contiguous = 0;
-        self.head = Bytes::new();
-        freed
+    pub(crate) fn open_window(&mut self) {
+        self.window = self.window_open;
     }
 
-    /// Ends reading, since the reply begins: what is unread is dropped. Answers the bytes dropped.
+    /// Forgets what is buffered; answers the bytes freed.
+    pub(crate) fn clear(&mut self) -> usize {
+        self.ready.clear();
+        self.ready.shrink_to(READY_KEPT);
+        self.early.clear();
+        self.head = Bytes::new();
+        std::mem::take(&mut self.held)
+    }
+
+    /// Ends reading, since the reply begins: what is unread is dropped. Answers the bytes freed.
     pub(crate) fn close(&mut self) -> usize {
-        let contiguous = self.contiguous;
-        let freed = self.clear();
-        self.next += contiguous as u32;
+        self.next = self.past_contiguous();
         self.closed = true;
-        freed
+        self.clear()
     }
 
     /// Room and place for a packet, before anything is changed.
     pub(crate) fn classify(&self, seq: u32, is_last: bool) -> Arrival {
-        if seq < self.next {
-            return Arrival::Duplicate;
-        }
-        let offset = (seq - self.next) as usize;
-        if self.ring.get(offset).is_some_and(Option::is_some) {
+        if seq < self.past_contiguous() || self.early.contains_key(&seq) {
             return Arrival::Duplicate;
         }
         if self.closed {
             return Arrival::Closed;
         }
-        if offset >= self.window as usize {
+        if seq - self.next >= self.window {
             return Arrival::ExceedsWindow;
         }
         let past_end = seq > super::SEQ_MAX || self.last.is_some_and(|last| seq > last || is_last);
         if past_end || is_last && seq < self.highest {
             return Arrival::PastEnd;
         }
-        match offset == self.contiguous {
-            true if self.ring.len() == self.contiguous => Arrival::InOrder,
+        match seq == self.past_contiguous() {
+            true if self.early.is_empty() => Arrival::InOrder,
             true => Arrival::FillsGap,
             false => Arrival::OutOfOrder,
         }
@@ -132,21 +153,20 @@ impl ReceiveStream {
 
     /// Keeps a packet that `classify` found to be wanted.
     pub(crate) fn insert(&mut self, seq: u32, is_last: bool, packet: Received) {
-        let offset = (seq - self.next) as usize;
         if is_last {
             self.last = Some(seq);
         }
         self.highest = self.highest.max(seq);
-        if offset == self.ring.len() {
-            self.ring.push_back(Some(packet));
-        } else {
-            if offset > self.ring.len() {
-                self.ring.resize(offset + 1, None);
-            }
-            self.ring[offset] = Some(packet);
+        self.held += packet.cost();
+        if seq != self.past_contiguous() {
+            self.early.insert(seq, packet);
+            return;
         }
-        while self.ring.get(self.contiguous).is_some_and(Option::is_some) {
-            self.contiguous += 1;
+        self.ready.push_back(packet);
+        while let Some(entry) = self.early.first_entry()
+            && *entry.key() == self.next + self.ready.len() as u32
+        {
+            self.ready.push_back(entry.remove());
         }
     }
 
@@ -155,12 +175,11 @@ impl ReceiveStream {
         if !self.head.is_empty() {
             return Next::Opened(self.head.split_to(max.min(self.head.len())));
         }
-        if self.contiguous == 0 {
+        let Some(packet) = self.ready.pop_front() else {
             return if self.is_read_to_end() { Next::Eof } else { Next::Nothing };
-        }
-        let Some(Some(packet)) = self.ring.pop_front() else { return Next::Nothing };
+        };
         let seq = self.next;
-        self.contiguous -= 1;
+        self.held -= packet.cost();
         self.next += 1;
         Next::Sealed(seq, packet)
     }
@@ -170,14 +189,36 @@ impl ReceiveStream {
         self.head = rest;
     }
 
+    /// The packet just taken is not the peer's: its place is empty again. False when the peer was told that it has
+    /// arrived for good, so that nobody can send it again.
+    pub(crate) fn reject(&mut self, seq: u32) -> bool {
+        if seq < self.told || seq + 1 != self.next {
+            return false;
+        }
+        self.next = seq;
+        self.last = self.last.filter(|last| *last != seq);
+        self.early.extend((seq + 1..).zip(self.ready.drain(..)));
+        true
+    }
+
     /// Something, an end of stream included, can be read.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.head.is_empty() || self.contiguous > 0 || self.is_read_to_end()
+        !self.head.is_empty() || !self.ready.is_empty() || self.is_read_to_end()
     }
 
     /// Packets lie here unread.
     pub(crate) fn has_packets(&self) -> bool {
-        !self.ring.is_empty()
+        self.held > 0
+    }
+
+    /// Bytes of memory that packets take here.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Bytes that a full window of packets of this size takes.
+    pub(crate) fn held_max(&self, packet_size: usize) -> usize {
+        self.window_open as usize * (packet_size + KEPT_COST)
     }
 
     /// Something has arrived.
@@ -187,7 +228,7 @@ impl ReceiveStream {
 
     /// Every packet up to the last has arrived.
     pub(crate) fn is_complete(&self) -> bool {
-        self.last.is_some_and(|last| self.next + self.contiguous as u32 > last)
+        self.last.is_some_and(|last| self.past_contiguous() > last)
     }
 
     /// Every packet has been consumed.
@@ -201,15 +242,22 @@ impl ReceiveStream {
 
     /// First packet number past everything consumed or in order.
     pub(crate) fn past_contiguous(&self) -> u32 {
-        self.next + self.contiguous as u32
+        self.next + self.ready.len() as u32
     }
 
-    /// The hard ack: normally what the application consumed. When more lies unread than an ack's list can
-    /// tell of, the excess is hard-acked too, which it may be since it is never dropped while the call
-    /// lives. With windows of up to 255 packets this never happens.
-    pub(crate) fn first_for_ack(&self) -> u32 {
-        let end = self.next + self.ring.len() as u32;
-        self.next.max(end.saturating_sub(SOFT_ACKS_MAX).min(self.past_contiguous()))
+    /// First packet number past everything held.
+    fn past_held(&self) -> u32 {
+        self.early.last_key_value().map_or(self.past_contiguous(), |(seq, _)| seq + 1)
+    }
+
+    /// The hard ack to be sent now: normally what the application consumed. When more lies unread than an ack's list
+    /// can tell of, the excess is hard-acked too, which it may be since it is never dropped while the call lives.
+    /// With windows of up to 255 packets this never happens.
+    pub(crate) fn first_for_ack(&mut self) -> u32 {
+        let listed = self.past_held().saturating_sub(SOFT_ACKS_MAX);
+        let first = self.next.max(listed.min(self.past_contiguous()));
+        self.told = self.told.max(first);
+        first
     }
 
     /// The window to advertise with that first packet: its right edge is fixed by the application.
@@ -219,9 +267,14 @@ impl ReceiveStream {
 
     /// Writes the soft acks from `first` on; answers how many.
     pub(crate) fn soft_acks(&self, first: u32, out: &mut [u8; SOFT_ACKS_MAX as usize]) -> usize {
-        let skip = (first - self.next) as usize;
-        let known = self.ring.iter().skip(skip).zip(out.iter_mut());
-        known.map(|(slot, entry)| *entry = u8::from(slot.is_some())).count()
+        let len = (self.past_held() - first).min(SOFT_ACKS_MAX);
+        let (end, in_order) = (first + len, self.past_contiguous().saturating_sub(first).min(len));
+        out[..in_order as usize].fill(1);
+        out[in_order as usize..len as usize].fill(0);
+        for seq in self.early.range(first + in_order..end).map(|(seq, _)| *seq) {
+            out[(seq - first) as usize] = 1;
+        }
+        len as usize
     }
 
     /// The application has had some of it.
@@ -250,6 +303,7 @@ mod tests {
     fn stream(window: u32) -> ReceiveStream {
         let mut stream = ReceiveStream::new();
         stream.begin(window);
+        stream.open_window();
         stream
     }
 
@@ -316,6 +370,39 @@ mod tests {
         let mut soft = [0; 255];
         assert_eq!(stream.soft_acks(first, &mut soft), 255);
         assert_eq!(soft, [1; 255]);
+    }
+
+    #[test]
+    fn a_rejected_packet_leaves_a_hole_that_the_peer_can_fill() {
+        let mut stream = stream(10);
+        for seq in 1..=4 {
+            put(&mut stream, seq, seq == 4);
+        }
+        assert_eq!((consume(&mut stream), consume(&mut stream)), (Some(1), Some(2)));
+        assert!(stream.reject(2));
+        assert!(!stream.is_readable() && !stream.is_complete());
+        let mut soft = [9; 255];
+        assert_eq!((stream.first_for_ack(), stream.soft_acks(2, &mut soft)), (2, 3));
+        assert_eq!(&soft[..3], [0, 1, 1]);
+        assert_eq!(put(&mut stream, 2, false), Arrival::FillsGap);
+        assert!(stream.is_complete());
+        for seq in 2..=4 {
+            assert_eq!(consume(&mut stream), Some(seq));
+        }
+        assert_eq!((stream.first_for_ack(), stream.held()), (5, 0));
+        assert!(!stream.reject(4), "the peer has let go of it");
+    }
+
+    #[test]
+    fn a_rejected_end_is_forgotten() {
+        let mut stream = stream(10);
+        put(&mut stream, 1, true);
+        consume(&mut stream);
+        assert!(stream.reject(1));
+        assert_eq!(
+            (put(&mut stream, 1, false), put(&mut stream, 2, true)),
+            (Arrival::InOrder, Arrival::InOrder)
+        );
     }
 
     #[test]

@@ -45,6 +45,10 @@ impl Endpoint {
                 continue;
             }
             call.phase = Phase::Active;
+            self.waiting_bytes -= call.receive.held();
+            if call.receive.past_contiguous() > 1 {
+                call.receive.open_window();
+            }
             self.stats.calls_received += 1;
             self.events.push_back(Event::IncomingCall { call: call.id, service, connection: id });
             tell_reader(call, &mut self.events);

@@ -88,6 +88,9 @@ impl Endpoint {
                 let congestion_window = peer.initial_congestion_window();
                 call.send.begin(window, congestion_window, self.config.send_window);
                 call.receive.begin(self.config.receive_window(peer.packet_size_own));
+                if side == Side::Client {
+                    call.receive.open_window();
+                }
             }
         }
         call.begin(now, side, limits);

@@ -1,18 +1,21 @@
 //! DATA for a live call.
 
 use super::Endpoint;
-use crate::call::{Arrival, Call, Phase, Received, ack_delay};
-use crate::error::{CallError, code};
+use crate::call::{Arrival, Call, KEPT_COST, Phase, Received, ack_delay};
+use crate::error::CallError;
 use crate::event::Event;
 use crate::ids::Side;
 use crate::instant::Instant;
 use crate::packet::{Header, flags, reason};
+use crate::security::SecurityError;
 use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
 
-/// docs/protocol/rx.md "10. What the server does with a new call": packets buffered for a waiting call.
-const WAITING_PACKETS_MAX: u32 = 32;
+/// The part of all memory for received data that calls that wait to be admitted may have together.
+const WAITING_SHARE: usize = 4;
+/// Packets of one call that may fail to open before the call does.
+const REJECTED_MAX: u32 = 16;
 
 impl Endpoint {
     pub(super) fn handle_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
@@ -25,35 +28,50 @@ impl Endpoint {
         let is_last = header.has(flags::LAST_PACKET);
         let arrival = call.receive.classify(header.seq, is_last);
         let kept = matches!(arrival, Arrival::InOrder | Arrival::FillsGap | Arrival::OutOfOrder);
-        if kept && !self.has_room(key, header.seq, payload.len(), arrival) {
+        if kept && !self.has_room(key, payload.len() + KEPT_COST, arrival) {
             self.stats.drop_packet(Drop::BufferFull);
             return;
         }
         if kept {
-            self.keep_data(now, key, header, payload);
+            self.keep_data(now, key, header, payload, arrival);
         }
         self.owe_ack(now, key, header, arrival);
         self.touch(key);
     }
 
-    /// Memory for a payload. A call that has nothing else to read may always have its next packet, so that
+    /// Memory for a packet. A call that has nothing else to read may always have its next packet, so that
     /// full memory slows calls but stops none.
     ///
-    /// A call that still waits to be admitted may be anyone's, so it holds no more than old peers send.
-    fn has_room(&self, key: Key, seq: u32, len: usize, arrival: Arrival) -> bool {
+    /// A call that still waits to be admitted may be anyone's. All of them have a share of the memory, and what finds
+    /// no room there is sent again when the call is admitted.
+    fn has_room(&self, key: Key, cost: usize, arrival: Arrival) -> bool {
         let Some(call) = self.calls.get(key) else { return false };
-        if call.phase == Phase::Waiting && seq > WAITING_PACKETS_MAX {
-            return false;
+        let total = self.config.receive_buffer_total;
+        if call.phase == Phase::Waiting {
+            return self.waiting_bytes + cost <= total / WAITING_SHARE
+                && self.stats.buffered_bytes + cost <= total;
         }
+        let connection = self.connections.slab.get(call.connection);
+        let Some(peer) = connection.and_then(|connection| self.peers.get(connection.peer)) else {
+            return false;
+        };
         let needed = arrival != Arrival::OutOfOrder && !call.receive.is_readable();
-        needed || self.stats.buffered_bytes + len <= self.config.receive_buffer_total
+        let own = call.receive.held() + cost <= call.receive.held_max(peer.packet_size_own);
+        needed || own && self.stats.buffered_bytes + cost <= total
     }
 
-    fn keep_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
+    fn keep_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes, arrival: Arrival) {
         let Some(call) = self.calls.get_mut(key) else { return };
         let len = payload.len();
+        // What may lie here for long must not hold a buffer that it is a small part of.
+        let lies = call.phase == Phase::Waiting || arrival == Arrival::OutOfOrder;
+        let payload = if lies { Bytes::copy_from_slice(&payload) } else { payload };
+        let packet = Received { payload, checksum: header.checksum };
         self.stats.bytes_received += len as u64;
-        self.stats.buffered_bytes += len;
+        self.stats.buffered_bytes += packet.cost();
+        if call.phase == Phase::Waiting {
+            self.waiting_bytes += packet.cost();
+        }
         let connection = self.connections.slab.get(call.connection);
         if let Some(peer) = connection.and_then(|connection| self.peers.get_mut(connection.peer)) {
             peer.bytes_received += len as u64;
@@ -65,8 +83,10 @@ impl Endpoint {
                 call.send.close();
             }
         }
-        let packet = Received { payload, checksum: header.checksum };
         call.receive.insert(header.seq, header.has(flags::LAST_PACKET), packet);
+        if call.phase == Phase::Active && arrival != Arrival::OutOfOrder {
+            call.receive.open_window();
+        }
         call.last_progress = now;
         if std::mem::take(&mut call.write_blocked) && call.side == Side::Client {
             // Further writes go nowhere, but the writer must learn that it can go on.
@@ -103,32 +123,71 @@ impl Endpoint {
         }
     }
 
-    /// Unwraps a packet for the application. A failure ends the whole connection.
+    /// Unwraps a packet for the application. One that does not open is dropped, which is `None`: it may be anybody's.
+    /// A class that cannot go on ends the whole connection.
     pub(super) fn open_packet(
         &mut self,
         now: Instant,
         key: Key,
         seq: u32,
         packet: Received,
-    ) -> Result<Bytes, CallError> {
+    ) -> Result<Option<Bytes>, CallError> {
         let call = self.calls.get(key).ok_or(CallError::Unknown)?;
         let connection_key = call.connection;
         let connection = self.connections.slab.get_mut(connection_key).ok_or(CallError::Unknown)?;
         if !connection.security.packets().protects() {
-            return Ok(packet.payload);
+            return Ok(Some(packet.payload));
         }
         let from_client = call.side == Side::Server;
         let mut context = connection.context(call.channel, call.number, seq, from_client);
         context.checksum = packet.checksum;
-        match connection.security.packets_mut().open(&context, packet.payload) {
-            Ok(data) => Ok(data),
-            Err(failure) => {
-                let code = if failure.code == 0 { code::PROTOCOL_ERROR } else { failure.code };
-                self.fail_connection(now, connection_key, code, false);
-                self.push_connection_abort(now, connection_key, code);
-                Err(CallError::ConnectionFailed(code))
+        let security = connection.security.packets_mut();
+        match security.open(&context, packet.payload) {
+            Ok(data) => {
+                if let Some(call) = self.calls.get_mut(key) {
+                    call.mend_by = Instant::FAR_FUTURE;
+                }
+                Ok(Some(data))
             }
+            Err(failure) => match security.ended() {
+                Some(end) => Err(self.end_connection(now, connection_key, end)),
+                None => self.reject_packet(now, key, seq, failure).map(|()| None),
+            },
         }
+    }
+
+    /// The class can open nothing more.
+    fn end_connection(&mut self, now: Instant, key: Key, end: SecurityError) -> CallError {
+        let code = end.abort_code();
+        self.fail_connection(now, key, code, false);
+        self.push_connection_abort(now, key, code);
+        CallError::ConnectionFailed(code)
+    }
+
+    /// Drops a packet that did not open, and tells the peer that it is missing. The call fails when that cannot help:
+    /// the peer has let go of the packet, or sends what does not open again and again.
+    fn reject_packet(
+        &mut self,
+        now: Instant,
+        key: Key,
+        seq: u32,
+        failure: SecurityError,
+    ) -> Result<(), CallError> {
+        self.stats.drop_packet(Drop::NotOpened);
+        let call = self.calls.get_mut(key).ok_or(CallError::Unknown)?;
+        call.rejected += 1;
+        if call.rejected > REJECTED_MAX || !call.receive.reject(seq) {
+            let (connection, channel, number) = (call.connection, call.channel, call.number);
+            let code = failure.abort_code();
+            self.push_abort(now, connection, channel, number, code);
+            self.fail_call(now, key, CallError::LocalAbort(code), Some(code));
+            return Err(CallError::LocalAbort(code));
+        }
+        call.request_done_told = false;
+        call.mend_by = call.mend_by.min(now + call.limits.dead_with_fudge);
+        call.ack.demand(reason::OUT_OF_SEQUENCE, 0);
+        self.touch(key);
+        Ok(())
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::Endpoint;
 use super::moving::Elsewhere;
+use crate::config::PACKET_SIZE_MAX;
 use crate::connection::{Identified, Security, ServerKey};
 use crate::error::{CallError, code};
 use crate::ids::{Cid, Epoch, Side};
 use crate::instant::Instant;
-use crate::packet::{Header, PacketType, Packets, word};
+use crate::packet::{HEADER_LEN, Header, PacketType, Packets, word};
 use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
@@ -15,14 +16,23 @@ use std::net::SocketAddr;
 impl Endpoint {
     /// A datagram arrived.
     ///
-    /// Payloads are kept as slices of `data` until they are read, so a small datagram should not be a slice
-    /// of a large buffer.
+    /// Payloads are kept as slices of `data` until they are read: it should be an allocation of its own and of its
+    /// size, or memory is held that nobody counts.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, data: Bytes) {
+        let whole = data.len();
         let Some(mut packets) = Packets::new(data) else {
             self.stats.drop_packet(Drop::ShortHeader);
             return;
         };
-        for (header, payload) in packets.by_ref() {
+        for (header, mut payload) in packets.by_ref() {
+            if payload.len() + HEADER_LEN > PACKET_SIZE_MAX {
+                self.stats.drop_packet(Drop::TooLong);
+                continue;
+            }
+            if payload.len() + HEADER_LEN < whole {
+                // One of several in a jumbogram, to be kept without the others.
+                payload = Bytes::copy_from_slice(&payload);
+            }
             self.handle_packet(now, from, &header, payload);
         }
         if packets.is_broken() {

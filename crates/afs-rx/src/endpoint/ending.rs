@@ -22,7 +22,11 @@ impl Endpoint {
             return;
         }
         let announced = call.phase == Phase::Active;
-        self.stats.buffered_bytes -= call.clear();
+        let freed = call.clear();
+        self.stats.buffered_bytes -= freed;
+        if !announced {
+            self.waiting_bytes -= freed;
+        }
         call.error = Some(error);
         call.abort_code = abort_code;
         let (side, released, id) = (call.side, call.released, call.id);

@@ -107,7 +107,7 @@ impl Endpoint {
                 self.admit(now, key);
             }
             Err(failure) => {
-                let code = if failure.code == 0 { code::PROTOCOL_ERROR } else { failure.code };
+                let code = failure.abort_code();
                 connection.abort_at = now + REFUSAL_DELAY;
                 self.fail_connection(now, key, code, false);
                 self.arm_connection(key);

@@ -62,6 +62,8 @@ pub struct Endpoint {
     peers_by_address: HashMap<SocketAddr, Key, HashSeed>,
     connections: ConnectionTable,
     calls: Slab<Box<Call>>,
+    /// Bytes held for calls that wait to be admitted; part of `Stats::buffered_bytes`.
+    waiting_bytes: usize,
     /// Calls begun by clients and alive.
     incoming_calls: usize,
     /// Structures of freed calls, ready for the next.
@@ -96,6 +98,7 @@ impl Endpoint {
             peers_by_address: HashMap::with_hasher(hash),
             connections: ConnectionTable::new(hash),
             calls: Slab::new(),
+            waiting_bytes: 0,
             incoming_calls: 0,
             spare_calls: Vec::new(),
             timers: Timers::default(),

@@ -68,8 +68,9 @@ impl Endpoint {
             return;
         }
         let call = self.accept_call(now, key, header);
-        self.handle_call_packet(now, call, header, payload);
+        // First, so that what is kept counts for a call that waits only if it has to.
         self.admit(now, key);
+        self.handle_call_packet(now, call, header, payload);
     }
 
     /// Ends the channel's current call, since the client has begun another. False when its application is

@@ -96,8 +96,8 @@ impl Endpoint {
                     return Ok(Read::Data(data));
                 }
                 Next::Sealed(seq, packet) => {
-                    self.stats.buffered_bytes -= packet.payload.len();
-                    let mut data = self.open_packet(now, call.0, seq, packet)?;
+                    self.stats.buffered_bytes -= packet.cost();
+                    let Some(mut data) = self.open_packet(now, call.0, seq, packet)? else { continue };
                     let rest = data.split_off(max.min(data.len()));
                     if let Some(state) = self.calls.get_mut(call.0) {
                         state.receive.keep(rest);

@@ -232,7 +232,7 @@ impl Sender<'_> {
         if kind == reason::PING {
             header.flags |= flags::REQUEST_ACK;
         }
-        let receive = &self.call.receive;
+        let receive = &mut self.call.receive;
         let first = receive.first_for_ack();
         let mut soft = [0u8; 255];
         let soft_len = receive.soft_acks(first, &mut soft);
