@@ -120,4 +120,16 @@ impl Mixed {
     }
 }
 
+impl Drop for Mixed {
+    /// A test that fails shows what the server of ours warned of: OpenAFS's tools tell a code at best.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.vice.process.said();
+            let warnings: Vec<&str> =
+                log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
+            eprintln!("the server of ours warned:\n{}", warnings.join("\n"));
+        }
+    }
+}
+
 const CELL: &str = "mixed.test";

@@ -242,7 +242,7 @@ fn undamaged(path: &Path, findings: &Findings) -> Result<(), String> {
     let damages = findings.kept().iter().filter(|finding| finding.damage);
     let damages: Vec<String> = damages.map(ToString::to_string).collect();
     Err(format!(
-        "{} is damaged in {} places: {}; nothing was imported. Take the file of another database server of the cell",
+        "{} is damaged in {} places: {}; nothing was imported. Mend the entries there (OpenAFS's `pts rename` or `pts delete`), or take the file of another database server of the cell",
         path.display(),
         findings.damages(),
         shortened(&damages)

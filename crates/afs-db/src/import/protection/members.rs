@@ -121,7 +121,7 @@ fn possible(
     } else if !group.is_group() || member == group {
         "that is no group it can be in"
     } else if everybody(member) || everybody(group) || member == ViceId::ANONYMOUS {
-        "nobody in particular has no memberships"
+        "system:anyuser, system:authuser and anonymous take part in no membership (such a one gives no rights in OpenAFS either)"
     } else {
         return true;
     };

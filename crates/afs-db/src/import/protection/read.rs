@@ -111,7 +111,9 @@ fn entry(record: &Record, at: u32, findings: &mut Findings) -> Option<Entry> {
     let name = std::str::from_utf8(&record.name).ok().filter(|name| is_name(name));
     let Some(name) = name.filter(|_| fits) else {
         let name = String::from_utf8_lossy(&record.name);
-        findings.damage(at, format!("{name:?} ({}) cannot be a user or group, and is left out", id.0));
+        let why = if fits { "no access list can carry this name" } else { "its id and kind do not fit" };
+        findings
+            .damage(at, format!("{name:?} ({}) cannot be a user or group ({why}), and is left out", id.0));
         return None;
     };
     let lower = name.to_ascii_lowercase();
