@@ -125,9 +125,9 @@ fn a_handler_that_panics_on_the_receiving_thread_harms_nobody_else() {
     assert!(next.is_ok());
 }
 
-/// The kernel tells of a closed port, so nobody waits for the dead time.
+/// The kernel tells of a closed port, so the peer is asked at once, and nobody waits for the dead time.
 #[test]
-fn a_closed_port_is_unreachable_at_once() {
+fn a_closed_port_is_given_up_before_the_dead_time() {
     let cell = cell();
     let address = UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
     let connection = cell.client.rx().connection(address, ServiceId::FILE, Security::null());

@@ -30,7 +30,8 @@ pub enum CallError {
     /// This side aborted the call with this code.
     #[error("the call was aborted here with code {0}")]
     LocalAbort(i32),
-    /// Nothing valid came from the peer within the dead time, or the network says it cannot be reached.
+    /// Nothing valid came from the peer within the dead time, or within a shorter one after the network said that it
+    /// cannot be reached.
     #[error("the peer is silent")]
     PeerSilent,
     /// The call's hard or idle time limit passed.

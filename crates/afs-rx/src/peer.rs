@@ -4,6 +4,7 @@ use crate::config::{Config, PACKET_SIZE_DEFAULT, PACKET_SIZE_MAX, PACKET_SIZE_MI
 use crate::instant::Instant;
 use crate::packet::AckTrailer;
 use crate::rtt::Rtt;
+use crate::slab::Key;
 use std::net::SocketAddr;
 
 #[derive(Debug)]
@@ -19,6 +20,10 @@ pub(crate) struct Peer {
     /// Congestion window where its last bulk transfer ended.
     pub(crate) congestion_window: u32,
     pub(crate) connections: u32,
+    /// Those of them that were opened here.
+    pub(crate) clients: Vec<Key>,
+    /// When the network said last that it cannot be reached.
+    pub(crate) doubted_at: Option<Instant>,
     /// Counted among the peers without a connection.
     pub(crate) is_idle: bool,
     /// When the last connection went.
@@ -50,6 +55,8 @@ impl Peer {
             window: WINDOW_INITIAL,
             congestion_window: CONGESTION_WINDOW_INITIAL,
             connections: 0,
+            clients: Vec::new(),
+            doubted_at: None,
             is_idle: false,
             idle_since: now,
             reachable_until: Instant::ZERO,

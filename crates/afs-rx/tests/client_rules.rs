@@ -8,7 +8,7 @@ use afs_rx::packet::{Header, PacketType, flags, reason};
 use afs_rx::{CallError, CallId, Config, ConnId, Drop, Event, NullClient, OpenError, Read, code};
 use bytes::Bytes;
 use core::time::Duration;
-use support::script::{SERVICE, Script, ack_payload};
+use support::script::{SERVICE, Script, Sent, ack_payload};
 
 const DATA: PacketType = PacketType::DATA;
 const ACK: PacketType = PacketType::ACK;
@@ -352,11 +352,55 @@ fn a_call_that_has_sent_nothing_waits_for_its_application() {
     assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
 }
 
+fn is_ping(sent: &Sent) -> bool {
+    sent.header.kind == ACK && sent.header.has(flags::REQUEST_ACK)
+}
+
 #[test]
-fn an_unreachable_peer_fails_calls_at_once() {
+fn an_unreachable_peer_is_asked_and_given_up_soon() {
     let (mut script, _, call, _) = asked(Config::default());
+    script.wait_ms(10);
     script.end.handle_unreachable(script.now, script.peer);
+    assert_eq!(script.events(), [], "a hint, and no more");
+    assert!(is_ping(&script.sent_one()), "asked at once");
+    let sent = script.wait(Duration::from_secs(5));
+    assert!(sent.iter().filter(|(_, sent)| is_ping(sent)).count() >= 3);
     assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+}
+
+#[test]
+fn false_icmp_errors_fail_no_call_whose_server_answers() {
+    let (mut script, _, _, request) = asked(Config::default());
+    let mut pings = 0;
+    for _ in 0..30 {
+        for _ in 0..100 {
+            script.end.handle_unreachable(script.now, script.peer);
+        }
+        for (_, sent) in script.wait_ms(1000) {
+            pings += usize::from(is_ping(&sent));
+            let answer = script.server_header(&request, ACK, 0, flags::SLOW_START_OK);
+            script.give(answer, &ack_payload(2, 1, sent.header.serial, reason::PING_RESPONSE, &[]));
+        }
+    }
+    assert_eq!(script.events(), []);
+    assert!(pings < 100, "{pings} pings for 3000 errors");
+}
+
+#[test]
+fn icmp_errors_concern_the_calls_to_that_address_alone() {
+    let (mut script, _, _, _) = asked(Config::default());
+    script.wait_ms(10);
+    let elsewhere = std::net::SocketAddr::from(([198, 51, 100, 7], 7001));
+    let other = script.end.connect(script.now, elsewhere, SERVICE, Box::new(NullClient));
+    script.call(other, b"x");
+    script.sent();
+    script.end.handle_unreachable(script.now, script.peer);
+    assert_eq!(script.sent_one().to, script.peer);
+    script.end.close(script.now, other);
+    script.sent();
+    script.wait_ms(2000);
+    script.end.handle_unreachable(script.now, elsewhere);
+    assert!(script.sent().iter().all(|sent| sent.to == script.peer));
 }
 
 #[test]

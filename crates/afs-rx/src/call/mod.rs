@@ -45,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) mend_by: Instant,
     pub(crate) last_sent: Instant,
     pub(crate) last_heard: Instant,
+    /// When the network said that the peer cannot be reached; means something until the peer is heard.
+    doubted_at: Instant,
     /// Since when the peer has given no data and taken none.
     pub(crate) last_progress: Instant,
     pub(crate) limits: Limits,
@@ -83,6 +85,10 @@ pub(crate) enum Expired {
 pub(crate) const SEQ_MAX: u32 = u32::MAX - (1 << 16);
 /// Keepalive interval: the dead time divided by this.
 const PINGS_IN_DEAD_TIME: u32 = 6;
+/// Keepalive interval while it is doubted that the peer can be reached.
+const DOUBT_PINGS: Duration = Duration::from_millis(500);
+/// A peer in doubt is given up after this and its fudge.
+const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Call {
     pub(crate) fn new() -> Self {
@@ -109,6 +115,7 @@ impl Call {
             mend_by: Instant::FAR_FUTURE,
             last_sent: Instant::ZERO,
             last_heard: Instant::ZERO,
+            doubted_at: Instant::ZERO,
             last_progress: Instant::ZERO,
             limits: Limits {
                 dead: Duration::ZERO,
@@ -137,6 +144,7 @@ impl Call {
         self.mend_by = Instant::FAR_FUTURE;
         self.last_sent = now;
         self.last_heard = now;
+        self.doubted_at = Instant::ZERO;
         self.last_progress = now;
         self.limits = limits;
     }
@@ -165,12 +173,42 @@ impl Call {
         self.side == Side::Server || self.send.was_sent()
     }
 
+    /// The network says that the peer cannot be reached: asks it.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        if self.phase == Phase::Over || !self.is_known_to_peer() {
+            return;
+        }
+        if !self.is_doubted() {
+            self.doubted_at = now;
+        }
+        self.ping = true;
+        self.ping_check_at = self.ping_check_at.min(now + DOUBT_PINGS);
+    }
+
+    /// Nothing was heard of the peer since the network said that it cannot be reached.
+    fn is_doubted(&self) -> bool {
+        self.last_heard < self.doubted_at
+    }
+
+    /// When the peer's silence has lasted too long.
+    fn dead_at(&self) -> Instant {
+        let dead_at = self.last_heard + self.limits.dead_with_fudge;
+        let fudge = self.limits.dead_with_fudge.saturating_sub(self.limits.dead);
+        match self.is_doubted() {
+            true => dead_at.min(self.doubted_at + DOUBT_PATIENCE + fudge),
+            false => dead_at,
+        }
+    }
+
     /// Owes the peer a ping if nothing was sent for an interval: docs/protocol/rx.md "9. Keepalive".
     pub(crate) fn check_keepalive(&mut self, now: Instant) {
         if now < self.ping_check_at {
             return;
         }
-        let interval = self.limits.dead / PINGS_IN_DEAD_TIME;
+        let interval = match self.is_doubted() {
+            true => DOUBT_PINGS,
+            false => self.limits.dead / PINGS_IN_DEAD_TIME,
+        };
         let quiet_until = self.last_sent + interval;
         self.ping |= now >= quiet_until && self.is_known_to_peer();
         self.ping_check_at = if now >= quiet_until { now + interval } else { quiet_until };
@@ -193,7 +231,7 @@ impl Call {
         }
         let mut at = self.limits.deadline.min(self.ping_check_at).min(self.mend_by);
         if self.is_known_to_peer() {
-            at = at.min(self.last_heard + self.limits.dead_with_fudge);
+            at = at.min(self.dead_at());
         }
         at = at.min(self.send.resend_at).min(self.send.reorder_at).min(self.ack.delayed_until());
         if self.limits.idle != Duration::MAX && self.waits_for_peer() {
@@ -207,7 +245,7 @@ impl Call {
         if now >= self.limits.deadline {
             return Some(Expired::Deadline);
         }
-        let silent = self.is_known_to_peer() && now >= self.last_heard + self.limits.dead_with_fudge;
+        let silent = self.is_known_to_peer() && now >= self.dead_at();
         if silent || now >= self.mend_by {
             return Some(Expired::Dead);
         }

@@ -27,7 +27,11 @@ impl Endpoint {
         let named = Identified { epoch, cid, service, security, peer: peer_key, to: peer };
         let dead_time = self.config.dead_time;
         let make = |key| Connection::new(key, named, dead_time, now);
-        ConnId(self.connections.insert_client(cid, make))
+        let key = self.connections.insert_client(cid, make);
+        if let Some(peer) = self.peers.get_mut(peer_key) {
+            peer.clients.push(key);
+        }
+        ConnId(key)
     }
 
     /// Closes a client connection. Its calls are aborted; replies not yet acked are.

@@ -132,6 +132,9 @@ impl Endpoint {
     pub(super) fn remove_connection(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.remove(key) else { return };
         self.timers.disarm(Owner::Connection(key));
+        if let Some(peer) = self.peers.get_mut(connection.peer) {
+            peer.clients.retain(|client| *client != key);
+        }
         self.leave_peer(now, connection.peer);
         if connection.side() == Side::Server {
             self.tell(Event::ConnectionGone(connection.id));

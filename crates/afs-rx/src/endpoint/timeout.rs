@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 
 /// An owner that has just been looked at is not looked at again sooner.
 const RESOLUTION: Duration = Duration::from_micros(100);
+/// Hints that a peer cannot be reached count this often.
+const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Endpoint {
     /// Time passed. Call it when `poll_timeout` says so; earlier or later does no harm.
@@ -25,13 +27,24 @@ impl Endpoint {
         }
     }
 
-    /// The network says that `peer` cannot be reached (an ICMP error): client calls to it fail at once.
-    /// Cost: one look at every connection.
+    /// The network says that `peer` cannot be reached (an ICMP error). Anybody can write such a message, so it is a
+    /// hint: client calls to the peer ask it at once whether it lives, and fail with `CallError::PeerSilent` only if
+    /// nothing comes within a second and the peer's fudge, instead of the dead time. One hint a second counts. Cost: one
+    /// look at every client connection to this peer.
     pub fn handle_unreachable(&mut self, now: Instant, peer: SocketAddr) {
-        let clients = self.connections.slab.iter().filter(|c| c.to == peer && c.side() == Side::Client);
+        let found = self.peers_by_address.get(&peer).and_then(|key| self.peers.get_mut(*key));
+        let Some(peer) = found.filter(|peer| peer.doubted_at.is_none_or(|at| now >= at + DOUBT_INTERVAL))
+        else {
+            return;
+        };
+        peer.doubted_at = Some(now);
+        let clients = peer.clients.iter().filter_map(|client| self.connections.slab.get(*client));
         let calls: Vec<Key> = clients.flat_map(|connection| connection.calls()).flatten().collect();
         for key in calls {
-            self.fail_call(now, key, CallError::PeerSilent, Some(code::CALL_DEAD));
+            if let Some(call) = self.calls.get_mut(key) {
+                call.doubt(now);
+            }
+            self.touch(key);
         }
     }
 
