@@ -40,7 +40,7 @@ use crate::partitions::Partitions;
 use crate::server::untranslated;
 use crate::volume_states::{Place, VolumeStates};
 use peers::Peers;
-use transactions::Transactions;
+use transactions::{Moment, Transactions};
 
 /// Time between two looks for transactions that nobody works on any more.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -105,6 +105,10 @@ impl VolumeServer {
 
     fn now(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { wall: self.now(), clock: self.env.now().as_nanos() / 1_000_000_000 }
     }
 
     /// A partition that is there.

@@ -50,7 +50,7 @@ impl VolumeServer {
         let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
         let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
         let state = attached_state(call.flags, volume.header().is_writable())?;
-        let transaction = self.transactions.open(place, call.flags, "TransCreate", self.now())?;
+        let transaction = self.transactions.open(place, call.flags, "TransCreate", self.moment())?;
         self.states.hold(place, state);
         if state.is_some() && volume.header().is_writable() {
             // Changes look at the state when their turn comes in the store. What had its turn before this has is durable
@@ -101,7 +101,7 @@ impl VolumeServer {
 
     /// Ends what nobody works on any more. A volume that was never published goes with its transaction.
     pub(super) async fn end_idle(&self) {
-        for transaction in self.transactions.take_idle(self.now()) {
+        for transaction in self.transactions.take_idle(self.moment()) {
             tracing::warn!(volume = %transaction.volume, "a transaction was left alone and is ended");
             self.purge_if_unfinished(transaction.place()).await;
             self.transactions.forget(transaction.id);

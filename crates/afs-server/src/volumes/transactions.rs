@@ -16,6 +16,15 @@ const TRANSACTIONS_MAX: usize = 4096;
 /// The first transaction of a process has a number up to this: half of all that are positive.
 const FIRST_MAX: u64 = 1 << 30;
 
+/// A time, by both clocks of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// What tools are shown.
+    pub(super) wall: UnixSeconds,
+    /// Seconds of a clock that only goes forward: what idleness is measured by.
+    pub(super) clock: u64,
+}
+
 /// One transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
@@ -26,6 +35,8 @@ pub(super) struct Transaction {
     pub(super) flags: VolumeFlags,
     pub(super) created: UnixSeconds,
     pub(super) active: UnixSeconds,
+    /// Seconds of the clock that only goes forward, at the same time.
+    idle_since: u64,
     pub(super) procedure: &'static str,
     /// It made the volume, which goes with it unless it is published.
     pub(super) made: bool,
@@ -68,7 +79,7 @@ impl Transactions {
         place: Place,
         attach: AttachFlags,
         procedure: &'static str,
-        now: UnixSeconds,
+        now: Moment,
     ) -> Result<TransactionId, AbortCode> {
         let mut table = self.lock();
         if table.open.values().any(|open| open.place() == place) {
@@ -84,8 +95,9 @@ impl Transactions {
             partition: place.partition,
             attach,
             flags: VolumeFlags(0),
-            created: now,
-            active: now,
+            created: now.wall,
+            active: now.wall,
+            idle_since: now.clock,
             procedure,
             made: false,
             deleted: false,
@@ -102,12 +114,12 @@ impl Transactions {
         &self,
         id: TransactionId,
         procedure: &'static str,
-        now: UnixSeconds,
+        now: Moment,
     ) -> Result<Transaction, AbortCode> {
         let mut table = self.lock();
         let found = table.open.get_mut(&id).filter(|transaction| !transaction.deleted && !transaction.ended);
         let transaction = found.ok_or(errno(Errno::ENOENT))?;
-        transaction.active = now;
+        (transaction.active, transaction.idle_since) = (now.wall, now.clock);
         transaction.procedure = procedure;
         transaction.calls += 1;
         Ok(transaction.clone())
@@ -121,10 +133,10 @@ impl Transactions {
     }
 
     /// Ends a call on a transaction. Answers the transaction if it was ended meanwhile and this was the last call on it.
-    pub(super) fn leave(&self, id: TransactionId, now: UnixSeconds) -> Option<Transaction> {
+    pub(super) fn leave(&self, id: TransactionId, now: Moment) -> Option<Transaction> {
         let mut table = self.lock();
         let transaction = table.open.get_mut(&id)?;
-        transaction.active = now;
+        (transaction.active, transaction.idle_since) = (now.wall, now.clock);
         transaction.calls = transaction.calls.saturating_sub(1);
         if transaction.ended && transaction.calls == 0 { table.open.remove(&id) } else { None }
     }
@@ -142,9 +154,9 @@ impl Transactions {
 
     /// Ends those that nobody has worked on for long. They stay in the table, closed to everybody, until
     /// [`Transactions::forget`]: nobody else gets the volume while it is put away.
-    pub(super) fn take_idle(&self, now: UnixSeconds) -> Vec<Transaction> {
+    pub(super) fn take_idle(&self, now: Moment) -> Vec<Transaction> {
         let idle = |t: &Transaction| {
-            t.calls == 0 && !t.ended && u64::from(now.0.saturating_sub(t.active.0)) > IDLE_SECONDS_MAX
+            t.calls == 0 && !t.ended && now.clock.saturating_sub(t.idle_since) > IDLE_SECONDS_MAX
         };
         let mut table = self.lock();
         let mut taken = Vec::new();
@@ -194,8 +206,12 @@ mod tests {
 
     const PLACE: Place = Place { volume: VolumeId(7), partition: PartitionId(0) };
 
+    fn at(clock: u32) -> Moment {
+        Moment { wall: UnixSeconds(1_700_000_000 + clock), clock: clock.into() }
+    }
+
     fn open(transactions: &Transactions, now: u32) -> Result<TransactionId, AbortCode> {
-        transactions.open(PLACE, AttachFlags::BUSY, "TransCreate", UnixSeconds(now))
+        transactions.open(PLACE, AttachFlags::BUSY, "TransCreate", at(now))
     }
 
     #[test]
@@ -204,7 +220,7 @@ mod tests {
         let first = open(&transactions, 0).unwrap();
         assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY));
         let elsewhere = Place { partition: PartitionId(1), ..PLACE };
-        assert!(transactions.open(elsewhere, AttachFlags::BUSY, "", UnixSeconds(0)).is_ok());
+        assert!(transactions.open(elsewhere, AttachFlags::BUSY, "", at(0)).is_ok());
         assert!(matches!(transactions.close(first), Some(Some(_))));
         assert!(transactions.close(first).is_none());
         assert_eq!(open(&transactions, 0), Ok(TransactionId(3)));
@@ -214,41 +230,47 @@ mod tests {
     fn numbers_begin_anew_behind_the_last_and_none_is_given_twice() {
         let transactions = Transactions::new(0);
         transactions.lock().last = i32::MAX - 1;
-        let at = |volume| Place { volume: VolumeId(volume), ..PLACE };
-        let open = |volume| transactions.open(at(volume), AttachFlags::BUSY, "", UnixSeconds(0)).unwrap().0;
+        let place = |volume| Place { volume: VolumeId(volume), ..PLACE };
+        let open = |volume| transactions.open(place(volume), AttachFlags::BUSY, "", at(0)).unwrap().0;
         assert_eq!([open(1), open(2)], [i32::MAX, 1]);
         transactions.lock().last = i32::MAX - 1;
         assert_eq!(open(3), 2, "the others are in use");
-        assert!(
-            Transactions::new(u64::MAX).open(PLACE, AttachFlags::BUSY, "", UnixSeconds(0)).unwrap().0 > 0
-        );
+        assert!(Transactions::new(u64::MAX).open(PLACE, AttachFlags::BUSY, "", at(0)).unwrap().0 > 0);
     }
 
     #[test]
     fn idle_transactions_end_and_busy_ones_do_not() {
         let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
-        transactions.enter(id, "GetStatus", UnixSeconds(100)).unwrap();
-        assert!(transactions.take_idle(UnixSeconds(10_000)).is_empty());
-        assert!(transactions.leave(id, UnixSeconds(10_000)).is_none());
-        assert!(transactions.take_idle(UnixSeconds(10_600)).is_empty());
-        assert_eq!(transactions.take_idle(UnixSeconds(10_601)).len(), 1);
-        assert_eq!(transactions.enter(id, "Dump", UnixSeconds(0)).unwrap_err(), AbortCode(2));
+        transactions.enter(id, "GetStatus", at(100)).unwrap();
+        assert!(transactions.take_idle(at(10_000)).is_empty());
+        assert!(transactions.leave(id, at(10_000)).is_none());
+        assert!(transactions.take_idle(at(10_600)).is_empty());
+        assert_eq!(transactions.take_idle(at(10_601)).len(), 1);
+        assert_eq!(transactions.enter(id, "Dump", at(0)).unwrap_err(), AbortCode(2));
         assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY), "it is still being put away");
         transactions.forget(id);
         assert!(open(&transactions, 0).is_ok());
     }
 
     #[test]
+    fn a_jump_of_the_wall_clock_ends_no_transaction() {
+        let transactions = Transactions::new(0);
+        open(&transactions, 0).unwrap();
+        assert!(transactions.take_idle(Moment { wall: UnixSeconds(u32::MAX), clock: 100 }).is_empty());
+        assert_eq!(transactions.take_idle(Moment { wall: UnixSeconds(0), clock: 601 }).len(), 1);
+    }
+
+    #[test]
     fn what_is_ended_in_the_middle_of_a_call_goes_when_the_call_returns() {
         let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
-        transactions.enter(id, "Dump", UnixSeconds(0)).unwrap();
+        transactions.enter(id, "Dump", at(0)).unwrap();
         assert!(matches!(transactions.close(id), Some(None)));
         assert!(transactions.close(id).is_none());
-        assert_eq!(transactions.enter(id, "GetStatus", UnixSeconds(0)).unwrap_err(), AbortCode(2));
+        assert_eq!(transactions.enter(id, "GetStatus", at(0)).unwrap_err(), AbortCode(2));
         assert!(transactions.holds(PLACE));
-        assert!(transactions.leave(id, UnixSeconds(0)).is_some());
+        assert!(transactions.leave(id, at(0)).is_some());
         assert!(!transactions.holds(PLACE));
     }
 
@@ -257,6 +279,6 @@ mod tests {
         let transactions = Transactions::new(0);
         let id = open(&transactions, 0).unwrap();
         transactions.note(id, |t| t.deleted = true);
-        assert_eq!(transactions.enter(id, "GetStatus", UnixSeconds(0)).unwrap_err(), AbortCode(2));
+        assert_eq!(transactions.enter(id, "GetStatus", at(0)).unwrap_err(), AbortCode(2));
     }
 }

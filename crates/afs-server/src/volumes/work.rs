@@ -24,7 +24,7 @@ impl VolumeServer {
         id: TransactionId,
         procedure: &'static str,
     ) -> Result<Work, AbortCode> {
-        let transaction = self.transactions.enter(id, procedure, self.now())?;
+        let transaction = self.transactions.enter(id, procedure, self.moment())?;
         Ok(Work { server: self.clone(), transaction })
     }
 
@@ -45,7 +45,7 @@ impl VolumeServer {
         place: Place,
         procedure: &'static str,
     ) -> Result<Within, AbortCode> {
-        let id = self.transactions.open(place, AttachFlags::CREATE, procedure, self.now())?;
+        let id = self.transactions.open(place, AttachFlags::CREATE, procedure, self.moment())?;
         Ok(Within { server: self.clone(), id, kept: false })
     }
 }
@@ -84,7 +84,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(ended) = self.server.transactions.leave(self.transaction.id, self.server.now()) {
+        if let Some(ended) = self.server.transactions.leave(self.transaction.id, self.server.moment()) {
             self.server.give_back(&ended);
             let server = self.server.clone();
             self.server.env.spawn(Box::pin(async move { server.purge_what_it_made(&ended).await }));
