@@ -6,6 +6,9 @@ pub(super) const BUCKET_SECONDS: u64 = 128;
 const GRACE_SECONDS: u64 = 180;
 /// What a volume-wide promise on a volume that nobody writes to lasts, in seconds.
 const READ_ONLY_SECONDS: u64 = 2 * 3600;
+/// Seconds in which a promise cannot be given back: longer than a client works on giving up what it had chosen before.
+/// Keeping a promise that the client has forgotten costs one message.
+pub(super) const YOUNG_SECONDS: u32 = 60;
 /// A bulk status call counts the file as this much more shared: nobody asked for just this file.
 const BULK_SHARERS: u32 = 22;
 

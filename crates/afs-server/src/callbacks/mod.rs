@@ -122,9 +122,15 @@ impl Callbacks {
         out
     }
 
-    /// A client gives a promise back; one that it does not hold is no error.
-    pub fn give_up(&self, fid: Fid, host: HostId) {
-        let held = self.shard(fid).give_up(fid, host);
+    /// A promise that no client was told of.
+    pub fn revoke(&self, fid: Fid, host: HostId) {
+        self.shard(fid).revoke(fid, host);
+    }
+
+    /// A client gives a promise back at `now`; one that it does not hold is no error. A promise of the last minute stays: the
+    /// client may have asked for the object again while this message was on its way.
+    pub fn give_up(&self, fid: Fid, host: HostId, now: u64) {
+        let held = self.shard(fid).give_up(fid, host, now);
         Counters::add(&self.counters.given_up, usize::from(held));
     }
 

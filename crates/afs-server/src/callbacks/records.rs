@@ -64,13 +64,15 @@ impl Hashed for File {
     }
 }
 
-/// One promise to one host: 40 bytes.
+/// One promise to one host: 44 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Promise {
     pub(super) file: u32,
     pub(super) host: HostId,
     pub(super) links: [Links; 3],
     next: u32,
+    /// Seconds of the server's own clock when it was given last, modulo 2^32.
+    pub(super) given: u32,
     /// Break messages on their way.
     pub(super) breaking: u16,
     /// The bucket it expires in, modulo the ring.
@@ -97,6 +99,7 @@ impl Promise {
             host,
             links: [UNLINKED; 3],
             next: NONE,
+            given: 0,
             breaking: 0,
             bucket: 0,
             state: State::Granted,
@@ -136,6 +139,6 @@ mod tests {
     #[test]
     fn records_stay_small() {
         assert_eq!(size_of::<File>(), 32);
-        assert_eq!(size_of::<Promise>(), 40);
+        assert_eq!(size_of::<Promise>(), 44);
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use afs_wire::ids::{Fid, VolumeId};
 
 use super::index::{Index, mix};
-use super::lifetime::{self, BUCKET_SECONDS, Grant};
+use super::lifetime::{self, BUCKET_SECONDS, Grant, YOUNG_SECONDS};
 use super::records::{File, Links, List, Promise, State, UNLINKED, hash_fid};
 use super::slab::{NONE, Slab};
 use crate::hosts::HostId;
@@ -79,7 +79,11 @@ impl Table {
         self.unlink(List::Bucket, promise);
         let record = self.promises.get_mut(promise);
         record.bucket = (bucket % RING as u64) as u8;
-        record.state = State::Granted;
+        record.given = now as u32;
+        // The reply that brings the promise may be lost, and what is owed says that an older one is broken.
+        if record.state != State::Delayed {
+            record.state = State::Granted;
+        }
         self.link(List::Bucket, promise);
         told
     }
@@ -135,13 +139,22 @@ impl Table {
         }
     }
 
-    /// The host gives one promise back.
-    pub(super) fn give_up(&mut self, fid: Fid, host: HostId) -> bool {
-        let found = self.find(fid, host);
+    /// The host gives one promise back. One that is young stays: it was given after the host made up its mind, more likely
+    /// than not, and the two messages have met on their way.
+    pub(super) fn give_up(&mut self, fid: Fid, host: HostId, now: u64) -> bool {
+        let old = |at: &u32| (now as u32).wrapping_sub(self.promises.get(*at).given) >= YOUNG_SECONDS;
+        let found = self.find(fid, host).filter(old);
         if let Some(at) = found {
             self.remove(at);
         }
         found.is_some()
+    }
+
+    /// A promise that no client was told of.
+    pub(super) fn revoke(&mut self, fid: Fid, host: HostId) {
+        if let Some(at) = self.find(fid, host) {
+            self.remove(at);
+        }
     }
 
     /// Drops every promise to a host; answers how many.

@@ -76,6 +76,31 @@ fn undelivered_breaks_are_owed() {
 }
 
 #[test]
+fn an_owed_break_stays_owed_when_the_promise_is_given_again() {
+    let callbacks = table();
+    callbacks.grant(fid(2), A, Grant::Single, 0);
+    callbacks.start_break(fid(2), None);
+    callbacks.delay(fid(2), A);
+    callbacks.grant(fid(2), A, Grant::Single, 0);
+    assert!(!callbacks.holds(fid(2), A));
+    assert_eq!(callbacks.take_delayed(A, 50), [fid(2)]);
+    callbacks.broken(fid(2), A);
+    callbacks.grant(fid(2), A, Grant::Single, 0);
+    assert!(callbacks.holds(fid(2), A));
+}
+
+#[test]
+fn a_promise_that_was_given_a_moment_ago_is_not_given_up() {
+    let callbacks = table();
+    let now = 1 << 33;
+    callbacks.grant(fid(2), A, Grant::Single, now);
+    callbacks.give_up(fid(2), A, now + 59);
+    assert!(callbacks.holds(fid(2), A));
+    callbacks.give_up(fid(2), A, now + 60);
+    assert!(!callbacks.holds(fid(2), A));
+}
+
+#[test]
 fn promises_go_with_their_object_their_host_and_their_volume() {
     let callbacks = table();
     for vnode in 2..100 {
@@ -85,8 +110,8 @@ fn promises_go_with_their_object_their_host_and_their_volume() {
     }
     callbacks.forget_file(fid(2));
     assert_eq!(callbacks.len(), 194);
-    callbacks.give_up(fid(3), A);
-    callbacks.give_up(fid(3), C);
+    callbacks.give_up(fid(3), A, 60);
+    callbacks.give_up(fid(3), C, 60);
     assert_eq!(callbacks.len(), 193);
     callbacks.forget_host(A);
     assert_eq!(callbacks.len(), 97);
@@ -167,7 +192,7 @@ fn the_table_agrees_with_a_simple_model() {
                 model.insert((f, host), true);
             }
             6 => {
-                callbacks.give_up(f, host);
+                callbacks.give_up(f, host, 60);
                 model.remove(&(f, host));
             }
             7 => {

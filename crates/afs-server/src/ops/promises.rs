@@ -29,7 +29,7 @@ impl FileServer {
             return Err(Errno::EINVAL.to_uae());
         }
         for fid in call.fids.iter().filter(|fid| self.is_open(visit, fid.volume)) {
-            self.clients.callbacks().give_up(*fid, visit.host.id());
+            self.clients.callbacks().give_up(*fid, visit.host.id(), self.clients.now());
         }
         Ok(())
     }
