@@ -242,13 +242,13 @@ fn a_client_keeps_its_promises_when_its_port_changes() {
     let cell = Cell::new(30);
     let (a, b, fid) = two_readers(&cell);
     // Address translation has given the client another port; the old one is dead.
-    let (world, node, uuid) = (cell.world(), b.node, Uuid([2; 16]));
-    let moved = Client::on(world, node, SocketAddr::new(b.address.ip(), 40_000), uuid, Manner::Modern);
+    let (world, node, uuid, old) = (cell.world(), b.node, Uuid([2; 16]), b.address);
+    drop(b);
+    let moved = Client::on(world, node, SocketAddr::new(old.ip(), 40_000), uuid, Manner::Modern);
     moved.fetch_status(cell.root()).unwrap();
     assert_eq!(moved.heard(), [Heard::TellMe], "known, so not reset");
     a.store(fid, 0, b"new").unwrap();
     assert_eq!(moved.heard(), [Heard::Break(vec![fid])]);
-    assert_eq!(b.heard(), []);
     assert_eq!(cell.files().clients().hosts().len(), 2);
 }
 
@@ -274,6 +274,7 @@ fn promises_can_be_given_up() {
     let both = fs::Promises::first_of([fs::CallBack::NONE, fs::CallBack::NONE]);
     let too_many = fs::GiveUpCallBacks { fids: fids.clone(), callbacks: both };
     assert_eq!(b.refusal(too_many), Errno::EINVAL.to_uae());
+    cell.sim.run_for(Duration::from_secs(60));
     b.ask(fs::GiveUpCallBacks { fids, callbacks: fs::Promises::new() }).unwrap();
     a.store(fid, 0, b"new").unwrap();
     assert_eq!(b.heard(), []);

@@ -1,25 +1,33 @@
-//! Breaking promises: one sender a host, up to 50 objects a message, and nobody waits for a dead client longer than
-//! the patience for breaks.
+//! Breaking promises: a few messages at a time for each host, up to 50 objects a message. A break is answered within the
+//! patience for breaks, counted from the change, or its host is down and owed the break; a host that lets it come to that, or
+//! nearly, is promised nothing for a while (see [`Conduct`](crate::hosts)).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use afs_rpc::sync::oneshot;
+use afs_rpc::Instant;
+use afs_rpc::sync::{self, oneshot};
 use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::{Fid, VolumeId};
 
 use super::Clients;
 use crate::hosts::{Host, HostId};
 
-/// Breaks that wait for the sender of their host.
+/// Messages on their way to one host. A change does not wait for the message of another as long as there are fewer.
+const MESSAGES_MAX: usize = 3;
+
+/// Breaks that wait for a sender of their host.
 #[derive(Default)]
 pub(crate) struct BreakQueue {
     waiting: VecDeque<Waiting>,
-    sending: bool,
+    /// Senders at work.
+    senders: usize,
 }
 
 struct Waiting {
     fid: Fid,
+    since: Instant,
     /// Told when the host has answered, or has been found dead.
     done: Option<oneshot::Sender<()>>,
 }
@@ -65,7 +73,10 @@ impl Clients {
             if host.is_down() {
                 self.owe_reset(&host);
             } else {
-                self.enqueue(&host, Waiting { fid: Fid::whole_volume(volume), done: None });
+                self.enqueue(
+                    &host,
+                    Waiting { fid: Fid::whole_volume(volume), since: self.env.now(), done: None },
+                );
             }
         }
     }
@@ -75,20 +86,22 @@ impl Clients {
         let Some(host) = self.hosts.get(host) else { return };
         let (done, answer) = oneshot::channel();
         breaks.answers.push(answer);
-        self.enqueue(&host, Waiting { fid, done: Some(done) });
+        self.enqueue(&host, Waiting { fid, since: self.env.now(), done: Some(done) });
     }
 
     fn enqueue(self: &Arc<Self>, host: &Arc<Host>, waiting: Waiting) {
-        let idle = {
+        let is_free = {
             let mut queue = queue(host);
             let repeated =
                 waiting.done.is_none() && queue.waiting.iter().any(|other| other.fid == waiting.fid);
             if !repeated {
                 queue.waiting.push_back(waiting);
             }
-            !std::mem::replace(&mut queue.sending, true)
+            let is_free = queue.senders < MESSAGES_MAX;
+            queue.senders += usize::from(is_free);
+            is_free
         };
-        if idle {
+        if is_free {
             let (clients, host) = (self.clone(), host.clone());
             self.env.spawn(Box::pin(async move { clients.send_breaks(&host).await }));
         }
@@ -97,32 +110,53 @@ impl Clients {
     async fn send_breaks(self: &Arc<Self>, host: &Arc<Host>) {
         loop {
             let batch = next_batch(host);
-            if batch.is_empty() {
-                return;
-            }
+            let Some(first) = batch.first() else { return };
             let fids: Vec<Fid> = batch.iter().map(|waiting| waiting.fid).collect();
-            self.send_batch(host, &fids).await;
+            self.send_batch(host, &fids, first.since).await;
             for done in batch.into_iter().filter_map(|waiting| waiting.done) {
                 done.send(());
             }
         }
     }
 
-    async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid]) {
+    /// Sends breaks of which the first has waited since `since`.
+    async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], since: Instant) {
+        let full = self.patience.breaking;
         loop {
             if self.owe_if_down(host, fids) {
                 return;
             }
-            let told = self.tell_breaks(host, fids).await.is_ok()
-                || (self.reach(host).await && self.tell_breaks(host, fids).await.is_ok());
+            let patience = host.with(|state| state.conduct.patience(full, self.now()));
+            let left = patience.saturating_sub(self.env.now() - since);
+            let told = self.tell_in_time(host, fids, left).await
+                || (self.reach(host).await && self.tell_in_time(host, fids, patience).await);
             if told {
+                if self.env.now() - since > full / 2 {
+                    self.note_miss(host);
+                }
                 for fid in fids {
                     self.callbacks.broken(*fid, host.id());
                 }
                 return;
             }
             tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
-            host.with(|state| state.down = true);
+            if !host.with(|state| std::mem::replace(&mut state.down, true)) {
+                self.note_miss(host);
+            }
+        }
+    }
+
+    async fn tell_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
+        !left.is_zero() && self.tell_breaks(host, fids, left).await.is_ok()
+    }
+
+    /// A break was not answered, or late: the host is promised nothing for a while, and a host that appears at the same address
+    /// and proves no name begins with the same.
+    fn note_miss(&self, host: &Host) {
+        let now = self.now();
+        host.with(|state| state.conduct.missed(now));
+        if !host.is_proven() {
+            sync::lock(&self.addresses).missed(host.destination().ip(), now);
         }
     }
 
@@ -149,12 +183,12 @@ impl Clients {
     }
 }
 
-/// Takes what fits into one message; when nothing waits the sender is done.
+/// Takes what fits into one message; when nothing waits this sender is done.
 fn next_batch(host: &Host) -> Vec<Waiting> {
     let mut queue = queue(host);
     let count = queue.waiting.len().min(FIDS_MAX);
     let batch: Vec<Waiting> = queue.waiting.drain(..count).collect();
-    queue.sending = !batch.is_empty();
+    queue.senders -= usize::from(batch.is_empty());
     batch
 }
 

@@ -8,17 +8,20 @@
 //! with these, and only who answers with them is taken for it: a connection that proves nothing, and names the same client,
 //! is another client's. The one exception is a client that began anew and lost what it had: it brings new means, and the old
 //! ones are answered by nobody.
+//!
+//! The name of a client that brought no such means can be used by anybody, because it tells its name to everybody. A call from
+//! a new address is that client's only if its old address is silent. While the old one answers, the new one is a host of its
+//! own: what is promised over it is broken there, and nothing that it does touches what the first one was promised.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use afs_rpc::{CallError, Caller, Identity, Security};
+use afs_rpc::{CallError, Caller, Identity, Security, sync};
 use afs_wire::error::AbortCode;
-use afs_wire::ids::Uuid;
 
 use super::Clients;
 use super::messages::{Introduction, Way};
-use crate::hosts::{Host, HostIdentity};
+use crate::hosts::{Conduct, Host, HostIdentity, Newcomer};
 
 /// What a client said, and whether it could prove it.
 struct Answer {
@@ -30,9 +33,7 @@ struct Answer {
 impl Clients {
     /// Finds out who calls. The caller holds the turn of the address.
     pub(super) async fn identify(self: &Arc<Self>, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
-        if let Some(host) = self.hosts.by_connection(caller.peer, caller.connection)
-            && host.identity() != HostIdentity::Unknown
-        {
+        if let Some(host) = self.hosts.by_connection(caller.peer, caller.connection) {
             self.resume(&host).await?;
             return Ok(host);
         }
@@ -69,25 +70,11 @@ impl Clients {
     }
 
     async fn recognise(self: &Arc<Self>, caller: &Caller, answer: Answer) -> Result<Arc<Host>, AbortCode> {
-        let Answer { mut said, security } = answer;
-        if !self.is_credible(caller.peer, said.identity, security.as_ref()).await {
-            tracing::warn!(peer = %caller.peer, "a client uses the name of another and cannot prove it");
-            said.identity = HostIdentity::Nameless;
-        }
-        let mut known = self.hosts.by_peer(caller.peer);
-        if let Some(other) = known.take_if(|host| host.identity() != said.identity) {
-            self.part(&other, caller);
-        }
-        let (host, new) = match (known, said.identity) {
-            (Some(host), _) => (host, false),
-            (None, HostIdentity::Uuid(uuid)) => match self.hosts.by_uuid(uuid) {
-                Some(host) => {
-                    self.leave_old_address(&host, caller, uuid).await;
-                    (host, false)
-                }
-                None => (self.welcome(caller, said.identity)?, true),
-            },
-            (None, identity) => (self.welcome(caller, identity)?, true),
+        let Answer { said, security } = answer;
+        sync::lock(&self.strangers).forget(caller.peer);
+        let (host, new) = match self.find_same(caller, said.identity, security.as_ref()).await {
+            Some(host) => (host, false),
+            None => (self.welcome(caller, said.identity)?, true),
         };
         host.touch(self.now());
         host.set_translates(said.translates);
@@ -95,6 +82,9 @@ impl Clients {
             state.alternates.clone_from(&said.alternates);
             state.callback = security.or(state.callback.take());
         });
+        if caller.identity != Identity::Anonymous {
+            self.hosts.prove(&host);
+        }
         self.hosts.verify(&host, caller.peer, caller.connection);
         if let Err(code) = self.resume(&host).await
             && !new
@@ -104,50 +94,77 @@ impl Clients {
         Ok(host)
     }
 
-    /// Whether who answers at an address may be the client of that name. If that client can be called back with proof, then
-    /// who wants to be it must answer in the same way, or bring proof of its own when nobody answers in the old way.
-    async fn is_credible(
+    /// The host that calls, if it is known: the one at this address, or the one that bears this name elsewhere.
+    async fn find_same(
         &self,
-        peer: SocketAddr,
+        caller: &Caller,
         identity: HostIdentity,
         security: Option<&Security>,
-    ) -> bool {
-        let HostIdentity::Uuid(uuid) = identity else { return true };
-        let Some(host) = self.hosts.by_uuid(uuid) else { return true };
-        let way = Way::to(&host);
-        if way.security.is_none() || way.security.as_ref() == security {
-            return true;
-        }
-        if self.answers(&way.at(peer), identity).await {
-            return true;
-        }
-        let gone = security.is_some() && (way.peer == peer || !self.answers(&way, identity).await);
-        if gone {
-            self.hosts.remove(&host);
-        }
-        gone
-    }
-
-    /// A client that does not say who it is gets its first call answered, and is down from then on.
-    fn serve_once(&self, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
-        let known = self.hosts.by_peer(caller.peer);
-        if let Some(host) = &known {
-            let met = host.with(|state| std::mem::replace(&mut state.down, true));
-            if met {
-                return Err(AbortCode::RX_CALL_DEAD);
+    ) -> Option<Arc<Host>> {
+        let here = self.hosts.by_peer(caller.peer);
+        let same_name = here.as_ref().filter(|host| host.identity() == identity).cloned();
+        let bearer = same_name.or_else(|| match identity {
+            HostIdentity::Uuid(uuid) => self.hosts.by_uuid(uuid),
+            _ => None,
+        });
+        let mut found = None;
+        if let Some(bearer) = bearer {
+            if self.is_same(&bearer, caller.peer, security).await {
+                self.leave_old_address(&bearer, caller.peer).await;
+                found = Some(bearer);
+            } else {
+                tracing::info!(peer = %caller.peer, "a client uses the name of another that is still there");
+                bearer.with(|state| state.shares_name = true);
             }
         }
-        let host = match known {
-            Some(host) => host,
-            None => self.welcome(caller, HostIdentity::Unknown)?,
+        let other = here.filter(|here| found.as_ref().is_none_or(|found| !Arc::ptr_eq(found, here)));
+        if let Some(other) = other {
+            self.part(&other, caller);
+        }
+        found
+    }
+
+    /// Whether who answers at an address is the host that bears the name it gave. A host that can be called back with proof must
+    /// have answered with it, or must answer so now; when nobody does in the old way, new means take its place and the host is
+    /// forgotten. A host without means is at another address than before only if it is silent at the old one.
+    async fn is_same(&self, host: &Arc<Host>, peer: SocketAddr, security: Option<&Security>) -> bool {
+        let (way, identity) = (Way::to(host), host.identity());
+        if way.security.is_none() {
+            return host.calls_from(peer) || !self.answers(&way, identity).await;
+        }
+        if way.security.as_ref() == security || self.answers(&way.at(peer), identity).await {
+            return true;
+        }
+        if security.is_some() && (way.peer == peer || !self.answers(&way, identity).await) {
+            self.hosts.remove(host);
+        }
+        false
+    }
+
+    /// A caller that does not say who it is gets its first call answered, without promises; a host that is known is down from
+    /// then on. Further calls end with -1.
+    fn serve_once(&self, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
+        let known = self.hosts.by_peer(caller.peer);
+        let met = match &known {
+            Some(host) => host.with(|state| std::mem::replace(&mut state.down, true)),
+            None => sync::lock(&self.strangers).meet(caller.peer),
         };
-        host.with(|state| state.down = true);
+        if met {
+            return Err(AbortCode::RX_CALL_DEAD);
+        }
+        let Some(host) = known else { return Ok(self.hosts.passing(caller.peer, self.now())) };
         self.hosts.verify(&host, caller.peer, caller.connection);
         Ok(host)
     }
 
     fn welcome(&self, caller: &Caller, identity: HostIdentity) -> Result<Arc<Host>, AbortCode> {
-        self.hosts.insert(identity, caller.peer, self.now()).map_err(|_| AbortCode::VBUSY)
+        let is_proven = caller.identity != Identity::Anonymous;
+        let conduct = match is_proven {
+            true => Conduct::default(),
+            false => sync::lock(&self.addresses).of(caller.peer.ip()),
+        };
+        let newcomer = Newcomer { identity, peer: caller.peer, is_proven, conduct, now: self.now() };
+        self.hosts.insert(&newcomer).map_err(|_| AbortCode::VBUSY)
     }
 
     /// The address has passed to another client.
@@ -157,14 +174,20 @@ impl Clients {
         }
     }
 
-    /// A client that calls from a new address keeps its old one only if it still answers there; a new port at the same
-    /// address is address translation at work, and the old one is dead.
-    async fn leave_old_address(&self, host: &Arc<Host>, caller: &Caller, uuid: Uuid) {
-        let old = host.destination();
-        let moved_port = old.ip() == caller.peer.ip();
-        if moved_port || !self.answers(&Way::to(host), HostIdentity::Uuid(uuid)).await {
-            self.hosts.detach(host, old);
+    /// A client that calls from another address than it is called at. With means to prove itself it keeps the old one as long as
+    /// it answers there; a new port at the same address is address translation at work, and the old one is dead. Without means
+    /// the old one was silent, or was itself a substitute for this one: breaks may have gone where the client was not.
+    async fn leave_old_address(&self, host: &Arc<Host>, peer: SocketAddr) {
+        let (way, returns) = (Way::to(host), host.calls_from(peer));
+        if way.peer == peer {
+            return;
         }
+        if way.security.is_none() {
+            host.with(|state| state.reset &= !returns && !state.shares_name);
+        } else if way.peer.ip() != peer.ip() && self.answers(&way, host.identity()).await {
+            return;
+        }
+        self.hosts.detach(host, way.peer);
     }
 }
 

@@ -94,10 +94,15 @@ impl Clients {
         }
     }
 
-    /// Tells a host that up to 50 promises are broken.
-    pub(super) async fn tell_breaks(&self, host: &Host, fids: &[Fid]) -> Result<(), CallError> {
+    /// Tells a host that up to 50 promises are broken, and waits up to `hard` for the answer.
+    pub(super) async fn tell_breaks(
+        &self,
+        host: &Host,
+        fids: &[Fid],
+        hard: Duration,
+    ) -> Result<(), CallError> {
         let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
-        self.tell(&Way::to(host), self.patience.breaking, &call).await
+        self.tell(&Way::to(host), hard, &call).await
     }
 
     /// Whether the host, and not somebody else, answers at an address.

@@ -5,6 +5,7 @@ mod breaks;
 mod contact;
 mod messages;
 mod resume;
+mod strangers;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -17,16 +18,18 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Uuid};
 
 use crate::callbacks::{Callbacks, Grant};
-use crate::hosts::{Host, HostId, HostIdentity, HostTable};
+use crate::hosts::{Addresses, Host, HostIdentity, HostTable};
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
+use strangers::Strangers;
 
 /// How long a client may take to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// To say who it is, or to forget everything, at first contact. Default 20 s.
     pub contact: Duration,
-    /// To take a broken callback; whoever changed the object waits for it. Default 4 s.
+    /// To take a broken callback; the caller that changed the object waits for it. A client that was late before has less: half,
+    /// then a quarter. Default 4 s.
     pub breaking: Duration,
     /// To show that it lives. Default 2 s.
     pub probe: Duration,
@@ -42,6 +45,8 @@ impl Default for Patience {
     }
 }
 
+/// Ports of one address that are asked who they are at the same time. Calls from more are answered VBUSY.
+const INTRODUCTIONS_MAX: usize = 64;
 /// Promises taken back at a time when there is no room for another.
 const RECLAIM_STEP: usize = 64;
 
@@ -56,6 +61,10 @@ pub struct Clients {
     patience: Patience,
     /// Addresses being asked who they are, so that several first calls ask once.
     introductions: Mutex<BTreeMap<SocketAddr, Arc<afs_rpc::sync::Mutex<()>>>>,
+    /// Addresses that were asked and did not answer.
+    strangers: Mutex<Strangers>,
+    /// Addresses whose clients missed breaks.
+    addresses: Mutex<Addresses>,
 }
 
 impl Clients {
@@ -72,7 +81,17 @@ impl Clients {
         let callbacks = Arc::new(Callbacks::new(promises_max, env.random_u64()));
         let hosts = HostTable::new(hosts_max, env.random_u64(), callbacks.clone());
         let rx = rx.downgrade();
-        Arc::new(Clients { env, rx, server, hosts, callbacks, patience, introductions: Mutex::default() })
+        Arc::new(Clients {
+            env,
+            rx,
+            server,
+            hosts,
+            callbacks,
+            patience,
+            introductions: Mutex::default(),
+            strangers: Mutex::default(),
+            addresses: Mutex::default(),
+        })
     }
 
     /// The hosts.
@@ -93,7 +112,7 @@ impl Clients {
     /// The host that a call comes from, brought in order: known, initialised, and told of every break it is owed.
     /// Nothing of this waits for a host in good standing on a connection that it used before.
     ///
-    /// A host that never answers is served once; after that its calls end with -1 until it can be reached, since
+    /// A host that never answers is served once, and promised nothing; after that its calls end with -1 until it can be reached, since
     /// what it caches could not be kept right (docs/protocol callback.md "5.2 On every call").
     pub async fn admit(self: &Arc<Self>, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         if let Some(host) = self.hosts.by_connection(caller.peer, caller.connection) {
@@ -101,12 +120,10 @@ impl Clients {
             if host.is_ready() {
                 return Ok(host);
             }
-            if host.identity() != HostIdentity::Unknown {
-                self.resume(&host).await?;
-                return Ok(host);
-            }
+            self.resume(&host).await?;
+            return Ok(host);
         }
-        let turn = self.introduction(caller.peer);
+        let turn = self.introduction(caller.peer).ok_or(AbortCode::VBUSY)?;
         let host = {
             let _turn = turn.lock().await;
             self.identify(caller).await
@@ -117,11 +134,24 @@ impl Clients {
 
     /// Promises to tell `host` before the object changes; answers for how many seconds. Call it before the object is
     /// read for the reply, so that whatever changes it later finds the promise.
-    pub async fn promise(self: &Arc<Self>, fid: Fid, host: HostId, grant: Grant) -> u32 {
+    ///
+    /// Nothing is promised (`None`) to a host that cannot be called back, or that was late with its last breaks: it has to ask
+    /// again each time.
+    pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
+        let now = self.now();
+        if host.identity() == HostIdentity::Unknown || !host.with(|state| state.conduct.may_be_promised(now))
+        {
+            return None;
+        }
         if self.callbacks.is_full(fid) {
             self.reclaim(fid).await;
         }
-        self.callbacks.grant(fid, host, grant, self.now())
+        let seconds = self.callbacks.grant(fid, host.id(), grant, self.now());
+        if host.is_gone() {
+            self.callbacks.revoke(fid, host.id());
+            return None;
+        }
+        Some(seconds)
     }
 
     /// Takes the oldest promises back when there is no room for another.
@@ -134,9 +164,14 @@ impl Clients {
         breaks.answered().await;
     }
 
-    fn introduction(&self, peer: SocketAddr) -> Arc<afs_rpc::sync::Mutex<()>> {
+    /// The turn of an address, unless too many callers of one machine are being asked.
+    fn introduction(&self, peer: SocketAddr) -> Option<Arc<afs_rpc::sync::Mutex<()>>> {
         let mut introductions = self.introductions.lock().unwrap_or_else(PoisonError::into_inner);
-        introductions.entry(peer).or_insert_with(|| Arc::new(afs_rpc::sync::Mutex::new(()))).clone()
+        let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
+        if !introductions.contains_key(&peer) && introductions.range(ports).count() >= INTRODUCTIONS_MAX {
+            return None;
+        }
+        Some(introductions.entry(peer).or_insert_with(|| Arc::new(afs_rpc::sync::Mutex::new(()))).clone())
     }
 
     fn forget_introduction(&self, peer: SocketAddr, turn: Arc<afs_rpc::sync::Mutex<()>>) {

@@ -47,7 +47,7 @@ impl Clients {
             if owed.is_empty() {
                 return true;
             }
-            let told = self.tell_breaks(host, &owed).await.is_ok();
+            let told = self.tell_breaks(host, &owed, self.patience.breaking).await.is_ok();
             for fid in owed {
                 if told {
                     self.callbacks.broken(fid, host.id())
@@ -96,7 +96,14 @@ impl Clients {
         }
         if let Some(other) = found {
             tracing::info!(host = %tried, at = %other, "a client answers at another of its addresses");
-            host.with(|state| state.destination = other);
+            let is_safe = host.with(|state| {
+                state.destination = other;
+                state.callback.is_some()
+            });
+            // Somebody else may answer there in its name: the client has to say where it is when it calls again.
+            if !is_safe {
+                self.hosts.disconnect(host, tried);
+            }
         }
         found.is_some()
     }

@@ -1,13 +1,14 @@
 //! One client machine.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use afs_rpc::{ConnKey, Security};
 use afs_wire::ids::Uuid;
 
+use super::conduct::Conduct;
 use super::id::{HostId, Number};
 use crate::callbacks::Callbacks;
 use crate::clients::BreakQueue;
@@ -20,7 +21,7 @@ pub(crate) const CONNECTIONS_MAX: usize = 64;
 /// What a host says it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostIdentity {
-    /// It did not answer when it was asked.
+    /// It did not answer when it was asked. It is promised nothing, and is in no table.
     Unknown,
     /// It answered that it cannot tell: an old client, known by its address alone.
     Nameless,
@@ -31,6 +32,12 @@ pub enum HostIdentity {
 /// A client machine: what it was promised hangs on its number, and goes when the host goes.
 pub struct Host {
     number: Number,
+    /// Whose place in the table it has.
+    pub(super) address: IpAddr,
+    /// Whether one of its connections has proven a name.
+    pub(super) proven: AtomicBool,
+    /// It is in the table no longer: a promise given to it now would be broken to nobody.
+    pub(super) gone: AtomicBool,
     /// Up and initialised: its calls need no ceremony.
     ready: AtomicBool,
     translates: AtomicBool,
@@ -56,6 +63,10 @@ pub(crate) struct HostState {
     pub(crate) down: bool,
     /// It has been told to forget what an earlier life of this server promised.
     pub(crate) reset: bool,
+    /// Another host uses the same permanent name, or used it: promises of the client that bears it may hang on either.
+    pub(crate) shares_name: bool,
+    /// How it has taken its breaks.
+    pub(crate) conduct: Conduct,
     /// With which security it is called back: what the last connection brought that brought any. Only who answers with it is
     /// taken for this host.
     pub(crate) callback: Option<Security>,
@@ -73,6 +84,9 @@ impl Host {
     ) -> Self {
         Host {
             number,
+            address: peer.ip(),
+            proven: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             ready: AtomicBool::new(false),
             translates: AtomicBool::new(false),
             last_call: AtomicU64::new(now),
@@ -83,6 +97,8 @@ impl Host {
                 alternates: Vec::new(),
                 down: false,
                 reset: false,
+                shares_name: false,
+                conduct: Conduct::default(),
                 callback: None,
                 connections: VecDeque::new(),
             }),
@@ -123,6 +139,21 @@ impl Host {
     /// Whether it does not answer.
     pub fn is_down(&self) -> bool {
         self.with(|state| state.down)
+    }
+
+    /// Whether one of its connections has proven a name.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.proven.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is in the table no longer.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is known to call from an address.
+    pub(crate) fn calls_from(&self, peer: SocketAddr) -> bool {
+        self.with(|state| state.peers.contains(&peer))
     }
 
     /// What it says it is.

@@ -3,13 +3,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use afs_rpc::ConnKey;
 use afs_wire::ids::Uuid;
 
+use super::conduct::Conduct;
 use super::host::{ADDRESSES_MAX, CONNECTIONS_MAX, Host, HostIdentity};
 use super::id::{HostId, Numbers};
+use super::room::Room;
 use crate::callbacks::Callbacks;
 
 /// The hosts a server knows.
@@ -20,12 +23,12 @@ pub struct HostTable {
     inner: RwLock<Inner>,
     numbers: Arc<Numbers>,
     callbacks: Arc<Callbacks>,
-    hosts_max: usize,
 }
 
 struct Inner {
     hosts: Vec<Option<Arc<Host>>>,
-    count: usize,
+    room: Room,
+    /// The host that bears a permanent name. Another one that uses it without proof is found by its address alone.
     by_uuid: HashMap<Uuid, Arc<Host>, Seeded>,
     by_peer: HashMap<SocketAddr, Arc<Host>, Seeded>,
     by_connection: HashMap<(SocketAddr, ConnKey), Arc<Host>, Seeded>,
@@ -33,7 +36,7 @@ struct Inner {
 
 /// Hashing that clients cannot predict and that repeats under one seed.
 #[derive(Clone)]
-struct Seeded(u64);
+pub(super) struct Seeded(u64);
 
 impl BuildHasher for Seeded {
     type Hasher = DefaultHasher;
@@ -43,6 +46,18 @@ impl BuildHasher for Seeded {
         hasher.write_u64(self.0);
         hasher
     }
+}
+
+/// A host that is about to get a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newcomer {
+    pub(crate) identity: HostIdentity,
+    pub(crate) peer: SocketAddr,
+    /// Whether its connection proves a name.
+    pub(crate) is_proven: bool,
+    pub(crate) conduct: Conduct,
+    /// Seconds of the server's own clock.
+    pub(crate) now: u64,
 }
 
 /// There is no room for another host.
@@ -56,14 +71,13 @@ impl HostTable {
         HostTable {
             inner: RwLock::new(Inner {
                 hosts: Vec::new(),
-                count: 0,
+                room: Room::new(hosts_max, seeded.clone()),
                 by_uuid: HashMap::with_hasher(seeded.clone()),
                 by_peer: HashMap::with_hasher(seeded.clone()),
                 by_connection: HashMap::with_hasher(seeded),
             }),
             numbers: Arc::default(),
             callbacks,
-            hosts_max,
         }
     }
 
@@ -94,7 +108,7 @@ impl HostTable {
 
     /// How many hosts there are.
     pub fn len(&self) -> usize {
-        self.read().count
+        self.read().room.count()
     }
 
     /// Whether no host is known.
@@ -102,29 +116,73 @@ impl HostTable {
         self.len() == 0
     }
 
-    /// Adds a host that called from `peer`, which no other host has any longer.
-    pub(crate) fn insert(
-        &self,
-        identity: HostIdentity,
-        peer: SocketAddr,
-        now: u64,
-    ) -> Result<Arc<Host>, TooManyHosts> {
+    /// Adds a host that called from an address which no other host has any longer. When its places are taken a host without
+    /// promises makes way; one that has proven a name does not do so for one that has not.
+    pub(crate) fn insert(&self, newcomer: &Newcomer) -> Result<Arc<Host>, TooManyHosts> {
         let mut inner = self.write();
-        if inner.count >= self.hosts_max {
-            return Err(TooManyHosts);
-        }
+        self.make_room(&mut inner, newcomer)?;
+        let Newcomer { identity, peer, now, .. } = *newcomer;
         let host = Arc::new(Host::new(self.numbers.take(), identity, peer, now, self.callbacks.clone()));
+        host.proven.store(newcomer.is_proven, Ordering::Relaxed);
+        host.with(|state| state.conduct = newcomer.conduct);
         let place = host.id().0 as usize;
         if place >= inner.hosts.len() {
             inner.hosts.resize(place + 1, None);
         }
         inner.hosts[place] = Some(host.clone());
-        inner.count += 1;
+        inner.room.add(host.id(), host.address, newcomer.is_proven);
         inner.by_peer.insert(peer, host.clone());
         if let HostIdentity::Uuid(uuid) = identity {
-            inner.by_uuid.insert(uuid, host.clone());
+            inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
         }
         Ok(host)
+    }
+
+    /// A host for one call: it has no place in the table, and is promised nothing.
+    pub(crate) fn passing(&self, peer: SocketAddr, now: u64) -> Arc<Host> {
+        let (number, callbacks) = (self.numbers.take(), self.callbacks.clone());
+        Arc::new(Host::new(number, HostIdentity::Unknown, peer, now, callbacks))
+    }
+
+    fn make_room(&self, inner: &mut Inner, newcomer: &Newcomer) -> Result<(), TooManyHosts> {
+        let address = newcomer.peer.ip();
+        if inner.room.address_is_full(address) {
+            let hosts = inner.room.of_address(address);
+            self.make_way(inner, &hosts, newcomer.is_proven)?;
+        }
+        if inner.room.is_full(newcomer.is_proven) {
+            let places = inner.hosts.len();
+            let hosts = inner.room.next(places);
+            self.make_way(inner, &hosts, newcomer.is_proven)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the first of these hosts that holds no promise.
+    fn make_way(&self, inner: &mut Inner, hosts: &[HostId], for_proven: bool) -> Result<(), TooManyHosts> {
+        for id in hosts {
+            let Some(host) = inner.hosts.get(id.0 as usize).cloned().flatten() else { continue };
+            if host.is_proven() && !for_proven {
+                continue;
+            }
+            // A promise that is being given either is seen here, or sees that the host is gone.
+            host.gone.store(true, Ordering::SeqCst);
+            if self.callbacks.has_promises(*id) {
+                host.gone.store(false, Ordering::SeqCst);
+                continue;
+            }
+            inner.take_out(&host);
+            return Ok(());
+        }
+        Err(TooManyHosts)
+    }
+
+    /// One of a host's connections has proven a name.
+    pub(crate) fn prove(&self, host: &Arc<Host>) {
+        let mut inner = self.write();
+        if inner.holds(host) && !host.proven.swap(true, Ordering::Relaxed) {
+            inner.room.proved();
+        }
     }
 
     /// Remembers that an Rx connection from `peer` is the host's, and calls it back there from now on.
@@ -175,27 +233,28 @@ impl HostTable {
         left
     }
 
+    /// Forgets the connections from an address of a host: the next call from there is a first contact again.
+    pub(crate) fn disconnect(&self, host: &Arc<Host>, peer: SocketAddr) {
+        let mut inner = self.write();
+        let gone = host.with(|state| {
+            let (gone, kept): (VecDeque<_>, VecDeque<_>) =
+                state.connections.drain(..).partition(|known| known.0 == peer);
+            state.connections = kept;
+            gone
+        });
+        for connection in gone {
+            inner.by_connection.remove(&connection);
+        }
+    }
+
     /// Forgets a host and everything it was promised.
     pub(crate) fn remove(&self, host: &Arc<Host>) {
         let mut inner = self.write();
         if !inner.holds(host) {
             return;
         }
-        inner.hosts[host.id().0 as usize] = None;
-        inner.count -= 1;
-        let (peers, connections, identity) =
-            host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
-        for peer in peers {
-            if inner.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
-                inner.by_peer.remove(&peer);
-            }
-        }
-        for connection in connections {
-            inner.by_connection.remove(&connection);
-        }
-        if let HostIdentity::Uuid(uuid) = identity {
-            inner.by_uuid.remove(&uuid);
-        }
+        host.gone.store(true, Ordering::SeqCst);
+        inner.take_out(host);
         drop(inner);
         self.callbacks.forget_host(host.id());
     }
@@ -210,6 +269,26 @@ impl HostTable {
 }
 
 impl Inner {
+    fn take_out(&mut self, host: &Arc<Host>) {
+        self.hosts[host.id().0 as usize] = None;
+        self.room.remove(host.id(), host.address, host.is_proven());
+        let (peers, connections, identity) =
+            host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
+        for peer in peers {
+            if self.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
+                self.by_peer.remove(&peer);
+            }
+        }
+        for connection in connections {
+            self.by_connection.remove(&connection);
+        }
+        if let HostIdentity::Uuid(uuid) = identity
+            && self.by_uuid.get(&uuid).is_some_and(|bearer| Arc::ptr_eq(bearer, host))
+        {
+            self.by_uuid.remove(&uuid);
+        }
+    }
+
     fn holds(&self, host: &Arc<Host>) -> bool {
         let held = self.hosts.get(host.id().0 as usize).and_then(Option::as_ref);
         held.is_some_and(|held| Arc::ptr_eq(held, host))
@@ -234,12 +313,16 @@ mod tests {
         ConnKey { epoch: 1, cid }
     }
 
+    fn newcomer(identity: HostIdentity, peer: SocketAddr) -> Newcomer {
+        Newcomer { identity, peer, is_proven: false, conduct: Conduct::default(), now: 0 }
+    }
+
     const U: HostIdentity = HostIdentity::Uuid(Uuid([1; 16]));
 
     #[test]
     fn hosts_are_found_every_way_and_forgotten_every_way() {
         let table = table();
-        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
         table.verify(&host, peer(1, 7001), connection(4));
         table.verify(&host, peer(2, 999), connection(8));
         for found in [
@@ -262,7 +345,7 @@ mod tests {
     #[test]
     fn a_detached_address_leads_nowhere() {
         let table = table();
-        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
         table.verify(&host, peer(1, 7001), connection(4));
         table.verify(&host, peer(1, 7002), connection(8));
         assert!(table.detach(&host, peer(1, 7002)));
@@ -274,7 +357,7 @@ mod tests {
     #[test]
     fn connections_per_host_are_bounded() {
         let table = table();
-        let host = table.insert(U, peer(1, 7001), 0).unwrap();
+        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
         for cid in 0..200 {
             table.verify(&host, peer(1, 7001), connection(cid * 4));
         }
@@ -284,18 +367,51 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_bounded_and_numbers_wait_for_the_last_call() {
+    fn hosts_with_promises_are_bounded_and_numbers_wait_for_the_last_call() {
         let table = table();
-        let hosts: Vec<_> =
-            (1..=4).map(|n| table.insert(HostIdentity::Nameless, peer(n, 1), 0).unwrap()).collect();
-        assert!(table.insert(HostIdentity::Nameless, peer(9, 1), 0).is_err());
+        let next = |n| table.insert(&newcomer(HostIdentity::Nameless, peer(n, 1)));
+        let hosts: Vec<_> = (1..=3).map(|n| next(n).unwrap()).collect();
+        for host in &hosts {
+            table.callbacks.grant(Fid::root(VolumeId(1)), host.id(), Grant::Single, 0);
+        }
+        assert!(next(9).is_err(), "a quarter is kept for those who prove a name");
         let running = hosts[1].clone();
         table.remove(&hosts[1]);
         drop(hosts);
-        let next = table.insert(HostIdentity::Nameless, peer(9, 1), 0).unwrap();
+        let next = next(9).unwrap();
         assert_ne!(next.id(), running.id(), "a call of the old holder still runs");
         table.callbacks.grant(Fid::root(VolumeId(1)), running.id(), Grant::Single, 0);
         drop(running);
-        assert!(table.callbacks.is_empty());
+        assert_eq!(table.callbacks.len(), 2);
+    }
+
+    #[test]
+    fn a_host_without_promises_makes_way_and_is_known_to_be_gone() {
+        let table = table();
+        let hosts: Vec<_> =
+            (1..=6).map(|n| table.insert(&newcomer(HostIdentity::Nameless, peer(n, 1))).unwrap()).collect();
+        assert_eq!(table.len(), 3);
+        let gone: Vec<bool> = hosts.iter().map(|host| host.is_gone()).collect();
+        assert_eq!(gone, [true, true, true, false, false, false]);
+    }
+
+    #[test]
+    fn those_who_prove_a_name_do_not_make_way_for_those_who_do_not() {
+        let table = table();
+        let proven = |n| Newcomer { is_proven: true, ..newcomer(HostIdentity::Nameless, peer(n, 1)) };
+        let known: Vec<_> = (1..=4).map(|n| table.insert(&proven(n)).unwrap()).collect();
+        assert!(table.insert(&newcomer(HostIdentity::Nameless, peer(9, 1))).is_err());
+        table.insert(&proven(9)).unwrap();
+        assert_eq!(known.iter().filter(|host| host.is_gone()).count(), 1);
+    }
+
+    #[test]
+    fn only_the_first_with_a_permanent_name_is_found_by_it() {
+        let table = table();
+        let first = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
+        let second = table.insert(&newcomer(U, peer(2, 7001))).unwrap();
+        assert!(Arc::ptr_eq(&table.by_uuid(Uuid([1; 16])).unwrap(), &first));
+        table.remove(&second);
+        assert!(Arc::ptr_eq(&table.by_uuid(Uuid([1; 16])).unwrap(), &first));
     }
 }

@@ -82,7 +82,8 @@ impl FileServer {
         Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
     }
 
-    /// Promises to tell the caller before an object changes. To be given before the object is read for the reply.
+    /// Promises to tell the caller before an object changes, unless nothing is promised to it at present. To be given before
+    /// the object is read for the reply.
     pub(super) async fn promise(
         &self,
         visit: &Visit,
@@ -95,7 +96,8 @@ impl FileServer {
         } else {
             (Fid::whole_volume(fid.volume), Grant::ReadOnlyVolume)
         };
-        CallBack::shared(self.clients.promise(fid, visit.host.id(), grant).await)
+        let seconds = self.clients.promise(fid, &visit.host, grant).await;
+        seconds.map_or(CallBack::NONE, CallBack::shared)
     }
 
     /// The status of an object as a caller sees it.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use afs_rpc::{CallError, CallOptions, Connection, Limits, Rx, Security};
 use afs_sim::{NodeId, World};
@@ -22,6 +23,7 @@ pub struct Client {
     rx: Rx,
     security: Security,
     heard: Arc<Mutex<Vec<Heard>>>,
+    delay: Arc<Mutex<Duration>>,
 }
 
 pub type Answer<T> = Result<T, CallError>;
@@ -35,13 +37,13 @@ impl Client {
     /// Another port or process on the same machine.
     pub fn on(world: World, node: NodeId, address: SocketAddr, uuid: Uuid, manner: Manner) -> Self {
         let env = world.env(node);
-        let rx = world.rx(node, env, address, afs_rx::Config::default(), Limits::default());
-        let heard = Arc::new(Mutex::new(Vec::new()));
+        let rx = world.rx(node, env.clone(), address, afs_rx::Config::default(), Limits::default());
+        let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
         if manner != Manner::Deaf {
-            let ears = Arc::new(Ears { uuid, heard: heard.clone() });
+            let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
             rx.listen(Arc::new(service(ears, manner))).unwrap();
         }
-        Client { world, node, address, rx, security: Security::null(), heard }
+        Client { world, node, address, rx, security: Security::null(), heard, delay }
     }
 
     /// The same machine, calling as somebody.
@@ -59,9 +61,9 @@ impl Client {
     pub fn with_word(world: World, address: SocketAddr, uuid: Uuid, word: Option<&str>, open: bool) -> Self {
         let node = world.node(&format!("client {address}"), address.ip());
         let env = world.env(node);
-        let rx = world.rx(node, env, address, afs_rx::Config::default(), Limits::default());
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let ears = Arc::new(Ears { uuid, heard: heard.clone() });
+        let rx = world.rx(node, env.clone(), address, afs_rx::Config::default(), Limits::default());
+        let (heard, delay) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
+        let ears = Arc::new(Ears { uuid, heard: heard.clone(), delay: Arc::clone(&delay), env });
         let mut classes: Vec<Box<dyn afs_rx::ServerSecurity>> = Vec::new();
         if open {
             classes.push(Box::new(afs_rx::NullServer));
@@ -70,7 +72,12 @@ impl Client {
             classes.push(Box::new(Believer(word.into())));
         }
         rx.listen_with(Arc::new(service(ears, Manner::Modern)), classes).unwrap();
-        Client { world, node, address, rx, security: Security::null(), heard }
+        Client { world, node, address, rx, security: Security::null(), heard, delay }
+    }
+
+    /// From now on breaks are answered only after `delay`; everything else is answered at once.
+    pub fn answer_breaks_after(&self, delay: Duration) {
+        *self.delay.lock().unwrap() = delay;
     }
 
     /// What was heard since the last time.

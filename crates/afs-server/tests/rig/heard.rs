@@ -1,8 +1,9 @@
 //! The callback service of a test client: it remembers what it was told.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use afs_rpc::{Caller, Table};
+use afs_rpc::{Caller, EnvExt, EnvRef, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::Capabilities;
@@ -36,9 +37,20 @@ pub enum Manner {
 pub struct Ears {
     pub uuid: Uuid,
     pub heard: Arc<Mutex<Vec<Heard>>>,
+    /// How long a break waits for its answer.
+    pub delay: Arc<Mutex<Duration>>,
+    pub env: EnvRef,
 }
 
 impl Ears {
+    async fn hear_break(&self, fids: Vec<Fid>) {
+        let delay = *self.delay.lock().unwrap();
+        if !delay.is_zero() {
+            self.env.sleep(delay).await;
+        }
+        self.note(Heard::Break(fids));
+    }
+
     fn note(&self, heard: Heard) {
         self.heard.lock().unwrap().push(heard);
     }
@@ -51,7 +63,7 @@ impl Ears {
 pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
     let table = Table::new(ServiceId::CALLBACK, ears)
         .call::<cb::CallBack, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, call: cb::CallBack| async move {
-            ears.note(Heard::Break(call.fids.into_vec()));
+            ears.hear_break(call.fids.into_vec()).await;
             Ok(())
         })
         .call::<cb::InitCallBackState, _, _, AbortCode>(|ears: Arc<Ears>, _: Caller, _| async move {

@@ -1,0 +1,135 @@
+//! How a client has taken its broken promises, and what follows: a client that was late is promised nothing for a while, and
+//! is waited for less the next time. Both grow with each time and pass with the hours.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Seconds without promises after the first missed break; each further one doubles them.
+const PAUSE_SECONDS: u64 = 15;
+/// The longest time without promises, in seconds.
+const PAUSE_SECONDS_MAX: u64 = 3600;
+/// Seconds after which one missed break is forgotten.
+const FORGIVEN_SECONDS: u64 = 3600;
+/// Seconds in which several breaks that are missed count as one.
+const ONCE_SECONDS: u64 = 5;
+/// Missed breaks that are counted; more make no difference.
+const MISSES_MAX: u32 = 12;
+/// The patience with a client is halved at most so many times.
+const HALVINGS_MAX: u32 = 2;
+/// Addresses whose conduct is remembered. Over that the one whose last missed break is longest ago is forgotten.
+const ADDRESSES_MAX: usize = 4096;
+
+/// The missed breaks of one client, or of one address. Times are seconds of the server's own clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Conduct {
+    misses: u32,
+    last: u64,
+}
+
+impl Conduct {
+    /// A break was not answered in time.
+    pub(crate) fn missed(&mut self, now: u64) {
+        if self.misses > 0 && now.saturating_sub(self.last) < ONCE_SECONDS {
+            return;
+        }
+        *self = Conduct { misses: (self.count(now) + 1).min(MISSES_MAX), last: now };
+    }
+
+    /// Whether promises may be given at `now`.
+    pub(crate) fn may_be_promised(self, now: u64) -> bool {
+        let count = self.count(now);
+        if count == 0 {
+            return true;
+        }
+        let pause = (PAUSE_SECONDS << (count - 1)).min(PAUSE_SECONDS_MAX);
+        now.saturating_sub(self.last) >= pause
+    }
+
+    /// How long to wait for the answer to a break, of a client without misses `full`.
+    pub(crate) fn patience(self, full: Duration, now: u64) -> Duration {
+        full / (1 << self.count(now).min(HALVINGS_MAX))
+    }
+
+    fn count(self, now: u64) -> u32 {
+        let forgiven = now.saturating_sub(self.last) / FORGIVEN_SECONDS;
+        self.misses.saturating_sub(u32::try_from(forgiven).unwrap_or(u32::MAX))
+    }
+}
+
+/// The conduct of addresses: what clients at an address did counts for those that appear there later and prove no name, because
+/// names and ports cost nothing.
+#[derive(Default)]
+pub(crate) struct Addresses(BTreeMap<IpAddr, Conduct>);
+
+impl Addresses {
+    /// A client at this address has missed a break.
+    pub(crate) fn missed(&mut self, address: IpAddr, now: u64) {
+        if self.0.len() >= ADDRESSES_MAX
+            && !self.0.contains_key(&address)
+            && let Some(oldest) =
+                self.0.iter().min_by_key(|(_, conduct)| conduct.last).map(|(address, _)| *address)
+        {
+            self.0.remove(&oldest);
+        }
+        self.0.entry(address).or_default().missed(now);
+    }
+
+    /// What a client begins with that appears at this address.
+    pub(crate) fn of(&self, address: IpAddr) -> Conduct {
+        self.0.get(&address).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Duration = Duration::from_secs(4);
+
+    #[test]
+    fn the_pause_grows_with_each_missed_break_up_to_an_hour() {
+        let mut conduct = Conduct::default();
+        let mut now = 100;
+        for pause in [15, 30, 60, 120, 240, 480, 960, 1920, 3600] {
+            conduct.missed(now);
+            assert!(!conduct.may_be_promised(now + pause - 1), "{pause}");
+            // An hour without a miss forgives one, and the pause before was half an hour.
+            assert!(conduct.may_be_promised(now + pause), "{pause}");
+            now += pause.min(PAUSE_SECONDS_MAX - 1);
+        }
+    }
+
+    #[test]
+    fn the_patience_shrinks_to_a_quarter() {
+        let mut conduct = Conduct::default();
+        let mut seen = vec![conduct.patience(FULL, 0)];
+        for now in [0, 10, 20, 30] {
+            conduct.missed(now);
+            conduct.missed(now + 4);
+            seen.push(conduct.patience(FULL, now));
+        }
+        assert_eq!(seen, [4, 2, 1, 1, 1].map(Duration::from_secs));
+    }
+
+    #[test]
+    fn missed_breaks_are_forgiven_by_the_hour() {
+        let mut conduct = Conduct::default();
+        conduct.missed(0);
+        conduct.missed(10);
+        assert_eq!(conduct.patience(FULL, 3610), FULL / 2);
+        assert_eq!(conduct.patience(FULL, 7210), FULL);
+    }
+
+    #[test]
+    fn addresses_are_bounded() {
+        let mut addresses = Addresses::default();
+        let address = |n: u32| IpAddr::from(n.to_be_bytes());
+        for n in 0..5000 {
+            addresses.missed(address(n), u64::from(n));
+        }
+        assert_eq!(addresses.0.len(), ADDRESSES_MAX);
+        assert_eq!(addresses.of(address(0)), Conduct::default());
+        assert_ne!(addresses.of(address(4999)), Conduct::default());
+    }
+}
