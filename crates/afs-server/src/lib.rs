@@ -20,6 +20,7 @@ pub mod remote;
 pub mod scrub;
 mod server;
 mod statistics;
+mod stores;
 pub mod subject;
 mod volume_states;
 mod volumes;

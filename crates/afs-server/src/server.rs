@@ -15,6 +15,7 @@ use crate::locks::Locks;
 use crate::ops;
 use crate::partitions::Partitions;
 use crate::statistics::Statistics;
+use crate::stores::Stores;
 use crate::subject::Subject;
 use crate::volume_states::VolumeStates;
 
@@ -63,6 +64,7 @@ pub struct FileServer {
     pub(crate) guard: Guard,
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,
+    pub(crate) stores: Arc<Stores>,
     pub(crate) statistics: Statistics,
     pub(crate) started: UnixSeconds,
 }
@@ -89,6 +91,7 @@ impl FileServer {
             guard,
             locks: Locks::new(limits.locks),
             states,
+            stores: Stores::new(),
             statistics: Statistics::default(),
             started,
         })

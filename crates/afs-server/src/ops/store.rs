@@ -1,26 +1,31 @@
 //! StoreData, in both widths.
 //!
 //! The bytes go to the drive as they come, in bounded memory; one transaction then makes them the file. A client that
-//! sends fewer than it said, or falls silent, has changed nothing.
+//! sends fewer than it said, or falls silent, has changed nothing, and holds memory and room for a bounded time
+//! ([`crate::stores`]).
 
 use std::sync::Arc;
 
-use afs_rpc::{ServerCall, Table};
+use afs_rpc::{EnvExt, ServerCall, Table};
 use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader, blocks};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
+use bytes::Bytes;
 
 use super::object::{actor, check_within, is_file, sync};
 use crate::access::Wish;
 use crate::server::{FileServer, Visit};
+use crate::stores::{Room, StoreUnderWay};
 use crate::volume_states::Served;
 
-/// What a client is told that sent fewer bytes than it said
+/// What a client is told that sent fewer bytes than it said, or that sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
 const SHORT_DATA: AbortCode = AbortCode(-32);
 /// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
 const SPARE: u64 = 1024;
+/// Bytes of stores under way that are not compared with what is free on the partition.
+const LARGE: u64 = 64 << 20;
 /// Bytes taken from the transport at a time.
 const PIECE: usize = 256 << 10;
 
@@ -80,16 +85,25 @@ impl Store {
         Ok(())
     }
 
+    /// KiB by which the file grows.
+    fn growth(&self, record: &VnodeRecord) -> u64 {
+        let length = record.length.min(self.file_length).max(self.position + self.length);
+        blocks(length).saturating_sub(blocks(record.length))
+    }
+
     /// Refuses what the quota cannot hold before its bytes travel. The transaction decides for good.
     fn check_quota(&self, header: &VolumeHeader, record: &VnodeRecord) -> Result<(), AbortCode> {
-        let length = record.length.min(self.file_length).max(self.position + self.length);
-        let growth = blocks(length).saturating_sub(blocks(record.length)).saturating_sub(SPARE);
-        let quota = u64::from(header.max_quota);
-        if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
-            return Err(AbortCode::VOVERQUOTA);
-        }
-        Ok(())
+        check_room(header, self.growth(record))
     }
+}
+
+/// Whether files may grow by so many KiB, or nearly.
+fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
+    let (growth, quota) = (growth.saturating_sub(SPARE), u64::from(header.max_quota));
+    if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
+        return Err(AbortCode::VOVERQUOTA);
+    }
+    Ok(())
 }
 
 impl FileServer {
@@ -122,7 +136,10 @@ impl FileServer {
         }
         found.check(&visit.subject, Wish::StoreData(&store.status))?;
         store.check_quota(&found.header, &found.record)?;
-        let data = self.receive(call, &found.served, store).await?;
+        let growth = store.growth(&found.record) * 1024;
+        let address = call.caller().peer.ip();
+        let under_way = self.stores.begin(address, store.fid.volume, growth);
+        let data = self.receive(call, &found.served, store, under_way).await?;
         self.statistics.count_stored_data(data.len());
         self.wait_for(store.fid.volume, true).await;
         self.commit_store(visit, &found.served, store, data).await
@@ -134,22 +151,68 @@ impl FileServer {
         call: &mut ServerCall,
         served: &Served,
         store: Store,
+        mut under_way: StoreUnderWay,
     ) -> Result<NewData, AbortCode> {
         let failed = |error| self.code(store.fid, &error);
         let mut writer = served.volume.write_data(store.position).map_err(failed)?;
         let mut left = store.length;
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let pieces = call.read_pieces(most).await.map_err(|_| SHORT_DATA)?;
+            let pieces = self.next_pieces(call, most, &mut under_way).await?;
             if pieces.is_empty() {
                 return Err(SHORT_DATA);
             }
+            if left == store.length {
+                under_way.take_memory(left).await;
+            }
+            let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+            let room = under_way.came(bytes);
+            self.check_under_way(served, room, &under_way)?;
+            left = left.saturating_sub(bytes);
             for piece in pieces {
-                left = left.saturating_sub(piece.len() as u64);
                 writer.push(piece).await.map_err(failed)?;
             }
         }
         writer.finish().await.map_err(failed)
+    }
+
+    /// The next bytes, if the client sends them in time.
+    async fn next_pieces(
+        &self,
+        call: &mut ServerCall,
+        most: usize,
+        under_way: &mut StoreUnderWay,
+    ) -> Result<Vec<Bytes>, AbortCode> {
+        loop {
+            let asked = self.env.now();
+            let read = self.env.timeout(under_way.patience(), call.read_pieces(most)).await;
+            if !under_way.waited(self.env.now() - asked, read.is_err()) {
+                return Err(SHORT_DATA);
+            }
+            if let Ok(read) = read {
+                return read.map_err(|_| SHORT_DATA);
+            }
+        }
+    }
+
+    /// Whether the bytes of all stores that are under way in a volume still fit into it. Those that replace others need room
+    /// too until they do: as much again as the volume may hold, or half of what is free where it has no quota.
+    fn check_under_way(&self, served: &Served, room: Room, store: &StoreUnderWay) -> Result<(), AbortCode> {
+        let header = served.volume.header();
+        check_room(&header, room.growth / 1024)?;
+        let quota = u64::from(header.max_quota);
+        if quota != 0 {
+            return if room.bytes / 1024 > quota + SPARE { Err(AbortCode::VBUSY) } else { Ok(()) };
+        }
+        let everywhere = store.everywhere();
+        if everywhere < LARGE {
+            return Ok(());
+        }
+        let usage = self.partitions.store(served.place.partition).and_then(|store| store.usage().ok());
+        match usage {
+            Some(usage) if everywhere > usage.free => Err(AbortCode::VDISKFULL),
+            _ => Ok(()),
+        }
     }
 
     async fn commit_store(

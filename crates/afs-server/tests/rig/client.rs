@@ -212,6 +212,30 @@ impl Client {
         outcome
     }
 
+    /// Announces a store, sends a part of it and then nothing. The outcome is how the server ends it.
+    pub fn begin_unfinished_store(
+        &self,
+        fid: Fid,
+        announced: u64,
+        data: Vec<u8>,
+    ) -> Arc<Mutex<Option<Option<AbortCode>>>> {
+        let connection = self.connection::<fs::StoreData64>();
+        let outcome = Arc::new(Mutex::new(None));
+        let slot = outcome.clone();
+        self.world.env(self.node).spawn(Box::pin(async move {
+            let (status, length) = (SetStatus::default(), announced);
+            let request = fs::StoreData64 { fid, status, position: 0, length, file_length: length };
+            let work = async move {
+                let mut call = connection.open(&request).await?;
+                call.write(Bytes::from(data)).await?;
+                call.read_some(1).await
+            };
+            let ended = work.await.err().and_then(|error| error.abort_code());
+            *slot.lock().unwrap() = Some(ended);
+        }));
+        outcome
+    }
+
     /// Sends the arguments of a call and raw bytes; the reply must be empty.
     pub fn send_stream<R: Request<Reply = ()>>(&self, request: R, pieces: &[&[u8]]) -> Answer<()> {
         let connection = self.connection::<R>();

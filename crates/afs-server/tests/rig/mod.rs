@@ -97,6 +97,13 @@ impl Cell {
         live.partitions.volume(fid.volume).unwrap().fetch(fid).unwrap().data_version
     }
 
+    /// Bytes that the server's drive holds.
+    pub fn bytes_on_drive(&self) -> u64 {
+        use afs_drive::Drive;
+        let usage = self.drive.usage().unwrap();
+        usage.total - usage.free
+    }
+
     /// The server process ends and begins again on the same disks.
     pub fn restart(&mut self) {
         // The old store must be gone before the new one opens the same medium.

@@ -1,0 +1,257 @@
+//! Stores under way: the memory for bytes that are not yet on the drive, the room of bytes that are not yet part of a file, and
+//! how long a store may take for them. A store that is never finished holds all three.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::sync::{self, Notify};
+use afs_wire::ids::VolumeId;
+
+/// Bytes in memory of one store: a slot that is gathered and three that are written.
+const STORE_MAX: u64 = 4 << 20;
+/// Bytes in memory of all stores, and of those from one address.
+const MEMORY_MAX: u64 = 256 << 20;
+const ADDRESS_MAX: u64 = 64 << 20;
+/// How long a store may send nothing; shorter while others wait for memory.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+const IDLE_CONTENDED_MAX: Duration = Duration::from_secs(10);
+/// Bytes a second that a store must send on average, after the first minute.
+const RATE_MIN: u64 = 4096;
+
+/// All stores of a server that are under way.
+#[derive(Default)]
+pub(crate) struct Stores {
+    state: Mutex<State>,
+    /// Memory was given back.
+    freed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    memory: u64,
+    waiting: usize,
+    addresses: BTreeMap<IpAddr, u64>,
+    volumes: BTreeMap<VolumeId, Room>,
+}
+
+/// Bytes on the drive that are part of no file yet, in one volume.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// All of them.
+    pub(crate) bytes: u64,
+    /// Those by which files will grow.
+    pub(crate) growth: u64,
+}
+
+/// One store.
+pub(crate) struct StoreUnderWay {
+    stores: Arc<Stores>,
+    address: IpAddr,
+    volume: VolumeId,
+    /// Bytes by which the file will grow.
+    growth: u64,
+    memory: u64,
+    taken: Room,
+    /// Time that the store has spent waiting for its client, and since the last byte came.
+    waited: Duration,
+    idle: Duration,
+}
+
+impl Stores {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Begins a store of a client at `address` by which a file grows by `growth` bytes.
+    pub(crate) fn begin(self: &Arc<Self>, address: IpAddr, volume: VolumeId, growth: u64) -> StoreUnderWay {
+        let stores = self.clone();
+        let (taken, waited, idle) = <(Room, Duration, Duration)>::default();
+        StoreUnderWay { stores, address, volume, growth, memory: 0, taken, waited, idle }
+    }
+
+    fn try_take(&self, address: IpAddr, memory: u64) -> bool {
+        let mut state = sync::lock(&self.state);
+        let of_address = state.addresses.get(&address).copied().unwrap_or(0);
+        let fits = state.memory + memory <= MEMORY_MAX && of_address + memory <= ADDRESS_MAX;
+        if fits {
+            state.memory += memory;
+            state.addresses.insert(address, of_address + memory);
+        }
+        fits
+    }
+
+    fn is_contended(&self) -> bool {
+        sync::lock(&self.state).waiting > 0
+    }
+}
+
+impl StoreUnderWay {
+    /// Waits until there is memory for a store of `length` bytes, all of it at once. It ends: stores that hold memory and send
+    /// nothing are ended.
+    pub(crate) async fn take_memory(&mut self, length: u64) {
+        let memory = length.min(STORE_MAX);
+        loop {
+            let freed = self.stores.freed.notified();
+            if self.stores.try_take(self.address, memory) {
+                self.memory = memory;
+                return;
+            }
+            let _waiting = WaitingForMemory::new(&self.stores);
+            freed.await;
+        }
+    }
+
+    /// A time to wait for the next bytes at most, before [`StoreUnderWay::waited`].
+    pub(crate) fn patience(&self) -> Duration {
+        IDLE_CONTENDED_MAX
+    }
+
+    /// The client was waited for; `in_vain` says that nothing came. Answers whether the store may go on.
+    pub(crate) fn waited(&mut self, time: Duration, in_vain: bool) -> bool {
+        self.waited += time;
+        self.idle = if in_vain { self.idle + time } else { Duration::ZERO };
+        let idle_max = if self.stores.is_contended() { IDLE_CONTENDED_MAX } else { IDLE_MAX };
+        let due = IDLE_MAX + Duration::from_secs(self.taken.bytes / RATE_MIN);
+        self.idle < idle_max && self.waited <= due
+    }
+
+    /// Counts bytes that have come; answers what is under way in the volume now.
+    pub(crate) fn came(&mut self, bytes: u64) -> Room {
+        let growth = bytes.min(self.growth.saturating_sub(self.taken.growth));
+        self.taken.bytes += bytes;
+        self.taken.growth += growth;
+        let mut state = sync::lock(&self.stores.state);
+        let room = state.volumes.entry(self.volume).or_default();
+        room.bytes += bytes;
+        room.growth += growth;
+        *room
+    }
+
+    /// All bytes on the drive that are part of no file yet, in all volumes.
+    pub(crate) fn everywhere(&self) -> u64 {
+        sync::lock(&self.stores.state).volumes.values().map(|room| room.bytes).sum()
+    }
+}
+
+impl Drop for StoreUnderWay {
+    fn drop(&mut self) {
+        let mut state = sync::lock(&self.stores.state);
+        state.memory -= self.memory;
+        take_away(&mut state.addresses, self.address, |left| *left -= self.memory);
+        take_away(&mut state.volumes, self.volume, |left| {
+            left.bytes -= self.taken.bytes;
+            left.growth -= self.taken.growth;
+        });
+        drop(state);
+        if self.memory > 0 {
+            self.stores.freed.notify_all();
+        }
+    }
+}
+
+/// Takes a part off an entry, which goes when nothing is left of it.
+fn take_away<K: Ord, V: Default + PartialEq>(map: &mut BTreeMap<K, V>, key: K, take: impl FnOnce(&mut V)) {
+    if let Some(left) = map.get_mut(&key) {
+        take(left);
+        if *left == V::default() {
+            map.remove(&key);
+        }
+    }
+}
+
+/// A store that waits for memory.
+struct WaitingForMemory<'a>(&'a Stores);
+
+impl<'a> WaitingForMemory<'a> {
+    fn new(stores: &'a Stores) -> Self {
+        sync::lock(&stores.state).waiting += 1;
+        WaitingForMemory(stores)
+    }
+}
+
+impl Drop for WaitingForMemory<'_> {
+    fn drop(&mut self) {
+        sync::lock(&self.0.state).waiting -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    const VOLUME: VolumeId = VolumeId(7);
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    /// Whether there is memory at once.
+    fn has_memory(store: &mut StoreUnderWay, length: u64) -> bool {
+        let mut taking = std::pin::pin!(store.take_memory(length));
+        taking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn memory_is_bounded_for_each_address_and_for_all() {
+        let stores = Stores::new();
+        let mut held = Vec::new();
+        let mut refused = 0;
+        for n in 0..8 {
+            for _ in 0..20 {
+                let mut store = stores.begin(address(n), VOLUME, 0);
+                match has_memory(&mut store, 1 << 40) {
+                    true => held.push(store),
+                    false => refused += 1,
+                }
+            }
+        }
+        assert_eq!((held.len(), refused), (64, 96));
+        assert_eq!(sync::lock(&stores.state).memory, MEMORY_MAX);
+        let mut next = stores.begin(address(9), VOLUME, 0);
+        assert!(!has_memory(&mut next, 1));
+        held.pop();
+        assert!(has_memory(&mut next, STORE_MAX));
+        drop((held, next));
+        assert_eq!(sync::lock(&stores.state).memory, 0);
+        assert!(sync::lock(&stores.state).addresses.is_empty());
+    }
+
+    #[test]
+    fn a_store_that_sends_nothing_or_very_little_ends() {
+        let stores = Stores::new();
+        let ten = Duration::from_secs(10);
+        let mut silent = stores.begin(address(1), VOLUME, 0);
+        let waits = (1..).find(|_| !silent.waited(ten, true));
+        assert_eq!(waits, Some(6));
+        let mut slow = stores.begin(address(1), VOLUME, 0);
+        let waits = (1..).find(|_| {
+            slow.came(10_000);
+            !slow.waited(ten, false)
+        });
+        assert!(waits.is_some_and(|waits| waits < 10));
+        let mut steady = stores.begin(address(1), VOLUME, 0);
+        for _ in 0..10_000 {
+            steady.came(50_000);
+            assert!(steady.waited(ten, false));
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_while_they_are_under_way() {
+        let stores = Stores::new();
+        let mut one = stores.begin(address(1), VOLUME, 100);
+        let mut two = stores.begin(address(2), VOLUME, 0);
+        assert_eq!(one.came(60), Room { bytes: 60, growth: 60 });
+        assert_eq!(one.came(60), Room { bytes: 120, growth: 100 });
+        assert_eq!(two.came(60), Room { bytes: 180, growth: 100 });
+        assert_eq!(two.everywhere(), 180);
+        drop(one);
+        assert_eq!(two.came(1), Room { bytes: 61, growth: 0 });
+        drop(two);
+        assert!(sync::lock(&stores.state).volumes.is_empty());
+    }
+}
