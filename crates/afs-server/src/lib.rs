@@ -9,6 +9,7 @@ pub mod callbacks;
 pub mod clients;
 mod guard;
 pub mod hosts;
+mod kept_locks;
 pub mod location;
 pub mod locks;
 pub mod operations;

@@ -1,15 +1,24 @@
 //! Advisory locks: who uses what, as far as clients tell each other.
 //!
-//! The server keeps a count and an end for each locked object and no list of owners: clients arbitrate among their own
-//! processes (docs/protocol fileserver.md "8. Advisory locks"). Locks are in memory: a restart forgets them, which
-//! is harmless after one lifetime.
+//! AFS-3 names no owner in these calls; the owner is the client machine that calls, and clients arbitrate among their own
+//! processes (docs/protocol fileserver.md "8. Advisory locks"). Only its holder extends or releases a lock, and each holder's
+//! part of a shared lock ends by itself.
+//!
+//! Who holds what is written down before the client is told, so that it outlives the process: after a restart a lock lasts one
+//! lifetime, in which its holder extends it. Rows of locks that were released stay until the next sweep, so that a lock that is
+//! taken again and again by the same machine is written once; for whoever else comes after a restart in that time the object
+//! seems locked for one lifetime at most.
 
-use std::collections::BTreeMap;
+mod holder;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::error::Errno;
 use afs_wire::fs::LOCK_LIFETIME;
 use afs_wire::ids::Fid;
+
+pub use holder::Holder;
 
 /// The kind of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,154 +29,202 @@ pub enum LockMode {
     Write,
 }
 
-#[derive(Clone, Copy)]
-struct Held {
-    /// Readers, or -1 for one writer.
-    count: i32,
+/// What one machine holds of a lock.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    mode: LockMode,
+    /// How often it took it. A writer did so once.
+    count: u32,
     /// Seconds of the server's clock.
     end: u64,
+    /// From before a restart, and not heard of since.
+    restored: bool,
 }
 
-/// All locks of a server. At most `locks_max` at a time; one more is refused as if it conflicted.
+/// Whether a lock that was set is written down already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// It is.
+    Yes,
+    /// It has to be, before the client is told; then [`Locks::kept`].
+    NotYet,
+}
+
+/// All locks of a server. At most `locks_max` holds at a time; one more is refused as if it conflicted.
 pub struct Locks {
-    held: Mutex<BTreeMap<Fid, Held>>,
+    state: Mutex<State>,
     locks_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    held: BTreeMap<Fid, BTreeMap<Holder, Hold>>,
+    count: usize,
+    /// Rows that are on disk.
+    rows: BTreeMap<(Fid, Holder), LockMode>,
+    /// Rows that are being deleted.
+    leaving: BTreeSet<(Fid, Holder)>,
 }
 
 impl Locks {
     /// No locks, and room for `locks_max`.
     pub fn new(locks_max: usize) -> Self {
-        Locks { held: Mutex::default(), locks_max }
+        Locks { state: Mutex::default(), locks_max }
+    }
+
+    /// Takes in a lock that was written down before a restart, for one lifetime from `now`.
+    pub fn restore(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) {
+        let mut state = self.lock();
+        state.rows.insert((fid, holder), mode);
+        if state.count < self.locks_max {
+            let hold = Hold { mode, count: 1, end: now + LOCK_LIFETIME.as_secs(), restored: true };
+            state.put(fid, holder, hold);
+        }
     }
 
     /// Locks an object at `now` for one lifetime, or refuses with [`Errno::EAGAIN`].
-    pub fn set(&self, fid: Fid, mode: LockMode, now: u64) -> Result<(), Errno> {
-        let mut held = self.lock();
-        if held.len() >= self.locks_max && !held.contains_key(&fid) {
-            held.retain(|_, lock| lock.end >= now);
-            if held.len() >= self.locks_max {
+    pub fn set(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) -> Result<Kept, Errno> {
+        let mut state = self.lock();
+        state.drop_ended(fid, now);
+        let holds = state.held.get(&fid);
+        let conflicts = |hold: &Hold| hold.mode == LockMode::Write || mode == LockMode::Write;
+        let others = holds.into_iter().flatten().any(|(other, hold)| *other != holder && conflicts(hold));
+        let own = holds.and_then(|holds| holds.get(&holder)).filter(|own| !own.restored).copied();
+        if others || own.is_some_and(|own| conflicts(&own)) || state.leaving.contains(&(fid, holder)) {
+            return Err(Errno::EAGAIN);
+        }
+        if state.count >= self.locks_max || state.rows.len() >= 2 * self.locks_max {
+            state.drop_all_ended(now);
+            if state.count >= self.locks_max || state.rows.len() >= 2 * self.locks_max {
                 return Err(Errno::EAGAIN);
             }
         }
-        let lock = held.entry(fid).or_insert(Held { count: 0, end: 0 });
-        if now > lock.end {
-            lock.count = 0;
+        let (count, end) = (own.map_or(0, |own| own.count) + 1, now + LOCK_LIFETIME.as_secs());
+        state.put(fid, holder, Hold { mode, count, end, restored: false });
+        let kept = state.rows.get(&(fid, holder)) == Some(&mode);
+        Ok(if kept { Kept::Yes } else { Kept::NotYet })
+    }
+
+    /// Makes a machine's lock one of another kind for another lifetime: one alone of the only reader, a reader's of one alone.
+    /// [`Errno::EAGAIN`] where there are other readers, [`Errno::EINVAL`] where the machine holds no lock any more.
+    pub fn change(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) -> Result<Kept, Errno> {
+        let mut state = self.lock();
+        state.drop_ended(fid, now);
+        let holds = state.held.get(&fid).ok_or(Errno::EINVAL)?;
+        let own = *holds.get(&holder).ok_or(Errno::EINVAL)?;
+        if mode == LockMode::Write && (holds.len() > 1 || own.count > 1) {
+            return Err(Errno::EAGAIN);
         }
-        match mode {
-            LockMode::Read if lock.count >= 0 => lock.count += 1,
-            LockMode::Write if lock.count == 0 => lock.count = -1,
-            _ => return Err(Errno::EAGAIN),
-        }
-        lock.end = now + LOCK_LIFETIME.as_secs();
+        let end = now + LOCK_LIFETIME.as_secs();
+        state.put(fid, holder, Hold { mode, count: own.count, end, restored: false });
+        let kept = state.rows.get(&(fid, holder)) == Some(&mode);
+        Ok(if kept { Kept::Yes } else { Kept::NotYet })
+    }
+
+    /// A lock has been written down.
+    pub fn kept(&self, fid: Fid, holder: Holder, mode: LockMode) {
+        self.lock().rows.insert((fid, holder), mode);
+    }
+
+    /// Lets a machine's lock last another lifetime, also one that has ended if nobody took it since. Not locked by that
+    /// machine is [`Errno::EINVAL`].
+    pub fn extend(&self, fid: Fid, holder: Holder, now: u64) -> Result<(), Errno> {
+        let mut state = self.lock();
+        let hold = state.held.get_mut(&fid).and_then(|holds| holds.get_mut(&holder)).ok_or(Errno::EINVAL)?;
+        (hold.end, hold.restored) = (now + LOCK_LIFETIME.as_secs(), false);
         Ok(())
     }
 
-    /// Makes a lock one of another kind for another lifetime: one alone of the only reader, a reader's of one alone.
-    /// [`Errno::EAGAIN`] where there are other readers, [`Errno::EINVAL`] where there is no lock any more.
-    pub fn change(&self, fid: Fid, mode: LockMode, now: u64) -> Result<(), Errno> {
-        let mut held = self.lock();
-        let lock = held.get_mut(&fid).filter(|lock| now <= lock.end).ok_or(Errno::EINVAL)?;
-        lock.count = match (mode, lock.count) {
-            (LockMode::Write, -1 | 1) => -1,
-            (LockMode::Read, -1) => 1,
-            (LockMode::Read, readers) => readers,
-            (LockMode::Write, _) => return Err(Errno::EAGAIN),
+    /// A machine gives one lock up; answers whether the object has become free, so that those who wait should look again. Not
+    /// locked by that machine is no error (docs/protocol fileserver.md "15. Traps", T21), and changes nothing.
+    pub fn release(&self, fid: Fid, holder: Holder) -> bool {
+        let mut state = self.lock();
+        let Some(hold) = state.held.get_mut(&fid).and_then(|holds| holds.get_mut(&holder)) else {
+            return false;
         };
-        lock.end = now + LOCK_LIFETIME.as_secs();
-        Ok(())
-    }
-
-    /// Lets a lock last another lifetime, also one that has ended if nobody took it since. Not locked is
-    /// [`Errno::EINVAL`].
-    pub fn extend(&self, fid: Fid, now: u64) -> Result<(), Errno> {
-        let mut held = self.lock();
-        let lock = held.get_mut(&fid).ok_or(Errno::EINVAL)?;
-        lock.end = now + LOCK_LIFETIME.as_secs();
-        Ok(())
-    }
-
-    /// Gives one lock up; answers whether the object is free now, so that those who wait should look again. Not locked
-    /// is no error (docs/protocol fileserver.md "15. Traps", T21).
-    pub fn release(&self, fid: Fid) -> bool {
-        let mut held = self.lock();
-        if let Some(lock) = held.get_mut(&fid) {
-            lock.count -= 1;
-            if lock.count > 0 {
-                return false;
-            }
-            held.remove(&fid);
+        hold.count -= 1;
+        if hold.count == 0 {
+            state.take(fid, holder);
         }
-        true
+        !state.held.contains_key(&fid)
     }
 
     /// What a status says: 0 free or ended, n readers, -1 a writer.
     pub fn count(&self, fid: Fid, now: u64) -> i32 {
-        self.lock().get(&fid).filter(|lock| lock.end >= now).map_or(0, |lock| lock.count)
+        let state = self.lock();
+        let live = state.held.get(&fid).into_iter().flatten().map(|(_, hold)| hold);
+        live.filter(|hold| hold.end >= now).fold(0, |sum, hold| match hold.mode {
+            LockMode::Write => -1,
+            LockMode::Read => sum + i32::try_from(hold.count).unwrap_or(i32::MAX),
+        })
     }
 
-    /// Forgets the lock on an object that exists no longer.
+    /// Forgets the locks on an object that exists no longer.
     pub fn forget(&self, fid: Fid) {
-        self.lock().remove(&fid);
+        let mut state = self.lock();
+        if let Some(holds) = state.held.remove(&fid) {
+            state.count -= holds.len();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Fid, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Forgets holds that ended a lifetime ago; answers the rows that nobody needs any more. They are to be deleted, and then
+    /// [`Locks::deleted`].
+    pub fn sweep(&self, now: u64) -> Vec<(Fid, Holder)> {
+        let mut state = self.lock();
+        state.drop_all_ended(now.saturating_sub(LOCK_LIFETIME.as_secs()));
+        let State { held, rows, leaving, .. } = &mut *state;
+        let needed = |key: &(Fid, Holder)| held.get(&key.0).is_some_and(|holds| holds.contains_key(&key.1));
+        let unneeded: Vec<_> = rows.keys().filter(|key| !needed(key)).copied().collect();
+        for key in &unneeded {
+            rows.remove(key);
+            leaving.insert(*key);
+        }
+        unneeded
+    }
+
+    /// Rows have been deleted.
+    pub fn deleted(&self, rows: &[(Fid, Holder)]) {
+        let mut state = self.lock();
+        for key in rows {
+            state.leaving.remove(key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, fid: Fid, holder: Holder, hold: Hold) {
+        let old = self.held.entry(fid).or_default().insert(holder, hold);
+        self.count += usize::from(old.is_none());
+    }
+
+    fn take(&mut self, fid: Fid, holder: Holder) {
+        let Some(holds) = self.held.get_mut(&fid) else { return };
+        self.count -= usize::from(holds.remove(&holder).is_some());
+        if holds.is_empty() {
+            self.held.remove(&fid);
+        }
+    }
+
+    fn drop_ended(&mut self, fid: Fid, now: u64) {
+        let holds = self.held.get(&fid).into_iter().flatten();
+        let ended: Vec<Holder> =
+            holds.filter(|(_, hold)| hold.end < now).map(|(holder, _)| *holder).collect();
+        for holder in ended {
+            self.take(fid, holder);
+        }
+    }
+
+    fn drop_all_ended(&mut self, now: u64) {
+        let fids: Vec<Fid> = self.held.keys().copied().collect();
+        for fid in fids {
+            self.drop_ended(fid, now);
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use afs_wire::ids::VolumeId;
-
-    use super::*;
-
-    const F: Fid = Fid::root(VolumeId(1));
-    const AGAIN: Result<(), Errno> = Err(Errno::EAGAIN);
-
-    #[test]
-    fn readers_share_and_writers_do_not() {
-        let locks = Locks::new(10);
-        assert_eq!(locks.set(F, LockMode::Read, 0), Ok(()));
-        assert_eq!(locks.set(F, LockMode::Read, 0), Ok(()));
-        assert_eq!((locks.set(F, LockMode::Write, 0), locks.count(F, 0)), (AGAIN, 2));
-        assert!(!locks.release(F) && locks.release(F));
-        assert_eq!((locks.set(F, LockMode::Write, 0), locks.count(F, 0)), (Ok(()), -1));
-        assert_eq!((locks.set(F, LockMode::Write, 0), locks.set(F, LockMode::Read, 0)), (AGAIN, AGAIN));
-        assert!(locks.release(F) && locks.release(F));
-    }
-
-    #[test]
-    fn a_lock_is_changed_without_a_moment_in_which_another_could_take_it() {
-        let locks = Locks::new(10);
-        assert_eq!(locks.change(F, LockMode::Write, 0), Err(Errno::EINVAL));
-        locks.set(F, LockMode::Read, 0).unwrap();
-        locks.set(F, LockMode::Read, 0).unwrap();
-        assert_eq!((locks.change(F, LockMode::Write, 0), locks.count(F, 0)), (AGAIN, 2));
-        locks.release(F);
-        assert_eq!((locks.change(F, LockMode::Write, 0), locks.count(F, 0)), (Ok(()), -1));
-        assert_eq!((locks.change(F, LockMode::Read, 0), locks.count(F, 0)), (Ok(()), 1));
-        assert_eq!(locks.change(F, LockMode::Write, 301), Err(Errno::EINVAL));
-    }
-
-    #[test]
-    fn locks_end_and_can_be_extended() {
-        let locks = Locks::new(10);
-        assert_eq!(locks.extend(F, 0), Err(Errno::EINVAL));
-        locks.set(F, LockMode::Write, 0).unwrap();
-        assert_eq!(locks.set(F, LockMode::Write, 300), AGAIN);
-        assert_eq!(locks.count(F, 301), 0);
-        locks.extend(F, 301).unwrap();
-        assert_eq!((locks.set(F, LockMode::Read, 400), locks.count(F, 400)), (AGAIN, -1));
-        locks.set(F, LockMode::Read, 602).unwrap();
-        assert_eq!(locks.count(F, 602), 1);
-    }
-
-    #[test]
-    fn locks_are_bounded_and_ended_ones_make_room() {
-        let locks = Locks::new(1);
-        locks.set(F, LockMode::Read, 0).unwrap();
-        let other = Fid::root(VolumeId(2));
-        assert_eq!(locks.set(other, LockMode::Read, 300), AGAIN);
-        assert_eq!(locks.set(other, LockMode::Read, 301), Ok(()));
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ use crate::audit::CallKind;
 use crate::clients::{Clients, Patience};
 use crate::guard::Guard;
 use crate::hosts::Host;
+use crate::kept_locks;
 use crate::locks::Locks;
 use crate::ops;
 use crate::partitions::Partitions;
@@ -84,17 +85,21 @@ impl FileServer {
         let clients = Clients::new(env.clone(), &rx, uuid, limits.hosts, limits.promises, limits.patience);
         clients.start_sweeping();
         let started = UnixSeconds(env.wall().secs_u32());
-        Arc::new(FileServer {
+        let locks = Locks::new(limits.locks);
+        kept_locks::restore(&locks, &partitions, clients.now());
+        let server = Arc::new(FileServer {
             env,
             partitions,
             clients,
             guard,
-            locks: Locks::new(limits.locks),
+            locks,
             states,
             stores: Stores::new(),
             statistics: Statistics::default(),
             started,
-        })
+        });
+        server.start_sweeping_locks();
+        server
     }
 
     /// The service, to be offered on port 7000 with [`Rx::listen`].

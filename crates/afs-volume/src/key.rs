@@ -40,11 +40,13 @@ pub(crate) const EPOCHS: &str = "volume.epochs";
 pub(crate) const CHANGES: &str = "volume.changes";
 /// Groups of which something is to be taken down.
 pub(crate) const WORK: &str = "volume.work";
+/// Advisory locks.
+pub(crate) const LOCKS: &str = "volume.locks";
 
 /// The tables to name when the index is opened.
 pub const TABLES: &[&str] = &[
     META, HEADERS, VNODES, SLOTS, PAGES, FREE, CHUNKS, DEAD, DEADLISTS, DOOMED, DEADROWS, GROUPS, EPOCHS,
-    CHANGES, WORK,
+    CHANGES, WORK, LOCKS,
 ];
 
 /// A row of a volume's contents, without the epoch.

@@ -12,6 +12,7 @@ use super::conduct::Conduct;
 use super::id::{HostId, Number};
 use crate::callbacks::Callbacks;
 use crate::clients::BreakQueue;
+use crate::locks::Holder;
 
 /// Addresses from which one host may be known to call, and other ways to reach it, each at most.
 pub(crate) const ADDRESSES_MAX: usize = 32;
@@ -32,8 +33,10 @@ pub enum HostIdentity {
 /// A client machine: what it was promised hangs on its number, and goes when the host goes.
 pub struct Host {
     number: Number,
-    /// Whose place in the table it has.
-    pub(super) address: IpAddr,
+    /// Where it called from first.
+    first: SocketAddr,
+    /// Whether its permanent name leads to it, and not to another host that uses the same.
+    pub(super) bears_name: AtomicBool,
     /// Whether one of its connections has proven a name.
     pub(super) proven: AtomicBool,
     /// It is in the table no longer: a promise given to it now would be broken to nobody.
@@ -84,7 +87,8 @@ impl Host {
     ) -> Self {
         Host {
             number,
-            address: peer.ip(),
+            first: peer,
+            bears_name: AtomicBool::new(false),
             proven: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             ready: AtomicBool::new(false),
@@ -111,6 +115,19 @@ impl Host {
     /// Its number in the tables of this server.
     pub fn id(&self) -> HostId {
         self.number.id()
+    }
+
+    /// The address that its place in the table is counted for.
+    pub(super) fn address(&self) -> IpAddr {
+        self.first.ip()
+    }
+
+    /// As the holder of a lock: by its permanent name, if that is its own.
+    pub(crate) fn holder(&self) -> Holder {
+        match self.identity() {
+            HostIdentity::Uuid(uuid) if self.bears_name.load(Ordering::Relaxed) => Holder::Uuid(uuid),
+            _ => Holder::Address(self.first),
+        }
     }
 
     /// Whether it understands translated error numbers (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").

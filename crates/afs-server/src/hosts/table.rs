@@ -130,10 +130,11 @@ impl HostTable {
             inner.hosts.resize(place + 1, None);
         }
         inner.hosts[place] = Some(host.clone());
-        inner.room.add(host.id(), host.address, newcomer.is_proven);
+        inner.room.add(host.id(), host.address(), newcomer.is_proven);
         inner.by_peer.insert(peer, host.clone());
         if let HostIdentity::Uuid(uuid) = identity {
-            inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
+            let bearer = inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
+            host.bears_name.store(Arc::ptr_eq(bearer, &host), Ordering::Relaxed);
         }
         Ok(host)
     }
@@ -271,7 +272,7 @@ impl HostTable {
 impl Inner {
     fn take_out(&mut self, host: &Arc<Host>) {
         self.hosts[host.id().0 as usize] = None;
-        self.room.remove(host.id(), host.address, host.is_proven());
+        self.room.remove(host.id(), host.address(), host.is_proven());
         let (peers, connections, identity) =
             host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
         for peer in peers {

@@ -9,12 +9,13 @@ use afs_wire::ids::Fid;
 
 use super::object::{Found, sync};
 use crate::access::Wish;
-use crate::locks::LockMode;
+use crate::kept_locks::kept_lock;
+use crate::locks::{Holder, Kept, LockMode};
 use crate::server::{FileServer, Visit};
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::SetLock| async move {
-        server.set_lock(&visit, call.fid, call.kind)
+        server.set_lock(&visit, call.fid, call.kind).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ExtendLock| async move {
         server.extend_lock(&visit, call.fid)
@@ -23,10 +24,10 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         server.release_lock(&visit, call.fid).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ChangeLock| async move {
-        server.change_lock(&visit, call.fid, call.kind)
+        server.change_lock(&visit, call.fid, call.kind).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldSetLock| async move {
-        server.set_lock(&visit, call.fid, call.kind).map(drop)
+        server.set_lock(&visit, call.fid, call.kind).await.map(drop)
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldExtendLock| async move {
         server.extend_lock(&visit, call.fid).map(drop)
@@ -36,24 +37,39 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     })
 }
 
+/// The holder and the kind of a lock that was taken, and whether it is written down already.
+type Taken = (Holder, LockMode, Kept);
+
 impl FileServer {
-    fn set_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
-        let (mode, wish) = match kind {
-            LockKind::READ => (LockMode::Read, Wish::ReadLock),
-            LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
-            _ => return Err(Errno::EINVAL.to_uae()),
-        };
-        let found = self.find(visit, fid)?;
-        found.check(&visit.subject, wish)?;
-        if found.header.is_writable() {
-            self.locks.set(fid, mode, self.clients.now())?;
-        } else if mode == LockMode::Write {
-            return Err(Errno::EROFS.to_uae());
+    async fn set_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
+        let take = |holder, mode| self.locks.set(fid, holder, mode, self.clients.now());
+        let (found, taken) = self.take_lock(visit, fid, kind, take)?;
+        if let Some((holder, mode, Kept::NotYet)) = taken
+            && let Err(code) = self.keep_lock(&found, fid, holder, mode).await
+        {
+            self.locks.release(fid, holder);
+            return Err(code);
         }
         Ok(reply(&found))
     }
 
-    fn change_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
+    async fn change_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
+        let change = |holder, mode| self.locks.change(fid, holder, mode, self.clients.now());
+        let (found, taken) = self.take_lock(visit, fid, kind, change)?;
+        if let Some((holder, mode, Kept::NotYet)) = taken {
+            self.keep_lock(&found, fid, holder, mode).await?;
+        }
+        Ok(reply(&found))
+    }
+
+    /// Checks everything and takes the lock in memory, of a volume that is written to.
+    fn take_lock(
+        &self,
+        visit: &Visit,
+        fid: Fid,
+        kind: LockKind,
+        take: impl FnOnce(Holder, LockMode) -> Result<Kept, Errno>,
+    ) -> Result<(Found, Option<Taken>), AbortCode> {
         let (mode, wish) = match kind {
             LockKind::READ => (LockMode::Read, Wish::ReadLock),
             LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
@@ -62,17 +78,35 @@ impl FileServer {
         let found = self.find(visit, fid)?;
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
-            self.locks.change(fid, mode, self.clients.now())?;
-        } else if mode == LockMode::Write {
+            let holder = visit.host.holder();
+            let kept = take(holder, mode)?;
+            return Ok((found, Some((holder, mode, kept))));
+        }
+        if mode == LockMode::Write {
             return Err(Errno::EROFS.to_uae());
         }
-        Ok(reply(&found))
+        Ok((found, None))
+    }
+
+    /// Writes a lock down, so that a restart does not give it to another machine.
+    async fn keep_lock(
+        &self,
+        found: &Found,
+        fid: Fid,
+        holder: Holder,
+        mode: LockMode,
+    ) -> Result<(), AbortCode> {
+        let store = self.partitions.store(found.served.place.partition).ok_or(AbortCode::VNOVOL)?;
+        let kept = store.keep_lock(kept_lock(fid, holder, mode)).await;
+        kept.map_err(|error| self.code(fid, &error))?;
+        self.locks.kept(fid, holder, mode);
+        Ok(())
     }
 
     fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find(visit, fid)?;
         if found.header.is_writable() {
-            self.locks.extend(fid, self.clients.now())?;
+            self.locks.extend(fid, visit.host.holder(), self.clients.now())?;
         }
         Ok(reply(&found))
     }
@@ -80,7 +114,7 @@ impl FileServer {
     /// When the object is free again all others are told, so that those who wait try again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find(visit, fid)?;
-        if found.header.is_writable() && self.locks.release(fid) {
+        if found.header.is_writable() && self.locks.release(fid, visit.host.holder()) {
             self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
         }
         Ok(reply(&found))

@@ -1,0 +1,103 @@
+//! Advisory locks between machines, across restarts of the server and against those who hold nothing.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod rig;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{self, LockKind};
+use afs_wire::ids::{Fid, Uuid};
+use rig::{Cell, Client, Heard, Manner};
+
+fn refused() -> AbortCode {
+    Errno::EAGAIN.to_uae()
+}
+
+fn scene(seed: u64) -> (Cell, Client, Client, Fid) {
+    let cell = Cell::new(seed);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let fid = a.create(cell.root(), "f").unwrap().fid;
+    (cell, a, b, fid)
+}
+
+fn write_lock(fid: Fid) -> fs::SetLock {
+    fs::SetLock { fid, kind: LockKind::WRITE }
+}
+
+#[test]
+fn a_lock_outlives_the_server_process() {
+    let (mut cell, a, b, fid) = scene(261);
+    a.ask(write_lock(fid)).unwrap();
+    cell.restart();
+    b.ask_anew(fs::GetTime {}, 10).unwrap();
+    assert_eq!(b.refusal(write_lock(fid)), refused());
+    assert_eq!(b.fetch_status(fid).unwrap().status.lock_count, -1);
+    // Its holder goes on with it, and gives it up in the end.
+    a.ask_anew(fs::GetTime {}, 10).unwrap();
+    cell.sim.run_for(Duration::from_secs(200));
+    a.ask(fs::ExtendLock { fid }).unwrap();
+    cell.sim.run_for(Duration::from_secs(200));
+    assert_eq!(b.refusal(write_lock(fid)), refused());
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    b.ask(write_lock(fid)).unwrap();
+}
+
+#[test]
+fn a_lock_whose_holder_did_not_outlive_the_restart_ends_after_one_lifetime() {
+    let (mut cell, a, b, fid) = scene(262);
+    a.ask(write_lock(fid)).unwrap();
+    cell.restart();
+    b.ask_anew(fs::GetTime {}, 10).unwrap();
+    cell.sim.run_for(Duration::from_secs(301));
+    b.ask(write_lock(fid)).unwrap();
+    // What was given up long ago is not found at the next start.
+    b.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.sim.run_for(Duration::from_secs(400));
+    cell.restart();
+    a.ask_anew(fs::GetTime {}, 10).unwrap();
+    a.ask(write_lock(fid)).unwrap();
+}
+
+#[test]
+fn nobody_releases_or_extends_the_lock_of_another_machine() {
+    let (cell, a, b, fid) = scene(263);
+    a.ask(write_lock(fid)).unwrap();
+    // No error, as AFS-3 wants it.
+    b.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(b.refusal(write_lock(fid)), refused());
+    assert_eq!(b.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae());
+    // Nor by using its name.
+    let address = SocketAddr::from(([10, 0, 0, 66], 7001));
+    let stranger = cell.client_at(address, Uuid([1; 16]), Manner::Modern);
+    stranger.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(b.refusal(write_lock(fid)), refused());
+    a.ask(fs::ExtendLock { fid }).unwrap();
+}
+
+#[test]
+fn a_release_that_frees_nothing_tells_nobody() {
+    let (_cell, a, b, fid) = scene(264);
+    a.fetch_status(fid).unwrap();
+    a.heard();
+    b.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(a.heard(), []);
+    a.ask(write_lock(fid)).unwrap();
+    b.fetch_status(fid).unwrap();
+    b.heard();
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(b.heard(), [Heard::Break(vec![fid])]);
+}
+
+#[test]
+fn a_machine_learns_that_another_has_taken_its_lock() {
+    let (cell, a, b, fid) = scene(265);
+    a.ask(write_lock(fid)).unwrap();
+    cell.sim.run_for(Duration::from_secs(301));
+    b.ask(write_lock(fid)).unwrap();
+    assert_eq!(a.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae());
+    b.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(a.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae(), "nor has it come back");
+}
