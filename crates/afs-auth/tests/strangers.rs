@@ -13,8 +13,8 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{Minting, RxgkServer, Variant, mint};
 use afs_auth::rxkad;
 use afs_rpc::{Level, UnixTime};
-use afs_rx::packet::PacketType;
-use afs_rx::{ClientSecurity, Config, Endpoint, Event, Instant, ServerSecurity};
+use afs_rx::packet::{PacketType, flags};
+use afs_rx::{CallError, ClientSecurity, Config, Endpoint, Event, Instant, Read, ServerSecurity};
 use bytes::Bytes;
 use cell::support::{CLIENT, SERVER, address};
 use cell::{NOW, SERVICE, Wall, random};
@@ -123,6 +123,31 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     let from_alice = sent(&mut alice, now);
     give(&mut end, now, CLIENT, &from_alice);
     assert_eq!(admitted(&mut end), [(1, 1)]);
+}
+
+/// What a client reads of a reply that somebody without any key has written, with the server's address and the
+/// connection's ids.
+fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {
+    let now = Instant::from_nanos(1_000_000_000);
+    let mut alice = Endpoint::new(Config::default(), [1; 32]);
+    let connection = alice.connect(now, address(SERVER), SERVICE, client);
+    let call = alice.open_call(now, connection).unwrap();
+    alice.finish_send(now, call).unwrap();
+    let mut forged = sent(&mut alice, now)[0].to_vec();
+    forged.truncate(28);
+    // From the server, the last of its reply.
+    forged[21] = flags::LAST_PACKET;
+    forged.extend([b'x'; 100]);
+    give(&mut alice, now, SERVER, &[forged.into()]);
+    alice.read(now, call, 1000)
+}
+
+#[test]
+fn rxgk_proves_the_server_where_it_protects_packets_and_not_at_the_level_clear() {
+    assert!(matches!(forged_reply(rxgk(1, Level::Clear).0), Ok(Read::Data(_))), "nothing shows who wrote it");
+    for level in [Level::Auth, Level::Crypt] {
+        assert_eq!(forged_reply(rxgk(1, level).0), Ok(Read::WouldBlock), "dropped");
+    }
 }
 
 #[test]

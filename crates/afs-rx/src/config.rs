@@ -58,6 +58,10 @@ pub struct Config {
     /// Most questions of rxdebug (DEBUG and VERSION) answered in a second. Default 1000; the answers are up
     /// to nine times as long as the questions, whose sender may be false.
     pub queries_per_second: u32,
+    /// Most responses to challenges verified in a second; the clients of the others are challenged again. Default 8192.
+    pub responses_per_second: u32,
+    /// The same for one host, told apart by one of 256 hash values. Default 256.
+    pub responses_per_source: u32,
     /// Most packets waiting to leave that belong to no call (challenges, aborts, answers to rxdebug).
     /// Default 1024; more are dropped.
     pub control_packets_max: usize,
@@ -88,6 +92,8 @@ impl Default for Config {
             services_max: 20,
             idle_peers_max: 16384,
             queries_per_second: 1000,
+            responses_per_second: 8192,
+            responses_per_source: 256,
             control_packets_max: 1024,
             version: concat!("Andrew ", env!("CARGO_PKG_VERSION")).to_owned(),
         }

@@ -20,7 +20,7 @@ pub fn endpoint(mut script: &[u8]) {
                 let len = rest.get(..2).map_or(0, |len| usize::from(u16::from_be_bytes([len[0], len[1]])));
                 let body = rest.get(2..).unwrap_or_default();
                 let (datagram, after) = body.split_at(len.min(body.len()));
-                player.arrive(datagram, step & 1 == 1);
+                player.arrive(datagram, step);
                 script = after;
             }
             4 => player.pass(Duration::from_millis(1 << (step >> 4))),
@@ -59,14 +59,21 @@ impl Player {
         Player { end, now, peer, ours, calls, buf: Vec::new() }
     }
 
-    fn arrive(&mut self, datagram: &[u8], at_client: bool) {
+    /// Bit 0 of the step: for the client half; bits 3 and 4: from another address.
+    fn arrive(&mut self, datagram: &[u8], step: u8) {
+        let at_client = step & 1 == 1;
+        let from = match step >> 3 & 3 {
+            1 => SocketAddr::from(([192, 0, 2, 2], self.peer.port())),
+            2 => SocketAddr::from(([192, 0, 2, 3], 7777)),
+            _ => self.peer,
+        };
         let mut datagram = datagram.to_vec();
         if let Some(ids) = datagram.get_mut(..8).filter(|_| at_client) {
             let channel = ids[7] & 3;
             ids.copy_from_slice(&self.ours);
             ids[7] |= channel;
         }
-        self.end.handle_datagram(self.now, self.peer, datagram.into());
+        self.end.handle_datagram(self.now, from, datagram.into());
     }
 
     fn pass(&mut self, time: Duration) {

@@ -63,6 +63,8 @@ pub enum Drop {
     UnwantedChallenge,
     /// A RESPONSE on an authenticated connection, or without a challenge.
     UnwantedResponse,
+    /// More responses in this second than are verified; the next challenge asks again.
+    TooManyResponses,
     /// DEBUG or VERSION without the flag that asks for an answer, or too short.
     UnansweredQuery,
     /// More questions in this second than are answered.

@@ -5,16 +5,20 @@
 mod support;
 
 use afs_rx::packet::{Header, PacketType};
-use afs_rx::{Config, Event, Read};
+use afs_rx::{Config, Drop, Epoch, Event, PacketContext, PacketSecurity, Read};
 use bytes::Bytes;
 use core::time::Duration;
+use std::net::SocketAddr;
 use support::Dice;
 use support::script::{CID, EPOCH, SERVICE, Script};
 use support::toy::{Toy, ToyClient, ToyServer};
 
 /// A header that gets past the first doors, with the rest at random.
 fn likely_header(dice: &mut Dice, ours: (u32, u32)) -> Header {
-    let small = |dice: &mut Dice| dice.below(5) as u32;
+    let small = |dice: &mut Dice| match dice.per_mille(10) {
+        true => u32::MAX - dice.below(3) as u32,
+        false => dice.below(5) as u32,
+    };
     let (epoch, cid) = if dice.per_mille(500) { ours } else { (EPOCH, CID) };
     Header {
         epoch,
@@ -29,6 +33,26 @@ fn likely_header(dice: &mut Dice, ours: (u32, u32)) -> Header {
         checksum: dice.next() as u16,
         service: SERVICE,
     }
+}
+
+/// A packet that is sometimes sealed as a proven client's would be.
+fn likely_packet(dice: &mut Dice, ours: (u32, u32)) -> Vec<u8> {
+    let (mut header, mut payload) = (likely_header(dice, ours), payload(dice));
+    if header.security_index == 2 && dice.per_mille(500) {
+        let context = PacketContext {
+            epoch: Epoch(header.epoch),
+            cid_and_channel: header.cid,
+            call: header.call,
+            seq: header.seq,
+            service: SERVICE,
+            security_index: 2,
+            from_client: header.flags & 1 == 1,
+            checksum: 0,
+        };
+        payload.splice(0..0, [0; 8]);
+        header.checksum = ToyClient(Toy::new(1)).seal(&context, &mut payload).unwrap();
+    }
+    [&header.to_bytes()[..], &payload].concat()
 }
 
 fn payload(dice: &mut Dice) -> Vec<u8> {
@@ -57,6 +81,29 @@ fn endpoint(dice: &mut Dice) -> (Script, (u32, u32)) {
     (script, (info.epoch.0, info.cid.0))
 }
 
+/// The peer's address, the same port of another host, another port, or quite another.
+fn address(dice: &mut Dice) -> SocketAddr {
+    let (host, port) = match dice.below(8) {
+        0 => (1, 7001),
+        1 => (9, 7002),
+        2 => (3, 7777),
+        _ => (9, 7001),
+    };
+    SocketAddr::from(([192, 0, 2, host], port))
+}
+
+/// Answers what is asked, mostly, so that some clients are proven.
+fn prove(script: &mut Script, dice: &mut Dice) {
+    for sent in script.sent() {
+        if sent.header.kind == PacketType::CHALLENGE && dice.per_mille(700) {
+            let mut payload: Vec<u8> = sent.payload.iter().map(|byte| byte ^ 1).collect();
+            payload.extend((0..4).flat_map(|_| (dice.below(4) as u32).to_be_bytes()));
+            let header = Header { kind: PacketType::RESPONSE, flags: 1, ..sent.header };
+            script.give_from(sent.to, header, &payload);
+        }
+    }
+}
+
 /// The application does something with every call it hears of.
 fn act(script: &mut Script, dice: &mut Dice) {
     for event in script.events() {
@@ -79,17 +126,22 @@ fn act(script: &mut Script, dice: &mut Dice) {
 
 #[test]
 fn nothing_that_arrives_makes_an_endpoint_panic() {
+    let (mut moves, mut not_opened) = (0, 0);
     for seed in 0..400 {
         let mut dice = Dice::new(seed);
         let (mut script, ours) = endpoint(&mut dice);
         for _ in 0..150 {
+            let from = address(&mut dice);
             let datagram = match dice.per_mille(900) {
-                true => [&likely_header(&mut dice, ours).to_bytes()[..], &payload(&mut dice)].concat(),
+                true => likely_packet(&mut dice, ours),
                 false => payload(&mut dice),
             };
-            script.end.handle_datagram(script.now, script.peer, datagram.into());
+            script.end.handle_datagram(script.now, from, datagram.into());
+            if dice.per_mille(20) {
+                script.end.handle_unreachable(script.now, from);
+            }
             act(&mut script, &mut dice);
-            script.sent();
+            prove(&mut script, &mut dice);
             if dice.per_mille(200) {
                 script.wait_ms(dice.below(1500));
             }
@@ -98,7 +150,10 @@ fn nothing_that_arrives_makes_an_endpoint_panic() {
         script.wait(Duration::from_secs(100));
         let holdings = script.end.holdings();
         assert!(holdings.timers < 200 && holdings.calls < 200, "seed {seed}: {holdings:?}");
+        moves += script.end.stats().moves;
+        not_opened += script.end.stats().drops(Drop::NotOpened);
     }
+    assert!(moves > 0 && not_opened > 0, "the dice reach what they are for: {moves}, {not_opened}");
 }
 
 #[test]

@@ -280,6 +280,41 @@ fn a_client_answers_every_challenge_while_it_calls_and_none_otherwise() {
 }
 
 #[test]
+fn one_source_has_so_many_responses_verified_and_no_other_waits_for_it() {
+    let mut config = Config::default();
+    config.responses_per_source = 3;
+    let mut script = Script::new(config);
+    script.end.listen(SERVICE, vec![Box::new(ToyServer(KEY))]).unwrap();
+    let host = |index: u32| match index {
+        9 => std::net::SocketAddr::from(([198, 51, 100, 1], 7001)),
+        // Ports are free to choose.
+        _ => std::net::SocketAddr::from(([192, 0, 2, 1], 7000 + index as u16)),
+    };
+    let begin = |script: &mut Script, index| {
+        let header = Header { cid: 0x2000 + 4 * index, ..sealed(DATA, 1, 1, 1, flags::LAST_PACKET) };
+        script.give_from(host(index), header, b"sealed");
+    };
+    let answer = |script: &mut Script, challenges: Vec<support::script::Sent>| {
+        for challenge in challenges {
+            if challenge.header.kind == PacketType::CHALLENGE {
+                let header = Header { cid: challenge.header.cid, ..sealed(PacketType::RESPONSE, 0, 0, 2, 0) };
+                script.give_from(challenge.to, header, &response(&challenge.payload, KEY, [1, 0, 0, 0]));
+            }
+        }
+        let calls = script.events().into_iter().filter(|event| matches!(event, Event::IncomingCall { .. }));
+        calls.count()
+    };
+    for index in 0..10 {
+        begin(&mut script, index);
+    }
+    let challenges = script.sent();
+    assert_eq!(answer(&mut script, challenges), 3 + 1, "three of the nine, and the other host's");
+    assert_eq!(script.end.stats().drops(Drop::TooManyResponses), 6);
+    let challenges = script.wait_ms(2000).into_iter().map(|(_, sent)| sent).collect();
+    assert_eq!(answer(&mut script, challenges), 3, "the next challenges bring the next");
+}
+
+#[test]
 fn full_sealed_packets_leave_in_trains() {
     let mut script = Script::new(Config::default());
     let security = Box::new(ToyClient(Toy::new(KEY)));

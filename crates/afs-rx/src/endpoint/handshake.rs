@@ -95,6 +95,10 @@ impl Endpoint {
             self.stats.drop_packet(Drop::UnwantedResponse);
             return;
         }
+        if !self.responses.admits(now, connection.to.ip(), &self.config) {
+            self.stats.drop_packet(Drop::TooManyResponses);
+            return;
+        }
         let checksum = header.checksum;
         match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
             Ok(verified) => {

@@ -13,6 +13,7 @@ mod handshake;
 mod info;
 mod moving;
 mod queries;
+mod responses;
 mod servers;
 mod services;
 mod stream;
@@ -37,6 +38,7 @@ use crate::timer::{Owner, Timers};
 use control::ControlQueue;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use responses::ResponseLimit;
 use services::ServiceList;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -78,6 +80,7 @@ pub struct Endpoint {
     idle_peers: usize,
     /// When the present second of answered questions began, and how many they are.
     queries: (Instant, u32),
+    responses: ResponseLimit,
     events: VecDeque<Event>,
     stats: Stats,
 }
@@ -106,6 +109,7 @@ impl Endpoint {
             control: ControlQueue::default(),
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
+            responses: ResponseLimit::new(hash),
             events: VecDeque::new(),
             stats: Stats::default(),
         }
