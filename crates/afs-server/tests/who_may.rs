@@ -160,6 +160,13 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let (fid, _) = s.file();
         ok(s.caller(who).store(fid, 0, b"x"))
     }),
+    ("StoreRanges", "aco", |s, who| {
+        let (fid, _) = s.file();
+        let expected = s.caller('a').fetch_status(fid).unwrap().status.data_version;
+        let status = SetStatus::default();
+        let request = fs::StoreRanges { fid, status, expected, file_length: 0, grown_to: 1, ranges: 0 };
+        ok(s.caller(who).store_as(request, b""))
+    }),
     ("OldStoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::OldStoreAcl { fid: s.dir, acl: list() }))),
     ("StoreACL", "adkL", |s, who| ok(s.caller(who).ask(fs::StoreAcl { fid: s.dir, acl: list() }))),
     ("StoreStatus", "acodkL", |s, who| {

@@ -39,6 +39,7 @@ described! {
     Read: fs::InlineBulkStatus |call| call.fids.first().copied().unwrap_or_default();
     Change: fs::StoreData |call| call.fid;
     Change: fs::StoreData64 |call| call.fid;
+    Change: fs::StoreRanges |call| call.fid;
     Change: fs::StoreAcl |call| call.fid;
     Change: fs::OldStoreAcl |call| call.fid;
     Change: fs::StoreStatus |call| call.fid;

@@ -19,6 +19,7 @@ mod rename;
 mod server;
 mod status;
 mod store;
+mod store_ranges;
 mod volume;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::server::{FileServer, Visit};
 pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = fetch::add(table);
     let table = store::add(table);
+    let table = store_ranges::add(table);
     let table = status::add(table);
     let table = bulk::add(table);
     let table = acl::add(table);

@@ -47,6 +47,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (65541, "CallBackRxConnAddr"),
     (65542, "GetStatistics64"),
     (0x414E_4401, "ListSnapshots"),
+    (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
 ];
 
