@@ -236,11 +236,31 @@ impl Content {
         self.cut = if any_stored { self.cut.min(self.base_length) } else { self.cut.min(cut) };
     }
 
-    /// Whether the server's file looks like what a store of ours, whose answer never came, would have made of it.
-    pub fn is_as_stored(&self, status: &Status) -> bool {
+    /// Whether the server's file may be what a store of ours, whose answer never came, made of it. Another machine's store
+    /// may look alike: the bytes have to be compared.
+    pub fn may_be_stored(&self, status: &Status) -> bool {
         status.data_version == self.version.next()
             && status.length == self.length
             && Some(status.client_mod_time) == self.changed_at
+    }
+
+    /// The bytes by which a store of ours is known at the server: all of the file, if it is here, else what is unsaved.
+    pub fn marks_of_store(&self) -> Vec<Range<u64>> {
+        if self.is_complete() {
+            return std::iter::once(0..self.length).collect();
+        }
+        self.dirty.iter().chain(self.storing.iter()).collect()
+    }
+
+    /// Only these bytes are known to be those of the server's version.
+    pub fn keep_only(&mut self, ranges: &[Range<u64>]) {
+        self.present = Ranges::new();
+        ranges.iter().cloned().for_each(|range| self.present.insert(range));
+    }
+
+    /// Whether a store of what is unsaved takes several ranges.
+    pub fn is_scattered(&self) -> bool {
+        self.clone().begin_store(false).len() > 1
     }
 
     /// The server has everything, as this version.

@@ -189,6 +189,8 @@ pub(crate) struct Server {
     pub small_files_only: AtomicBool,
     /// It does not know InlineBulkStatus.
     pub plain_bulk_only: AtomicBool,
+    /// It stores one range of a file in one call.
+    pub single_ranges_only: AtomicBool,
     /// It does not know StoreACL by its new number.
     pub old_store_acl: AtomicBool,
     /// A random number: who is asked first of servers that are equally near.
@@ -205,6 +207,7 @@ impl Server {
             reset: ServerReset::default(),
             small_files_only: AtomicBool::new(false),
             plain_bulk_only: AtomicBool::new(false),
+            single_ranges_only: AtomicBool::new(false),
             old_store_acl: AtomicBool::new(false),
             unique: AtomicU32::new(0),
             addresses: Mutex::new(Vec::new()),

@@ -249,10 +249,10 @@ impl Venus {
         }
         let shed = {
             let mut content = data.content();
-            match content.direct {
-                0 => content.shed(bytes, wanted),
+            match content.direct > 0 || data.backed.load(Ordering::SeqCst) {
+                false => content.shed(bytes, wanted),
                 // The kernel reads and writes the whole file by itself.
-                _ => Vec::new(),
+                true => Vec::new(),
             }
         };
         let file = data.file.clone();
@@ -281,7 +281,7 @@ impl Drop for Claim {
 }
 
 /// Asks for bytes; gives the call and how many come. Old servers know only the call with 32-bit lengths.
-async fn open_fetch(
+pub(super) async fn open_fetch(
     target: &Target,
     fid: Fid,
     pos: u64,
@@ -316,7 +316,10 @@ fn checked_count(count: &[u8], asked: u64) -> std::result::Result<u64, CallError
 }
 
 /// Up to `max` bytes in the parts in which they came.
-async fn read_piece(call: &mut ClientCall, max: usize) -> std::result::Result<Vec<Bytes>, CallError> {
+pub(super) async fn read_piece(
+    call: &mut ClientCall,
+    max: usize,
+) -> std::result::Result<Vec<Bytes>, CallError> {
     let parts = call.read_pieces(max).await?;
     if parts.is_empty() { Err(CallError::Ended) } else { Ok(parts) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::CallError;
+use afs_rpc::{CallError, ClientCall};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, SetStatus, StatusReply};
 use afs_wire::ids::Fid;
@@ -30,6 +30,10 @@ pub(super) enum Sent {
     All,
     /// The file was cut here meanwhile: the rest of what was to be sent is not there any more.
     Cut,
+    /// The server has another version than the one that was changed here. Nothing of this attempt is there.
+    OtherVersion,
+    /// The server does not know the call that takes several ranges.
+    OldServer,
 }
 
 /// Why the bytes of a piece did not leave the cache.
@@ -39,14 +43,22 @@ enum Halt {
 }
 
 /// One attempt: what is sent, and why it stopped.
-struct Sending<'a> {
-    data: &'a Arc<FileData>,
+pub(super) struct Sending<'a> {
+    pub vnode: &'a Arc<Vnode>,
+    pub volume: &'a Arc<Volume>,
+    pub data: &'a Arc<FileData>,
+    /// Set along with the data.
+    pub status: SetStatus,
     /// Changes of the length that had begun when it was decided what to send.
     cuts: u64,
     halt: Mutex<Option<Halt>>,
 }
 
 impl Sending<'_> {
+    pub fn fid(&self) -> Fid {
+        self.vnode.key.fid
+    }
+
     /// The call ends without a reply: the server must not take what was sent so far for all of it.
     fn stop(&self, halt: Halt) -> CallError {
         *crate::lock(&self.halt) = Some(halt);
@@ -69,6 +81,7 @@ impl Venus {
             Occasion::Again => None,
             _ => Some(data.gate.hold_length().await),
         };
+        let as_one = self.takes_ranges(volume);
         let (pieces, cut, time, cuts) = {
             let _quiet = data.gate.quiet().await;
             let mut content = data.content();
@@ -77,40 +90,66 @@ impl Venus {
                 return Ok(Sent::All);
             }
             let cut = content.cut;
+            let whole = whole || (!as_one && content.is_scattered() && content.is_complete());
             (content.begin_store(whole), cut, content.changed_at, data.gate.cuts())
         };
         let fsync = occasion == Occasion::Sync;
         let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
-        let mut guard = Storing { data: data.clone(), cut, any: false, end: End::Failed };
+        let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
         *crate::lock(&data.stored_sum) = None;
-        let sending = Sending { data, cuts, halt: Mutex::new(None) };
-        for piece in &pieces {
+        let sending = Sending { vnode, volume, data, status, cuts, halt: Mutex::new(None) };
+        let is_part = !whole && !is_all(&pieces, data.content().length);
+        let sent = match as_one && is_part && pieces.len() <= fs::STORE_RANGES_MAX {
+            true => self.send_as_one(&sending, &pieces).await,
+            false => self.send_one_by_one(&sending, &pieces, whole, &mut storing.any).await,
+        };
+        let stopped = crate::lock(&sending.halt).take();
+        match (sent, stopped) {
+            (Ok(Sent::All), _) => {}
+            (Ok(other), _) => {
+                storing.end = End::Stopped;
+                return Ok(other);
+            }
+            (Err(_), Some(Halt::Cut)) => {
+                storing.end = End::Stopped;
+                return Ok(Sent::Cut);
+            }
+            (Err(_), Some(Halt::Cache(error))) => return Err(error.of(vnode.key.fid)),
+            (Err(error), None) => return Err(error),
+        }
+        storing.end = End::Done;
+        data.content().store_done();
+        *crate::lock(&data.ready) = None;
+        self.after_store(vnode, data);
+        Ok(Sent::All)
+    }
+
+    /// Whether the volume's server is known, or not known not, to take several ranges in one call.
+    fn takes_ranges(&self, volume: &Volume) -> bool {
+        let sites = volume.sites(self.now());
+        !sites.iter().any(|server| server.single_ranges_only.load(Ordering::Relaxed))
+    }
+
+    /// Sends each piece in a call of its own, which makes a version of each.
+    async fn send_one_by_one(
+        &self,
+        sending: &Sending<'_>,
+        pieces: &[Piece],
+        whole: bool,
+        any: &mut bool,
+    ) -> Result<Sent> {
+        let Sending { vnode, volume, data, .. } = sending;
+        for piece in pieces {
             let expected = data.content().version.next();
-            let answered = match self.send_piece(vnode.key.fid, volume, &sending, piece, status).await {
-                Ok(answered) => answered,
-                Err(error) => {
-                    return match crate::lock(&sending.halt).take() {
-                        Some(Halt::Cut) => {
-                            guard.end = End::Stopped;
-                            Ok(Sent::Cut)
-                        }
-                        Some(Halt::Cache(error)) => Err(error.of(vnode.key.fid)),
-                        None => Err(error),
-                    };
-                }
-            };
+            let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
             self.refresh(volume, vnode, &reply.status, &reply.sync);
-            guard.any = true;
+            *any = true;
             data.content().stored(piece, reply.status.data_version, reply.status.length);
             if reply.status.data_version != expected && !whole {
                 self.mixed(vnode, data);
             }
         }
-        guard.end = End::Done;
-        data.content().store_done();
-        *crate::lock(&data.ready) = None;
-        self.after_store(vnode, data);
         Ok(Sent::All)
     }
 
@@ -123,20 +162,13 @@ impl Venus {
         content.rebase(version, length);
     }
 
-    async fn send_piece(
-        &self,
-        fid: Fid,
-        volume: &Arc<Volume>,
-        sending: &Sending<'_>,
-        piece: &Piece,
-        status: SetStatus,
-    ) -> Result<Answered<StatusReply>> {
+    async fn send_piece(&self, sending: &Sending<'_>, piece: &Piece) -> Result<Answered<StatusReply>> {
         let tried = self
-            .on_sites(volume, fs::StoreData64::NAME, |target| async move {
-                self.send_piece_to(&target, fid, sending, piece, status).await
+            .on_sites(sending.volume, fs::StoreData64::NAME, |target| async move {
+                self.send_piece_to(&target, sending, piece).await
             })
             .await;
-        let answered = tried.result.map_err(|error| error.of(fid))?;
+        let answered = tried.result.map_err(|error| error.of(sending.fid()))?;
         add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
         Ok(answered)
     }
@@ -144,11 +176,10 @@ impl Venus {
     async fn send_piece_to(
         &self,
         target: &Target,
-        fid: Fid,
         sending: &Sending<'_>,
         piece: &Piece,
-        status: SetStatus,
     ) -> std::result::Result<StatusReply, CallError> {
+        let (fid, status) = (sending.fid(), sending.status);
         let (position, length) = (piece.range.start, piece.range.end - piece.range.start);
         if !target.server.small_files_only.load(Ordering::Relaxed) {
             let request = fs::StoreData64 { fid, status, position, length, file_length: piece.file_length };
@@ -178,9 +209,24 @@ impl Venus {
         piece: &Piece,
     ) -> std::result::Result<StatusReply, CallError> {
         let data = sending.data;
-        let mut call = target.connection.open(request).await?;
-        let mut at = piece.range.start;
-        let mut sum = 0;
+        let call = target.connection.open(request).await?;
+        let (mut call, sum) = self.send_bytes(call, sending, piece).await?;
+        call.finish_request()?;
+        let reply = call.finish::<R>().await?;
+        let is_whole = piece.range == (0..reply.status.length);
+        let direct = data.content().direct > 0;
+        *crate::lock(&data.stored_sum) = (is_whole && direct).then_some((piece.range.end, sum));
+        Ok(reply)
+    }
+
+    /// Writes the bytes of a piece into a call; gives their checksum. A call that cannot be completed is aborted.
+    pub(super) async fn send_bytes(
+        &self,
+        mut call: ClientCall,
+        sending: &Sending<'_>,
+        piece: &Piece,
+    ) -> std::result::Result<(ClientCall, u32), CallError> {
+        let (mut at, mut sum) = (piece.range.start, 0);
         while at < piece.range.end {
             let len = (piece.range.end - at).min(PIECE) as usize;
             let bytes = match self.read_to_send(sending, piece, at, len).await {
@@ -194,12 +240,7 @@ impl Venus {
             sum = crc32c::crc32c_append(sum, &bytes);
             call.write(bytes).await?;
         }
-        call.finish_request()?;
-        let reply = call.finish::<R>().await?;
-        let is_whole = piece.range == (0..reply.status.length);
-        let direct = data.content().direct > 0;
-        *crate::lock(&data.stored_sum) = (is_whole && direct).then_some((piece.range.end, sum));
-        Ok(reply)
+        Ok((call, sum))
     }
 
     async fn read_to_send(
@@ -222,6 +263,11 @@ impl Venus {
             false => Err(Halt::Cut),
         }
     }
+}
+
+/// Whether pieces are all of a file of this length.
+fn is_all(pieces: &[Piece], length: u64) -> bool {
+    pieces.len() == 1 && pieces.iter().all(|piece| piece.range == (0..length))
 }
 
 /// How a store under way has ended.

@@ -15,7 +15,7 @@ use crate::venus::sending::{PIECE, Sent};
 use crate::vnode::Vnode;
 
 /// How often a store begins anew because what it was to send has changed meanwhile.
-const ATTEMPTS_MAX: usize = 16;
+const ATTEMPTS_MAX: usize = 100;
 
 impl Venus {
     /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
@@ -169,14 +169,10 @@ impl Venus {
         if is_base {
             return self.store_in_turn(vnode, &volume, data, occasion).await;
         }
-        let mut content = data.content();
-        if content.is_as_stored(&status) {
-            // It was carried out; only the answer was lost.
-            content.was_stored(status.data_version);
+        if self.was_carried_out(vnode, &volume, data, &status).await? {
             return Ok(());
         }
-        tracing::error!(fid = %vnode.key.fid, "data whose store failed is older than what others have stored since");
-        Err(VenusError::new(ErrorKind::Stale, "StoreData").of(vnode.key.fid))
+        Err(overtaken(vnode))
     }
 
     async fn store_in_turn(
@@ -186,14 +182,16 @@ impl Venus {
         data: &Arc<FileData>,
         occasion: Occasion,
     ) -> Result<()> {
-        let mut stored = Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid));
+        // A file that others change all the time faster than it is stored here.
+        let mut stored = Err(VenusError::new(ErrorKind::VolumeBusy, "StoreData").of(vnode.key.fid));
         for _ in 0..ATTEMPTS_MAX {
             let whole = self.must_store_whole(vnode, volume, data).await;
             let whole = whole.map_err(|error| self.explained(volume, error))?;
             match self.send_unsaved(vnode, volume, data, whole, occasion).await {
                 // Nobody waits for it; who cut the file stores it at his close.
                 Ok(Sent::Cut) if occasion == Occasion::Again => return Ok(()),
-                Ok(Sent::Cut) => {}
+                Ok(Sent::OtherVersion) if occasion == Occasion::Again => return Err(overtaken(vnode)),
+                Ok(Sent::Cut | Sent::OtherVersion | Sent::OldServer) => {}
                 Ok(Sent::All) => {
                     stored = Ok(());
                     break;
@@ -230,11 +228,10 @@ impl Venus {
         if status.data_version == based_on {
             return Ok(false);
         }
-        let mut content = data.content();
-        if content.is_complete() {
+        if data.content().is_complete() {
             return Ok(true);
         }
-        content.rebase(status.data_version, status.length);
+        self.take_version(data, &status).await?;
         Ok(false)
     }
 
@@ -301,6 +298,12 @@ impl Venus {
         }
         crate::lock(&self.unsaved).insert(vnode.key, self.who);
     }
+}
+
+/// What others have stored since must stay.
+fn overtaken(vnode: &Vnode) -> VenusError {
+    tracing::error!(fid = %vnode.key.fid, "data whose store failed is older than what others have stored since");
+    VenusError::new(ErrorKind::Stale, "StoreData").of(vnode.key.fid)
 }
 
 /// Whether there is something to store.

@@ -1,0 +1,99 @@
+//! Sending all that is unsaved of a file as one change of it.
+//!
+//! The call names the version that was changed here: where the server has another one it changes nothing, so that parts
+//! of two versions never come together unnoticed, and nobody sees some of the ranges without the others.
+
+use std::sync::atomic::Ordering;
+
+use afs_rpc::CallError;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, StatusReply};
+use afs_wire::ids::DataVersion;
+use afs_wire::rpc::Request;
+use afs_wire::xdr::Encode;
+use bytes::Bytes;
+
+use crate::counters::add;
+use crate::data::Piece;
+use crate::error::{ErrorKind, Result};
+use crate::venus::Venus;
+use crate::venus::calls::Target;
+use crate::venus::sending::{Sending, Sent};
+
+impl Venus {
+    /// Sends all pieces in one call. Nothing to send is success.
+    pub(super) async fn send_as_one(&self, sending: &Sending<'_>, pieces: &[Piece]) -> Result<Sent> {
+        if pieces.is_empty() {
+            return Ok(Sent::All);
+        }
+        let Sending { vnode, volume, data, .. } = sending;
+        let expected = data.content().version;
+        let tried = self
+            .on_sites(volume, fs::StoreRanges::NAME, |target| async move {
+                self.send_pieces_to(&target, sending, pieces, expected).await
+            })
+            .await;
+        let error = match tried.result {
+            Ok(answered) => {
+                let reply = &answered.value;
+                self.refresh(volume, vnode, &reply.status, &reply.sync);
+                let mut content = data.content();
+                for piece in pieces {
+                    add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
+                    content.stored(piece, reply.status.data_version, reply.status.length);
+                }
+                return Ok(Sent::All);
+            }
+            Err(error) => error,
+        };
+        match error.kind {
+            ErrorKind::NotSupported => Ok(Sent::OldServer),
+            ErrorKind::WouldBlock => {
+                let status = self.ask_status(vnode, volume).await?;
+                // An earlier attempt may have been carried out: then the other version is ours.
+                let is_ours = tried.unsure && self.was_carried_out(vnode, volume, data, &status).await?;
+                Ok(if is_ours { Sent::All } else { Sent::OtherVersion })
+            }
+            _ => Err(error.of(sending.fid())),
+        }
+    }
+
+    async fn send_pieces_to(
+        &self,
+        target: &Target,
+        sending: &Sending<'_>,
+        pieces: &[Piece],
+        expected: DataVersion,
+    ) -> std::result::Result<StatusReply, CallError> {
+        let with_bytes = || pieces.iter().filter(|piece| !piece.range.is_empty());
+        let request = fs::StoreRanges {
+            fid: sending.fid(),
+            status: sending.status,
+            expected,
+            file_length: pieces.first().map_or(0, |piece| piece.file_length),
+            grown_to: pieces.last().map_or(0, |piece| piece.range.end),
+            ranges: with_bytes().count() as u32,
+        };
+        let mut head = Vec::with_capacity(pieces.len() * fs::STORE_RANGE_LEN);
+        for piece in with_bytes() {
+            piece.range.start.encode(&mut head);
+            (piece.range.end - piece.range.start).encode(&mut head);
+        }
+        let mut call = target.connection.open(&request).await?;
+        let sent = async move {
+            if !head.is_empty() {
+                call.write(Bytes::from(head)).await?;
+            }
+            for piece in with_bytes() {
+                (call, _) = self.send_bytes(call, sending, piece).await?;
+            }
+            call.finish_request()?;
+            call.finish::<fs::StoreRanges>().await
+        };
+        let reply = sent.await;
+        if let Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) = reply {
+            target.server.single_ranges_only.store(true, Ordering::Relaxed);
+        }
+        reply
+    }
+}

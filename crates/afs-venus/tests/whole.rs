@@ -1,0 +1,235 @@
+//! What others see of a file while it is changed at several places, and what is left of it when somebody dies.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_venus::{OpenFlags, Result};
+use bytes::Bytes;
+use common::{Cell, Client};
+
+/// Places in the file that are changed together: so far apart that they do not travel as one range.
+const PLACES: [u64; 4] = [0, 600_000, 1_200_000, 1_800_000];
+const LEN: usize = 2_000_000;
+
+/// Opens the file, writes a tag to each place, and closes it. Not all of the file needs to be here.
+async fn mark(client: &Client, tag: u8) -> Result<()> {
+    let handle = client.open("file", OpenFlags::WRITE).await?;
+    for place in PLACES {
+        client.venus.write(handle, place, Bytes::from(vec![tag; 100])).await?;
+    }
+    let closed = client.venus.flush(handle, 0).await;
+    client.venus.release(handle).await.ok();
+    closed
+}
+
+/// The tags at all places, as one open of the file sees them.
+async fn tags(client: &Client) -> Result<Vec<u8>> {
+    let data = client.get("file").await?;
+    assert_eq!(data.len(), LEN);
+    Ok(PLACES.iter().map(|place| data[*place as usize + 50]).collect())
+}
+
+fn are_one(tags: &[u8]) -> bool {
+    tags.iter().all(|tag| *tag == tags[0])
+}
+
+fn cell(seed: u64) -> Cell {
+    let cell = Cell::new(seed);
+    cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
+    cell
+}
+
+/// A machine that has all of the file when it has opened it.
+fn reader(cell: &Cell, number: u8) -> Client {
+    cell.set_limits(|limits| limits.chunk_bytes = 4 << 20);
+    cell.client(number)
+}
+
+/// A file that one machine has made; `all_here` leaves all of it in that machine's cache.
+fn prepare(cell: &Cell, client: &Client, all_here: bool) {
+    let client_of = client.clone();
+    cell.on(client, async move {
+        client_of.put("file", &vec![0; LEN]).await.unwrap();
+        if !all_here {
+            let node = client_of.find("file").await.unwrap().node;
+            client_of.venus.setxattr(node, b"afs.flush", b"").await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn who_reads_while_many_places_are_stored_sees_all_of_them_changed_or_none() {
+    for seed in 0..4 {
+        let cell = cell(seed);
+        let (a, b) = (cell.client(1), reader(&cell, 2));
+        prepare(&cell, &a, seed % 2 == 0);
+        let done = Arc::new(AtomicBool::new(false));
+        let (one, ended) = (a.clone(), done.clone());
+        a.env.spawn(Box::pin(async move {
+            for round in 1..16 {
+                mark(&one, round).await.unwrap();
+                one.env.sleep(Duration::from_micros(one.env.random_u64() % 200_000)).await;
+            }
+            ended.store(true, Ordering::SeqCst);
+        }));
+        let two = b.clone();
+        cell.on(&b, async move {
+            while !done.load(Ordering::SeqCst) {
+                let seen = tags(&two).await.unwrap();
+                assert!(are_one(&seen), "seed {seed}: {seen:?}");
+                two.env.sleep(Duration::from_micros(two.env.random_u64() % 30_000)).await;
+            }
+        });
+    }
+}
+
+#[test]
+fn who_dies_while_storing_many_places_leaves_all_of_them_changed_or_none() {
+    for seed in 0..8 {
+        let cell = cell(seed);
+        let (a, b) = (cell.client(1), reader(&cell, 2));
+        prepare(&cell, &a, seed % 2 == 0);
+        let one = a.clone();
+        a.env.spawn(Box::pin(async move {
+            for round in 1..200 {
+                mark(&one, round).await.ok();
+            }
+        }));
+        cell.sim.run_for(Duration::from_micros(20_000 + 137 * seed));
+        cell.sim.crash(a.node);
+        let two = b.clone();
+        let seen = cell.on(&b, async move { tags(&two).await.unwrap() });
+        assert!(are_one(&seen), "seed {seed}: {seen:?}");
+    }
+}
+
+#[test]
+fn of_machines_that_close_at_the_same_time_one_wins_with_all_its_places() {
+    for seed in 0..4 {
+        let cell = cell(seed);
+        let machines = [cell.client(1), cell.client(2)];
+        prepare(&cell, &machines[0], true);
+        let third = reader(&cell, 3);
+        for round in 1..8u8 {
+            let done = Arc::new(std::sync::Mutex::new(0));
+            for (n, machine) in machines.iter().cloned().enumerate() {
+                let done = done.clone();
+                machine.env.clone().spawn(Box::pin(async move {
+                    if n == 0 && seed % 2 == 1 {
+                        // All of the file is here: it is stored as a whole if it comes to that.
+                        machine.get("file").await.unwrap();
+                    }
+                    mark(&machine, 2 * round + n as u8).await.unwrap();
+                    *done.lock().unwrap() += 1;
+                }));
+            }
+            cell.sim.run_until(Duration::from_secs(600), || *done.lock().unwrap() == 2).unwrap();
+            for machine in machines.iter().chain([&third]) {
+                let reader = machine.clone();
+                let seen = cell.on(machine, async move { tags(&reader).await.unwrap() });
+                assert!(are_one(&seen) && seen[0] / 2 == round, "seed {seed} round {round}: {seen:?}");
+            }
+        }
+    }
+}
+
+/// Writes into an open file while the server is away, and closes it: that fails.
+async fn close_in_vain(client: Client, handle: afs_venus::HandleId, data: &'static [u8]) {
+    client.venus.write(handle, 0, Bytes::from_static(data)).await.unwrap();
+    client.venus.flush(handle, 0).await.unwrap_err();
+    client.venus.release(handle).await.ok();
+}
+
+#[test]
+fn a_store_of_another_machine_that_looks_like_ours_is_not_taken_for_it() {
+    let cell = Cell::new(1);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("file", b"--------").await.unwrap();
+        one.open("file", OpenFlags::READ_WRITE).await.unwrap()
+    });
+    cell.sim.world().cut(cell.server, a.node);
+    cell.sim.world().cut(a.node, cell.server);
+    a.env.spawn(Box::pin(close_in_vain(a.clone(), handle, b"of A    ")));
+    // In the same second, and of the same length.
+    let two = b.clone();
+    cell.on(&b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        two.venus.write(handle, 0, Bytes::from_static(b"of B    ")).await.unwrap();
+        two.venus.flush(handle, 0).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+    });
+    cell.sim.run_for(Duration::from_secs(90));
+    cell.sim.world().mend(cell.server, a.node);
+    cell.sim.world().mend(a.node, cell.server);
+    cell.sim.run_for(Duration::from_secs(120));
+    for machine in [&a, &b] {
+        let reader = machine.clone();
+        let data = cell.on(machine, async move { reader.get("file").await.unwrap() });
+        assert_eq!(String::from_utf8(data).unwrap(), "of B    ");
+    }
+}
+
+#[test]
+fn many_places_whose_answer_was_lost_are_known_at_the_server_and_not_stored_again() {
+    for seed in 0..2 {
+        let cell = cell(seed);
+        let (a, b) = (cell.client(1), reader(&cell, 2));
+        prepare(&cell, &a, seed == 0);
+        let one = a.clone();
+        let handle = cell.on(&a, async move {
+            let handle = one.open("file", OpenFlags::WRITE).await.unwrap();
+            for place in PLACES {
+                one.venus.write(handle, place, Bytes::from(vec![7; 100])).await.unwrap();
+            }
+            handle
+        });
+        cell.sim.world().cut(cell.server, a.node);
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.venus.flush(handle, 0).await.unwrap_err();
+            one.venus.release(handle).await.ok();
+        });
+        cell.sim.world().mend(cell.server, a.node);
+        let stores = || a.calls("StoreRanges") + a.calls("StoreData64");
+        let before = stores();
+        cell.sim.run_for(Duration::from_secs(120));
+        assert_eq!(stores(), before, "seed {seed}");
+        for machine in [&a, &b] {
+            let reader = machine.clone();
+            let seen = cell.on(machine, async move { tags(&reader).await.unwrap() });
+            assert_eq!(seen, [7; 4], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn at_a_server_without_the_call_for_many_places_a_file_that_is_all_here_is_stored_as_a_whole() {
+    use common::fakes::{Fakes, Image, RW};
+    let cell = Fakes::new(1, 1, 1);
+    let image = Arc::new(std::sync::Mutex::new(Image::new(100).with("file", &vec![0; LEN])));
+    cell.servers[0].host(RW, &image, true);
+    cell.locate(&[(0, afs_wire::vl::SiteFlags::RW_VOLUME)]);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(tags(&one).await.unwrap(), [0; 4]);
+        mark(&one, 9).await.unwrap();
+    });
+    assert_eq!(cell.servers[0].calls("StoreData"), 1);
+    let b = cell.client(2);
+    let two = b.clone();
+    cell.on(&b, async move { assert_eq!(tags(&two).await.unwrap(), [9; 4]) });
+    // It is asked once whether it knows the call.
+    let one = a.clone();
+    cell.on(&a, async move { mark(&one, 10).await.unwrap() });
+    assert_eq!((a.calls("StoreRanges"), cell.servers[0].calls("StoreData")), (1, 2));
+}
