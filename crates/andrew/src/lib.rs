@@ -14,6 +14,7 @@ pub mod kerberos;
 pub mod life;
 pub mod mounts;
 pub mod output;
+pub mod running_cells;
 pub mod size;
 pub mod state;
 mod sys;

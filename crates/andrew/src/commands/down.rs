@@ -3,7 +3,8 @@
 use crate::error::{CommandError, CommandResult};
 use crate::mounts;
 use crate::output;
-use crate::state::{Running, StateDir};
+use crate::running_cells;
+use crate::state::Running;
 use crate::sys::process::Process;
 use serde::Serialize;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew down\n  andrew down --state /srv/cell")]
 pub struct Args {
-    /// State directory of the cell [default: ~/.local/state/andrew]
+    /// State directory of the cell [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Seconds to wait for it to store what is unsaved and end
@@ -34,7 +35,7 @@ impl Args {
     /// # Errors
     /// None runs, or it did not end in time.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_process(self.state.as_deref())?;
         let shown = state.path().display();
         let running = state.running()?;
         let Some(running) = running else {

@@ -6,6 +6,7 @@ use crate::commands::login::place::elsewhere;
 use crate::commands::pts::owner::{Failure, through_control};
 use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
 use crate::state::StateDir;
 use afs_net::{System, Udp};
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub(crate) struct Reach {
     /// Name of the cell; the one that runs here if it is left out
     #[arg(long, value_name = "NAME", global = true)]
     cell: Option<CellName>,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
     state: Option<PathBuf>,
     /// Port of the cell's file servers, with --servers; the others follow from it
@@ -65,7 +66,7 @@ impl Reach {
         if !self.servers.is_empty() {
             return self.network(self.cell.as_ref(), &self.servers, self.base_port);
         }
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_cell(self.state.as_deref(), self.cell.as_ref())?;
         if self.state.is_none()
             && state.running()?.is_none()
             && let Some(place) = elsewhere(self.cell.as_ref())?

@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Quota in units of 1024 bytes; 0 is no limit
-    #[arg(long, value_name = "KIB", default_value_t = 5000, value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, value_name = "KIB", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..))]
     maxquota: i32,
     /// Number of the volume; the next free one if left out
     #[arg(long, value_name = "NUMBER")]

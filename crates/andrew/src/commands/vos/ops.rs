@@ -10,7 +10,8 @@ use crate::commands::answering::answering_first;
 use crate::commands::as_whom::local_token;
 use crate::commands::login::place::elsewhere;
 use crate::error::{CommandError, CommandResult};
-use crate::state::StateDir;
+use crate::running_cells;
+use crate::state::{Running, StateDir};
 use afs_admin::journal::Holder;
 use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, Place};
 use afs_net::{System, Udp};
@@ -185,8 +186,11 @@ fn find(reach: &Reach) -> CommandResult<Found> {
     if !reach.servers.is_empty() {
         return Ok(network(reach.cell.as_ref(), &reach.servers, reach.base_port));
     }
-    let state = StateDir::resolve(reach.state.as_deref())?;
-    let Some(running) = state.running()? else {
+    let state = running_cells::of_cell(reach.state.as_deref(), reach.cell.as_ref())?;
+    let is_wanted = |running: &Running| {
+        reach.cell.as_ref().is_none_or(|cell| running.cell.eq_ignore_ascii_case(cell.as_str()))
+    };
+    let Some(running) = state.running()?.filter(is_wanted) else {
         if reach.state.is_none()
             && let Some(place) = elsewhere(reach.cell.as_ref())?
         {
@@ -226,7 +230,7 @@ fn journal(reach: &Reach, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<d
         return Ok(Arc::new(FileJournal::open(path.clone())?));
     }
     let first = cell.location.first().map(|s| s.ip().to_string()).unwrap_or_default();
-    let files = StateDir::resolve(None)?.path().join("operations").join(first);
+    let files = StateDir::of_user()?.path().join("operations").join(first);
     Ok(Arc::new(AnyJournal::new(kept, files)))
 }
 

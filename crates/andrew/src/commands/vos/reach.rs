@@ -12,7 +12,7 @@ pub(in crate::commands) struct Reach {
     /// its owner, or else the one that is mounted here
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     pub(super) servers: Vec<Ipv4Addr>,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
     pub(super) state: Option<PathBuf>,
     /// Port of the cell's file servers, with --servers; the others follow from it
