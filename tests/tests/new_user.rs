@@ -21,20 +21,30 @@ const AS_NOBODY: &str = "ip link set lo up && mknod \"$3/fuse\" c 10 229 && chmo
 
 #[test]
 fn root_has_a_cell_from_one_command() {
-    first_hour("new-user-root", AS_ROOT);
+    runs("smoke", "new-user-root", AS_ROOT);
 }
 
 #[test]
 fn an_ordinary_user_has_a_cell_from_one_command() {
-    first_hour("new-user-nobody", AS_NOBODY);
+    runs("smoke", "new-user-nobody", AS_NOBODY);
 }
 
-fn first_hour(name: &str, how: &str) {
+#[test]
+fn root_is_told_what_went_wrong_and_what_helps() {
+    runs("troubles", "troubles-root", AS_ROOT);
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_went_wrong_and_what_helps() {
+    runs("troubles", "troubles-nobody", AS_NOBODY);
+}
+
+fn runs(script: &str, name: &str, how: &str) {
     if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
         return;
     }
     let folder = Open::new(name);
-    let script = folder.copy(&root().join("crates/andrew/scripts/smoke"));
+    let script = folder.copy(&root().join("crates/andrew/scripts").join(script));
     let andrew = folder.copy(&andrew());
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "--propagation", "private", "sh", "-c", how, "sh"]);

@@ -13,6 +13,7 @@ pub mod error;
 pub mod kerberos;
 pub mod life;
 pub mod mounts;
+pub mod open_files;
 pub mod output;
 pub mod running_cells;
 pub mod size;

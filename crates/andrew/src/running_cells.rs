@@ -2,11 +2,12 @@
 
 use crate::error::{CommandError, CommandResult};
 use crate::state::{Running, StateDir};
+use crate::tokens::CellPlace;
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,21 @@ pub fn of_process(given: Option<&Path>) -> CommandResult<StateDir> {
         [one] => Ok(one.state.clone()),
         several => Err(which(several)),
     }
+}
+
+/// The cell of this user that is the one at a place, if it runs here.
+///
+/// # Errors
+/// As [`list`].
+pub fn serving(place: &CellPlace) -> CommandResult<Option<RunningCell>> {
+    let is_it = |one: &RunningCell| {
+        let running = &one.running;
+        let listens = |server: &Ipv4Addr| running.listen == *server;
+        running.cell.eq_ignore_ascii_case(place.cell.as_str())
+            && running.base_port == place.base_port
+            && place.servers.iter().any(listens)
+    };
+    Ok(list()?.into_iter().find(is_it))
 }
 
 fn serves_databases(running: &Running) -> bool {

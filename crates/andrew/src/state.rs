@@ -32,6 +32,9 @@ pub struct Running {
     pub key_file: Option<PathBuf>,
     /// Where the cell is mounted by this process, if it is.
     pub mount: Option<PathBuf>,
+    /// What could not be done when it was stopped, in a line for a person.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 /// The right to use a state directory, held until this is dropped or the process ends.
@@ -244,6 +247,7 @@ mod tests {
             locations: Vec::new(),
             key_file: None,
             mount: Some("/home/a b/afs".into()),
+            trouble: None,
         };
         lock.record(&running).unwrap();
         assert_eq!(state.running().unwrap(), Some(running));

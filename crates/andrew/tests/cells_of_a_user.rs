@@ -65,3 +65,37 @@ fn a_volume_made_without_a_quota_has_none() {
     let seen: serde_json::Value = serde_json::from_str(&home.done("vos --json examine projects")).unwrap();
     assert_eq!(seen["volumes"][0]["quota_kib"], 0);
 }
+
+#[test]
+fn a_new_volume_goes_where_the_cell_has_its_only_partition() {
+    let home = Home::new();
+    let base = free_ports(37_000);
+    home.done(&format!("serve --base-port {base} --detach"));
+    let key = home.file(".local/state/andrew/keys/KeyFileExt");
+    let from_afar =
+        format!("--servers 127.0.0.1 --base-port {base} --localauth --key-file {}", key.display());
+    home.done(&format!("vos {from_afar} create projects"));
+    assert!(home.done("vos listvol").contains("projects"));
+}
+
+#[test]
+fn a_passphrase_is_asked_for_only_for_a_user_that_exists() {
+    let home = Home::new();
+    home.done(&format!("serve --base-port {} --detach", free_ports(38_000)));
+    // The file is not there: it would be told first if it were looked at.
+    assert_eq!(
+        home.refused(2, "passwd nobodyknown --passphrase-file nothing"),
+        "andrew: there is no user 'nobodyknown' in andrew.local; `andrew pts createuser` makes one\n"
+    );
+}
+
+#[test]
+fn refusals_have_no_codes_in_them() {
+    let home = Home::new();
+    let base = free_ports(39_000);
+    home.done(&format!("serve --base-port {base} --detach"));
+    let said = home.refused(1, &format!("vos --servers 127.0.0.1 --base-port {base} create 127.0.0.1 a x"));
+    assert!(said.contains("only administrators may do this") && !said.contains('('), "{said}");
+    let said = home.refused(1, &format!("pts --servers 127.0.0.1 --base-port {base} createuser x"));
+    assert!(said.contains("pts: Permission denied; unable to create user x"), "{said}");
+}

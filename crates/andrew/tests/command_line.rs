@@ -50,7 +50,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("fs listacl no/such", "fs: File 'no/such' doesn't exist; give a path that does"),
         (
             "fs la /proc",
-            "fs: Invalid argument; it is possible that /proc is not in AFS; give a path in a mount (see `andrew status`)",
+            "fs: '/proc' is not in AFS; give a path in a mount (`andrew status` shows those there are)",
         ),
         (
             "fs sa -dir . -acl u",
@@ -170,8 +170,13 @@ fn man_pages_and_completions_come_from_the_definitions() {
         ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1", "andrew-bench-andrew.1"]
     {
         let text = std::fs::read_to_string(home.path().join("pages").join(page)).unwrap();
-        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+        let synopsis = text.split(".SH ").find_map(|part| part.strip_prefix("SYNOPSIS")).unwrap();
+        assert!(synopsis.lines().filter(|line| !line.is_empty()).count() <= 6, "{page}: {synopsis}");
     }
+    let mount = std::fs::read_to_string(home.file("pages/andrew-mount.1")).unwrap();
+    let synopsis =
+        mount.split(".SH ").find_map(|part| part.strip_prefix("SYNOPSIS")).unwrap().replace('\\', "");
+    assert!(synopsis.contains("--cell <NAME> --servers <IP> <DIR>"), "{synopsis}");
     for shell in ["bash", "zsh", "fish"] {
         let script = home.run(&format!("completions {shell}")).stdout;
         assert!(String::from_utf8(script).unwrap().contains("listvldb"), "{shell}");

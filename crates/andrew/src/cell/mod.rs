@@ -2,6 +2,8 @@
 //! about files or volumes.
 
 mod audit_log;
+mod cache_lock;
+mod cell_name;
 pub mod client;
 mod databases;
 mod elsewhere;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// As whom. With a token of the cell if there is one, unless an option says otherwise.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct AsWhom {
     /// With --servers: as nobody in particular, even with a token
     #[arg(long, global = true)]

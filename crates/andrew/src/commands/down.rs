@@ -2,6 +2,7 @@
 
 use crate::error::{CommandError, CommandResult};
 use crate::mounts;
+use crate::open_files::{self, Shown, Use};
 use crate::output;
 use crate::running_cells;
 use crate::state::Running;
@@ -27,6 +28,8 @@ pub struct Args {
 struct Answer {
     cell: String,
     pid: u32,
+    /// What was in use in its mount when it was stopped, as far as this user may know.
+    uses: Vec<Use>,
 }
 
 impl Args {
@@ -48,6 +51,7 @@ impl Args {
         };
         let failed =
             |e: std::io::Error| CommandError::failed(format!("cannot stop process {}: {e}", running.pid));
+        let uses = running.mount.as_deref().map(open_files::of).unwrap_or_default();
         if let Some(process) = Process::open(running.pid).map_err(failed)? {
             process.terminate().map_err(failed)?;
             if !process.ended_within(Duration::from_secs(self.wait)).map_err(failed)? {
@@ -60,8 +64,9 @@ impl Args {
             }
         }
         clear_mount(Some(&running))?;
-        output::show(json, &Answer { cell: running.cell, pid: running.pid });
-        Ok(())
+        let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
+        output::show(json, &Answer { cell: running.cell, pid: running.pid, uses });
+        trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
 }
 
@@ -78,7 +83,16 @@ fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cell {} is down", self.cell)
+        writeln!(f, "cell {} is down", self.cell)?;
+        let (written, others): (Vec<Use>, Vec<Use>) = self.uses.iter().cloned().partition(|one| one.writing);
+        if !written.is_empty() {
+            let shown = Shown(&written);
+            writeln!(f, "open for writing, stored as they were, nothing more can be written: {shown}")?;
+        }
+        if !others.is_empty() {
+            writeln!(f, "still in use, to no effect: {}", Shown(&others))?;
+        }
+        Ok(())
     }
 }
 

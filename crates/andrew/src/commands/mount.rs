@@ -128,6 +128,7 @@ impl Args {
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),
+            with_servers: false,
             owner: None,
         };
         match self.mounted(&options) {

@@ -140,6 +140,7 @@ impl Serving {
             locations: options.location_servers(),
             key_file: options.key_file.clone(),
             mount: None,
+            trouble: None,
         };
         lock.record(&running)?;
         let locations = options.location_servers().into_iter().map(IpAddr::V4).collect();
@@ -151,6 +152,14 @@ impl Serving {
     pub(super) fn mounted_at(&mut self, directory: PathBuf) -> CommandResult {
         self.running.mount = Some(directory);
         self.lock.record(&self.running)
+    }
+
+    /// Writes down what could not be done, for the one who stops it.
+    pub(super) fn troubled(&mut self, error: &CommandError) {
+        self.running.trouble = Some(error.message.clone());
+        if let Err(error) = self.lock.record(&self.running) {
+            tracing::warn!("{error}");
+        }
     }
 
     pub(super) fn served(&self) -> Served {

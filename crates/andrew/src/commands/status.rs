@@ -5,6 +5,7 @@ use crate::commands::vos::dates;
 use crate::control::ControlClient;
 use crate::error::CommandResult;
 use crate::mounts::{self, Mount};
+use crate::open_files::{self, Use};
 use crate::output;
 use crate::running_cells;
 use crate::state::{Running, StateDir};
@@ -29,7 +30,18 @@ struct Answer {
     first: Cell,
     /// Further cells of this user that run.
     others: Vec<Cell>,
-    mounts: Vec<Mount>,
+    mounts: Vec<Seen>,
+}
+
+/// A mount, and how it is.
+#[derive(Serialize)]
+struct Seen {
+    #[serde(flatten)]
+    mount: Mount,
+    /// Its program has died.
+    dead: bool,
+    /// Files open in it and working directories, of processes that this user may look into.
+    uses: Vec<Use>,
 }
 
 /// What runs on a state directory.
@@ -59,9 +71,18 @@ impl Args {
             Ok(Cell { state: state.path().to_owned(), cell, scrubs })
         };
         let others = all.iter().skip(1).map(|one| told(&one.state)).collect::<CommandResult<_>>()?;
-        output::show(json, &Answer { first: told(&state)?, others, mounts: mounts::list()? });
+        output::show(json, &Answer { first: told(&state)?, others, mounts: seen()? });
         Ok(())
     }
+}
+
+fn seen() -> CommandResult<Vec<Seen>> {
+    let one = |mount: Mount| {
+        let dead = mounts::is_dead(&mount.directory);
+        let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
+        Seen { mount, dead, uses }
+    };
+    Ok(mounts::list()?.into_iter().map(one).collect())
 }
 
 /// Nothing where this user may not ask.
@@ -101,9 +122,24 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.first.fmt(f)?;
         self.others.iter().try_for_each(|cell| cell.fmt(f))?;
-        for mount in &self.mounts {
-            writeln!(f, "cell {} is mounted at {}", mount.source, mount.directory.display())?;
+        self.mounts.iter().try_for_each(|mount| mount.fmt(f))
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mount { source, directory, .. } = &self.mount;
+        let shown = directory.display();
+        if self.dead {
+            return writeln!(
+                f,
+                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mends it, `andrew umount {shown}` clears it away"
+            );
         }
-        Ok(())
+        write!(f, "cell {source} is mounted at {shown}")?;
+        match (self.uses.len(), self.uses.iter().filter(|one| one.writing).count()) {
+            (0, _) => writeln!(f),
+            (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing"),
+        }
     }
 }

@@ -169,6 +169,7 @@ fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &Mount
         directory: mount.directory.clone(),
         allow_other: kept.allow_other == Some(true),
         snapshots: SnapshotOptions::shown(kept.snapshots.clone()),
+        with_servers: true,
         owner: Some(Owner {
             vice: ADMIN,
             uid: rustix::process::getuid().as_raw(),
@@ -253,9 +254,12 @@ impl Work for Detachable {
         Answer { served, mount, detached: self.detached, option }
     }
 
-    fn stop(self) -> CommandResult {
+    fn stop(mut self) -> CommandResult {
         self.up.stopping.store(true, Ordering::Release);
         let stored = self.up.client.map_or(Ok(()), Client::stop);
+        if let Err(error) = &stored {
+            self.up.serving.troubled(error);
+        }
         self.up.mount.iter().for_each(MountPoint::unmake);
         self.up.serving.stop()?;
         stored

@@ -13,7 +13,8 @@ use std::net::Ipv4Addr;
 #[command(
     override_usage = "andrew vos create [OPTIONS] SERVER PARTITION NAME\n       andrew vos create [OPTIONS] NAME",
     after_help = "\
-For the cell that runs here the name alone is enough.
+The name alone is enough where the cell runs here, or has one partition. A volume has no quota unless one
+is given; `andrew fs setquota` sets one later.
 
 Examples:
   andrew vos create projects && andrew fs mkmount ~/afs/projects projects

@@ -21,6 +21,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Most partitions that an error shows.
+const PLACES_SHOWN_MAX: usize = 8;
+
 /// A cell whose volumes can be worked on.
 pub(in crate::commands) struct Ops {
     system: Arc<System>,
@@ -74,9 +77,18 @@ impl Ops {
         W: FnOnce(Admin) -> F,
         F: Future<Output = AdminResult<T>>,
     {
+        self.ask(work).map_err(|error| told(&error))
+    }
+
+    /// As [`Ops::run`], with the operation's own error.
+    pub(in crate::commands) fn ask<T, F, W>(&self, work: W) -> AdminResult<T>
+    where
+        W: FnOnce(Admin) -> F,
+        F: Future<Output = AdminResult<T>>,
+    {
         let done = self.system.block_on(work(self.admin.clone()));
         self.bar.clear();
-        done.map_err(|error| told(&error))
+        done
     }
 
     /// The cell's location servers.
@@ -146,10 +158,36 @@ impl Ops {
         server: Option<&str>,
         partition: Option<&str>,
     ) -> CommandResult<Place> {
-        let place = self.place(server, partition)?;
-        place
-            .or_else(|| self.own.map(|own| Place::new(own, PartitionId(0))))
-            .ok_or_else(|| CommandError::usage("vos: give a server and a partition"))
+        match (self.place(server, partition)?, self.own) {
+            (Some(place), _) => Ok(place),
+            (None, Some(own)) => Ok(Place::new(own, PartitionId(0))),
+            (None, None) => self.only_place(),
+        }
+    }
+
+    /// The one partition that the cell has.
+    fn only_place(&self) -> CommandResult<Place> {
+        let places = self.run(|admin| async move {
+            let mut places = Vec::new();
+            for server in admin.servers().await? {
+                // One that is away cannot take a volume either.
+                let partitions = admin.partitions(server.address()).await.unwrap_or_default();
+                places
+                    .extend(partitions.into_iter().map(|partition| Place::new(server.address(), partition)));
+            }
+            Ok(places)
+        })?;
+        match places.as_slice() {
+            [one] => Ok(*one),
+            several => {
+                let shown: Vec<String> =
+                    several.iter().take(PLACES_SHOWN_MAX).map(ToString::to_string).collect();
+                Err(CommandError::usage(format!(
+                    "vos: say on which server and partition; the cell has {}",
+                    if shown.is_empty() { "none that answers".to_owned() } else { shown.join(", ") }
+                )))
+            }
+        }
     }
 }
 
