@@ -99,3 +99,19 @@ fn refusals_have_no_codes_in_them() {
     let said = home.refused(1, &format!("pts --servers 127.0.0.1 --base-port {base} createuser x"));
     assert!(said.contains("pts: Permission denied; unable to create user x"), "{said}");
 }
+
+#[test]
+fn the_schedule_of_snapshots_is_shown_set_and_switched_off_and_kept_by_the_cell() {
+    let home = Home::new();
+    home.done(&format!("serve --base-port {} --detach", free_ports(40_000)));
+    let shown = |home: &Home| -> serde_json::Value {
+        serde_json::from_str(&home.done("vos snapshot schedule --json")).unwrap()
+    };
+    assert_eq!((shown(&home)["daily"].as_u64(), shown(&home)["weekly"].as_u64()), (Some(7), Some(4)));
+    home.done("vos snapshot schedule set --daily 14");
+    home.done("down");
+    home.done("serve --detach");
+    assert_eq!((shown(&home)["daily"].as_u64(), shown(&home)["weekly"].as_u64()), (Some(14), Some(4)));
+    assert!(home.done("vos snapshot schedule off").contains("by hand only"));
+    assert_eq!(shown(&home)["on"], false);
+}

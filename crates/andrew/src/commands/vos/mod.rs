@@ -32,6 +32,7 @@ mod restore;
 mod show;
 mod sites;
 mod snapshot;
+mod snapshot_schedule;
 mod status;
 
 use crate::error::CommandResult;
