@@ -33,6 +33,7 @@ pub use identity::CellIdentity;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use join_file::{JoinFile, NewServer};
 pub use kept_options::KeptOptions;
+pub use left_open::LeftOpen;
 pub use options::{DatabasePlace, EtcdPlace, PartitionPlace, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use scrubbing::{Look, PartitionScrub};

@@ -1,5 +1,6 @@
 //! `andrew down`.
 
+use crate::cell::LeftOpen;
 use crate::error::{CommandError, CommandResult};
 use crate::mounts;
 use crate::open_files::{self, Shown, Use};
@@ -24,11 +25,16 @@ pub struct Args {
     wait: u64,
 }
 
+/// Most files that the text names.
+const SHOWN_MAX: usize = 10;
+
 #[derive(Serialize)]
 struct Answer {
     cell: String,
     pid: u32,
-    /// What was in use in its mount when it was stopped, as far as this user may know.
+    /// Files of its mount that were open for writing when it was stopped, at most 1000.
+    left_open: Vec<PathBuf>,
+    /// What was in use in its mount before, and by whom, as far as this user may know.
     uses: Vec<Use>,
 }
 
@@ -63,9 +69,11 @@ impl Args {
                 )));
             }
         }
+        let left_open =
+            running.mount.as_ref().map(|_| LeftOpen::of(&state.cache()).files).unwrap_or_default();
         clear_mount(Some(&running))?;
         let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
-        output::show(json, &Answer { cell: running.cell, pid: running.pid, uses });
+        output::show(json, &Answer { cell: running.cell, pid: running.pid, left_open, uses });
         trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
 }
@@ -84,13 +92,18 @@ fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "cell {} is down", self.cell)?;
-        let (written, others): (Vec<Use>, Vec<Use>) = self.uses.iter().cloned().partition(|one| one.writing);
-        if !written.is_empty() {
-            let shown = Shown(&written);
-            writeln!(f, "open for writing, stored as they were, nothing more can be written: {shown}")?;
+        for file in self.left_open.iter().take(SHOWN_MAX) {
+            writeln!(
+                f,
+                "{} was open for writing: what was written is stored, what follows is lost",
+                file.display()
+            )?;
         }
-        if !others.is_empty() {
-            writeln!(f, "still in use, to no effect: {}", Shown(&others))?;
+        if let Some(more @ 1..) = self.left_open.len().checked_sub(SHOWN_MAX) {
+            writeln!(f, "and {more} other files")?;
+        }
+        if !self.uses.is_empty() {
+            writeln!(f, "in use when it was stopped: {}", Shown(&self.uses))?;
         }
         Ok(())
     }
