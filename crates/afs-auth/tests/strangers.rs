@@ -125,7 +125,7 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     assert_eq!(admitted(&mut end), [(1, 1)]);
 }
 
-/// What a client reads of a reply that somebody without any key has written, with the server's address and the
+/// What a client reads of a reply written without any key, with the server's address and the
 /// connection's ids.
 fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {
     let now = Instant::from_nanos(1_000_000_000);
@@ -144,14 +144,14 @@ fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {
 
 #[test]
 fn rxgk_proves_the_server_where_it_protects_packets_and_not_at_the_level_clear() {
-    assert!(matches!(forged_reply(rxgk(1, Level::Clear).0), Ok(Read::Data(_))), "nothing shows who wrote it");
+    assert!(matches!(forged_reply(rxgk(1, Level::Clear).0), Ok(Read::Data(_))), "believed");
     for level in [Level::Auth, Level::Crypt] {
         assert_eq!(forged_reply(rxgk(1, level).0), Ok(Read::WouldBlock), "dropped");
     }
 }
 
 #[test]
-fn nobody_rides_on_a_proven_rxgk_connection() {
+fn a_stranger_cannot_use_a_proven_rxgk_connection() {
     for (seed, level) in [Level::Clear, Level::Auth, Level::Crypt].into_iter().enumerate() {
         let (client, server) = rxgk(seed as u64, level);
         ridden(client, server);
@@ -159,7 +159,7 @@ fn nobody_rides_on_a_proven_rxgk_connection() {
 }
 
 #[test]
-fn nobody_rides_on_a_proven_rxkad_connection() {
+fn a_stranger_cannot_use_a_proven_rxkad_connection() {
     for (seed, level) in [Level::Clear, Level::Auth, Level::Crypt].into_iter().enumerate() {
         let (client, server) = rxkad(seed as u64, level);
         ridden(client, server);

@@ -87,14 +87,14 @@ fn a_connection_that_proves_nothing_stays_at_its_address() {
 }
 
 #[test]
-fn a_proven_identity_does_not_ride_on_unprotected_packets_from_elsewhere() {
+fn a_proven_identity_does_not_cover_unprotected_packets_from_elsewhere() {
     let clear = (toy(from_client(DATA, 1, 1, 1, LAST)), b"mine".to_vec());
     let (mut script, first) = proven(Box::new(ToyClearServer(KEY)), clear);
     script.reply(first, b"reply");
     script.sent();
     script.events();
     script.give_from(elsewhere(), toy(from_client(DATA, 2, 1, 2, LAST)), b"not mine");
-    assert_eq!(script.events(), [], "no call of anybody");
+    assert_eq!(script.events(), [], "no call");
     let asked = script.sent_one();
     assert_eq!((asked.header.kind, asked.to), (PacketType::CHALLENGE, elsewhere()));
     script.give(toy(from_client(DATA, 2, 1, 3, LAST)), b"mine");
@@ -200,7 +200,7 @@ fn asking() -> (Script, CallId, Header) {
 }
 
 #[test]
-fn a_client_hears_nobody_but_the_address_that_has_answered() {
+fn a_client_accepts_packets_only_from_the_address_that_has_answered() {
     let (mut script, call, request) = asking();
     let consumed = script.server_header(&request, ACK, 0, flags::SLOW_START_OK);
     script.give(consumed, &ack_payload(2, 1, 0, reason::DELAY, &[]));

@@ -114,7 +114,7 @@ fn waiting_calls() {
     assert!(script.end.holdings().buffered_bytes <= 1 << 20);
     assert!(grown(before) < 2000 * CALL + (1 << 20), "{} bytes", grown(before));
     assert!(script.end.stats().drops(Drop::BufferFull) > 0);
-    // Whoever is admitted has the rest.
+    // Admitted calls have the rest.
     for seq in 1..=20 {
         script.give(data(9000, seq, 0), &[2; 1400]);
     }

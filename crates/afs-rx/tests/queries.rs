@@ -82,11 +82,7 @@ fn strangers_learn_no_numbers_that_a_packet_needs() {
     script.call(own, b"x");
     script.sent();
     for kind in [2, 3] {
-        assert_eq!(
-            word(&ask(&mut script, kind, 0), 4),
-            u32::MAX,
-            "connections opened here are nobody's business"
-        );
+        assert_eq!(word(&ask(&mut script, kind, 0), 4), u32::MAX, "connections opened here are not listed");
     }
     script.give(from_client(PacketType::DATA, 0x0345_6789, 1, 0x0bcd_ef01, flags::LAST_PACKET), b"x");
     script.incoming();

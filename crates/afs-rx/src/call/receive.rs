@@ -190,7 +190,7 @@ impl ReceiveStream {
     }
 
     /// The packet just taken is not the peer's: its place is empty again. False when the peer was told that it has
-    /// arrived for good, so that nobody can send it again.
+    /// arrived for good, so that the peer cannot send it again.
     pub(crate) fn reject(&mut self, seq: u32) -> bool {
         if seq < self.told || seq + 1 != self.next {
             return false;

@@ -123,7 +123,7 @@ impl Endpoint {
         }
     }
 
-    /// Unwraps a packet for the application. One that does not open is dropped, which is `None`: it may be anybody's.
+    /// Unwraps a packet for the application. One that does not open is dropped, which is `None`: it need not be the peer's.
     /// A class that cannot go on ends the whole connection.
     pub(super) fn open_packet(
         &mut self,

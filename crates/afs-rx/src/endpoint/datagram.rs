@@ -17,7 +17,7 @@ impl Endpoint {
     /// A datagram arrived.
     ///
     /// Payloads are kept as slices of `data` until they are read: it should be an allocation of its own and of its
-    /// size, or memory is held that nobody counts.
+    /// size, or memory is held that is not counted.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, data: Bytes) {
         let whole = data.len();
         let Some(mut packets) = Packets::new(data) else {
@@ -158,13 +158,13 @@ impl Endpoint {
             PacketType::CHALLENGE => self.handle_challenge(now, key, payload),
             PacketType::RESPONSE => self.handle_response(now, key, header, payload),
             kind if kind.is_reserved() => self.stats.drop_packet(Drop::UnknownType),
-            // No proof of who sent it: it is worth no connection.
+            // The packet is not authenticated, so it must not end the connection.
             _ => self.stats.drop_packet(Drop::CallNumberZero),
         }
     }
 
     /// The peer says that it has given up the connection. A client then opens another. A server ends the calls that
-    /// are under way and keeps the connection, since an ABORT carries no proof of who sent it.
+    /// are under way and keeps the connection, since an ABORT is not authenticated.
     fn handle_connection_abort(&mut self, now: Instant, key: Key, code: i32) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         if connection.side() == Side::Client {

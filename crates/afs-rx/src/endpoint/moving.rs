@@ -14,13 +14,13 @@ use crate::stats::Drop;
 use bytes::Bytes;
 use std::net::SocketAddr;
 
-/// Whose a packet is that names a connection of another address.
+/// The origin of a packet that names a connection of another address.
 pub(super) enum Elsewhere {
     /// The connection's client sends from there now.
     Moved(Key),
-    /// The client has sent it before, or somebody has recorded it: there is nothing to do.
+    /// The client's, but sent before: perhaps a recording. There is nothing to do.
     Repeated,
-    /// Nobody's who is known.
+    /// Not the client's.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl Endpoint {
         Elsewhere::Moved(key)
     }
 
-    /// Opens a copy of a DATA packet to see whose it is.
+    /// Opens a copy of a DATA packet to see whether the client sent it.
     fn opens(&mut self, key: Key, header: &Header, payload: &Bytes) -> bool {
         let Some(connection) = self.connection_mut(key) else { return false };
         let fits = connection.security_index == header.security_index && connection.failed.is_none();

@@ -81,7 +81,7 @@ impl Endpoint {
         out.0
     }
 
-    /// Connections that clients have opened; those opened here concern nobody else.
+    /// Connections that clients have opened; those opened here are not listed.
     fn debug_connection(&self, index: usize, only_active: bool) -> DebugConnection {
         let shown = |connection: &&Connection| {
             connection.side() == Side::Server && (!only_active || connection.has_calls())
@@ -92,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// Whoever asks is a stranger, so the numbers that name the connection and its calls on the wire are left out: where
+    /// The question is not authenticated, so the numbers that name the connection and its calls on the wire are left out: where
     /// packets are not protected, they are all that it takes to speak in the client's name.
     fn describe_connection(&self, connection: &Connection) -> DebugConnection {
         let (host, port) = host_and_port(&connection.to);

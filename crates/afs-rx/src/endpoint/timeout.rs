@@ -27,7 +27,7 @@ impl Endpoint {
         }
     }
 
-    /// The network says that `peer` cannot be reached (an ICMP error). Anybody can write such a message, so it is a
+    /// The network says that `peer` cannot be reached (an ICMP error). Such a message is easily forged, so it is a
     /// hint: client calls to the peer ask it at once whether it lives, and fail with `CallError::PeerSilent` only if
     /// nothing comes within a second and the peer's fudge, instead of the dead time. One hint a second counts. Cost: one
     /// look at every client connection to this peer.
