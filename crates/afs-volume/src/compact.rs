@@ -27,14 +27,12 @@ pub(crate) async fn compact(
         let Some(record) = volume.record_at(&snapshot, vnode)? else { return Ok(()) };
         (lease, snapshot.slot_row(place.group, &record, index, place.epoch)?)
     };
-    let (Some(first), true) = (slot.extents.first(), slot.wants_compaction()) else { return Ok(()) };
-    let start = first.start;
-    let bytes = assemble(store, &slot, start).await?;
+    if !slot.wants_compaction() {
+        return Ok(());
+    }
+    let data = write_runs(store, &slot).await?;
     drop(lease);
-    let mut writer = DataWriter::new(store.drive.clone(), 0)?;
-    writer.push(bytes).await?;
-    let data = writer.finish().await?;
-    match volume.edit(move |tx| tx.replace_slot(vnode, index, &slot, start, data)).await {
+    match volume.edit(move |tx| tx.replace_slot(vnode, index, &slot, data)).await {
         // It was changed meanwhile; the change may have asked for compaction before this one began.
         Err(VolumeError::Changed) => {
             store.compactions.add(volume.id(), vnode, index);
@@ -69,10 +67,21 @@ impl Volume {
     }
 }
 
-/// The bytes of a slot from `start` on, holes as zeros.
-async fn assemble(store: &Arc<Store>, slot: &Slot, start: u32) -> Result<Bytes, VolumeError> {
+/// Writes the bytes of a slot, at their positions within it. Short holes are filled with zeros.
+async fn write_runs(store: &Arc<Store>, slot: &Slot) -> Result<NewData, VolumeError> {
+    let mut writer = DataWriter::new(store, 0)?.keeping_zeros();
+    for run in slot.runs() {
+        let Some(first) = run.first() else { continue };
+        writer.skip_to(first.start.into()).await?;
+        writer.push(assemble(store, run, first.start).await?).await?;
+    }
+    writer.finish().await
+}
+
+/// The bytes of some extents from `start` on, holes as zeros.
+async fn assemble(store: &Arc<Store>, extents: &[Extent], start: u32) -> Result<Bytes, VolumeError> {
     let mut bytes = BytesMut::new();
-    for extent in &slot.extents {
+    for extent in extents {
         bytes.resize((extent.start - start) as usize, 0);
         match &extent.source {
             Source::Literal(literal) => bytes.extend_from_slice(literal),
@@ -91,18 +100,16 @@ impl crate::tx::VolumeTx<'_, '_> {
         vnode: VnodeId,
         index: SlotIndex,
         expected: &Slot,
-        start: u32,
         data: NewData,
     ) -> Result<(), VolumeError> {
-        let Some(record) = self.by_number(vnode)? else { return Ok(()) };
+        let Some(mut record) = self.by_number(vnode)? else { return Ok(()) };
         let mut replacement = Slot::default();
         for piece in data.pieces() {
-            let source = self.source_of(piece);
-            replacement.write(Extent { start: start + piece.position as u32, source });
+            replacement.extents.extend(self.extent_of(piece, piece.position as u32));
         }
         let mut same = false;
         self.check_not_staged()?;
-        self.edit_slot(&record, index, |slot| {
+        self.edit_slot(&mut record, index, |slot| {
             same = slot == expected;
             if same {
                 *slot = replacement;

@@ -127,6 +127,22 @@ impl Slot {
         chunks
     }
 
+    /// Extents with less than [`HOLE_MIN`] between one and the next.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &[Extent]> {
+        self.extents.chunk_by(|one, next| next.start - one.end() < HOLE_MIN)
+    }
+
+    /// Bytes that count against the quota: all but holes of [`HOLE_MIN`] and more, each run in whole KiB, so that what its row takes is paid
+    /// too. Writing the slot anew does not change it.
+    pub(crate) fn allocated(&self) -> u64 {
+        let run = |run: &[Extent]| match run {
+            [first, .., last] => u64::from(last.end() - first.start),
+            [only] => u64::from(only.source.len()),
+            [] => 0,
+        };
+        self.runs().map(|extents| run(extents).next_multiple_of(1024)).sum()
+    }
+
     /// Whether it has become so scattered that it should be written anew as one chunk.
     pub(crate) fn wants_compaction(&self) -> bool {
         self.extents.len() > EXTENTS_MAX || self.literal_bytes() > LITERAL_MAX
@@ -233,6 +249,8 @@ const VERSION: u8 = 1;
 const LITERAL: u8 = 1;
 const CHUNK: u8 = 2;
 const EXTENTS_MAX: usize = 16;
+/// Shorter holes within a slot are filled when it is written anew, so that what is left are at most 16 extents: 64 KiB.
+pub(crate) const HOLE_MIN: u32 = (SLOT_LEN as usize / EXTENTS_MAX) as u32;
 
 #[cfg(test)]
 mod tests {

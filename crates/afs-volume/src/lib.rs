@@ -25,6 +25,7 @@ mod doomed_row;
 pub mod dump;
 mod error;
 mod extent;
+mod gathering;
 mod group;
 mod header;
 mod ids;

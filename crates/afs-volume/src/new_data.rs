@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::error::VolumeError;
-use crate::extent::{LITERAL_MAX, SLOT_LEN};
+use crate::extent::{HOLE_MIN, LITERAL_MAX, SLOT_LEN};
+use crate::gathering::Gathered;
 use crate::ids::SlotIndex;
+use crate::store::Store;
 
 /// The longest file, in bytes: 2^52.
 pub const FILE_LEN_MAX: u64 = SLOT_LEN << 32;
@@ -25,7 +27,7 @@ pub struct NewData {
     end: u64,
     /// Bytes of all ranges.
     len: u64,
-    /// In the order of their positions, without overlap.
+    /// Without overlap.
     pieces: Vec<Piece>,
     drive: Arc<dyn Drive>,
     kept: bool,
@@ -40,11 +42,18 @@ pub(crate) struct Piece {
 pub(crate) enum Stored {
     Literal(Bytes),
     Chunk(ChunkRef),
+    /// So many zeros, of which nothing is kept. Not bound to one slot.
+    Zeros(u64),
 }
 
 impl Piece {
+    /// Whether it takes the place of all that the slot held, or puts nothing there.
     fn is_whole_slot(&self) -> bool {
-        matches!(self.stored, Stored::Chunk(chunk) if u64::from(chunk.len) == SLOT_LEN)
+        match &self.stored {
+            Stored::Chunk(chunk) => u64::from(chunk.len) == SLOT_LEN,
+            Stored::Literal(_) => false,
+            Stored::Zeros(_) => true,
+        }
     }
 }
 
@@ -90,7 +99,7 @@ impl Drop for NewData {
     fn drop(&mut self) {
         let chunk = |piece: &Piece| match piece.stored {
             Stored::Chunk(chunk) => Some(chunk),
-            Stored::Literal(_) => None,
+            Stored::Literal(_) | Stored::Zeros(_) => None,
         };
         let chunks: Vec<_> = self.pieces.iter().filter_map(chunk).collect();
         if !self.kept && !chunks.is_empty() {
@@ -100,31 +109,45 @@ impl Drop for NewData {
     }
 }
 
-/// Takes the bytes of one store as they arrive and puts them on the drive, in memory bounded by a few slots.
+/// Takes the bytes of one store as they arrive and puts them on the drive, in memory bounded by a few slots, and by less where
+/// many stores are under way: together they keep about 64 MiB, and 64 KiB each beyond that, for as long as their senders are silent.
 pub struct DataWriter {
     data: NewData,
     /// Not yet written bytes of the current slot.
-    gathered: BytesMut,
+    gathered: Gathered,
     writing: VecDeque<(u64, BoxFuture<Result<ChunkRef, DriveError>>)>,
     ranges: usize,
+    keeps_zeros: bool,
 }
 
 impl DataWriter {
-    pub(crate) fn new(drive: Arc<dyn Drive>, position: u64) -> Result<Self, VolumeError> {
+    pub(crate) fn new(store: &Store, position: u64) -> Result<Self, VolumeError> {
+        let drive = store.drive.clone();
         if position > FILE_LEN_MAX {
             return Err(VolumeError::TooLarge);
         }
         let data = NewData { position, end: position, len: 0, pieces: Vec::new(), drive, kept: false };
-        Ok(Self { data, gathered: BytesMut::new(), writing: VecDeque::new(), ranges: 1 })
+        Ok(Self {
+            data,
+            gathered: Gathered::new(store.gathering.clone()),
+            writing: VecDeque::new(),
+            ranges: 1,
+            keeps_zeros: false,
+        })
+    }
+
+    /// Stores zeros as it does other bytes. Otherwise blocks of nothing but zeros become holes.
+    pub(crate) fn keeping_zeros(self) -> Self {
+        Self { keeps_zeros: true, ..self }
     }
 
     /// Goes on at another position, so that what lies in between stays as the file has it. All ranges become part of the file together.
     ///
     /// # Errors
-    /// `Invalid` for a position before the end of what was pushed, and for more than [`RANGES_MAX`] ranges; `TooLarge` beyond
+    /// `Invalid` for a position before the end of what was pushed, and for more than [`RANGES_MAX`] ranges and an end behind them; `TooLarge` beyond
     /// [`FILE_LEN_MAX`].
     pub async fn skip_to(&mut self, position: u64) -> Result<(), VolumeError> {
-        if position < self.data.end || self.ranges == RANGES_MAX {
+        if position < self.data.end || self.ranges > RANGES_MAX {
             return Err(VolumeError::Invalid);
         }
         if position > FILE_LEN_MAX {
@@ -148,8 +171,8 @@ impl DataWriter {
             let part = bytes.split_to(room.min(bytes.len()));
             self.data.len += part.len() as u64;
             self.data.end += part.len() as u64;
-            self.gathered.extend_from_slice(&part);
-            if part.len() == room {
+            let crowded = self.gathered.push(&part);
+            if part.len() == room || crowded && self.gathered.bytes().len() >= HOLE_MIN as usize {
                 self.write_gathered().await?;
             }
         }
@@ -170,26 +193,51 @@ impl DataWriter {
 
     /// Stores the rest of a range, as a literal where all that came so far is little.
     async fn end_range(&mut self) -> Result<(), VolumeError> {
-        if self.gathered.is_empty() {
+        if self.gathered.bytes().is_empty() {
             return Ok(());
         }
-        if self.data.len > LITERAL_MAX as u64 || !self.writing.is_empty() {
+        let is_hole = !self.keeps_zeros && is_zero(self.gathered.bytes());
+        if is_hole || self.data.len > LITERAL_MAX as u64 || !self.writing.is_empty() {
             return self.write_gathered().await;
         }
-        let bytes = self.gathered.split().freeze();
+        let bytes = self.gathered.take();
         let position = self.data.end - bytes.len() as u64;
         self.data.pieces.push(Piece { position, stored: Stored::Literal(bytes) });
         Ok(())
     }
 
     async fn write_gathered(&mut self) -> Result<(), VolumeError> {
-        let bytes = self.gathered.split().freeze();
-        let position = self.data.end() - bytes.len() as u64;
+        let bytes = self.gathered.take();
+        let position = self.data.end - bytes.len() as u64;
+        if self.keeps_zeros {
+            return self.write(position, bytes).await;
+        }
+        for (position, part) in parts(position, &bytes) {
+            match is_zero(&part) {
+                true => self.put_zeros(position, part.len() as u64),
+                false => self.write(position, part).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, position: u64, bytes: Bytes) -> Result<(), VolumeError> {
         self.writing.push_back((position, self.data.drive.write(bytes)));
         if self.writing.len() >= WRITING_MAX {
             self.take_written().await?;
         }
         Ok(())
+    }
+
+    fn put_zeros(&mut self, position: u64, len: u64) {
+        match self.data.pieces.last_mut() {
+            Some(Piece { position: start, stored: Stored::Zeros(before) })
+                if *start + *before == position =>
+            {
+                *before += len;
+            }
+            _ => self.data.pieces.push(Piece { position, stored: Stored::Zeros(len) }),
+        }
     }
 
     async fn take_written(&mut self) -> Result<(), VolumeError> {
@@ -199,6 +247,28 @@ impl DataWriter {
         }
         Ok(())
     }
+}
+
+/// Splits what lies within one slot where whole blocks of [`HOLE_MIN`] bytes begin or cease to be zeros.
+fn parts(position: u64, bytes: &Bytes) -> Vec<(u64, Bytes)> {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let within = (position + at as u64) % u64::from(HOLE_MIN);
+        let end = bytes.len().min(at + (u64::from(HOLE_MIN) - within) as usize);
+        match parts.last_mut() {
+            Some((start, until)) if is_zero(&bytes[*start..*until]) == is_zero(&bytes[at..end]) => {
+                *until = end
+            }
+            _ => parts.push((at, end)),
+        }
+        at = end;
+    }
+    parts.into_iter().map(|(start, end)| (position + start as u64, bytes.slice(start..end))).collect()
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Slots of one store being written at a time.

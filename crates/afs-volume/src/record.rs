@@ -44,6 +44,8 @@ pub struct VnodeRecord {
     /// Access list; directories have one.
     pub acl: Option<Arc<Acl>>,
     pub(crate) content: ContentId,
+    /// Bytes of a file that count against the quota: those of its slots together.
+    pub(crate) stored: u64,
 }
 
 impl VnodeRecord {
@@ -57,9 +59,9 @@ impl VnodeRecord {
         self.kind == FileKind::Directory
     }
 
-    /// What it is charged against the quota, in KiB.
+    /// What it is charged against the quota, in KiB. Holes of a file are not.
     pub fn blocks(&self) -> u64 {
-        blocks(self.length)
+        blocks(if self.kind == FileKind::File { self.stored } else { self.length })
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -76,6 +78,7 @@ impl VnodeRecord {
             out.put_u32(word);
         }
         out.put_u64(self.content.0);
+        out.put_u64(self.stored);
         if let Some(acl) = &self.acl {
             for entries in [&acl.positive, &acl.negative] {
                 out.put_u32(entries.len() as u32);
@@ -90,7 +93,8 @@ impl VnodeRecord {
 
     pub(crate) fn decode(vnode: VnodeId, record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
-        if fields.u8()? != VERSION {
+        let version = fields.u8()?;
+        if version != VERSION && version != VERSION_WITHOUT_HOLES {
             return Err(BadRecord);
         }
         let kind = match fields.u8()? {
@@ -115,8 +119,11 @@ impl VnodeRecord {
             client_mod_time: UnixSeconds(fields.u32()?),
             server_mod_time: UnixSeconds(fields.u32()?),
             content: ContentId(fields.u64()?),
+            stored: 0,
             acl: None,
         };
+        // A file of an older version is charged with its length until it is cut.
+        record.stored = if version == VERSION { fields.u64()? } else { record.length };
         if !fields.is_empty() {
             let (positive, negative) = (acl_entries(&mut fields)?, acl_entries(&mut fields)?);
             record.acl = Some(Arc::new(Acl { positive, negative }));
@@ -137,7 +144,8 @@ fn acl_entries(fields: &mut Fields) -> Decoded<Vec<(ViceId, Rights)>> {
     (0..count).map(|_| Ok((ViceId(bytes.u32()? as i32), Rights(bytes.u32()?)))).collect()
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const VERSION_WITHOUT_HOLES: u8 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -171,6 +179,7 @@ mod tests {
             server_mod_time: UnixSeconds(5),
             acl: Some(Arc::new(acl)),
             content: ContentId(6),
+            stored: 0,
         };
         let stored = Bytes::from(record.encode());
         assert_eq!(VnodeRecord::decode(VnodeId(5), stored.clone()), Ok(record.clone()));

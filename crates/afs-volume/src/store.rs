@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::cache::VnodeCache;
 use crate::compactions::Compactions;
 use crate::error::VolumeError;
+use crate::gathering::Gathering;
 use crate::group;
 use crate::header::VolumeHeader;
 use crate::ids::GroupId;
@@ -82,6 +83,7 @@ pub(crate) struct Store {
     pub(crate) leases: Leases,
     pub(crate) work: Notify,
     pub(crate) compactions: Compactions,
+    pub(crate) gathering: Arc<Gathering>,
     /// The last discarded row of the queue of dead chunks, so that its removed front is not walked again.
     pub(crate) discarded: Mutex<Vec<u8>>,
     /// The group that the background worked on last.
@@ -152,6 +154,7 @@ impl VolumeStore {
             leases: Leases::default(),
             work: Notify::default(),
             compactions: Compactions::default(),
+            gathering: Arc::default(),
             discarded: Mutex::default(),
             last_group: Mutex::new(GroupId(0)),
             shown: Mutex::default(),
@@ -177,6 +180,11 @@ impl VolumeStore {
     /// All volumes, in the order of their numbers.
     pub fn volumes(&self) -> Vec<Arc<Volume>> {
         self.map().values().cloned().collect()
+    }
+
+    /// Bytes in memory of stores under way, but for those that are being written to the drive.
+    pub fn gathered_bytes(&self) -> usize {
+        self.store.gathering.bytes()
     }
 
     /// Room on the partition.

@@ -106,7 +106,7 @@ impl Volume {
 
     /// Begins to take bytes that are to go to `position` of some file.
     pub fn write_data(&self, position: u64) -> Result<DataWriter, VolumeError> {
-        DataWriter::new(self.store.drive.clone(), position)
+        DataWriter::new(&self.store, position)
     }
 
     /// Changes the volume. Resolves when the change is durable and visible; when the closure answers an error, nothing of

@@ -194,3 +194,28 @@ fn a_store_of_another_version_is_refused() {
     let error = now(VolumeStore::open(kv, drive, Config::new(|| UnixSeconds(1)))).err().unwrap();
     assert_eq!(error.to_string(), "the volume store has format 99; this program reads format 2");
 }
+
+#[test]
+fn stores_whose_senders_fall_silent_keep_little_in_memory() {
+    let parts = parts(1 << 30);
+    let file = create(&parts.volume, ROOT, b"f").unwrap();
+    let mut writers = Vec::new();
+    for _ in 0..300 {
+        let mut writer = parts.volume.write_data(0).unwrap();
+        // As they arrive from a network, and one byte less than what is written without being asked.
+        for piece in vec![7; SLOT_LEN as usize - 1].chunks(60_000) {
+            now(writer.push(Bytes::copy_from_slice(piece))).unwrap();
+        }
+        writers.push(writer);
+    }
+    let most = (64 << 20) + 300 * (64 << 10);
+    assert!(parts.store.gathered_bytes() <= most, "{}", parts.store.gathered_bytes());
+    // What they sent is stored all the same, and nothing remains counted.
+    let data = now(writers.pop().unwrap().finish()).unwrap();
+    let status = Default::default();
+    let store = afs_volume::StoreData { fid: file, file_length: 0, status, expected: None };
+    update(&parts.volume, move |tx| tx.store_data(store, data, ALICE)).unwrap();
+    assert!(read_bytes(&parts.volume, file, 0, u64::MAX).unwrap() == vec![7; SLOT_LEN as usize - 1]);
+    drop(writers);
+    assert_eq!(parts.store.gathered_bytes(), 0);
+}

@@ -128,7 +128,7 @@ fn as_many_ranges_as_one_store_may_have_go_into_one_slot() {
         assert!(read_bytes(&volume, file, 0, u64::MAX).unwrap() == expected);
     }
     let mut writer = volume.write_data(0).unwrap();
-    for number in 1..RANGES_MAX as u64 {
+    for number in 1..=RANGES_MAX as u64 {
         now(writer.skip_to(number * 10)).unwrap();
         now(writer.push(Bytes::from_static(b"x"))).unwrap();
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use afs_rpc::{EnvExt, ServerCall, Table};
-use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader, blocks};
+use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
@@ -85,10 +85,12 @@ impl Store {
         Ok(())
     }
 
-    /// KiB by which the file grows.
+    /// KiB by which the file grows at its end. What lies in holes, and what exactly a cut gives back, only the transaction knows.
     fn growth(&self, record: &VnodeRecord) -> u64 {
-        let length = record.length.min(self.file_length).max(self.position + self.length);
-        blocks(length).saturating_sub(blocks(record.length))
+        let kept = record.length.min(self.file_length);
+        let given_back = if kept < record.length { record.blocks() } else { 0 };
+        let new = (self.position + self.length).saturating_sub(self.position.max(kept));
+        new.div_ceil(1024).saturating_sub(given_back)
     }
 
     /// Refuses what the quota cannot hold before its bytes travel. The transaction decides for good.

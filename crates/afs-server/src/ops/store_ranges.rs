@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use afs_rpc::{ServerCall, Table};
-use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader, blocks};
+use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::xdr::{Decode, Reader};
@@ -55,14 +55,26 @@ impl Ranges {
         }
     }
 
+    /// Bytes that come behind a position.
+    fn behind(&self, end: u64) -> u64 {
+        self.0.iter().map(|(position, length)| (position + length).saturating_sub(end.max(*position))).sum()
+    }
+
     fn end(&self) -> u64 {
         self.0.last().map_or(0, |(position, length)| position + length)
     }
 }
 
-/// Refuses what the quota cannot hold before its bytes travel. The transaction decides for good.
-fn check_quota(header: &VolumeHeader, record: &VnodeRecord, length: u64) -> Result<(), AbortCode> {
-    let growth = blocks(length).saturating_sub(blocks(record.length)).saturating_sub(SPARE);
+/// Refuses what the quota cannot hold before its bytes travel: those that come behind the end of what is kept of the file. What lies in holes,
+/// and what exactly a cut gives back, only the transaction knows, which decides for good.
+fn check_quota(
+    header: &VolumeHeader,
+    record: &VnodeRecord,
+    kept: u64,
+    ranges: &Ranges,
+) -> Result<(), AbortCode> {
+    let given_back = if kept < record.length { record.blocks() } else { 0 };
+    let growth = ranges.behind(kept).div_ceil(1024).saturating_sub(given_back).saturating_sub(SPARE);
     let quota = u64::from(header.max_quota);
     match growth > 0 && quota != 0 && header.blocks_used + growth > quota {
         true => Err(AbortCode::VOVERQUOTA),
@@ -108,7 +120,7 @@ impl FileServer {
         let table = call.read_exact(count * fs::STORE_RANGE_LEN).await.map_err(|_| SHORT_DATA)?;
         let ranges = Ranges::decode(&table, request.grown_to)?;
         let kept = found.record.length.min(request.file_length);
-        check_quota(&found.header, &found.record, kept.max(ranges.end()).max(request.grown_to))?;
+        check_quota(&found.header, &found.record, kept, &ranges)?;
         let data = self.receive_ranges(call, &found.served, &request, &ranges).await?;
         self.statistics.count_stored_data(data.len());
         self.wait_for(request.fid.volume, true).await;

@@ -54,6 +54,7 @@ mod tests {
             server_mod_time: UnixSeconds(modified),
             acl: None,
             content: ContentId(1),
+            stored: 0,
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) const DIRECT_ROWS_MAX: u64 = 64;
 
 impl VolumeTx<'_, '_> {
     /// Makes `bytes` the whole data of a vnode without any.
-    pub(super) fn put_literal(&mut self, record: &VnodeRecord, bytes: Bytes) -> Result<(), VolumeError> {
+    pub(super) fn put_literal(&mut self, record: &mut VnodeRecord, bytes: Bytes) -> Result<(), VolumeError> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -24,18 +24,19 @@ impl VolumeTx<'_, '_> {
         self.edit_slot(record, SlotIndex(0), |slot| slot.write(extent)).map(drop)
     }
 
-    /// Changes one slot: its row, and the chunks that no longer are in it.
+    /// Changes one slot: its row, the chunks that no longer are in it, and what the record says is stored.
     pub(crate) fn edit_slot(
         &mut self,
-        record: &VnodeRecord,
+        record: &mut VnodeRecord,
         index: SlotIndex,
         edit: impl FnOnce(&mut Slot),
     ) -> Result<Slot, VolumeError> {
         let (group, epoch) = (self.header.group, self.header.epoch);
         let mut slot = self.txn.slot_row(group, record, index, epoch)?;
         let before = slot.chunks();
-        let existed = !slot.is_empty();
+        let (existed, allocated) = (!slot.is_empty(), slot.allocated());
         edit(&mut slot);
+        record.stored = (record.stored + slot.allocated()).saturating_sub(allocated);
         let after = slot.chunks();
         if existed || !slot.is_empty() {
             let row = (!slot.is_empty()).then(|| slot.encode());
@@ -88,13 +89,32 @@ impl VolumeTx<'_, '_> {
         } else if kept <= DIRECT_ROWS_MAX {
             self.move_to_new_content(record, kept)?;
         } else {
-            self.drop_slots_from(record, kept)?;
+            self.drop_slots_between(record, kept, had)?;
         }
         record.length = length;
         Ok(())
     }
 
-    fn drop_slot(&mut self, record: &VnodeRecord, slot: u64) -> Result<(), VolumeError> {
+    /// Makes a hole. Cost: the rows that there are in it.
+    pub(super) fn erase(&mut self, record: &mut VnodeRecord, from: u64, to: u64) -> Result<(), VolumeError> {
+        let mut edge = |slot: u64, from: u64, to: u64| {
+            let (from, to) = ((from - slot * SLOT_LEN) as u32, (to - slot * SLOT_LEN) as u32);
+            self.edit_slot(record, SlotIndex(slot as u32), |slot| slot.erase(from, to)).map(drop)
+        };
+        let (first, last) = (from / SLOT_LEN, to / SLOT_LEN);
+        if first == last {
+            return edge(first, from, to);
+        }
+        if !from.is_multiple_of(SLOT_LEN) {
+            edge(first, from, (first + 1) * SLOT_LEN)?;
+        }
+        if !to.is_multiple_of(SLOT_LEN) {
+            edge(last, last * SLOT_LEN, to)?;
+        }
+        self.drop_slots_between(record, from.div_ceil(SLOT_LEN), last)
+    }
+
+    fn drop_slot(&mut self, record: &mut VnodeRecord, slot: u64) -> Result<(), VolumeError> {
         self.edit_slot(record, SlotIndex(slot as u32), |slot| slot.extents.clear()).map(drop)
     }
 
@@ -114,23 +134,38 @@ impl VolumeTx<'_, '_> {
         let (group, epoch) = (self.header.group, self.header.epoch);
         let content = self.header.take_content();
         self.header_changed = true;
+        let mut stored = 0;
         for index in (0..kept).map(|slot| SlotIndex(slot as u32)) {
             if let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)? {
+                stored += self.txn.slot_row(group, record, index, epoch)?.allocated();
                 // The chunks go along, so that the old content must not be seen to have them.
                 self.put_row(RowId::Slot(group, record.content, index), None)?;
                 self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()))?;
             }
         }
         self.doom(record.content);
-        record.content = content;
+        (record.content, record.stored) = (content, stored);
         Ok(())
     }
 
-    fn drop_slots_from(&mut self, record: &VnodeRecord, first: u64) -> Result<(), VolumeError> {
+    /// Makes holes of whole slots, `end` not included.
+    fn drop_slots_between(
+        &mut self,
+        record: &mut VnodeRecord,
+        first: u64,
+        end: u64,
+    ) -> Result<(), VolumeError> {
+        if first >= end {
+            return Ok(());
+        }
         let prefix = key::content_prefix(self.header.group, record.content);
         let mut start = prefix.to_vec();
         start.extend_from_slice(&(first as u32).to_be_bytes());
-        let end = key::after_prefix(&prefix);
+        let end = match u32::try_from(end) {
+            Ok(end) => Some([&prefix[..], &end.to_be_bytes()].concat()),
+            // The last slot that there can be.
+            Err(_) => key::after_prefix(&prefix).map(|end| end.to_vec()),
+        };
         let mut slots = Vec::new();
         for row in self.txn.range(SLOTS, key::bounds(&start, end.as_deref()), false) {
             let (key, _) = row?;

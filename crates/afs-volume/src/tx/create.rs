@@ -120,6 +120,7 @@ impl VolumeTx<'_, '_> {
             server_mod_time: self.now,
             acl: if is_directory { parent.acl.clone() } else { None },
             content: self.header.take_content(),
+            stored: 0,
         })
     }
 
@@ -143,6 +144,7 @@ impl VolumeTx<'_, '_> {
             server_mod_time: self.now,
             acl: Some(Arc::new(acl)),
             content: self.header.take_content(),
+            stored: 0,
         };
         self.make_pages(&mut root, (vnode, unique))?;
         self.charge_object(blocks(root.length))?;

@@ -17,11 +17,11 @@ impl VolumeTx<'_, '_> {
         if let Some(replaced) = self.by_number(image.vnode)? {
             self.drop_content(&replaced)?;
         }
-        let record = self.record_of(image, data.len())?;
+        let mut record = self.record_of(image, data.len())?;
         match data {
-            ImageData::Link(text) => self.put_literal(&record, text)?,
+            ImageData::Link(text) => self.put_literal(&mut record, text)?,
             ImageData::Bytes(data) => {
-                self.put_pieces(&record, &data)?;
+                self.put_pieces(&mut record, &data)?;
                 self.keep_when_durable(data);
             }
             ImageData::Pages(pages) => {
@@ -76,6 +76,7 @@ impl VolumeTx<'_, '_> {
             server_mod_time: image.server_mod_time,
             acl: is_directory.then(|| image.acl.unwrap_or_else(|| Arc::new(no_rights()))),
             content: self.header.take_content(),
+            stored: 0,
         })
     }
 

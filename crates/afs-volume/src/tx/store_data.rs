@@ -9,7 +9,7 @@ use crate::error::VolumeError;
 use crate::extent::{Extent, SLOT_LEN, Source};
 use crate::ids::SlotIndex;
 use crate::new_data::{NewData, Piece, Stored};
-use crate::record::{VnodeRecord, blocks};
+use crate::record::VnodeRecord;
 
 /// What a store asks for, besides the bytes.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +47,15 @@ impl VolumeTx<'_, '_> {
         }
         let cut = record.length.min(store.file_length);
         let length = cut.max(data.end());
-        let (before, after) = (record.blocks(), blocks(length));
-        self.charge(after.saturating_sub(before), STORE_SPARE)?;
-        self.credit(before.saturating_sub(after));
+        let before = record.blocks();
         if cut < record.length {
             self.truncate(&mut record, cut)?;
         }
-        self.put_pieces(&record, &data)?;
+        self.put_pieces(&mut record, &data)?;
         record.length = length;
+        record.stored = record.stored.min(length.next_multiple_of(1024));
+        self.charge(record.blocks().saturating_sub(before), STORE_SPARE)?;
+        self.credit(before.saturating_sub(record.blocks()));
         record.data_version = record.data_version.next();
         record.author = actor.id;
         record.client_mod_time = self.now;
@@ -74,19 +75,28 @@ impl VolumeTx<'_, '_> {
         self.txn.before_visible(move |_| data.keep());
     }
 
-    /// Where the bytes of a piece are, its chunk being the volume's from now on.
-    pub(crate) fn source_of(&mut self, piece: &Piece) -> Source {
-        match &piece.stored {
+    /// A piece as part of a slot, its chunk being the volume's from now on; `None` for zeros.
+    pub(crate) fn extent_of(&mut self, piece: &Piece, start: u32) -> Option<Extent> {
+        let source = match &piece.stored {
             Stored::Literal(bytes) => Source::Literal(bytes.clone()),
             Stored::Chunk(chunk) => {
                 Source::Chunk { chunk: self.adopt_chunk(*chunk), offset: 0, len: chunk.len }
             }
-        }
+            Stored::Zeros(_) => return None,
+        };
+        Some(Extent { start, source })
     }
 
-    pub(super) fn put_pieces(&mut self, record: &VnodeRecord, data: &NewData) -> Result<(), VolumeError> {
+    pub(super) fn put_pieces(&mut self, record: &mut VnodeRecord, data: &NewData) -> Result<(), VolumeError> {
         let slot_of = |piece: &Piece| SlotIndex((piece.position / SLOT_LEN) as u32);
-        data.pieces()
+        let mut bytes = Vec::with_capacity(data.pieces().len());
+        for piece in data.pieces() {
+            match piece.stored {
+                Stored::Zeros(len) => self.erase(record, piece.position, piece.position + len)?,
+                _ => bytes.push(piece),
+            }
+        }
+        bytes
             .chunk_by(|one, next| slot_of(one) == slot_of(next))
             .filter_map(|pieces| pieces.first().map(|first| (slot_of(first), pieces)))
             .try_for_each(|(index, pieces)| self.put_in_slot(record, index, pieces))
@@ -94,15 +104,12 @@ impl VolumeTx<'_, '_> {
 
     fn put_in_slot(
         &mut self,
-        record: &VnodeRecord,
+        record: &mut VnodeRecord,
         index: SlotIndex,
-        pieces: &[Piece],
+        pieces: &[&Piece],
     ) -> Result<(), VolumeError> {
-        let extent = |tx: &mut Self, piece: &Piece| Extent {
-            start: (piece.position % SLOT_LEN) as u32,
-            source: tx.source_of(piece),
-        };
-        let extents: Vec<_> = pieces.iter().map(|piece| extent(self, piece)).collect();
+        let mut extent = |piece: &&Piece| self.extent_of(piece, (piece.position % SLOT_LEN) as u32);
+        let extents: Vec<_> = pieces.iter().filter_map(&mut extent).collect();
         let mut was_scattered = false;
         let slot = self.edit_slot(record, index, |slot| {
             was_scattered = slot.wants_compaction();

@@ -20,7 +20,8 @@ pub fn read(volume: &Arc<Volume>) -> Model {
     let mut nodes = BTreeMap::new();
     let mut used = 0;
     for record in records(volume) {
-        used += blocks(record.length);
+        used += record.blocks();
+        assert!(record.blocks() <= blocks(record.length), "holes count");
         let data = read_bytes(volume, record.fid(volume.id()), 0, u64::MAX).unwrap();
         assert_eq!(data.len() as u64, record.length);
         nodes.insert(record.fid(VOLUME), node(&record, data));

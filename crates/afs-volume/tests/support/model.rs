@@ -202,7 +202,8 @@ impl Model {
             } else {
                 assert!(data == node.data, "data of {fid:?}");
             }
-            used += blocks(record.length);
+            used += record.blocks();
+            assert!(record.blocks() <= blocks(record.length), "holes count");
         }
         let header = volume.header();
         assert_eq!(header.file_count, self.nodes.len() as u64);

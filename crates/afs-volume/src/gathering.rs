@@ -1,0 +1,53 @@
+//! How many bytes of stores under way are in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes beyond which stores put what they have on the drive instead of waiting for a whole slot: 64 MiB.
+pub(crate) const GATHERED_MAX: usize = 64 << 20;
+
+/// The count of one volume store.
+#[derive(Default)]
+pub(crate) struct Gathering(AtomicUsize);
+
+impl Gathering {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counted bytes of one store.
+pub(crate) struct Gathered {
+    bytes: BytesMut,
+    all: Arc<Gathering>,
+}
+
+impl Gathered {
+    pub(crate) fn new(all: Arc<Gathering>) -> Self {
+        Self { bytes: BytesMut::new(), all }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes more; answers whether all stores together have too much.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        self.bytes.extend_from_slice(bytes);
+        let before = self.all.0.fetch_add(bytes.len(), Ordering::Relaxed);
+        before + bytes.len() > GATHERED_MAX
+    }
+
+    pub(crate) fn take(&mut self) -> Bytes {
+        self.all.0.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+        self.bytes.split().freeze()
+    }
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        self.all.0.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+    }
+}
