@@ -3,12 +3,14 @@
 //! Source: docs/protocol/callback.md. Everything here is answered from memory, whatever calls of our own are under way,
 //! except that the answer to a break waits for the sink, within bounds.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use afs_rpc::{Caller, EnvExt, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::capability;
+use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
@@ -61,10 +63,12 @@ fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
             let name = venus.cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
             Answer::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
         })
-        .call(|venus, _, request: cb::GetCe64| async move {
+        .call(|venus, caller, request: cb::GetCe64| async move {
+            may_look(&caller)?;
             entry(&up(&venus, cb::GetCe64::NAME)?, request.index).map(|entry| cb::GetCe64Reply { entry })
         })
-        .call(|venus, _, request: cb::GetCe| async move {
+        .call(|venus, caller, request: cb::GetCe| async move {
+            may_look(&caller)?;
             let entry = entry(&up(&venus, cb::GetCe::NAME)?, request.index)?;
             Answer::Ok(cb::GetCeReply { entry: narrow(&entry) })
         })
@@ -82,9 +86,12 @@ fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
 
 async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Answer<()> {
     note_proof(venus, caller);
-    for fid in request.fids.iter().filter(|fid| fid.volume.0 != 0) {
-        venus.broken(*fid);
-    }
+    // Each once: a list may name one volume many times, and a whole volume is worth many objects of work.
+    let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
+    let whole: BTreeSet<VolumeId> =
+        fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();
+    whole.iter().for_each(|volume| venus.broken(Fid::whole_volume(*volume)));
+    fids.iter().filter(|fid| !whole.contains(&fid.volume)).for_each(|fid| venus.broken(*fid));
     settle(venus).await;
     Ok(())
 }
@@ -120,6 +127,12 @@ pub(super) async fn settle(venus: &Venus) {
 fn identity(venus: &Venus) -> InterfaceAddr {
     // Servers call back to where our calls come from; other addresses would only be guesses.
     InterfaceAddr { uuid: venus.uuid, interfaces: BoundedVec::new() }
+}
+
+/// What is in the cache is told to this machine, and to who has proved who it is: to others it would tell what users do.
+fn may_look(caller: &Caller) -> Answer<()> {
+    let is_known = caller.identity != afs_rpc::Identity::Anonymous || caller.peer.ip().is_loopback();
+    is_known.then_some(()).ok_or(PAST_THE_END)
 }
 
 fn entry(venus: &Venus, index: i32) -> Answer<cb::CacheEntry64> {

@@ -21,6 +21,7 @@ pub(crate) struct VnodeTable {
 struct Inner {
     vnodes: Map<Key, (Arc<Vnode>, u64)>,
     by_age: BTreeMap<u64, Key>,
+    by_volume: BTreeMap<(CellIndex, VolumeId), BTreeSet<Key>>,
     next_age: u64,
 }
 
@@ -53,6 +54,7 @@ impl VnodeTable {
         let vnode = Arc::new(Vnode::new(key));
         inner.vnodes.insert(key, (vnode.clone(), age));
         inner.by_age.insert(age, key);
+        inner.by_volume.entry(key.volume()).or_default().insert(key);
         let dropped = inner.shrink(self.max);
         drop(inner);
         dropped.iter().for_each(|vnode| self.set_expiry(vnode.key, None));
@@ -68,6 +70,7 @@ impl VnodeTable {
         let mut inner = lock(&self.inner);
         if let Some((_, age)) = inner.vnodes.remove(&key) {
             inner.by_age.remove(&age);
+            inner.leave_volume(key);
         }
         drop(inner);
         self.set_expiry(key, None);
@@ -111,9 +114,11 @@ impl VnodeTable {
         inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())
     }
 
-    /// All objects of a volume, oldest first.
+    /// All objects of a volume. Costs as much as there are of that volume.
     pub fn of_volume(&self, cell: CellIndex, volume: VolumeId) -> Vec<Arc<Vnode>> {
-        self.all().into_iter().filter(|vnode| vnode.key.volume() == (cell, volume)).collect()
+        let inner = lock(&self.inner);
+        let keys = inner.by_volume.get(&(cell, volume)).into_iter().flatten();
+        keys.filter_map(|key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())).collect()
     }
 
     pub fn count(&self) -> usize {
@@ -122,6 +127,15 @@ impl VnodeTable {
 }
 
 impl Inner {
+    fn leave_volume(&mut self, key: Key) {
+        if let Some(keys) = self.by_volume.get_mut(&key.volume()) {
+            keys.remove(&key);
+            if keys.is_empty() {
+                self.by_volume.remove(&key.volume());
+            }
+        }
+    }
+
     fn touch(&mut self, key: Key) -> Option<Arc<Vnode>> {
         let (vnode, age) = self.vnodes.get_mut(&key)?;
         self.by_age.remove(age);
@@ -148,6 +162,7 @@ impl Inner {
             }
             self.by_age.remove(&age);
             dropped.extend(self.vnodes.remove(&key).map(|(vnode, _)| vnode));
+            self.leave_volume(key);
             if dropped.len() > excess {
                 break;
             }
@@ -181,6 +196,16 @@ mod tests {
         assert!(dropped.contains(&key(2)) && !dropped.contains(&key(0)) && !dropped.contains(&key(1)));
         assert!(table.count() <= 100);
         assert_eq!(held.key, key(0));
+    }
+
+    #[test]
+    fn objects_are_found_by_their_volume_until_they_are_dropped() {
+        let table = VnodeTable::new(100);
+        (0..150).for_each(|n| drop(table.get_or_make(key(n))));
+        assert_eq!(table.of_volume(CellIndex(0), VolumeId(1)).len(), table.count());
+        assert!(table.of_volume(CellIndex(0), VolumeId(2)).is_empty());
+        (0..150).for_each(|n| table.remove(key(n)));
+        assert!(table.of_volume(CellIndex(0), VolumeId(1)).is_empty());
     }
 
     #[test]
