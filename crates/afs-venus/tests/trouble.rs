@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_server::VolumeState;
-use afs_venus::{ErrorKind, MemoryCache, NodeId, OpenFlags, RootKind};
+use afs_venus::{ErrorKind, Kind, MemoryCache, NodeId, OpenFlags, RootKind};
 use afs_wire::ids::VolumeName;
 use bytes::Bytes;
 use common::{Cell, PROJ, SMALL_KIB, pattern};
@@ -234,9 +234,17 @@ fn a_volume_that_is_not_known_is_no_missing_file() {
     let a = cell.client(1);
     let one = a.clone();
     cell.on(&a, async move {
-        let failed = one.mount("nowhere", "#no.such.volume.").await.unwrap_err();
-        assert_eq!(failed.errno(), 19, "{failed}");
-        assert_eq!(one.find("nowhere").await.unwrap_err().errno(), 19);
+        let made = one.mount("nowhere", "#no.such.volume.").await.unwrap();
+        for entry in [made, one.find("nowhere").await.unwrap()] {
+            assert_eq!((entry.attr.kind, entry.attr.mode.0, entry.attr.nlink), (Kind::Directory, 0o555, 2));
+        }
+        // What looks into it is told; what lists the directory around it is not disturbed.
+        assert_eq!(one.names("nowhere").await.unwrap_err().errno(), 19);
+        assert_eq!(one.find("nowhere/file").await.unwrap_err().errno(), 19);
+        assert_eq!(one.put("nowhere/file", b"x").await.unwrap_err().errno(), 19);
+        assert_eq!(one.names("").await.unwrap(), [".", "..", "nowhere"]);
+        let node = one.find("nowhere").await.unwrap().node;
+        assert_eq!(one.venus.getattr(node).await.unwrap().kind, Kind::Directory);
         one.venus.setxattr(NodeId::ROOT, b"afs.rmmount", b"nowhere").await.unwrap();
         assert_eq!(one.find("nowhere").await.unwrap_err().errno(), 2);
     });

@@ -9,7 +9,7 @@ use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::venus::Venus;
-use crate::vnode::{Vnode, kind_of};
+use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 impl Venus {
     /// Attributes.
@@ -109,6 +109,10 @@ impl Venus {
             data_version: status.data_version,
             is_public: false,
         };
+        if is_mount_point(status) {
+            // Seen only where there is no volume behind it.
+            (attr.mode, attr.nlink) = (Mode(0o555), 2);
+        }
         if key.is_volume_root()
             && let Some(made_at) =
                 self.volumes.get(key.cell, key.fid.volume).and_then(|volume| volume.made_at())

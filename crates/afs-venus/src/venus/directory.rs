@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::vnode::{Directory, Vnode};
+use crate::vnode::{Directory, Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
 const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
@@ -31,6 +31,9 @@ impl Venus {
         vnode: &Arc<Vnode>,
         work: impl FnOnce(&Blob) -> T,
     ) -> Result<T> {
+        if vnode.state().status.as_ref().is_some_and(is_mount_point) {
+            return Err(VenusError::new(ErrorKind::NoVolume, "mount point").of(vnode.key.fid));
+        }
         let volume = self.volume_of(vnode.key).await?;
         let mut work = Some(work);
         for _ in 0..FETCHES_MAX {

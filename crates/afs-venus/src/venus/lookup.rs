@@ -35,7 +35,17 @@ impl Venus {
         }
         let (place, status) = self.step(parent, name).await?;
         let named = !matches!(name, b"." | b"..");
-        Ok(self.entry(place, status, named.then_some((parent, name))))
+        let entry = self.entry(place, status, named.then_some((parent, name)));
+        if matches!(place, Place::Object(_)) && is_mount_point(&status) {
+            self.leads_nowhere_yet(parent, name);
+        }
+        Ok(entry)
+    }
+
+    /// An entry of a mount point without a volume is looked up each time: nobody tells when there is one.
+    pub(super) fn leads_nowhere_yet(&self, parent: NodeId, name: &[u8]) {
+        self.answered_unpromised();
+        self.sink.entry(parent, name);
     }
 
     /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`),
@@ -120,7 +130,7 @@ impl Venus {
             (Place::Object(key), _) => {
                 let vnode = self.vnode(key);
                 match self.child(&vnode, name).await {
-                    Ok((child, status)) => self.cross(parent, child, status).await,
+                    Ok((child, status)) => self.cross_or_stay(parent, child, status).await,
                     Err(error) if error.kind == ErrorKind::NotFound && self.is_snapshots(key, name) => {
                         self.step_to_snapshots(key, error).await
                     }
@@ -214,6 +224,26 @@ impl Venus {
 
     pub(super) fn is_fresh(&self, key: Key, volume: &Volume) -> bool {
         self.vnodes.peek(key).is_some_and(|vnode| vnode.fresh_status(volume, self.now()).is_some())
+    }
+
+    /// As [`Venus::cross`]. A mount point whose volume does not exist leads to itself: it is shown as a directory, and
+    /// whatever is done in it gives ENODEV.
+    pub(super) async fn cross_or_stay(
+        &self,
+        parent: NodeId,
+        child: Arc<Vnode>,
+        status: Status,
+    ) -> Result<(Place, Status)> {
+        let key = child.key;
+        match self.cross(parent, child.clone(), status).await {
+            Err(error) if error.kind == ErrorKind::NoVolume && is_mount_point(&status) => {
+                let text = child.state().link.clone().unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                tracing::warn!(fid = %key.fid, mount_point = %text, %error, "a mount point names no volume");
+                Ok((Place::Object(key), status))
+            }
+            other => other,
+        }
     }
 
     /// Through a mount point into the root of the volume, or nowhere else if it is none.

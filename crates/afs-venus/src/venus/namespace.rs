@@ -14,7 +14,7 @@ use crate::location::Volume;
 use crate::venus::Venus;
 use crate::venus::calls::Tried;
 use crate::venus::lookup::NAME_MAX;
-use crate::vnode::Vnode;
+use crate::vnode::{Vnode, is_mount_point};
 
 /// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].
 const LINK_MODE: Mode = Mode(0o755);
@@ -136,8 +136,12 @@ impl Venus {
         child.state().link = Some(target.to_vec().into());
         // No promise comes with a new link, and what we hand out must be promised.
         let status = self.status(&child).await?;
-        let (place, status) = self.cross(parent, child, status).await?;
-        Ok(self.entry(place, status, Some((parent, name))))
+        let (place, status) = self.cross_or_stay(parent, child, status).await?;
+        let entry = self.entry(place, status, Some((parent, name)));
+        if matches!(place, Place::Object(_)) && is_mount_point(&status) {
+            self.leads_nowhere_yet(parent, name);
+        }
+        Ok(entry)
     }
 
     /// Gives a file another name in its own directory.

@@ -15,7 +15,7 @@ use crate::location::{Server, Volume};
 use crate::tokens::TokenId;
 use crate::venus::Venus;
 use crate::venus::calls::Answered;
-use crate::vnode::{Known, Promise, Vnode, VnodeState};
+use crate::vnode::{Known, Promise, Vnode, VnodeState, is_mount_point};
 
 /// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
 /// a promise.
@@ -227,6 +227,11 @@ impl Venus {
     pub(super) fn noticed(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind == ErrorKind::Stale {
             self.is_gone(vnode);
+        }
+        if error.kind == ErrorKind::NotDirectory && vnode.state().status.as_ref().is_some_and(is_mount_point)
+        {
+            // The mount point stands for a directory: that of a volume which does not exist.
+            return VenusError { kind: ErrorKind::NoVolume, ..error }.of(vnode.key.fid);
         }
         // To fetch is refused all the time: nobody can know beforehand whether it will be.
         if error.kind == ErrorKind::AccessDenied && !error.operation.starts_with("Fetch") {
