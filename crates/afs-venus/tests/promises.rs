@@ -70,3 +70,72 @@ fn what_is_looked_up_while_its_old_promise_is_given_back_is_not_relied_on() {
         assert!(stale.is_empty(), "seed {seed}: {stale:?} are shown as they were");
     }
 }
+
+/// A machine that could not hear a break wakes up, and its clock tells that time has passed.
+#[test]
+fn after_a_jump_of_a_clock_nothing_is_relied_on_that_was_promised_before() {
+    let cell = Cell::new(9);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.put("file", b"old").await.unwrap();
+        one.get("file").await.unwrap();
+    });
+    let (world, two) = (cell.sim.world(), b.clone());
+    for (from, to) in [(cell.server, a.node), (a.node, cell.server)] {
+        world.cut(from, to);
+    }
+    cell.on(&b, async move { two.put("file", b"changed").await.unwrap() });
+    for (from, to) in [(cell.server, a.node), (a.node, cell.server)] {
+        world.mend(from, to);
+    }
+    a.told.take();
+    world.jump_wall(a.node, Duration::from_secs(600), true);
+    // One look at the clocks later.
+    cell.sim.run_for(Duration::from_secs(16));
+    assert!(!a.told.take().is_empty());
+    let one = a.clone();
+    assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"changed");
+}
+
+/// A call to the callback service of a machine, by a stranger at another one.
+fn asked_by_a_stranger<R: afs_wire::rpc::Request + Clone>(
+    cell: &Cell,
+    (of, from): (&Client, &Client),
+    request: R,
+) -> Result<R::Reply, afs_rpc::CallError> {
+    use std::net::SocketAddr;
+    let at = |last, port| SocketAddr::new(std::net::IpAddr::from([10, 0, 0, last]), port);
+    assert_eq!((cell.sim.name(of.node), cell.sim.name(from.node)), ("client1".into(), "client2".into()));
+    let rx = cell.sim.rx(from.node, from.env.clone(), at(12, 9999), Default::default(), Default::default());
+    cell.on(from, async move {
+        let service = afs_wire::rpc::ServiceId::CALLBACK;
+        rx.connection(at(11, 7001), service, afs_rpc::Security::null()).call(&request).await
+    })
+}
+
+#[test]
+fn what_is_in_the_cache_is_told_to_no_stranger() {
+    let cell = Cell::new(10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move { one.put("file", b"x").await.unwrap() });
+    let wide = asked_by_a_stranger(&cell, (&a, &b), afs_wire::cb::GetCe64 { index: 0 });
+    assert_eq!(wide.unwrap_err().abort_code(), Some(afs_wire::error::AbortCode(1)));
+}
+
+#[test]
+fn a_list_that_names_one_volume_many_times_is_one_break() {
+    let cell = Cell::new(11);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move { one.put("file", b"x").await.unwrap() });
+    let before = a.venus.counters().promises_broken;
+    let volume = afs_wire::ids::Fid::whole_volume(cell.volume(common::ROOT));
+    let fids = afs_wire::xdr::BoundedVec::first_of([volume; 50]);
+    let list = afs_wire::cb::CallBack { fids, callbacks: afs_wire::xdr::BoundedVec::new() };
+    asked_by_a_stranger(&cell, (&a, &b), list).unwrap();
+    assert_eq!(a.venus.counters().promises_broken, before + 1);
+    let one = a.clone();
+    assert_eq!(cell.on(&a, async move { one.get("file").await.unwrap() }), b"x");
+}

@@ -5,6 +5,7 @@ mod attributes;
 mod breaks;
 mod callbacks;
 mod calls;
+mod clock;
 mod directory;
 mod fetch;
 mod handles;
@@ -39,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{EnvExt, EnvRef, Instant, Rx};
+use afs_rpc::{EnvExt, EnvRef, Rx};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
 use crate::api::{NodeId, SessionLookup};
@@ -106,6 +107,8 @@ pub struct Shared {
     give_up: Mutex<GiveUp>,
     closing: AtomicBool,
     wake: Notify,
+    /// When the watch of the clocks last looked, in nanoseconds; 0 before it has.
+    awake_at: AtomicU64,
 }
 
 /// Promises to be given back. A server is known by its place in the table of all servers.
@@ -141,10 +144,6 @@ impl Venus {
     /// How many look-ups of a node have not been given back.
     pub fn lookups(&self, node: NodeId) -> u64 {
         self.nodes.lookups(node)
-    }
-
-    fn now(&self) -> Instant {
-        self.env.now()
     }
 
     fn wall(&self) -> UnixSeconds {

@@ -52,6 +52,7 @@ impl Venus {
             venus.status(&venus.vnode(key)).await?;
         }
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
+        venus.env.spawn(Box::pin(Venus::watch_clocks(Arc::downgrade(&venus.shared))));
         Ok(Arc::new(venus))
     }
 
@@ -88,6 +89,7 @@ impl Venus {
             give_up: Mutex::new(GiveUp::default()),
             closing: AtomicBool::new(false),
             wake: Notify::new(),
+            awake_at: AtomicU64::new(0),
         };
         (Venus { shared: Arc::new(shared), who }, callback_classes)
     }
