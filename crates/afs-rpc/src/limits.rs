@@ -7,14 +7,19 @@ use afs_wire::error::AbortCode;
 /// Bounds of one [`Rx`](crate::Rx). The defaults suit a server with thousands of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Incoming calls being served at one time, all peers together. Default 4096.
+    /// Incoming calls being served at one time, all peers together. Default 4096. Anonymous callers leave a quarter of
+    /// these, and of [`Limits::waiting`], to callers with a proven identity.
     pub calls: usize,
-    /// Incoming calls being served at one time for one peer address. Default 128.
-    pub calls_per_peer: usize,
+    /// Incoming calls being served at one time for one host (IP address, all ports); its callers with a proven identity
+    /// are counted apart from its anonymous ones. Default 256.
+    pub calls_per_host: usize,
     /// Incoming calls waiting to be served, all peers together. One more is aborted with [`Limits::busy`]. Default 4096.
     pub waiting: usize,
-    /// Incoming calls waiting to be served for one peer address. Default 256.
-    pub waiting_per_peer: usize,
+    /// Incoming calls waiting to be served for one host, counted as [`Limits::calls_per_host`]. Default 1024.
+    pub waiting_per_host: usize,
+    /// Calls of anonymous callers that are served before their requests are complete, beside [`Limits::calls`]. With one
+    /// more the oldest is aborted with [`Limits::busy`]. Default 1024.
+    pub incomplete: usize,
     /// What a call over the bounds is aborted with. Default `VBUSY`: clients wait and come again.
     pub busy: AbortCode,
     /// Bytes of one request that a plain (not split) call may have. Default 64 KiB.
@@ -31,9 +36,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             calls: 4096,
-            calls_per_peer: 128,
+            calls_per_host: 256,
             waiting: 4096,
-            waiting_per_peer: 256,
+            waiting_per_host: 1024,
+            incomplete: 1024,
             busy: AbortCode::VBUSY,
             request: 64 << 10,
             reply: 1 << 20,

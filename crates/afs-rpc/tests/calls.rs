@@ -13,6 +13,7 @@ use std::time::Duration;
 use afs_rpc::future::join_all;
 use afs_rpc::{CallError, CallOptions, Connection, EnvExt, Limits, Rx, Security};
 use afs_rx::Config;
+use afs_rx::packet::{Header, PacketType, flags};
 use afs_wire::error::AbortCode;
 use afs_wire::fs;
 use afs_wire::rpc::{Request, ServiceId};
@@ -202,7 +203,7 @@ fn more_calls_than_channels_wait_for_their_turn() {
 
 #[test]
 fn slow_calls_run_side_by_side_within_the_limits() {
-    let limits = Limits { calls_per_peer: 3, ..Limits::default() };
+    let limits = Limits { calls_per_host: 3, ..Limits::default() };
     let cell = cell_with(13, Config::default(), limits);
     let connection = cell.connection();
     let env = cell.world.env();
@@ -222,7 +223,7 @@ fn slow_calls_run_side_by_side_within_the_limits() {
 
 #[test]
 fn what_exceeds_the_queue_is_told_to_come_back() {
-    let limits = Limits { calls_per_peer: 1, waiting_per_peer: 2, ..Limits::default() };
+    let limits = Limits { calls_per_host: 1, waiting_per_host: 2, ..Limits::default() };
     let cell = cell_with(14, Config::default(), limits);
     let connection = cell.connection();
     let env = cell.world.env();
@@ -398,4 +399,65 @@ fn one_seed_is_one_history() {
         (outcome, cell.world.now())
     };
     assert_eq!(history(22), history(22));
+}
+
+#[test]
+fn requests_under_false_addresses_shut_nobody_out() {
+    let mut config = Config::default();
+    config.incoming_calls_max = 64;
+    let limits = Limits { calls: 16, waiting: 16, ..Limits::default() };
+    let cell = cell_with(30, config, limits);
+    let now = cell.world.env().now();
+    for number in 0..2000u32 {
+        let header = Header {
+            epoch: 0x8000_0001,
+            cid: 4 * number,
+            call: 1,
+            seq: 1,
+            serial: 1,
+            kind: PacketType::DATA,
+            flags: flags::CLIENT_INITIATED,
+            user_status: 0,
+            security_index: 0,
+            checksum: 0,
+            service: ServiceId::FILE.0,
+        };
+        let from = SocketAddr::from((std::net::Ipv4Addr::from(0xc633_6400 + number), 7001));
+        cell.server.handle_datagrams(now, [(from, [&header.to_bytes()[..], b"x"].concat().into())]);
+    }
+    let connection = cell.connection();
+    assert!(cell.world.run(async move { ask_status(&connection, 1).await }).is_ok());
+}
+
+#[test]
+fn requests_that_are_never_completed_shut_nobody_out() {
+    let limits = Limits {
+        calls: 16,
+        waiting: 16,
+        calls_per_host: 8,
+        waiting_per_host: 8,
+        incomplete: 12,
+        ..Limits::default()
+    };
+    let cell = cell_with(31, Config::default(), limits);
+    let env = cell.world.env();
+    let ports = (7100..7120).map(|port| cell.world.node_with(port, Config::default(), Limits::default()).0);
+    let strangers: Vec<Rx> = ports.collect();
+    let mut begun = Vec::new();
+    for stranger in &strangers {
+        let connection = stranger.connection(cell.server_at, ServiceId::FILE, Security::null());
+        for _ in 0..32 {
+            let connection = connection.clone();
+            begun.push(env.spawn_with_result(async move {
+                let mut call = connection.open(&store(1, 1 << 20)).await?;
+                call.write(pattern(0, 10_000)).await?;
+                call.read_to_end(100).await
+            }));
+        }
+    }
+    cell.world.run_for(Duration::from_secs(2));
+    assert!(cell.server.holdings().calls >= 8);
+    let connection = cell.connection();
+    assert!(cell.world.run(async move { ask_status(&connection, 1).await }).is_ok());
+    drop(begun);
 }

@@ -42,14 +42,18 @@ pub struct Config {
     pub connection_idle: Duration,
     /// How long a peer without connections is remembered. Default 60 s.
     pub peer_idle: Duration,
-    /// How long a peer that answered a ping counts as reachable, for services that check it. Default 60 s.
+    /// How long a peer that answered a ping counts as reachable, for services that check it. Default 600 s.
     pub reachable_for: Duration,
     /// Most connections that clients have opened. Default 65536; when all are taken one without a call gives
     /// way, and if none is found soon the new one is dropped. Worst case about 1 KiB each.
     pub server_connections_max: usize,
-    /// Most calls of clients alive at once. Default 16384. A call beyond it is aborted with `busy_code`.
+    /// Most calls of clients alive at once, until their replies are acknowledged. Default 16384. Beyond it the oldest
+    /// call that waits for its client's proof gives way; where none does, the new one is aborted with `busy_code`. A
+    /// quarter is kept for calls with a proven identity.
     pub incoming_calls_max: usize,
-    /// What a client is told when `incoming_calls_max` is reached. Default 110 (VBUSY).
+    /// Most of them for one host (IP address, all ports) after its calls were admitted. Default 4096.
+    pub incoming_calls_per_host: usize,
+    /// What a client is told when one of these is reached. Default 110 (VBUSY).
     pub busy_code: i32,
     /// Most services offered. Default 20.
     pub services_max: usize,
@@ -85,9 +89,10 @@ impl Default for Config {
             initial_rtt: Duration::from_millis(600),
             connection_idle: Duration::from_secs(700),
             peer_idle: Duration::from_secs(60),
-            reachable_for: Duration::from_secs(60),
+            reachable_for: Duration::from_secs(600),
             server_connections_max: 65536,
             incoming_calls_max: 16384,
+            incoming_calls_per_host: 4096,
             busy_code: crate::error::code::BUSY,
             services_max: 20,
             idle_peers_max: 16384,

@@ -30,6 +30,10 @@ pub(crate) struct Peer {
     pub(crate) idle_since: Instant,
     /// Until when it counts as reachable at this address.
     pub(crate) reachable_until: Instant,
+    /// It has shown that it receives what is sent to it.
+    pub(crate) is_proven: bool,
+    /// Bytes that may go there before that.
+    pub(crate) credit: usize,
     pub(crate) sent: u64,
     pub(crate) resent: u64,
     pub(crate) bytes_sent: u64,
@@ -60,6 +64,8 @@ impl Peer {
             is_idle: false,
             idle_since: now,
             reachable_until: Instant::ZERO,
+            is_proven: false,
+            credit: 0,
             sent: 0,
             resent: 0,
             bytes_sent: 0,

@@ -71,11 +71,13 @@ pub enum Drop {
     TooManyQueries,
     /// Too many packets without a call wait to be sent.
     ControlQueueFull,
+    /// A packet to an address that has sent too little and not proven itself; not sent.
+    UnprovenAddress,
 }
 
 impl Drop {
     /// How many reasons there are.
-    pub const COUNT: usize = Drop::ControlQueueFull as usize + 1;
+    pub const COUNT: usize = Drop::UnprovenAddress as usize + 1;
 }
 
 /// Counters since the endpoint was made. Monotonic, except for `buffered_bytes`.

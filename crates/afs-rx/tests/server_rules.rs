@@ -476,7 +476,7 @@ fn the_first_call_waits_for_a_ping_where_reachability_is_checked() {
     let mut script = Script::new(Config::default());
     let options = ServiceOptions { reachability_check: true };
     script.end.listen_with(SERVICE, vec![Box::new(afs_rx::NullServer)], options).unwrap();
-    script.give(from_client(DATA, 1, 1, 1, LAST), b"x");
+    script.give(from_client(DATA, 1, 1, 1, LAST), &[b'x'; 100]);
     assert_eq!(script.events(), []);
     let ping = script.sent_one();
     assert_eq!((ping.ack().reason, ping.header.flags), (reason::PING, 0x22));

@@ -1,8 +1,8 @@
 //! Which incoming calls are served, which wait, and which are sent away.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 
+use super::claimant::Claimant;
 use crate::limits::Limits;
 
 /// What to do with a call that has just arrived.
@@ -13,11 +13,11 @@ pub(crate) enum Verdict {
     Refuse,
 }
 
-/// The load of one peer. Absent from the map when it has neither running nor waiting calls.
+/// The load of one claimant. Absent from the map when it has neither running nor waiting calls.
 struct Load<C> {
     running: usize,
     waiting: VecDeque<C>,
-    /// Whether this peer stands in [`Admission::turns`].
+    /// Whether this claimant stands in [`Share::turns`].
     queued: bool,
 }
 
@@ -27,112 +27,158 @@ impl<C> Default for Load<C> {
     }
 }
 
-/// Counts calls per peer and in total. Peers that wait take turns, so a busy one does not hold up the others.
-///
-/// Invariant: a peer stands in `turns`, once, exactly if it has waiting calls and is below its own limit.
-pub(crate) struct Admission<C> {
-    limits: Limits,
+/// What all known callers have together, or all anonymous ones.
+#[derive(Default)]
+struct Share {
     running: usize,
     waiting: usize,
-    peers: BTreeMap<SocketAddr, Load<C>>,
-    turns: VecDeque<SocketAddr>,
+    turns: VecDeque<Claimant>,
+}
+
+/// Counts calls per claimant, per share and in total. Claimants that wait take turns, so a busy one does not hold up the
+/// others; the anonymous leave a quarter of everything to callers with a proven identity.
+///
+/// Invariant: a claimant stands in its share's `turns`, once, exactly if it has waiting calls and is below its own limit.
+pub(crate) struct Admission<C> {
+    limits: Limits,
+    loads: BTreeMap<Claimant, Load<C>>,
+    /// Of the anonymous, and of the known.
+    shares: [Share; 2],
+    /// Which share has the next turn.
+    known_next: bool,
 }
 
 impl<C: Copy + PartialEq> Admission<C> {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, running: 0, waiting: 0, peers: BTreeMap::new(), turns: VecDeque::new() }
+        Self { limits, loads: BTreeMap::new(), shares: Default::default(), known_next: true }
     }
 
     /// A call arrives. `Serve` counts it as running; `Wait` remembers it.
-    pub(crate) fn arrive(&mut self, peer: SocketAddr, call: C) -> Verdict {
-        let load = self.peers.entry(peer).or_default();
-        if load.running < self.limits.calls_per_peer
-            && self.running < self.limits.calls
-            && load.waiting.is_empty()
-        {
-            load.running += 1;
-            self.running += 1;
+    pub(crate) fn arrive(&mut self, claimant: Claimant, call: C) -> Verdict {
+        let (room, queue) = (self.has_room(claimant.known), self.has_queue(claimant.known));
+        let load = self.loads.entry(claimant).or_default();
+        if room && load.running < self.limits.calls_per_host && load.waiting.is_empty() {
+            self.occupy(claimant);
             return Verdict::Serve;
         }
-        if load.waiting.len() >= self.limits.waiting_per_peer || self.waiting >= self.limits.waiting {
-            self.tidy(peer);
+        if !queue || load.waiting.len() >= self.limits.waiting_per_host {
+            self.tidy(claimant);
             return Verdict::Refuse;
         }
         load.waiting.push_back(call);
-        self.waiting += 1;
-        self.tidy(peer);
+        self.share(claimant.known).waiting += 1;
+        self.tidy(claimant);
         Verdict::Wait
     }
 
-    /// A running call of `peer` is over.
-    pub(crate) fn depart(&mut self, peer: SocketAddr) {
-        if let Some(load) = self.peers.get_mut(&peer) {
+    /// Counts a call as running that runs already, whatever the limits.
+    pub(crate) fn occupy(&mut self, claimant: Claimant) {
+        self.loads.entry(claimant).or_default().running += 1;
+        self.share(claimant.known).running += 1;
+    }
+
+    /// A running call of `claimant` is over.
+    pub(crate) fn depart(&mut self, claimant: Claimant) {
+        if let Some(load) = self.loads.get_mut(&claimant) {
             load.running = load.running.saturating_sub(1);
-            self.running = self.running.saturating_sub(1);
+            let share = self.share(claimant.known);
+            share.running = share.running.saturating_sub(1);
         }
-        self.tidy(peer);
+        self.tidy(claimant);
     }
 
     /// A waiting call ended before it was served. `false` if it was not waiting.
-    pub(crate) fn forget(&mut self, peer: SocketAddr, call: C) -> bool {
-        let Some(load) = self.peers.get_mut(&peer) else { return false };
+    pub(crate) fn forget(&mut self, claimant: Claimant, call: C) -> bool {
+        let Some(load) = self.loads.get_mut(&claimant) else { return false };
         let Some(place) = load.waiting.iter().position(|c| *c == call) else { return false };
         load.waiting.remove(place);
-        self.waiting -= 1;
-        self.tidy(peer);
+        self.share(claimant.known).waiting -= 1;
+        self.tidy(claimant);
         true
     }
 
     /// The next waiting call that may run; it counts as running from here on.
     pub(crate) fn next(&mut self) -> Option<C> {
-        while self.running < self.limits.calls {
-            let peer = self.turns.pop_front()?;
-            let Some(load) = self.peers.get_mut(&peer) else { continue };
+        let first = self.known_next;
+        let (share, call) =
+            [first, !first].into_iter().find_map(|known| Some((known, self.next_of(known)?)))?;
+        self.known_next = !share;
+        Some(call)
+    }
+
+    fn next_of(&mut self, known: bool) -> Option<C> {
+        while self.has_room(known) {
+            let claimant = self.share(known).turns.pop_front()?;
+            let Some(load) = self.loads.get_mut(&claimant) else { continue };
             load.queued = false;
-            let call =
-                if load.running < self.limits.calls_per_peer { load.waiting.pop_front() } else { None };
-            if let Some(call) = call {
-                load.running += 1;
-                self.running += 1;
-                self.waiting -= 1;
-                self.tidy(peer);
-                return Some(call);
+            let below = load.running < self.limits.calls_per_host;
+            let call = if below { load.waiting.pop_front() } else { None };
+            if call.is_some() {
+                self.share(known).waiting -= 1;
+                self.occupy(claimant);
             }
-            self.tidy(peer);
+            self.tidy(claimant);
+            if call.is_some() {
+                return call;
+            }
         }
         None
     }
 
-    /// Restores the invariant for one peer, and forgets it when it has no calls.
-    fn tidy(&mut self, peer: SocketAddr) {
-        let Some(load) = self.peers.get_mut(&peer) else { return };
+    fn share(&mut self, known: bool) -> &mut Share {
+        let [anonymous, of_known] = &mut self.shares;
+        if known { of_known } else { anonymous }
+    }
+
+    fn has_room(&self, known: bool) -> bool {
+        fits(known, self.limits.calls, self.shares.each_ref().map(|share| share.running))
+    }
+
+    fn has_queue(&self, known: bool) -> bool {
+        fits(known, self.limits.waiting, self.shares.each_ref().map(|share| share.waiting))
+    }
+
+    /// Restores the invariant for one claimant, and forgets it when it has no calls.
+    fn tidy(&mut self, claimant: Claimant) {
+        let Some(load) = self.loads.get_mut(&claimant) else { return };
+        let [anonymous, of_known] = &mut self.shares;
+        let share = if claimant.known { of_known } else { anonymous };
         if load.queued && load.waiting.is_empty() {
             load.queued = false;
-            // Rare: its only waiting call died. At most `Limits::waiting` peers stand here.
-            self.turns.retain(|p| *p != peer);
+            // Rare: its only waiting call died. At most `Limits::waiting` claimants stand here.
+            share.turns.retain(|other| *other != claimant);
         }
         if load.running == 0 && load.waiting.is_empty() {
-            self.peers.remove(&peer);
+            self.loads.remove(&claimant);
             return;
         }
-        if !load.queued && !load.waiting.is_empty() && load.running < self.limits.calls_per_peer {
+        if !load.queued && !load.waiting.is_empty() && load.running < self.limits.calls_per_host {
             load.queued = true;
-            self.turns.push_back(peer);
+            share.turns.push_back(claimant);
         }
     }
+}
+
+/// Whether one more fits under `max`, of which the anonymous leave a quarter.
+fn fits(known: bool, max: usize, [anonymous, of_known]: [usize; 2]) -> bool {
+    anonymous + of_known < max && (known || anonymous < max - max / 4)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn peer(port: u16) -> SocketAddr {
-        SocketAddr::from(([10, 0, 0, 1], port))
+    fn peer(number: u8) -> Claimant {
+        Claimant { host: [10, 0, 0, number].into(), known: true }
+    }
+
+    fn stranger(number: u8) -> Claimant {
+        Claimant { known: false, ..peer(number) }
     }
 
     fn admission(calls: usize, per_peer: usize, waiting: usize) -> Admission<u32> {
         let limits =
-            Limits { calls, calls_per_peer: per_peer, waiting, waiting_per_peer: 2, ..Limits::default() };
+            Limits { calls, calls_per_host: per_peer, waiting, waiting_per_host: 2, ..Limits::default() };
         Admission::new(limits)
     }
 
@@ -159,7 +205,7 @@ mod tests {
         for _ in 0..3 {
             gate.depart(running);
             let call = gate.next().unwrap();
-            running = peer(u16::try_from(call / 10).unwrap());
+            running = peer(u8::try_from(call / 10).unwrap());
             order.push(call);
         }
         assert_eq!(order, [11, 21, 12]);
@@ -174,7 +220,45 @@ mod tests {
         assert!(gate.forget(peer(2), 2));
         gate.depart(peer(1));
         assert_eq!(gate.next(), None);
-        assert!(gate.peers.is_empty() && gate.turns.is_empty());
-        assert_eq!((gate.running, gate.waiting), (0, 0));
+        assert!(gate.loads.is_empty());
+        for share in &gate.shares {
+            assert_eq!((share.running, share.waiting, share.turns.len()), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn callers_who_prove_nothing_leave_a_quarter_to_those_who_do() {
+        let mut gate = admission(8, 2, 8);
+        let mut verdicts = Vec::new();
+        for number in 1..=20 {
+            for call in 0..2 {
+                verdicts.push(gate.arrive(stranger(number), 1000 + u32::from(number) * 10 + call));
+            }
+        }
+        let count = |of| verdicts.iter().filter(|verdict| **verdict == of).count();
+        assert_eq!((count(Verdict::Serve), count(Verdict::Wait)), (6, 6));
+        assert_eq!(gate.arrive(peer(1), 1), Verdict::Serve);
+        assert_eq!(gate.arrive(peer(2), 2), Verdict::Serve);
+        assert_eq!(gate.arrive(peer(2), 3), Verdict::Wait);
+        gate.depart(stranger(1));
+        assert_eq!(gate.next(), Some(3), "the known wait for the known only");
+    }
+
+    #[test]
+    fn both_shares_have_their_turns() {
+        let mut gate = admission(4, 4, 100);
+        for call in 0..4 {
+            assert_eq!(gate.arrive(peer(9), call), Verdict::Serve);
+        }
+        for call in [11, 12] {
+            gate.arrive(peer(1), call);
+            gate.arrive(stranger(1), 100 + call);
+        }
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            gate.depart(peer(9));
+            order.extend(gate.next());
+        }
+        assert_eq!(order, [11, 111, 12, 112]);
     }
 }

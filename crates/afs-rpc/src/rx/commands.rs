@@ -8,9 +8,9 @@ use std::time::Duration;
 use afs_rx::{CallError as RxError, CallId, Endpoint, Instant, Read};
 use bytes::{Bytes, BytesMut};
 
-use super::Rx;
 use super::pools::{Channels, PoolKey};
 use super::state::State;
+use super::{Claimant, Rx};
 use crate::client::Security;
 use crate::error::CallError;
 
@@ -29,7 +29,7 @@ pub(super) enum Then {
     /// More writing.
     More,
     /// The end of this direction, after which nobody is interested in the call, and its place in the limits is free.
-    Leave(Option<SocketAddr>),
+    Leave(Option<Claimant>),
 }
 
 impl Batch {
@@ -93,7 +93,7 @@ impl State {
         if let Then::Leave(place) = then {
             self.endpoint.finish_send(now, call)?;
             self.release(now, call);
-            self.vacate(place);
+            self.vacate(call, place);
         }
         Ok(())
     }
@@ -192,10 +192,10 @@ impl Rx {
     }
 
     /// Gives the call back, and its place in the limits if it has one.
-    pub(super) fn release(&self, call: CallId, place: Option<SocketAddr>) {
+    pub(super) fn release(&self, call: CallId, place: Option<Claimant>) {
         self.with(|state, now| {
             state.release(now, call);
-            state.vacate(place);
+            state.vacate(call, place);
         });
     }
 }

@@ -1,14 +1,17 @@
 //! The asynchronous face of one Rx endpoint.
 
 mod admission;
+mod claimant;
 mod commands;
 mod driver;
+mod incomplete;
 mod poll;
 mod pools;
 mod state;
 pub(crate) mod stream;
 mod train;
 
+pub(crate) use claimant::Claimant;
 pub(crate) use pools::{Channels, PoolKey};
 
 use std::fmt;
@@ -16,7 +19,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, Weak};
 
-use afs_rx::{Endpoint, Instant, ListenError, NullServer};
+use afs_rx::{Endpoint, Instant, ListenError, NullServer, ServiceOptions};
 use afs_wire::rpc::ServiceId;
 
 use crate::client::{Connection, Security};
@@ -119,7 +122,9 @@ impl Rx {
         self.listen_with(service, vec![Box::new(NullServer)])
     }
 
-    /// Offers `service` under the given security classes.
+    /// Offers `service` under the given security classes. The first call from an address that has not answered lately
+    /// waits until that has answered a ping or a challenge; before, at most three times the bytes that came from there
+    /// are sent to it.
     ///
     /// # Errors
     /// As [`Rx::listen`], or if two classes have one index or there is none.
@@ -130,7 +135,7 @@ impl Rx {
     ) -> Result<(), ListenError> {
         let mut state = lock(&self.0.state);
         let id = service.id().0;
-        state.endpoint.listen(id, security)?;
+        state.endpoint.listen_with(id, security, ServiceOptions { reachability_check: true })?;
         state.services.insert(id, service);
         Ok(())
     }
@@ -213,8 +218,8 @@ impl Rx {
     }
 
     fn handler(&self, arrival: Arrival) -> crate::BoxFuture<'static, ()> {
-        let Arrival { call, service, caller } = arrival;
-        let stream = Stream::incoming(self.clone(), call, caller.peer);
+        let Arrival { call, service, caller, claimant } = arrival;
+        let stream = Stream::incoming(self.clone(), call, caller.peer, claimant);
         let id = service.id();
         service.serve(ServerCall::new(stream, caller, id))
     }

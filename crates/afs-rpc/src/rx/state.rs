@@ -9,6 +9,8 @@ use afs_rx::{CallId, ConnId, Endpoint, Event, Instant};
 use afs_wire::error::AbortCode;
 
 use super::admission::{Admission, Verdict};
+use super::claimant::Claimant;
+use super::incomplete::Incomplete;
 use super::pools::Pools;
 use crate::caller::{Caller, ConnKey, Identity};
 use crate::credential::Credential;
@@ -19,6 +21,7 @@ pub(crate) struct State {
     pub(super) endpoint: Endpoint,
     pub(super) services: BTreeMap<u16, Arc<dyn Service>>,
     pub(super) admission: Admission<CallId>,
+    incomplete: Incomplete<CallId>,
     pub(super) pools: Pools,
     pub(super) trusted: BTreeSet<SocketAddr>,
     pub(super) closed: bool,
@@ -28,7 +31,7 @@ pub(crate) struct State {
     /// Tasks waiting on calls. Holds only calls that somebody waits on.
     waits: BTreeMap<CallId, Wait>,
     /// Incoming calls that wait to be served, and whose they are.
-    held: BTreeMap<CallId, SocketAddr>,
+    held: BTreeMap<CallId, Claimant>,
     /// To be woken after the present hold of the lock.
     to_wake: Vec<Waker>,
 }
@@ -51,6 +54,8 @@ pub(super) struct Arrival {
     pub(super) call: CallId,
     pub(super) service: Arc<dyn Service>,
     pub(super) caller: Caller,
+    /// In whose name it is counted.
+    pub(super) claimant: Claimant,
 }
 
 impl State {
@@ -59,6 +64,7 @@ impl State {
             endpoint,
             services: BTreeMap::new(),
             admission: Admission::new(limits),
+            incomplete: Incomplete::new(limits),
             pools: Pools::new(limits),
             trusted: BTreeSet::new(),
             closed: false,
@@ -77,8 +83,8 @@ impl State {
             self.on_event(now, event, &mut effects);
         }
         while let Some(call) = self.admission.next() {
-            if let Some(peer) = self.held.remove(&call) {
-                self.start(now, call, peer, &mut effects);
+            if let Some(claimant) = self.held.remove(&call) {
+                self.start(now, call, claimant, &mut effects);
             }
         }
         effects
@@ -87,7 +93,8 @@ impl State {
     fn on_event(&mut self, now: Instant, event: Event, effects: &mut Effects) {
         match event {
             Event::IncomingCall { call, .. } => self.on_incoming(now, call, effects),
-            Event::Readable(call) | Event::RequestDone(call) => self.wake(call, true, false, effects),
+            Event::RequestDone(call) => self.on_request_done(call, effects),
+            Event::Readable(call) => self.wake(call, true, false, effects),
             Event::Writable(call) => self.wake(call, false, true, effects),
             Event::Finished(call, _) => self.on_finished(now, call, effects),
             Event::ChannelFree(connection) => effects.wakers.extend(self.pools.on_channel_free(connection)),
@@ -101,30 +108,51 @@ impl State {
 
     fn on_incoming(&mut self, now: Instant, call: CallId, effects: &mut Effects) {
         let Some(info) = self.endpoint.call(call) else { return };
-        match self.admission.arrive(info.peer, call) {
-            Verdict::Serve => self.start(now, call, info.peer, effects),
-            Verdict::Wait => drop(self.held.insert(call, info.peer)),
+        let claimant = Claimant::new(info.peer, &self.identity(info.connection, info.peer));
+        if !info.is_request_done && !claimant.known {
+            return self.start_incomplete(now, call, claimant, effects);
+        }
+        match self.admission.arrive(claimant, call) {
+            Verdict::Serve => self.start(now, call, claimant, effects),
+            Verdict::Wait => drop(self.held.insert(call, claimant)),
             Verdict::Refuse => self.refuse(now, call, self.limits.busy),
         }
     }
 
+    fn start_incomplete(&mut self, now: Instant, call: CallId, claimant: Claimant, effects: &mut Effects) {
+        if let Some((displaced, whose)) = self.incomplete.arrive(claimant, call) {
+            // Its handler gives the place back when it meets the error.
+            self.admission.occupy(whose);
+            self.endpoint.abort(now, displaced, self.limits.busy.0);
+        }
+        self.start(now, call, claimant, effects);
+    }
+
+    /// From here on the call counts like any other.
+    fn on_request_done(&mut self, call: CallId, effects: &mut Effects) {
+        if let Some(claimant) = self.incomplete.remove(call) {
+            self.admission.occupy(claimant);
+        }
+        self.wake(call, true, false, effects);
+    }
+
     /// A call that has its place in the limits goes to its service.
-    fn start(&mut self, now: Instant, call: CallId, peer: SocketAddr, effects: &mut Effects) {
+    fn start(&mut self, now: Instant, call: CallId, claimant: Claimant, effects: &mut Effects) {
         let info = self.endpoint.call(call);
         let service = info.and_then(|info| self.services.get(&info.service).cloned());
         match (info, service) {
             (Some(info), Some(service)) => {
-                let identity = self.identity(info.connection, peer);
+                let identity = self.identity(info.connection, info.peer);
                 let caller = Caller {
-                    peer,
+                    peer: info.peer,
                     connection: ConnKey { epoch: info.epoch.0, cid: info.cid.0 },
                     security_index: info.security_index,
                     identity,
                 };
-                effects.arrivals.push(Arrival { call, service, caller });
+                effects.arrivals.push(Arrival { call, service, caller, claimant });
             }
             _ => {
-                self.admission.depart(peer);
+                self.vacate(call, Some(claimant));
                 self.refuse(now, call, AbortCode::RX_INVALID_OPERATION);
             }
         }
@@ -148,8 +176,8 @@ impl State {
 
     fn on_finished(&mut self, now: Instant, call: CallId, effects: &mut Effects) {
         self.wake(call, true, true, effects);
-        if let Some(peer) = self.held.remove(&call) {
-            self.admission.forget(peer, call);
+        if let Some(claimant) = self.held.remove(&call) {
+            self.admission.forget(claimant, call);
             self.endpoint.release(now, call);
         }
     }
@@ -180,10 +208,10 @@ impl State {
         self.endpoint.release(now, call);
     }
 
-    /// A served call of this peer is over.
-    pub(super) fn vacate(&mut self, place: Option<SocketAddr>) {
-        if let Some(peer) = place {
-            self.admission.depart(peer);
+    /// A served call is over.
+    pub(super) fn vacate(&mut self, call: CallId, place: Option<Claimant>) {
+        if let Some(claimant) = place.filter(|_| self.incomplete.remove(call).is_none()) {
+            self.admission.depart(claimant);
         }
     }
 

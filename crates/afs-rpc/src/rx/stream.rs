@@ -8,8 +8,8 @@ use afs_rx::{CallError as RxError, CallId};
 use afs_wire::error::AbortCode;
 use bytes::{Bytes, BytesMut};
 
-use super::Rx;
 use super::commands::{Batch, Then};
+use super::{Claimant, Rx};
 use crate::error::CallError;
 
 /// Bytes asked of the endpoint at least, so that small reads do not each take the lock.
@@ -25,18 +25,10 @@ pub(crate) struct Stream {
     rest: Bytes,
     /// The end of the incoming stream has been seen.
     at_end: bool,
-    side: Side,
+    /// The server's half has a place in the limits.
+    place: Option<Claimant>,
     /// The call has been given back: nothing can be done with it.
     left: bool,
-}
-
-/// Which half of the call this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
-    /// The caller's: over when the reply has been read.
-    Outgoing,
-    /// The server's: has a place in the limits.
-    Incoming,
 }
 
 impl fmt::Debug for Stream {
@@ -47,16 +39,11 @@ impl fmt::Debug for Stream {
 
 impl Stream {
     pub(crate) fn outgoing(rx: Rx, call: CallId, peer: SocketAddr) -> Self {
-        Self { rx, call, peer, rest: Bytes::new(), at_end: false, side: Side::Outgoing, left: false }
+        Self { rx, call, peer, rest: Bytes::new(), at_end: false, place: None, left: false }
     }
 
-    pub(crate) fn incoming(rx: Rx, call: CallId, peer: SocketAddr) -> Self {
-        Self { rx, call, peer, rest: Bytes::new(), at_end: false, side: Side::Incoming, left: false }
-    }
-
-    /// The peer whose place in the limits this call takes.
-    fn place(&self) -> Option<SocketAddr> {
-        (self.side == Side::Incoming).then_some(self.peer)
+    pub(crate) fn incoming(rx: Rx, call: CallId, peer: SocketAddr, place: Claimant) -> Self {
+        Self { rx, call, peer, rest: Bytes::new(), at_end: false, place: Some(place), left: false }
     }
 
     pub(crate) fn rx(&self) -> &Rx {
@@ -72,7 +59,8 @@ impl Stream {
         if self.at_end {
             return Ok(Batch::default());
         }
-        let leave = self.side == Side::Outgoing;
+        // The caller's half is over when the reply has been read.
+        let leave = self.place.is_none();
         let batch = poll_fn(|cx| self.rx.poll_read(self.call, max.max(1), leave, cx)).await;
         let batch = batch.map_err(|error| self.error(error))?;
         self.at_end = batch.end;
@@ -144,7 +132,7 @@ impl Stream {
 
     /// Writes `data`, ends this direction and gives the call back, in one step where it fits.
     pub(crate) async fn write_and_leave(&mut self, data: Bytes) -> Result<(), CallError> {
-        self.put(data, Then::Leave(self.place())).await?;
+        self.put(data, Then::Leave(self.place)).await?;
         self.left = true;
         Ok(())
     }
@@ -179,7 +167,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if !self.left {
-            self.rx.release(self.call, self.place());
+            self.rx.release(self.call, self.place);
         }
     }
 }

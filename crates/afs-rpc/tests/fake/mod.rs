@@ -185,11 +185,15 @@ pub async fn fetch_pattern(connection: &Connection, vnode: u32, length: u64) -> 
     Ok(call.finish::<fs::FetchData64>().await?.status.length)
 }
 
+/// The beginning of a request that stores `length` bytes.
+pub fn store(vnode: u32, length: u64) -> fs::StoreData64 {
+    let fid = fid(vnode, 1);
+    fs::StoreData64 { fid, status: Default::default(), position: 0, length, file_length: length }
+}
+
 /// Stores `length` bytes; gives what the server counted.
 pub async fn store_pattern(connection: &Connection, vnode: u32, length: u64) -> Result<u64, CallError> {
-    let fid = fid(vnode, 1);
-    let ask = fs::StoreData64 { fid, status: Default::default(), position: 0, length, file_length: length };
-    let mut call = connection.open(&ask).await?;
+    let mut call = connection.open(&store(vnode, length)).await?;
     let mut at = 0;
     while at < length {
         let n = usize::try_from(length - at).unwrap().min(PIECE);

@@ -170,12 +170,16 @@ impl World {
     }
 
     pub fn node_with(self: &Arc<Self>, port: u16, config: Config, limits: Limits) -> (Rx, SocketAddr) {
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        (self.node_at(([127, 0, 0, 1], port).into(), config, limits), ([127, 0, 0, 1], port).into())
+    }
+
+    /// An endpoint on another host.
+    pub fn node_at(self: &Arc<Self>, address: SocketAddr, config: Config, limits: Limits) -> Rx {
         let mut seed = [0; 32];
         self.env().random(&mut seed);
         let rx = Rx::with_limits(self.env(), Endpoint::new(config, seed), Arc::new(NoKick), limits);
         self.0.lock().unwrap().nodes.insert(address, Node { rx: rx.clone(), cut_off: false });
-        (rx, address)
+        rx
     }
 
     /// Runs the world until `future` is ready. Panics if nothing can happen any more before that.

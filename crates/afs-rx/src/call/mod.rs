@@ -8,6 +8,7 @@ pub(crate) use ack::PendingAck;
 pub(crate) use receive::{Arrival, KEPT_COST, Next, ReceiveStream, Received, ack_delay, final_ack_at};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
+use crate::endpoint::Share;
 use crate::error::CallError;
 use crate::ids::{CallId, Side};
 use crate::instant::Instant;
@@ -28,6 +29,8 @@ pub(crate) struct Call {
     /// Why it failed; set once.
     pub(crate) error: Option<CallError>,
     pub(crate) released: bool,
+    /// Server: where it is counted, once it is admitted.
+    pub(crate) share: Option<Share>,
     /// In the endpoint's list of calls with something to transmit.
     pub(crate) queued: bool,
     /// A ping is to be sent.
@@ -108,6 +111,7 @@ impl Call {
             ping: false,
             ping_check_at: Instant::FAR_FUTURE,
             abort_code: None,
+            share: None,
             read_blocked: false,
             write_blocked: false,
             request_done_told: false,
@@ -137,6 +141,7 @@ impl Call {
         self.ping = false;
         self.ping_check_at = now + limits.dead / PINGS_IN_DEAD_TIME;
         self.abort_code = None;
+        self.share = None;
         self.read_blocked = side == Side::Client;
         self.write_blocked = false;
         self.request_done_told = false;

@@ -34,6 +34,8 @@ pub(crate) struct Connection {
     pub(crate) challenge: ChallengeState,
     /// Calls wait for the peer to answer a ping; the next ping.
     pub(crate) reach_ping_at: Instant,
+    /// The first serial that a reachability ping can have had.
+    pub(crate) reach_serial: Option<u32>,
     /// Last packet in either direction.
     pub(crate) last_active: Instant,
     /// `open_call` found no channel.
@@ -88,6 +90,7 @@ impl Connection {
             abort_at: Instant::FAR_FUTURE,
             challenge: ChallengeState::NONE,
             reach_ping_at: Instant::FAR_FUTURE,
+            reach_serial: None,
             last_active: now,
             wants_channel: false,
             dead_time,
@@ -127,6 +130,15 @@ impl Connection {
         // Zero means "never sent", so it is skipped when the counter comes round.
         self.next_serial = self.next_serial.checked_add(1).unwrap_or(1);
         serial
+    }
+
+    /// Leaves out serials.
+    pub(crate) fn skip_serials(&mut self, count: u32) {
+        self.next_serial = self.next_serial.saturating_add(count);
+    }
+
+    pub(crate) fn last_serial(&self) -> u32 {
+        self.next_serial - 1
     }
 
     /// The flag that says which side sent a packet of ours.

@@ -4,9 +4,11 @@ use super::Endpoint;
 use super::data::tell_reader;
 use crate::call::Phase;
 use crate::connection::ChallengeState;
+use crate::error::CallError;
 use crate::event::Event;
 use crate::instant::Instant;
 use crate::slab::Key;
+use crate::stats::Drop;
 use core::time::Duration;
 
 /// How often an unanswered reachability ping is repeated.
@@ -31,19 +33,23 @@ impl Endpoint {
             }
             return;
         }
-        self.announce_calls(key);
+        self.announce_calls(now, key);
     }
 
-    fn announce_calls(&mut self, key: Key) {
+    fn announce_calls(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connection_mut(key) else { return };
         connection.challenge = ChallengeState::NONE;
         connection.reach_ping_at = Instant::FAR_FUTURE;
         let (calls, service, id) = (connection.calls(), connection.service, connection.id);
         for call_key in calls.into_iter().flatten() {
-            let Some(call) = self.calls.get_mut(call_key) else { continue };
-            if call.phase != Phase::Waiting {
+            if self.calls.get(call_key).is_none_or(|call| call.phase != Phase::Waiting) {
                 continue;
             }
+            if !self.take_share(call_key) {
+                self.turn_away(now, call_key);
+                continue;
+            }
+            let Some(call) = self.calls.get_mut(call_key) else { continue };
             call.phase = Phase::Active;
             self.waiting_bytes -= call.receive.held();
             if call.receive.past_contiguous() > 1 {
@@ -55,8 +61,19 @@ impl Endpoint {
         }
     }
 
+    /// There is no room for a waiting call.
+    fn turn_away(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get(key) else { return };
+        let (connection, channel, number) = (call.connection, call.channel, call.number);
+        self.stats.drop_packet(Drop::TooManyCalls);
+        let code = self.config.busy_code;
+        self.push_abort(now, connection, channel, number, code);
+        self.fail_call(now, key, CallError::LocalAbort(code), Some(code));
+    }
+
     /// Pings on one of the waiting calls; the answer admits them all.
     pub(super) fn send_reach_ping(&mut self, now: Instant, key: Key) {
+        self.hide_serials(key);
         let Some(connection) = self.connection_mut(key) else { return };
         connection.reach_ping_at = now + REACH_PING_INTERVAL;
         let calls = connection.calls();

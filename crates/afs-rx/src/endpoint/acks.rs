@@ -48,13 +48,16 @@ impl Endpoint {
         if result.newly_acked > 0 {
             call.last_progress = now;
         }
-        // Either shows that what is sent to this address arrives there.
-        if result.newly_acked > 0 || ack.reason == reason::PING_RESPONSE {
-            peer.reachable_until = now + self.config.reachable_for;
-        }
         call.send.arm(now, &peer.rtt, call.side == Side::Client);
         let waits = connection.reach_ping_at.is_set();
+        let trusted = peer.is_proven || !connection.reachability_check;
         let connection = call.connection;
+        // Either shows that what is sent to this address arrives there. The numbers of DATA can be guessed.
+        if result.newly_acked > 0 && trusted
+            || ack.reason == reason::PING_RESPONSE && self.is_ping_of(connection, ack.serial)
+        {
+            self.prove_address(now, connection);
+        }
         if waits {
             self.admit(now, connection);
         }

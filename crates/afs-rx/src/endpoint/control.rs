@@ -51,6 +51,9 @@ impl Endpoint {
         (channel, call): (usize, u32),
         payload: &[u8],
     ) {
+        if !self.may_send(key, crate::packet::HEADER_LEN + payload.len()) {
+            return;
+        }
         let Some(connection) = self.connection_mut(key) else { return };
         let header = connection.header(kind, channel, call);
         connection.last_active = now;

@@ -55,6 +55,8 @@ impl Endpoint {
             return;
         }
         connection.last_active = now;
+        self.credit(from, HEADER_LEN + payload.len());
+        let Some(connection) = self.connections.slab.get(key) else { return };
         let (failed, side) = (connection.failed, connection.side());
         match failed {
             Some(code) => self.answer_for_failed(now, key, header, code),

@@ -94,9 +94,9 @@ impl Endpoint {
 
     /// Takes a call that is over and off its channel out of the table.
     pub(super) fn free(&mut self, key: Key) {
-        let Some(call) = self.calls.remove(key) else { return };
+        let Some(mut call) = self.calls.remove(key) else { return };
         if call.side == Side::Server {
-            self.incoming_calls -= 1;
+            self.uncount_call(&mut call);
         }
         if self.spare_calls.len() < SPARE_CALLS {
             self.spare_calls.push(call);

@@ -108,6 +108,7 @@ impl Endpoint {
                 if let Some(numbers) = verified.call_numbers {
                     self.adopt_call_numbers(now, key, numbers);
                 }
+                self.prove_address(now, key);
                 self.admit(now, key);
             }
             Err(failure) => {

@@ -49,6 +49,8 @@ pub struct CallInfo {
     pub security_index: u8,
     /// Which end this is.
     pub side: Side,
+    /// Everything that the peer sends in this call is here.
+    pub is_request_done: bool,
 }
 
 impl Endpoint {
@@ -80,6 +82,7 @@ impl Endpoint {
             service: connection.service,
             security_index: connection.security_index,
             side: call.side,
+            is_request_done: call.receive.is_complete(),
         })
     }
 

@@ -13,12 +13,16 @@ mod handshake;
 mod info;
 mod moving;
 mod queries;
+mod reach;
 mod responses;
 mod servers;
 mod services;
+mod shares;
 mod stream;
 mod timeout;
 mod transmit;
+
+pub(crate) use shares::Share;
 
 pub use info::{CallInfo, ConnectionInfo};
 pub use services::ServiceOptions;
@@ -40,6 +44,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use responses::ResponseLimit;
 use services::ServiceList;
+use shares::Shares;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -66,8 +71,8 @@ pub struct Endpoint {
     calls: Slab<Box<Call>>,
     /// Bytes held for calls that wait to be admitted; part of `Stats::buffered_bytes`.
     waiting_bytes: usize,
-    /// Calls begun by clients and alive.
-    incoming_calls: usize,
+    /// Calls begun by clients.
+    shares: Shares,
     /// Structures of freed calls, ready for the next.
     // Boxed, since they move to and from the table as they are.
     #[allow(clippy::vec_box)]
@@ -102,7 +107,7 @@ impl Endpoint {
             connections: ConnectionTable::new(hash),
             calls: Slab::new(),
             waiting_bytes: 0,
-            incoming_calls: 0,
+            shares: Shares::new(hash),
             spare_calls: Vec::new(),
             timers: Timers::default(),
             sending: VecDeque::new(),

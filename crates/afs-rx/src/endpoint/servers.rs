@@ -61,7 +61,7 @@ impl Endpoint {
         {
             return;
         }
-        if self.incoming_calls >= self.config.incoming_calls_max {
+        if !self.make_room_for_call(now) {
             self.stats.drop_packet(Drop::TooManyCalls);
             let code = self.config.busy_code;
             self.push_abort(now, key, header.channel(), header.call, code);
@@ -103,7 +103,8 @@ impl Endpoint {
         let dead = self.connections.slab.get(key).map_or(self.config.dead_time, |c| c.dead_time);
         let idle = self.config.idle_time.max(dead);
         let limits = Limits { dead, dead_with_fudge: dead, idle, deadline: Instant::FAR_FUTURE };
-        self.incoming_calls += 1;
-        self.begin_call(now, key, header.channel(), header.call, limits)
+        let call = self.begin_call(now, key, header.channel(), header.call, limits);
+        self.count_waiting_call(call);
+        call
     }
 }

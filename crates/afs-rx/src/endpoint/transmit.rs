@@ -74,6 +74,11 @@ impl Endpoint {
         // Back in line if there is more, and the timers that sending set are armed.
         self.touch(key);
         self.tell_writer(key);
+        // What is not sent is lost on the way, as far as the call knows.
+        if !self.may_send(connection, buf.len()) {
+            buf.clear();
+            return None;
+        }
         Some(Transmit { to, len: buf.len(), segment_size })
     }
 
@@ -87,6 +92,14 @@ impl Endpoint {
 
 impl Sender<'_> {
     fn turn(&mut self, buf: &mut Vec<u8>) -> Turn {
+        if self.call.phase == Phase::Waiting && self.call.ping {
+            // It acknowledges as well, and an address that is not proven may not be sent both.
+            let _ = self.call.ack.take();
+            self.call.ping = false;
+            self.stats.pings_sent += 1;
+            self.write_ack(reason::PING, 0, buf);
+            return Turn::Single;
+        }
         if let Some((kind, serial)) = self.call.ack.take() {
             self.write_ack(kind, serial, buf);
             return Turn::Single;

@@ -1,0 +1,19 @@
+//! In whose name incoming calls are counted.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::caller::Identity;
+
+/// A host, whatever the port, and whether its caller has proven an identity: who proves nothing cannot use up what a
+/// host's known callers may have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Claimant {
+    pub(super) host: IpAddr,
+    pub(super) known: bool,
+}
+
+impl Claimant {
+    pub(super) fn new(peer: SocketAddr, identity: &Identity) -> Self {
+        Self { host: peer.ip().to_canonical(), known: *identity != Identity::Anonymous }
+    }
+}

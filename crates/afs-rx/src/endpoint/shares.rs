@@ -1,0 +1,111 @@
+//! How many calls of clients are alive at once, and how many for one host and for all who prove no identity.
+//!
+//! A call that waits for its client's proof of address or identity may be anybody's: the oldest of those gives way.
+//! A call that was admitted counts for its host, whatever the port.
+
+use super::Endpoint;
+use crate::call::{Call, Phase};
+use crate::error::CallError;
+use crate::hash::HashSeed;
+use crate::instant::Instant;
+use crate::slab::Key;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+/// Calls of clients that are alive.
+pub(super) struct Shares {
+    /// All of them.
+    alive: usize,
+    /// Those that wait, the oldest first; some that do not any more.
+    waiting: VecDeque<Key>,
+    admitted: HashMap<IpAddr, usize, HashSeed>,
+    /// Admitted ones without a proven identity.
+    anonymous: usize,
+}
+
+/// Where an admitted call is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Share {
+    host: IpAddr,
+    anonymous: bool,
+}
+
+impl Shares {
+    pub(super) fn new(hash: HashSeed) -> Self {
+        Self { alive: 0, waiting: VecDeque::new(), admitted: HashMap::with_hasher(hash), anonymous: 0 }
+    }
+
+    fn take(&mut self, share: Share) {
+        *self.admitted.entry(share.host).or_default() += 1;
+        self.anonymous += usize::from(share.anonymous);
+    }
+
+    fn give_back(&mut self, share: Share) {
+        self.anonymous -= usize::from(share.anonymous);
+        if let Some(count) = self.admitted.get_mut(&share.host) {
+            *count -= 1;
+            if *count == 0 {
+                self.admitted.remove(&share.host);
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// Room for one more call of a client: where there is none, the oldest call that waits for proof gives way.
+    pub(super) fn make_room_for_call(&mut self, now: Instant) -> bool {
+        if self.shares.alive < self.config.incoming_calls_max {
+            return true;
+        }
+        while let Some(key) = self.shares.waiting.pop_front() {
+            if self.calls.get(key).is_some_and(|call| call.phase == Phase::Waiting) {
+                self.fail_call(now, key, CallError::Superseded, None);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A call of a client has come to life, and waits.
+    pub(super) fn count_waiting_call(&mut self, key: Key) {
+        self.shares.alive += 1;
+        if self.shares.waiting.len() >= 2 * self.config.incoming_calls_max {
+            let calls = &self.calls;
+            self.shares
+                .waiting
+                .retain(|key| calls.get(*key).is_some_and(|call| call.phase == Phase::Waiting));
+        }
+        self.shares.waiting.push_back(key);
+    }
+
+    /// Counts a call that is to be admitted; false when the share of its host or of the anonymous is used up.
+    pub(super) fn take_share(&mut self, key: Key) -> bool {
+        let Some(connection) =
+            self.calls.get(key).and_then(|call| self.connections.slab.get(call.connection))
+        else {
+            return false;
+        };
+        let share =
+            Share { host: connection.to.ip().to_canonical(), anonymous: connection.identity().is_none() };
+        let of_host = self.shares.admitted.get(&share.host).copied().unwrap_or(0);
+        let anonymous_max = self.config.incoming_calls_max - self.config.incoming_calls_max / 4;
+        if of_host >= self.config.incoming_calls_per_host
+            || share.anonymous && self.shares.anonymous >= anonymous_max
+        {
+            return false;
+        }
+        self.shares.take(share);
+        if let Some(call) = self.calls.get_mut(key) {
+            call.share = Some(share);
+        }
+        true
+    }
+
+    /// A call of a client is gone.
+    pub(super) fn uncount_call(&mut self, call: &mut Call) {
+        self.shares.alive -= 1;
+        if let Some(share) = call.share.take() {
+            self.shares.give_back(share);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Who is served before a client has proven its address or its identity, and what is sent there.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::field_reassign_with_default)]
+
+mod support;
+
+use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags, reason};
+use afs_rx::{Config, Event, ServiceOptions};
+use core::time::Duration;
+use std::net::SocketAddr;
+use support::script::{CID, SERVICE, Script, ack_payload, from_client};
+
+const DATA: PacketType = PacketType::DATA;
+const ACK: PacketType = PacketType::ACK;
+const ABORT: PacketType = PacketType::ABORT;
+const LAST: u8 = flags::LAST_PACKET;
+
+/// A server that checks where its clients are.
+fn checking_server(config: Config) -> Script {
+    let mut script = Script::new(config);
+    let options = ServiceOptions { reachability_check: true };
+    script.end.listen_with(SERVICE, vec![Box::new(afs_rx::NullServer)], options).unwrap();
+    script
+}
+
+#[test]
+fn an_address_that_is_not_proven_gets_at_most_three_times_what_came_from_it() {
+    for len in [1, 40, 1400] {
+        let mut script = checking_server(Config::default());
+        let mut received = 0;
+        let mut sent = 0;
+        for channel in 0..3 {
+            let header =
+                Header { cid: CID + channel, ..from_client(DATA, 1, 1, channel, LAST | flags::REQUEST_ACK) };
+            script.give(header, &vec![0; len]);
+            received += HEADER_LEN + len;
+            sent += script.sent().iter().map(|sent| HEADER_LEN + sent.payload.len()).sum::<usize>();
+            assert!(sent > 0 && sent <= 3 * received, "{sent} {received}");
+        }
+        let later = script.wait(Duration::from_secs(800));
+        sent += later.iter().map(|(_, sent)| HEADER_LEN + sent.payload.len()).sum::<usize>();
+        assert!(sent <= 3 * received, "{sent} {received}");
+    }
+}
+
+#[test]
+fn a_guessed_answer_to_a_ping_proves_nothing() {
+    let mut script = checking_server(Config::default());
+    script.give(from_client(DATA, 1, 1, 1, LAST), b"x");
+    let serial = script.sent_one().header.serial;
+    for guess in (0..64).chain([serial - 1, serial + 1]) {
+        let answer = ack_payload(1, 0, guess, reason::PING_RESPONSE, &[]);
+        script.give(from_client(ACK, 1, 0, 2, 0), &answer);
+        assert_eq!(script.events(), [], "{guess}");
+    }
+    let answer = ack_payload(1, 0, serial, reason::PING_RESPONSE, &[]);
+    script.give(from_client(ACK, 1, 0, 2, 0), &answer);
+    script.incoming();
+}
+
+#[test]
+fn the_oldest_call_without_proof_gives_way_to_a_new_one() {
+    let mut config = Config::default();
+    config.incoming_calls_max = 8;
+
+    let mut script = checking_server(config);
+    for number in 0..100u8 {
+        let false_address = SocketAddr::from(([198, 51, 100, number], 7001));
+        let header = Header { cid: CID + 64 * u32::from(number), ..from_client(DATA, 1, 1, 1, LAST) };
+        script.give_from(false_address, header, b"x");
+        script.sent();
+    }
+    assert_eq!(script.end.holdings().calls, 8);
+    let header = Header { cid: CID + 4, ..from_client(DATA, 1, 1, 1, LAST) };
+    script.give(header, b"x");
+    let ping = script.sent_one();
+    let answer = ack_payload(1, 0, ping.header.serial, reason::PING_RESPONSE, &[]);
+    script.give(Header { cid: CID + 4, ..from_client(ACK, 1, 0, 2, 0) }, &answer);
+    let call = script.incoming();
+    script.reply(call, b"y");
+}
+
+#[test]
+fn replies_that_one_host_does_not_acknowledge_leave_room_for_others() {
+    let mut config = Config::default();
+    config.incoming_calls_max = 16;
+    config.incoming_calls_per_host = 6;
+
+    let mut script = Script::server_with(config);
+    let mut busy = 0;
+    for port in 1..=10 {
+        let from = SocketAddr::from(([192, 0, 2, 9], port));
+        let header = Header { cid: CID + 4 * u32::from(port), ..from_client(DATA, 1, 1, 1, LAST) };
+        script.give_from(from, header, b"x");
+        for event in script.events() {
+            if let Event::IncomingCall { call, .. } = event {
+                script.reply(call, b"y");
+                script.end.release(script.now, call);
+            }
+        }
+        busy += script.sent().iter().filter(|sent| sent.header.kind == ABORT).count();
+    }
+    assert_eq!((busy, script.end.holdings().calls), (4, 6));
+    script.give_from(SocketAddr::from(([192, 0, 2, 10], 1)), from_client(DATA, 1, 1, 1, LAST), b"x");
+    script.incoming();
+}
+
+#[test]
+fn a_quarter_of_the_calls_is_kept_for_proven_identities() {
+    let mut config = Config::default();
+    config.incoming_calls_max = 8;
+    let mut script = Script::server_with(config);
+    let mut admitted = 0;
+    for host in 1..=20u8 {
+        let from = SocketAddr::from(([198, 51, 100, host], 7001));
+        let header = Header { cid: CID + 4 * u32::from(host), ..from_client(DATA, 1, 1, 1, LAST) };
+        script.give_from(from, header, b"x");
+        script.sent();
+        admitted +=
+            script.events().iter().filter(|event| matches!(event, Event::IncomingCall { .. })).count();
+    }
+    assert_eq!(admitted, 6);
+}
+
+#[test]
+fn the_smallest_request_is_answered_with_a_ping_at_once() {
+    let mut script = checking_server(Config::default());
+    script.give(from_client(DATA, 1, 1, 1, LAST | flags::REQUEST_ACK), b"");
+    let ping = script.sent_one();
+    assert_eq!((ping.ack().reason, ping.ack().soft.len()), (reason::PING, 1));
+}
