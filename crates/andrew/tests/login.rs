@@ -4,36 +4,43 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
-
-mod home;
-
-use home::{Home, free_ports};
+use std::process::{Command, Output};
 
 /// A served cell in a home directory of its own; stopped however the test ends.
 struct Cell {
-    home: Home,
+    home: tempfile::TempDir,
 }
 
 impl Cell {
     /// Each test looks for free ports in a range of its own.
     fn start(ports: u16) -> Self {
-        let cell = Self { home: Home::new() };
-        cell.done(&format!("serve --base-port {} --detach", free_ports(ports)));
+        let cell = Self { home: tempfile::tempdir().unwrap() };
+        let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
+        let base = (ports..ports + 2000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
+        cell.done(&format!("serve --base-port {base} --detach"));
         cell.secret("pass", "correct horse\n");
         cell
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        self.home.command(words).output().unwrap()
+        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+        command.args(words).current_dir(self.home.path()).env("HOME", self.home.path()).env("USER", "admin");
+        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "ANDREW_TOKENS"]
+        {
+            command.env_remove(name);
+        }
+        command.output().unwrap()
     }
 
     fn done(&self, line: &str) -> String {
-        self.home.done(line)
+        let output = self.run(&line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "andrew {line}: {said}");
+        String::from_utf8(output.stdout).unwrap()
     }
 
     fn refused(&self, line: &str) -> String {
-        let output = self.home.run(line);
+        let output = self.run(&line.split(' ').collect::<Vec<_>>());
         assert!(!output.status.success(), "andrew {line}");
         String::from_utf8(output.stderr).unwrap()
     }
@@ -48,7 +55,7 @@ impl Cell {
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
-        self.home.file(name)
+        self.home.path().join(name)
     }
 
     fn key(&self, name: &str) {
@@ -56,6 +63,12 @@ impl Cell {
         let pair = ssh_key::private::KeypairData::Ed25519(ssh_key::private::Ed25519Keypair::from_seed(&seed));
         let key = ssh_key::PrivateKey::new(pair, "me@laptop").unwrap();
         key.write_openssh_file(&self.path(name), ssh_key::LineEnding::LF).unwrap();
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.run(&["down"]);
     }
 }
 

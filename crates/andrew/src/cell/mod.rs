@@ -2,8 +2,6 @@
 //! about files or volumes.
 
 mod audit_log;
-mod cache_lock;
-mod cell_name;
 pub mod client;
 mod databases;
 mod elsewhere;
@@ -11,7 +9,6 @@ mod identity;
 mod import;
 mod import_file;
 mod join_file;
-mod kept_options;
 pub(crate) mod key_store;
 pub mod left_open;
 mod login_stores;
@@ -32,8 +29,6 @@ pub use client::{Client, ClientOptions};
 pub use identity::CellIdentity;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use join_file::{JoinFile, NewServer};
-pub use kept_options::KeptOptions;
-pub use left_open::LeftOpen;
 pub use options::{DatabasePlace, EtcdPlace, PartitionPlace, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use scrubbing::{Look, PartitionScrub};

@@ -3,7 +3,6 @@
 use crate::commands::bench_load;
 use crate::control::{ControlClient, Statistics};
 use crate::error::{CommandError, CommandResult};
-use crate::running_cells;
 use crate::state::StateDir;
 use crate::{mounts, output};
 use afs_lab::andrew::{
@@ -196,7 +195,7 @@ impl MountProbe {
         if mounts::containing(&real)?.is_none() {
             return Ok(None);
         }
-        Ok(Some(Self { directory: real, state: running_cells::of_cell(state, None)? }))
+        Ok(Some(Self { directory: real, state: StateDir::resolve(state)? }))
     }
 
     /// Of the cell that runs here; nothing where it runs elsewhere.

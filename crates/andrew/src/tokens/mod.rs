@@ -3,6 +3,7 @@
 //! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
 //! takes a token for the user at the other end of the socket, whom the kernel names.
 
+mod connections;
 mod desk;
 mod frame;
 mod handing;
@@ -14,7 +15,7 @@ mod session;
 mod store;
 
 pub use desk::TokenDesk;
-pub use frame::{CellPlace, HeldToken, MountPlace, TokenAnswer, TokenQuestion};
+pub use frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
 pub use handing::{Mounts, cell_places};
 pub use kept::KeptToken;
 pub(crate) use places::runtime;

@@ -1,5 +1,6 @@
 //! A mount's end of its token socket.
 
+use super::connections::Connections;
 use super::frame::{TokenAnswer, TokenQuestion};
 use crate::sys::socket;
 use afs_venus::TokenOwner;
@@ -9,12 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Users served at a time; more are turned away.
-const CONNECTIONS_MAX: usize = 32;
 /// A connection that says nothing for so long is closed.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
@@ -70,7 +69,7 @@ impl Drop for TokenServer {
 struct Listening {
     handler: TokenHandler,
     everybody: bool,
-    open: Arc<AtomicUsize>,
+    open: Arc<Connections>,
 }
 
 impl Listening {
@@ -87,31 +86,32 @@ impl Listening {
     }
 
     fn begin(&self, stream: UnixStream) {
-        if self.open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-            self.open.fetch_sub(1, Ordering::AcqRel);
-            let _ = TokenAnswer::Refused("too many token connections; try again".into()).write(&mut &stream);
-            return;
+        let refuse = |why: &str| {
+            let _ = TokenAnswer::Refused(why.into()).write(&mut &stream);
+        };
+        let Ok(uid) = socket::peer_uid(&stream) else { return };
+        if !self.everybody && uid != rustix::process::geteuid().as_raw() && uid != 0 {
+            return refuse("this mount is not yours");
         }
+        let Some(place) = self.open.take(uid) else {
+            return refuse("too many token connections; try again");
+        };
         let own = self.clone();
         let serve = move || {
-            if let Err(error) = own.converse(&stream) {
+            if let Err(error) = own.converse(&stream, uid) {
                 tracing::debug!("a token connection: {error}");
             }
-            own.open.fetch_sub(1, Ordering::AcqRel);
+            drop(place);
         };
-        if thread::Builder::new().name("tokens-1".into()).spawn(serve).is_err() {
-            self.open.fetch_sub(1, Ordering::AcqRel);
+        if let Err(error) = thread::Builder::new().name("tokens-1".into()).spawn(serve) {
+            tracing::warn!("the token socket: {error}");
         }
     }
 
     /// Answers one connection's questions until it ends.
-    fn converse(&self, stream: &UnixStream) -> io::Result<()> {
+    fn converse(&self, stream: &UnixStream, uid: u32) -> io::Result<()> {
         stream.set_read_timeout(Some(SILENCE_MAX))?;
         stream.set_write_timeout(Some(SILENCE_MAX))?;
-        let uid = socket::peer_uid(stream)?;
-        if !self.everybody && uid != rustix::process::geteuid().as_raw() && uid != 0 {
-            return TokenAnswer::Refused("this mount is not yours".into()).write(&mut &*stream);
-        }
         let mut from = BufReader::new(stream);
         while let Some(question) = TokenQuestion::read(&mut from)? {
             let session = match &question {

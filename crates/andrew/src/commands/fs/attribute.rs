@@ -10,13 +10,8 @@ const VALUE_LEN_MAX: usize = 64 * 1024;
 
 /// The value of an attribute of `path`, following symbolic links.
 pub(super) fn get(path: &Path, name: &str) -> CommandResult<Vec<u8>> {
-    try_get(path, name).map_err(|e| explain(path, e))
-}
-
-/// As [`get`], with the system's error.
-pub(super) fn try_get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; VALUE_LEN_MAX];
-    let length = rustix::fs::getxattr(path, name, &mut value)?;
+    let length = rustix::fs::getxattr(path, name, &mut value).map_err(|e| explain(path, e))?;
     value.truncate(length);
     Ok(value)
 }
@@ -30,12 +25,7 @@ pub(super) fn get_text(path: &Path, name: &str) -> CommandResult<String> {
 
 /// Sets an attribute of `path`.
 pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> CommandResult {
-    try_set(path, name, value).map_err(|e| explain(path, e))
-}
-
-/// As [`set`], with the system's error.
-pub(super) fn try_set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
-    rustix::fs::setxattr(path, name, value, XattrFlags::empty())
+    rustix::fs::setxattr(path, name, value, XattrFlags::empty()).map_err(|e| explain(path, e))
 }
 
 /// The words of OpenAFS's `fs` for an error on a path.
@@ -49,7 +39,7 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
             CommandError::usage(format!("fs: File '{shown}' doesn't exist; give a path that does"))
         }
         Errno::NOTSUP | Errno::NODATA => CommandError::usage(format!(
-            "fs: '{shown}' is not in AFS; give a path in a mount (`andrew status` shows those there are)"
+            "fs: Invalid argument; it is possible that {shown} is not in AFS; give a path in a mount (see `andrew status`)"
         )),
         Errno::INVAL => CommandError::usage(format!("fs: Invalid argument for '{shown}'")),
         Errno::NODEV => {
@@ -61,9 +51,6 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
         Errno::ROFS => {
             CommandError::failed(format!("fs: You can not change '{shown}': its volume is read-only"))
         }
-        Errno::NOTCONN => CommandError::failed(format!(
-            "fs: the program that served the mount of '{shown}' has died; `andrew up` mounts its cell again, `andrew umount` clears it away"
-        )),
         other => CommandError::failed(format!("fs:'{shown}': {}", std::io::Error::from(other))),
     }
 }
@@ -78,7 +65,7 @@ mod tests {
         assert_eq!(error.status, CommandError::USAGE);
         assert_eq!(
             error.message,
-            "fs: '/proc/self/status' is not in AFS; give a path in a mount (`andrew status` shows those there are)"
+            "fs: Invalid argument; it is possible that /proc/self/status is not in AFS; give a path in a mount (see `andrew status`)"
         );
     }
 

@@ -17,7 +17,6 @@ mod listquota;
 mod lsmount;
 mod mkmount;
 mod paths;
-mod place;
 mod rmmount;
 mod setacl;
 mod setquota;
