@@ -21,7 +21,6 @@ mod place;
 mod plan;
 mod progress;
 mod resumer;
-pub mod scheduled;
 mod steps;
 mod touched;
 mod tried;

@@ -5,12 +5,15 @@ use std::fmt;
 use afs_auth::{Random, Secret};
 use afs_wire::xdr::{Decode, Encode, Reader};
 use ed25519_dalek::{Signer as _, SigningKey};
+use hkdf::Hkdf;
 use opaque_ke::ServerSetup;
+use sha2::Sha512;
 use zeroize::Zeroizing;
 
 use crate::crypto::{Randomness, SealKey, Suite, Transcript};
 use crate::grant::put_opaque;
 use crate::host_key::{HostKey, signed_bytes};
+use crate::user::UserName;
 use afs_wire::login::Fixed;
 
 /// The secrets of a cell's login service: what passphrases are checked with, the login host key, and what renewals
@@ -83,6 +86,16 @@ impl LoginSecret {
 
     pub(crate) fn sign(&self, said: &Transcript) -> Fixed<64> {
         Fixed(self.host.sign(&signed_bytes(said)).to_bytes())
+    }
+
+    /// What a user's record says of a place: of no use without the secret.
+    pub(crate) fn place_mark(&self, user: &UserName, place: &[u8; 8]) -> [u8; 16] {
+        let mut mark = [0; 16];
+        let said = [b"andrew login place 1", &place[..], user.as_str().as_bytes()].concat();
+        if Hkdf::<Sha512>::new(None, self.renewals.expose()).expand(&said, &mut mark).is_err() {
+            unreachable!("16 bytes are less than 255 hashes");
+        }
+        mark
     }
 
     pub(crate) fn renewal_key(&self) -> SealKey {

@@ -4,17 +4,20 @@
 
 mod cell;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use afs_auth::Token;
 use afs_login::client::{self, LoginError};
 use afs_login::{Grant, LoginSecret};
-use afs_rpc::{CallError, Level, UnixTime};
+use afs_rpc::{CallError, Level, Limits, Security, UnixTime};
+use afs_rx::packet::{Header, PacketType, flags};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::login::{PassphraseStart, VERSION, Wish};
+use afs_wire::rpc::ServiceId;
 use afs_wire::xdr::ByteString;
-use cell::{Key, LIFETIMES, cell, cell_name, login, passphrase, user};
+use cell::{Cell, Key, LIFETIMES, cell, cell_name, login, passphrase, user};
 
 fn refused<T>(code: AbortCode) -> Result<T, LoginError> {
     Err(LoginError::Call(CallError::Abort(code)))
@@ -115,6 +118,95 @@ fn a_flood_from_one_place_is_turned_away_before_it_costs_anything() {
         answered += usize::from(cell.world.run(async move { service.call(&start).await }).is_ok());
     }
     assert!(answered <= 33, "{answered}");
+}
+
+/// Whether a passphrase login of alice from the host is answered.
+fn log_in_from(cell: &Cell, host: u8, port: u16) -> Result<Grant, LoginError> {
+    let at = SocketAddr::from(([192, 0, 2, host], port));
+    let rx = cell.world.node_at(at, Default::default(), Limits::default());
+    let service = rx.connection(cell.server_at, ServiceId::LOGIN, Security::null());
+    let random = cell.random.clone();
+    cell.world.run(async move {
+        client::login_with_passphrase(&service, &login("alice"), &passphrase("correct horse"), &random).await
+    })
+}
+
+#[test]
+fn guesses_in_a_users_name_do_not_shut_the_user_out() {
+    let cell = cell(30);
+    cell.register("alice", "correct horse");
+    for round in 0..200 {
+        let (service, start) = (cell.anonymous(), begun("alice"));
+        let _ = cell.world.run(async move { service.call(&start).await });
+        if round % 50 == 49 {
+            log_in_from(&cell, 7, 7000 + round).unwrap();
+            log_in_from(&cell, 8, 7000 + round).unwrap();
+        }
+    }
+    assert_eq!(cell.log_in("alice", "correct horse"), Err(LoginError::Slow), "where the guesses come from");
+}
+
+#[test]
+fn starts_under_a_false_address_are_not_counted() {
+    let cell = cell(31);
+    cell.register("alice", "correct horse");
+    let request = afs_wire::rpc::encode_call(&begun("alice"));
+    let now = cell.world.env().now();
+    for number in 0..100u32 {
+        let header = Header {
+            epoch: 0x8000_0001,
+            cid: 4 * number,
+            call: 1,
+            seq: 1,
+            serial: 1,
+            kind: PacketType::DATA,
+            flags: flags::CLIENT_INITIATED | flags::LAST_PACKET,
+            user_status: 0,
+            security_index: 0,
+            checksum: 0,
+            service: ServiceId::LOGIN.0,
+        };
+        let victim = SocketAddr::from(([192, 0, 2, 7], 999));
+        let datagram = [&header.to_bytes()[..], &request].concat();
+        cell.server_rx.handle_datagrams(now, [(victim, datagram.into())]);
+    }
+    cell.world.run_for(Duration::from_millis(100));
+    log_in_from(&cell, 7, 7001).unwrap();
+}
+
+#[test]
+fn a_place_where_the_user_was_before_counts_after_a_restart_too() {
+    let mut cell = cell(32);
+    cell.register("alice", "correct horse");
+    log_in_from(&cell, 7, 7001).unwrap();
+    cell.restart();
+    for n in 0..100 {
+        let at = SocketAddr::from(([192, 0, 2, 7], 6000 + n));
+        let rx = cell.world.node_at(at, Default::default(), Limits::default());
+        let service = rx.connection(cell.server_at, ServiceId::LOGIN, Security::null());
+        let start = begun(&format!("user{n}"));
+        let _ = cell.world.run(async move { service.call(&start).await });
+    }
+    log_in_from(&cell, 7, 7002).unwrap();
+    let start = begun("bob");
+    let rx = cell.world.node_at(([192, 0, 2, 7], 7003).into(), Default::default(), Limits::default());
+    let service = rx.connection(cell.server_at, ServiceId::LOGIN, Security::null());
+    let stranger = cell.world.run(async move { service.call(&start).await });
+    assert_eq!(stranger.map(drop), Err(CallError::Abort(AbortCode::LGNSLOW)));
+}
+
+#[test]
+fn a_login_with_a_key_is_never_slowed() {
+    let cell = cell(33);
+    cell.add_key("alice", &Key::new(1));
+    for n in 0..100 {
+        let (service, start) = (cell.anonymous(), begun(&format!("user{n}")));
+        let _ = cell.world.run(async move { service.call(&start).await });
+    }
+    for _ in 0..50 {
+        cell.log_in_with("alice", Key::new(2)).unwrap_err();
+    }
+    cell.log_in_with("alice", Key::new(1)).unwrap();
 }
 
 #[test]

@@ -7,5 +7,4 @@ mod cell;
 mod check;
 mod content;
 mod restores;
-mod schedule;
 mod snapshots;

@@ -30,7 +30,8 @@ pub(super) struct Attempt {
     pub(super) way: Way,
     pub(super) user: UserName,
     pub(super) wish: Wish,
-    pub(super) counted: Counted,
+    /// Nothing of a login whose proof cannot be guessed.
+    pub(super) counted: Option<Counted>,
     /// Of the protocol. Holds secrets.
     pub(super) state: Zeroizing<Vec<u8>>,
 }
@@ -51,8 +52,11 @@ impl LoginServer {
         self.env.now().as_nanos().encode(&mut plain);
         attempt.user.to_wire().encode(&mut plain);
         attempt.wish.encode(&mut plain);
-        attempt.counted.user.encode(&mut plain);
-        attempt.counted.source.encode(&mut plain);
+        if let Some(counted) = attempt.counted {
+            counted.user.encode(&mut plain);
+            counted.source.encode(&mut plain);
+            counted.known.encode(&mut plain);
+        }
         put_opaque(&attempt.state, &mut plain);
         let sealed = self.attempts.seal(attempt.way.about(), &plain, &self.random);
         login::Attempt::new(sealed).map_err(|_| AbortCode::LGNIO)
@@ -75,7 +79,14 @@ fn read(way: Way, plain: &[u8]) -> Option<(Instant, Attempt)> {
     let begun = Instant::from_nanos(u64::decode(r).ok()?);
     let user = UserName::from_wire(&UserText::decode(r).ok()?).ok()?;
     let wish = Wish::decode(r).ok()?;
-    let counted = Counted { user: u64::decode(r).ok()?, source: u64::decode(r).ok()? };
+    let counted = match way {
+        Way::Passphrase => Some(read_counted(r)?),
+        Way::Ssh => None,
+    };
     let state = Zeroizing::new(r.opaque(STATE_LEN_MAX).ok()?.to_vec());
     Some((begun, Attempt { way, user, wish, counted, state }))
+}
+
+fn read_counted(r: &mut Reader<'_>) -> Option<Counted> {
+    Some(Counted { user: u64::decode(r).ok()?, source: u64::decode(r).ok()?, known: bool::decode(r).ok()? })
 }

@@ -4,9 +4,11 @@ mod attempt;
 mod authority;
 mod keys;
 mod passphrase;
+mod places;
 mod records;
 mod register;
 mod renew;
+mod slots;
 mod slowdown;
 mod ssh;
 mod stores;
@@ -108,12 +110,10 @@ impl LoginServer {
                 .call(|server: Arc<Self>, caller, ask: login::PassphraseStart| async move {
                     server.passphrase_start(&caller, ask).await
                 })
-                .call(|server: Arc<Self>, _, ask: login::PassphraseFinish| async move {
-                    server.passphrase_finish(ask).await
+                .call(|server: Arc<Self>, caller, ask: login::PassphraseFinish| async move {
+                    server.passphrase_finish(&caller, ask).await
                 })
-                .call(|server: Arc<Self>, caller, ask: login::SshStart| async move {
-                    server.ssh_start(&caller, ask).await
-                })
+                .call(|server: Arc<Self>, _, ask: login::SshStart| async move { server.ssh_start(ask).await })
                 .call(
                     |server: Arc<Self>, _, ask: login::SshFinish| async move { server.ssh_finish(ask).await },
                 )

@@ -6,10 +6,12 @@ use afs_wire::login::{self, Message};
 use opaque_ke::{
     CredentialFinalization, CredentialRequest, ServerLogin, ServerLoginParameters, ServerRegistration,
 };
+use std::net::IpAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::attempt::{Attempt, Way};
+use super::slowdown::{Counted, Slowed};
 use super::{LoginServer, check_version};
 use crate::crypto::{Randomness, SealKey, Suite};
 use crate::protocol::{PASSPHRASE, identifiers};
@@ -25,14 +27,23 @@ impl LoginServer {
         let user = UserName::from_wire(&ask.user).map_err(|_| AbortCode::LGNDENIED)?;
         let request =
             CredentialRequest::deserialize(&ask.message).map_err(|_| AbortCode::RXGEN_SS_UNMARSHAL)?;
-        let now = self.env.now();
-        let counted = self.slowdown.begin(&user, caller.peer.ip(), true, now).ok_or(AbortCode::LGNSLOW)?;
+        let counted = self.count(&user, caller.peer.ip()).await?;
         let record = self.registration(&user).await?;
         let (server, name, wish) = (self.clone(), user.clone(), ask.wish.clone());
         let answer = self.env.run_blocking(move || server.answer(&name, &wish, record, request)).await;
         let (message, state) = answer.map_err(|_| AbortCode::LGNIO)??;
-        let attempt = Attempt { way: Way::Passphrase, user, wish: ask.wish, counted, state };
+        let attempt = Attempt { way: Way::Passphrase, user, wish: ask.wish, counted: Some(counted), state };
         Ok(login::PassphraseStartReply { attempt: self.seal_attempt(&attempt)?, message })
+    }
+
+    /// Counts an attempt. Where others have spoilt it for this user, a place where he has logged in before still counts.
+    async fn count(&self, user: &UserName, source: IpAddr) -> Result<Counted, AbortCode> {
+        match self.slowdown.begin(user, source, false, self.env.now()) {
+            Ok(counted) => return Ok(counted),
+            Err(Slowed::ByOthers) if self.is_known_place(user, source).await? => {}
+            Err(_) => return Err(AbortCode::LGNSLOW),
+        }
+        self.slowdown.begin(user, source, true, self.env.now()).map_err(|_| AbortCode::LGNSLOW)
     }
 
     /// What the user has registered. Whoever does not exist, or has no passphrase, is answered as if he had.
@@ -69,12 +80,18 @@ impl LoginServer {
 
     pub(super) async fn passphrase_finish(
         self: &Arc<Self>,
+        caller: &Caller,
         ask: login::PassphraseFinish,
     ) -> Result<login::GrantReply, AbortCode> {
         check_version(ask.version)?;
         let attempt = self.open_attempt(Way::Passphrase, &ask.attempt)?;
         let key = self.session_key(&attempt, &ask.message)?;
-        self.slowdown.succeeded(attempt.counted, true);
+        if let Some(counted) = attempt.counted {
+            self.slowdown.succeeded(counted, &ask.attempt, self.env.now());
+            if !counted.known {
+                self.remember_place(&attempt.user, caller.peer.ip()).await;
+            }
+        }
         let grant = self.first_grant(&attempt.user, &attempt.wish, &key, &PASSPHRASE).await?;
         tracing::info!(user = %attempt.user, "logged in with a passphrase");
         Ok(login::GrantReply { grant })

@@ -8,8 +8,10 @@ use afs_wire::ids::{UnixSeconds, ViceId};
 use afs_wire::login::{Comment, KeyBlob, Message, SshKeyInfo};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
+use super::places::{PLACES_MAX, PlaceMark};
 use super::stores::{LoginStore, StoreError};
 use crate::crypto::Randomness;
+use crate::grant::put_opaque;
 use crate::ssh::UserKey;
 use crate::user::UserName;
 
@@ -17,6 +19,7 @@ use crate::user::UserName;
 const FORMAT: u32 = 1;
 const PASSPHRASE: &str = "passphrase";
 const GENERATION: &str = "generation";
+const PLACES: &str = "places";
 /// Followed by the key's hash in hexadecimal digits.
 const SSH: &str = "ssh-";
 
@@ -59,6 +62,23 @@ impl Records {
 
     pub(super) async fn remove_passphrase(&self, user: &UserName) -> Result<(), AbortCode> {
         self.0.delete(user.as_str(), PASSPHRASE).await.map_err(failed)
+    }
+
+    /// The places where the user has logged in, the latest first.
+    pub(super) async fn places(&self, user: &UserName, id: ViceId) -> Result<Vec<PlaceMark>, AbortCode> {
+        let Some(bytes) = self.get(user, PLACES).await? else { return Ok(Vec::new()) };
+        Ok(belonging_to(id, decode(&bytes, places))?.unwrap_or_default())
+    }
+
+    pub(super) async fn set_places(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        places: &[PlaceMark],
+    ) -> Result<(), AbortCode> {
+        let mut bytes = header(id);
+        put_opaque(places.as_flattened(), &mut bytes);
+        self.put(user, PLACES, bytes).await
     }
 
     /// Whether a key is the user's.
@@ -128,6 +148,11 @@ fn kind_of(key: &UserKey) -> String {
 
 fn key_info(r: &mut Reader<'_>) -> Result<SshKeyInfo, DecodeError> {
     Ok(SshKeyInfo { key: KeyBlob::decode(r)?, comment: Comment::decode(r)?, added: UnixSeconds::decode(r)? })
+}
+
+fn places(r: &mut Reader<'_>) -> Result<Vec<PlaceMark>, DecodeError> {
+    let marks = r.opaque(PLACES_MAX * size_of::<PlaceMark>())?;
+    Ok(marks.as_chunks().0.to_vec())
 }
 
 fn header(id: ViceId) -> Vec<u8> {

@@ -1,7 +1,8 @@
 //! Slows down those who try passphrases.
 //!
-//! Memory is fixed: users and sources are counted in slots that a keyed hash chooses, so that a flood of made-up names
-//! or addresses pushes nobody's count out. Two who share a slot share its delay.
+//! A source is an address that has proven itself to the transport (`docs/protocol/rx.md` "9. Keepalive"). It is slowed by
+//! what came from it, for one user and for all users; a user is slowed everywhere only when many sources try at once, and
+//! not at all where he has logged in before. Memory is fixed: two who share a slot share its delay.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -12,20 +13,24 @@ use afs_rpc::Instant;
 use afs_rpc::sync::lock;
 use sha2::{Digest, Sha256};
 
+use super::attempt::LIFETIME;
+use super::slots::Slots;
 use crate::crypto::Randomness;
 use crate::user::UserName;
 
-/// Slots for users, and for sources: 64 KiB each.
+/// Slots for pairs of user and source: 256 KiB. For sources, and for users: 64 KiB each.
+const PAIR_SLOTS: usize = 16_384;
 const SLOTS: usize = 4096;
-/// Pairs of user and source that have logged in, remembered at one time.
-const KNOWN_MAX: usize = 4096;
-/// Failures after which a slot is slowed: those of a user, and those of a source, where many users may sit.
-const USER_FREE: u32 = 5;
+/// Failures after which a slot is slowed: of one user from one source; of a source, where many users may sit; of a user
+/// from everywhere.
+const PAIR_FREE: u32 = 5;
 const SOURCE_FREE: u32 = 30;
-/// Longest wait between two attempts, in seconds.
-const WAIT_MAX: u64 = 60;
-/// After so many seconds without an attempt everything is forgotten.
-const FORGET: u64 = 1800;
+const USER_FREE: u32 = 500;
+/// The time in which the failures of a user from everywhere are forgotten, in seconds. One source, slowed to one attempt
+/// a minute, never comes near.
+const USER_DRAIN: u64 = 1800;
+/// Finished logins remembered at one time, so that each takes back one failure.
+const FINISHED_MAX: usize = 4096;
 
 /// Counts attempts that have not succeeded.
 pub(super) struct Slowdown {
@@ -35,39 +40,21 @@ pub(super) struct Slowdown {
 }
 
 struct State {
-    users: Vec<Slot>,
-    sources: Vec<Slot>,
-    /// A user who has logged in from a source before is not slowed by what others try in his name from elsewhere.
-    known: VecDeque<(u64, Slot)>,
+    pairs: Slots,
+    sources: Slots,
+    users: Slots,
+    /// When each was finished, and the digest of its sealed state.
+    finished: VecDeque<(u64, [u8; 32])>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    failures: u32,
-    /// Seconds of the monotonic clock.
-    last: u64,
-}
-
-impl Slot {
-    fn may_try(&self, now: u64, free: u32) -> bool {
-        let beyond = self.failures.saturating_sub(free);
-        let wait =
-            if beyond == 0 { 0 } else { 1u64.checked_shl(beyond - 1).unwrap_or(WAIT_MAX).min(WAIT_MAX) };
-        now >= self.last.saturating_add(wait) || now >= self.last.saturating_add(FORGET)
-    }
-
-    fn count(&mut self, now: u64) {
-        if now >= self.last.saturating_add(FORGET) {
-            self.failures = 0;
-        }
-        // No higher than the wait grows, so that the way back is as short.
-        self.failures = (self.failures + 1).min(SOURCE_FREE + 8);
-        self.last = now;
-    }
-
-    fn refund(&mut self) {
-        self.failures = self.failures.saturating_sub(1);
-    }
+/// Why it is too early to try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Slowed {
+    /// This source has tried this user too often.
+    Here,
+    /// The source has tried too many users, or too many sources have tried the user: no matter where the user has logged
+    /// in before.
+    ByOthers,
 }
 
 /// Where an attempt is counted.
@@ -75,55 +62,59 @@ impl Slot {
 pub(super) struct Counted {
     pub(super) user: u64,
     pub(super) source: u64,
+    /// The user has logged in from there before: counted for the pair alone.
+    pub(super) known: bool,
 }
 
 impl Slowdown {
     pub(super) fn new(random: &Random) -> Self {
-        let slots = || vec![Slot::default(); SLOTS];
-        let state = State { users: slots(), sources: slots(), known: VecDeque::new() };
+        let state = State {
+            pairs: Slots::new(PAIR_SLOTS, PAIR_FREE),
+            sources: Slots::new(SLOTS, SOURCE_FREE),
+            users: Slots::new(SLOTS, USER_FREE).draining(USER_DRAIN),
+            finished: VecDeque::new(),
+        };
         Self { seed: Randomness(random).bytes(), state: Mutex::new(state) }
     }
 
-    /// Counts an attempt as a failure until [`Slowdown::succeeded`] says otherwise. `None`: it is too early to try.
-    /// `guessed`: whether somebody could be guessing what only this user knows.
+    /// Counts an attempt as a failure until [`Slowdown::succeeded`] says otherwise. `known`: the user has logged in from
+    /// this source before.
     pub(super) fn begin(
         &self,
         user: &UserName,
         source: IpAddr,
-        guessed: bool,
+        known: bool,
         now: Instant,
-    ) -> Option<Counted> {
-        let counted =
-            Counted { user: self.hash(b"u", user.as_str().as_bytes()), source: self.source(source) };
-        let now = now.as_nanos() / 1_000_000_000;
+    ) -> Result<Counted, Slowed> {
+        let user = self.hash(b"u", user.as_str().as_bytes());
+        let counted = Counted { user, source: self.hash(b"s", &place(source)), known };
+        let now = seconds(now);
         let mut state = lock(&self.state);
-        let (user, source) = state.slots(counted);
-        if !source.may_try(now, SOURCE_FREE) || (guessed && !user.may_try(now, USER_FREE)) {
-            return None;
+        if !state.pairs.may_try(counted.pair(), now) {
+            return Err(Slowed::Here);
         }
-        source.count(now);
-        if guessed {
-            user.count(now);
+        if !known {
+            if !state.sources.may_try(counted.source, now) || !state.users.may_try(counted.user, now) {
+                return Err(Slowed::ByOthers);
+            }
+            state.sources.count(counted.source, now);
+            state.users.count(counted.user, now);
         }
-        Some(counted)
+        state.pairs.count(counted.pair(), now);
+        Ok(counted)
     }
 
-    /// Takes the failure back.
-    pub(super) fn succeeded(&self, counted: Counted, guessed: bool) {
+    /// Takes the failure back, once for each `attempt` (its sealed state).
+    pub(super) fn succeeded(&self, counted: Counted, attempt: &[u8], now: Instant) {
+        let (now, digest) = (seconds(now), Sha256::digest(attempt).into());
         let mut state = lock(&self.state);
-        let (user, source) = state.slots(counted);
-        source.refund();
-        if guessed {
-            user.refund();
+        if state.was_finished(digest, now) {
+            return;
         }
-        state.remember(counted);
-    }
-
-    /// Hosts in one IPv6 network of 64 bits are one.
-    fn source(&self, source: IpAddr) -> u64 {
-        match source.to_canonical() {
-            IpAddr::V4(v4) => self.hash(b"4", &v4.octets()),
-            IpAddr::V6(v6) => self.hash(b"6", &v6.octets()[..8]),
+        state.pairs.refund(counted.pair());
+        if !counted.known {
+            state.sources.refund(counted.source);
+            state.users.refund(counted.user);
         }
     }
 
@@ -134,25 +125,19 @@ impl Slowdown {
 }
 
 impl State {
-    /// The slots of user and source.
-    fn slots(&mut self, counted: Counted) -> (&mut Slot, &mut Slot) {
-        let pair = counted.pair();
-        let user = match self.known.iter().position(|(known, _)| *known == pair) {
-            Some(at) => &mut self.known[at].1,
-            None => &mut self.users[slot(counted.user)],
-        };
-        (user, &mut self.sources[slot(counted.source)])
-    }
-
-    fn remember(&mut self, counted: Counted) {
-        let pair = counted.pair();
-        if self.known.iter().any(|(known, _)| *known == pair) {
-            return;
+    /// Whether it was; from here on it is.
+    fn was_finished(&mut self, digest: [u8; 32], now: u64) -> bool {
+        while self.finished.front().is_some_and(|(at, _)| at + LIFETIME.as_secs() < now) {
+            self.finished.pop_front();
         }
-        if self.known.len() >= KNOWN_MAX {
-            self.known.pop_front();
+        if self.finished.iter().any(|(_, other)| *other == digest) {
+            return true;
         }
-        self.known.push_back((pair, Slot::default()));
+        if self.finished.len() >= FINISHED_MAX {
+            self.finished.pop_front();
+        }
+        self.finished.push_back((now, digest));
+        false
     }
 }
 
@@ -162,9 +147,18 @@ impl Counted {
     }
 }
 
-fn slot(hash: u64) -> usize {
-    // Far below the size of either type.
-    (hash % SLOTS as u64) as usize
+fn seconds(now: Instant) -> u64 {
+    now.as_nanos() / 1_000_000_000
+}
+
+/// The bytes that name a source: an IPv4 address, or an IPv6 network of 64 bits.
+pub(super) fn place(source: IpAddr) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    match source.to_canonical() {
+        IpAddr::V4(v4) => bytes[..4].copy_from_slice(&v4.octets()),
+        IpAddr::V6(v6) => bytes.copy_from_slice(&v6.octets()[..8]),
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -186,30 +180,64 @@ mod tests {
         Ipv4Addr::from(0x0a00_0000 + n).into()
     }
 
-    #[test]
-    fn a_user_is_slowed_from_wherever_the_attempts_come() {
-        let (slowdown, alice) = (slowdown(), UserName::new("alice").unwrap());
-        for n in 0..6 {
-            assert!(slowdown.begin(&alice, from(n), true, at(100)).is_some(), "{n}");
-        }
-        assert!(slowdown.begin(&alice, from(9), true, at(100)).is_none());
-        assert!(slowdown.begin(&alice, from(9), true, at(101)).is_some());
-        assert!(slowdown.begin(&alice, from(9), true, at(102)).is_none());
-        assert!(slowdown.begin(&alice, from(9), true, at(103)).is_some());
-        assert!(slowdown.begin(&alice, from(9), false, at(103)).is_some(), "a key cannot be guessed");
-        let a_day =
-            (0..86_400).filter(|s| slowdown.begin(&alice, from(*s), true, at(200 + u64::from(*s))).is_some());
-        assert!(a_day.count() < 1500);
-        assert!(slowdown.begin(&alice, from(9), true, at(90_000)).is_some(), "forgotten");
+    fn alice() -> UserName {
+        UserName::new("alice").unwrap()
     }
 
     #[test]
-    fn who_was_here_before_is_not_shut_out_by_others() {
-        let (slowdown, alice) = (slowdown(), UserName::new("alice").unwrap());
-        let home = slowdown.begin(&alice, from(1), true, at(0)).unwrap();
-        slowdown.succeeded(home, true);
-        while slowdown.begin(&alice, from(2), true, at(1)).is_some() {}
-        assert!(slowdown.begin(&alice, from(1), true, at(1)).is_some());
+    fn a_source_that_guesses_slows_itself_and_nobody_else() {
+        let slowdown = slowdown();
+        let mut guesses = 0;
+        for second in 0..86_400 {
+            for _ in 0..5 {
+                guesses += u32::from(slowdown.begin(&alice(), from(1), false, at(second)).is_ok());
+            }
+            if second % 600 == 0 {
+                let elsewhere = slowdown.begin(&alice(), from(2), false, at(second)).unwrap();
+                slowdown.succeeded(elsewhere, &second.to_be_bytes(), at(second));
+            }
+        }
+        assert!(guesses < 1500, "{guesses}");
+    }
+
+    #[test]
+    fn guesses_from_many_sources_are_slowed_together_but_not_where_the_user_was_before() {
+        let slowdown = slowdown();
+        let mut guesses = 0;
+        for second in 0..14_400u64 {
+            for n in 0..4 {
+                let source = from(u32::try_from(second).unwrap() * 4 + n);
+                guesses += u32::from(slowdown.begin(&alice(), source, false, at(second)).is_ok());
+            }
+            if second % 600 == 0 {
+                let home = slowdown.begin(&alice(), from(0xff_0001), true, at(second)).unwrap();
+                slowdown.succeeded(home, &second.to_be_bytes(), at(second));
+            }
+        }
+        assert!(guesses < 4600, "{guesses}");
+        let at_once =
+            (0..100).filter(|n| slowdown.begin(&alice(), from(0xff_0100 + n), false, at(14_400)).is_ok());
+        assert!(at_once.count() < 10);
+    }
+
+    #[test]
+    fn five_failures_are_free_and_the_wait_grows_and_is_forgotten() {
+        let slowdown = slowdown();
+        let tries = |second| slowdown.begin(&alice(), from(1), false, at(second));
+        for n in 0..6 {
+            assert!(tries(100).is_ok(), "{n}");
+        }
+        assert_eq!(tries(100), Err(Slowed::Here));
+        assert!(tries(101).is_ok());
+        assert_eq!(tries(102), Err(Slowed::Here));
+        assert!(tries(103).is_ok());
+        for second in 103..4000 {
+            let _ = tries(second);
+        }
+        assert_eq!((4000..4060).filter(|second| tries(*second).is_ok()).count(), 1);
+        for _ in 0..6 {
+            assert!(tries(6000).is_ok(), "forgotten");
+        }
     }
 
     #[test]
@@ -217,11 +245,26 @@ mod tests {
         let slowdown = slowdown();
         let tries = (0..1000).filter(|n| {
             let user = UserName::new(&format!("user{n}")).unwrap();
-            slowdown.begin(&user, from(1), true, at(5)).is_some()
+            slowdown.begin(&user, from(1), false, at(5)).is_ok()
         });
         assert_eq!(tries.count(), 31);
-        let user = UserName::new("somebody").unwrap();
-        assert!(slowdown.begin(&user, from(2), true, at(5)).is_some());
+        assert_eq!(slowdown.begin(&alice(), from(1), false, at(5)), Err(Slowed::ByOthers));
+        assert!(slowdown.begin(&alice(), from(1), true, at(5)).is_ok(), "who was here before");
+        assert!(slowdown.begin(&alice(), from(2), false, at(5)).is_ok());
+    }
+
+    #[test]
+    fn a_login_takes_back_one_failure_however_often_it_is_finished() {
+        let slowdown = slowdown();
+        let bob = UserName::new("bob").unwrap();
+        let own = slowdown.begin(&bob, from(1), false, at(5)).unwrap();
+        let mut tries = 0;
+        for n in 0..1000 {
+            let user = UserName::new(&format!("user{n}")).unwrap();
+            tries += u32::from(slowdown.begin(&user, from(1), false, at(5)).is_ok());
+            slowdown.succeeded(own, b"the same", at(5));
+        }
+        assert_eq!(tries, 31);
     }
 
     #[test]
@@ -229,11 +272,12 @@ mod tests {
         let slowdown = slowdown();
         for n in 0..20_000u32 {
             let user = UserName::new(&format!("user{n}")).unwrap();
-            if let Some(counted) = slowdown.begin(&user, from(n), true, at(5)) {
-                slowdown.succeeded(counted, true);
+            if let Ok(counted) = slowdown.begin(&user, from(n), false, at(5)) {
+                slowdown.succeeded(counted, &n.to_be_bytes(), at(5));
             }
         }
         let state = lock(&slowdown.state);
-        assert_eq!((state.users.len(), state.sources.len(), state.known.len()), (SLOTS, SLOTS, KNOWN_MAX));
+        assert_eq!((state.pairs.len(), state.sources.len(), state.users.len()), (PAIR_SLOTS, SLOTS, SLOTS));
+        assert_eq!(state.finished.len(), FINISHED_MAX);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Caller, EnvExt};
+use afs_rpc::EnvExt;
 use afs_wire::error::AbortCode;
 use afs_wire::login::{self, KeyBlob};
 use afs_wire::xdr::{Decode, Encode, Reader};
@@ -21,25 +21,17 @@ const SECRET_LEN: usize = 32;
 impl LoginServer {
     pub(super) async fn ssh_start(
         self: &Arc<Self>,
-        caller: &Caller,
         ask: login::SshStart,
     ) -> Result<login::SshStartReply, AbortCode> {
         check_version(ask.version)?;
         let user = UserName::from_wire(&ask.user).map_err(|_| AbortCode::LGNDENIED)?;
         UserKey::from_wire(&ask.key).map_err(|_| AbortCode::LGNBADKEY)?;
-        let now = self.env.now();
-        let counted = self.slowdown.begin(&user, caller.peer.ip(), false, now).ok_or(AbortCode::LGNSLOW)?;
         let server = self.clone();
-        let challenged = self.env.run_blocking(move || server.challenge(user, counted, ask)).await;
+        let challenged = self.env.run_blocking(move || server.challenge(user, ask)).await;
         challenged.map_err(|_| AbortCode::LGNIO)?
     }
 
-    fn challenge(
-        &self,
-        user: UserName,
-        counted: super::slowdown::Counted,
-        ask: login::SshStart,
-    ) -> Result<login::SshStartReply, AbortCode> {
+    fn challenge(&self, user: UserName, ask: login::SshStart) -> Result<login::SshStartReply, AbortCode> {
         let (exchange, host_key) = (Exchange::begin(&self.random), self.secret.host_key().0);
         let share = exchange.share();
         let said = SshExchange { key: &ask.key, client: ask.share, server: share, host_key };
@@ -49,7 +41,7 @@ impl LoginServer {
         ask.share.encode(&mut state);
         share.encode(&mut state);
         ask.key.encode(&mut state);
-        let attempt = Attempt { way: Way::Ssh, user, wish: ask.wish, counted, state };
+        let attempt = Attempt { way: Way::Ssh, user, wish: ask.wish, counted: None, state };
         let signature = self.secret.sign(&transcript);
         let host_key = login::Fixed(host_key);
         Ok(login::SshStartReply { attempt: self.seal_attempt(&attempt)?, share, host_key, signature })
@@ -71,7 +63,6 @@ impl LoginServer {
         if !(self.is_key_of(&attempt.user, &key).await? & signed) {
             return Err(AbortCode::LGNDENIED);
         }
-        self.slowdown.succeeded(attempt.counted, false);
         let sealing =
             exchange.finish(client, &transcript.digest(), SSH.purpose).ok_or(AbortCode::LGNDENIED)?;
         let grant = self.first_grant(&attempt.user, &attempt.wish, &sealing, &SSH).await?;

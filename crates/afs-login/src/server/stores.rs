@@ -23,7 +23,7 @@ pub enum StoreError {
 }
 
 /// Opaque records of users, by user and kind. A kind is at most 68 bytes of ASCII, a record at most 4 KiB; a user has
-/// at most 34 records. What `put` and `delete` did is durable when they are ready.
+/// at most 35 records. What `put` and `delete` did is durable when they are ready.
 pub trait LoginStore: Send + Sync + 'static {
     /// One record.
     fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;

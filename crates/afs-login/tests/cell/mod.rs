@@ -108,6 +108,8 @@ pub struct Cell {
     /// A client whom the servers take for the cell's owner.
     pub owner: Rx,
     pub server_at: SocketAddr,
+    pub server_rx: Rx,
+    keys: SharedKeys,
     pub secret: LoginSecret,
     pub book: Arc<Book>,
     pub shelf: Arc<Shelf>,
@@ -136,19 +138,49 @@ pub fn cell(seed: u64) -> Cell {
     }
     let shelf = Arc::new(Shelf::default());
     let secret = LoginSecret::generate(&random);
-    let login = LoginServer::new(LoginConfig {
-        env: env.clone(),
+    let login = login_server(&world, &secret, &shelf, &book, &keys);
+    offer(&server, &login, &keys, &clock);
+    let server_rx = server;
+    Cell {
+        world,
+        client,
+        owner,
+        server_at,
+        server_rx,
+        keys,
+        secret,
+        book,
+        shelf,
+        random,
+        clock,
+        server: login,
+    }
+}
+
+fn login_server(
+    world: &Arc<World>,
+    secret: &LoginSecret,
+    shelf: &Arc<Shelf>,
+    book: &Arc<Book>,
+    keys: &SharedKeys,
+) -> Arc<LoginServer> {
+    let source = world.env();
+    let random: Random = Arc::new(move |out| source.random(out));
+    LoginServer::new(LoginConfig {
+        env: world.env(),
         cell: cell_name(),
         secret: secret.clone(),
         lifetimes: LIFETIMES,
         store: shelf.clone(),
         users: book.clone(),
-        mint: Arc::new(KeyMint { keys: keys.clone(), random: random.clone() }),
-    });
+        mint: Arc::new(KeyMint { keys: keys.clone(), random }),
+    })
+}
+
+fn offer(server: &Rx, login: &Arc<LoginServer>, keys: &SharedKeys, clock: &Clock) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, clock.clone(), Level::Clear);
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys.clone(), names, clock.clone(), Level::Clear);
     server.listen_with(login.service(), vec![Box::new(afs_rx::NullServer), Box::new(rxgk)]).unwrap();
-    Cell { world, client, owner, server_at, secret, book, shelf, random, clock, server: login }
 }
 
 pub fn cell_name() -> CellName {
@@ -168,6 +200,14 @@ pub fn passphrase(text: &str) -> Secret {
 }
 
 impl Cell {
+    /// The login service begins anew, with its records, at another port.
+    pub fn restart(&mut self) {
+        self.server_rx.close();
+        (self.server_rx, self.server_at) = self.world.node(self.server_at.port() + 1000);
+        self.server = login_server(&self.world, &self.secret, &self.shelf, &self.book, &self.keys);
+        offer(&self.server_rx, &self.server, &self.keys, &self.clock);
+    }
+
     /// As nobody in particular.
     pub fn anonymous(&self) -> Connection {
         self.client.connection(self.server_at, ServiceId::LOGIN, Security::null())

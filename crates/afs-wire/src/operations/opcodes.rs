@@ -8,8 +8,6 @@ pub const OPCODES: &[(u32, &str)] = &[
     (4, "EndOperation"),
     (5, "ListOperations"),
     (6, "TakeOverOperation"),
-    (7, "GetSnapshotSchedule"),
-    (8, "SetSnapshotSchedule"),
 ];
 
 #[cfg(test)]
