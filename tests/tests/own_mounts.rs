@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, PermissionsExt, chown};
+use std::process::{Command, Output};
 
-use andrew_tests::live::cell::{CELL, Cell, CellOptions};
+use andrew_tests::live::cell::{CELL, Cell, CellOptions, andrew, command};
 use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::live::process::seconds;
+use andrew_tests::live::process::{run, run_any, seconds};
 use andrew_tests::live::scratch::{Scratch, unmount_below};
 use andrew_tests::live::watchdog::Watchdog;
 
@@ -91,5 +92,78 @@ fn a_descriptor_that_outlives_an_orderly_stop_changes_nothing_that_is_read_later
         assert_eq!(fs::metadata(&path).unwrap().len(), 9);
         drop(again);
     }
+    cell.stop();
+}
+
+/// No account of any machine.
+const ALICE: u32 = 61_001;
+
+#[test]
+fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let scratch = Scratch::new("owners");
+    let folder = scratch.path().to_owned();
+    let _watchdog = Watchdog::new("owners", seconds(200), move || unmount_below(&folder));
+    let netns = Netns::fresh("andrew-owners");
+    let options = CellOptions { more: vec!["--allow-other".into()], ..CellOptions::at("127.0.0.1", "rl") };
+    let cell = Cell::up(&netns, scratch.path(), &options);
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let home = scratch.path().join("home-of-alice");
+    fs::create_dir(&home).unwrap();
+    let secret = home.join("passphrase");
+    fs::write(&secret, "correct horse battery").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let (state, secret) = (cell.state().to_str().unwrap(), secret.to_str().unwrap());
+    // The first user of a cell has the number of a system account of every machine.
+    assert!(command(&netns, &["pts", "createuser", "alice", "--state", state]).contains("id 2"));
+    let _ = command(&netns, &["passwd", "alice", "--state", state, "--passphrase-file", secret]);
+    let hers = cell.mount().join("alice");
+    fs::create_dir(&hers).unwrap();
+    let _ = command(&netns, &["fs", "setacl", hers.to_str().unwrap(), "alice", "all"]);
+    chown(&home, Some(ALICE), Some(ALICE)).unwrap();
+    chown(secret, Some(ALICE), Some(ALICE)).unwrap();
+    let as_alice = |program: &str, words: &[&str]| -> Command {
+        let mut command = netns.command("setpriv");
+        let uid = ALICE.to_string();
+        command.args(["--reuid", &uid, "--regid", &uid, "--clear-groups", program]).args(words);
+        command.env("HOME", &home).env("A", &hers).current_dir("/");
+        command
+    };
+    let sh = |script: &str| -> Output { run_any(as_alice("sh", &["-c", script]), seconds(30)) };
+    let said = |output: Output| String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let login = ["login", "alice", "--cell", CELL, "--servers", "127.0.0.1", "--passphrase-file", secret];
+    assert!(run(as_alice(andrew().to_str().unwrap(), &login), seconds(60)).contains("logged in"));
+    assert!(sh("echo text > $A/f").status.success());
+    assert_eq!(said(sh("stat -c '%u %g' $A/f")), format!("{ALICE} {ALICE}"));
+    // What is the administrator's is that of who has made the cell, whoever looks.
+    assert_eq!(said(sh("stat -c '%u %g' $A")), "0 0");
+    for script in [
+        "chown $(id -u):$(id -g) $A/f",
+        "cp -a $A/f $A/by-cp",
+        "install -m 755 $A/f $A/by-install",
+        "cp $A/f ~/local && chmod 640 ~/local && mv ~/local $A/by-mv && test $(stat -c %a $A/by-mv) = 640",
+        "cd $A && git init -q p && cd p && git status",
+    ] {
+        let output = sh(script);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && complaint.is_empty(), "{script}: {complaint}");
+    }
+    assert!(!sh("chown 0 $A/f").status.success());
+    // The administrator gives a file away and takes it back.
+    let file = hers.join("f");
+    let owner = |file: &std::path::Path| {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(file).map(|status| (status.uid(), status.gid())).unwrap()
+    };
+    chown(&file, Some(0), Some(0)).unwrap();
+    assert_eq!(owner(&file), (0, 0));
+    chown(&file, Some(ALICE), Some(ALICE)).unwrap();
+    assert_eq!(owner(&file), (ALICE, ALICE));
+    chown(&file, Some(60_123), Some(456)).unwrap();
+    assert_eq!(owner(&file), (60_123, 456));
+    chown(&file, Some(0), Some(0)).unwrap();
+    assert_eq!(owner(&file), (0, 0));
     cell.stop();
 }

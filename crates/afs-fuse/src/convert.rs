@@ -1,8 +1,8 @@
 //! Venus' nouns as FUSE's, and back.
 
-use crate::options::Owner;
-use afs_venus::{Attr, Kind, NewTime, NodeId, OpenFlags, SetAttr, VenusError};
-use afs_wire::ids::{Mode, UnixSeconds, ViceId};
+use crate::accounts::Account;
+use afs_venus::{Attr, Kind, NewTime, NodeId, OpenFlags, VenusError};
+use afs_wire::ids::UnixSeconds;
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,9 +34,8 @@ pub(crate) fn file_type(kind: Kind) -> FileType {
 }
 
 /// Attributes as the kernel takes them, under the inode number `ino`.
-pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Option<Owner>) -> FileAttr {
+pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Account) -> FileAttr {
     let mtime = time(attr.mtime);
-    let mine = owner.filter(|o| o.vice == attr.owner);
     FileAttr {
         ino,
         size: attr.size,
@@ -49,8 +48,8 @@ pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Option<Owner>) -> Fil
         kind: file_type(attr.kind),
         perm: (attr.mode.0 & 0o7777) as u16,
         nlink: attr.nlink,
-        uid: mine.map_or(attr.owner.0 as u32, |o| o.uid),
-        gid: mine.map_or(attr.group, |o| o.gid),
+        uid: owner.uid,
+        gid: shown_group(attr.group, owner),
         rdev: 0,
         blksize: PREFERRED_IO_BYTES,
         flags: 0,
@@ -83,7 +82,7 @@ fn time(seconds: UnixSeconds) -> SystemTime {
 }
 
 /// A time to set. AFS-3 times are 32 bits of seconds: outside them the nearest one is taken.
-fn new_time(time: TimeOrNow) -> NewTime {
+pub(crate) fn new_time(time: TimeOrNow) -> NewTime {
     match time {
         TimeOrNow::Now => NewTime::Now,
         TimeOrNow::SpecificTime(time) => {
@@ -93,24 +92,9 @@ fn new_time(time: TimeOrNow) -> NewTime {
     }
 }
 
-/// The attributes a SETATTR request asks to change. Times of access are not kept and so not set.
-pub(crate) fn changes(
-    mode: Option<u32>,
-    uid: Option<u32>,
-    gid: Option<u32>,
-    size: Option<u64>,
-    mtime: Option<TimeOrNow>,
-    owner: Option<Owner>,
-) -> SetAttr {
-    // Giving a file to whom it already seems to belong, as `tar` and `cp -p` do, asks nothing.
-    let mine = |id: u32, pick: fn(&Owner) -> u32| owner.is_some_and(|o| pick(&o) == id);
-    SetAttr {
-        mode: mode.map(|m| Mode(m & 0o7777)),
-        owner: uid.filter(|uid| !mine(*uid, |o| o.uid)).map(|uid| ViceId(uid as i32)),
-        group: gid.filter(|gid| !mine(*gid, |o| o.gid)),
-        size,
-        mtime: mtime.map(new_time),
-    }
+/// The group shown for one that the server has. Servers have 0 where nobody has set one: then it is that of the owner.
+pub(crate) fn shown_group(group: u32, owner: Account) -> u32 {
+    if group == 0 { owner.gid } else { group }
 }
 
 /// Open flags of the kernel as those of Venus.
@@ -148,14 +132,5 @@ mod tests {
         assert_eq!(new_time(TimeOrNow::SpecificTime(far)), NewTime::At(UnixSeconds(u32::MAX)));
         let before = UNIX_EPOCH - Duration::from_secs(9);
         assert_eq!(new_time(TimeOrNow::SpecificTime(before)), NewTime::At(UnixSeconds(0)));
-    }
-
-    #[test]
-    fn giving_a_file_to_its_owner_asks_nothing() {
-        let owner = Owner { vice: ViceId(1), uid: 1000, gid: 100 };
-        let change = changes(None, Some(1000), Some(100), None, None, Some(owner));
-        assert_eq!(change, SetAttr::default());
-        let change = changes(None, Some(7), None, None, None, Some(owner));
-        assert_eq!(change.owner, Some(ViceId(7)));
     }
 }

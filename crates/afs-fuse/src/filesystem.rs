@@ -1,8 +1,7 @@
 //! The binding's trait: each request becomes a future, and nothing else happens here.
 
-use crate::convert;
 use crate::dispatch::{self, Spawn};
-use crate::ops::{Create, LockRequest, Mount, Visit};
+use crate::ops::{Change, Create, LockRequest, Mount, Visit};
 use afs_venus::{HandleId, LockRange, Requester};
 use bytes::Bytes;
 use fuser::{
@@ -129,7 +128,7 @@ impl Filesystem for AndrewFs {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let change = convert::changes(mode, uid, gid, size, mtime, self.mount.owner);
+        let change = Change::new(mode, uid, gid, size, mtime);
         let handle = fh.map(|fh| HandleId(fh.0));
         self.run(request, move |m| async move { m.setattr(ino, handle, change, reply).await });
     }

@@ -16,6 +16,7 @@
 //!
 //! This is the only crate that names the FUSE binding.
 
+mod accounts;
 mod backlog;
 mod convert;
 mod dispatch;
@@ -35,6 +36,7 @@ mod signals;
 mod sink;
 mod unmount;
 
+pub use accounts::{Account, Accounts, Answer, NO_GROUP, NOBODY};
 pub use dispatch::{Pause, Pool, Spawn, Task};
 pub use error::MountError;
 pub use mount::{Mounted, mount};

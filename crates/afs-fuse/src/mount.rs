@@ -1,5 +1,6 @@
 //! Mounting, and the life of a mount.
 
+use crate::accounts::Numbers;
 use crate::dispatch::Pool;
 use crate::error::{MountError, check_mount_point};
 use crate::filesystem::AndrewFs;
@@ -57,7 +58,7 @@ pub fn mount(
         inodes: Arc::new(Inodes::default()),
         negatives: Arc::new(Negatives::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
-        owner: options.owner,
+        accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(Numbers(options.owner))),
         pause: pool.pause,
         allow_other: options.allow_other,
     });

@@ -1,6 +1,8 @@
 //! How a mount behaves.
 
+use crate::accounts::Accounts;
 use afs_wire::ids::ViceId;
+use std::sync::Arc;
 
 /// How a mount behaves.
 #[derive(Clone, Debug)]
@@ -16,8 +18,10 @@ pub struct MountOptions {
     /// The cache lies on a stacked file system such as overlayfs: the kernel then has to be told that
     /// this mount is one level deeper. Default no.
     pub cache_is_stacked: bool,
-    /// Whose files the one who mounted sees as his own.
+    /// A user of the cell who is shown as the user who mounted, if `accounts` is not given. Default nobody.
     pub owner: Option<Owner>,
+    /// As whom the users of the cell are shown. Default: ids are shown as they are, but for `owner`.
+    pub accounts: Option<Arc<dyn Accounts>>,
 }
 
 /// A Vice id that is shown as a user of this machine, both ways.
@@ -41,6 +45,7 @@ impl MountOptions {
             passthrough: true,
             cache_is_stacked: false,
             owner: None,
+            accounts: None,
         }
     }
 }

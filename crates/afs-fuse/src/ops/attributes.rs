@@ -1,6 +1,7 @@
 //! Attributes, access and room.
 
 use crate::convert::{self, errno};
+use crate::ops::changes::Change;
 use crate::ops::names::done;
 use crate::ops::{Mount, Visit};
 use afs_venus::{Access, HandleId, SetAttr};
@@ -10,13 +11,17 @@ use std::time::Duration;
 impl Visit {
     pub(crate) async fn getattr(&self, ino: INodeNo, reply: ReplyAttr) {
         let since = self.moment();
-        match self.node(ino) {
-            Ok(node) => match self.venus.getattr(node).await {
-                Ok(attr) => reply
-                    .attr(&self.validity(since, attr.is_public), &self.attributes(&attr, convert::ino(node))),
-                Err(error) => reply.error(errno(&error)),
-            },
-            Err(error) => reply.error(error),
+        let node = match self.node(ino) {
+            Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        match self.venus.getattr(node).await {
+            Ok(attr) => {
+                let owner = self.account(&attr).await;
+                let keep = self.attr_validity(owner, since, attr.is_public);
+                reply.attr(&keep, &convert::attributes(&attr, convert::ino(node), owner));
+            }
+            Err(error) => reply.error(errno(&error)),
         }
     }
 
@@ -26,12 +31,16 @@ impl Visit {
         &self,
         ino: INodeNo,
         handle: Option<HandleId>,
-        change: SetAttr,
+        change: Change,
         reply: ReplyAttr,
     ) {
         let _entered = self.sink.enter(ino);
         let node = match self.node(ino) {
             Ok(node) => node,
+            Err(error) => return reply.error(error),
+        };
+        let change = match self.wanted(node, change).await {
+            Ok(change) => change,
             Err(error) => return reply.error(error),
         };
         let outcome = if change == SetAttr::default() {
@@ -41,7 +50,10 @@ impl Visit {
         };
         self.changed_elsewhere(node, ino);
         match outcome {
-            Ok(attr) => reply.attr(&Duration::ZERO, &self.attributes(&attr, convert::ino(node))),
+            Ok(attr) => {
+                let owner = self.account(&attr).await;
+                reply.attr(&Duration::ZERO, &convert::attributes(&attr, convert::ino(node), owner));
+            }
             Err(error) => reply.error(errno(&error)),
         }
     }

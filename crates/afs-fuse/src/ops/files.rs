@@ -81,9 +81,10 @@ impl Visit {
         since: Moment,
         reply: ReplyCreate,
     ) {
-        let (attr, generation) = self.handed_out(entry);
+        let owner = self.account(&entry.attr).await;
+        let (attr, generation) = self.handed_out(entry, owner);
         let admission = self.admit(attr.ino, opened, |file| reply.open_backing(file));
-        let ttl = self.entry_validity(attr.ino, since, entry.attr.is_public);
+        let ttl = self.entry_validity(attr.ino, owner, since, entry.attr.is_public);
         let ttl = ttl.min(self.name_validity(since, parent));
         let flags = self.fopen_flags(attr.ino, entry.node, opened, true);
         let handle = FileHandle(opened.handle.0);

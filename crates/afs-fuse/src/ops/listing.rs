@@ -1,5 +1,6 @@
 //! Directories: listing names, with or without what they stand for.
 
+use crate::accounts::Account;
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
 use crate::ops::Visit;
@@ -60,20 +61,30 @@ impl Visit {
         };
         match self.venus.readdirplus(node, offset, STATUSES_MAX).await {
             Ok(entries) => {
+                let mut owners = Vec::with_capacity(entries.len());
+                for entry in &entries {
+                    let found = entry.found.as_ref();
+                    owners.push(match found {
+                        Some(found) => Some(self.account(&found.attr).await),
+                        None => None,
+                    });
+                }
                 // Counted before the moment is looked at: what becomes stale after that finds them.
-                let give = |entry: DirEntryPlus| {
-                    let found = entry.found.map(|found| (self.handed_out(&found), found.attr.is_public));
+                let give = |(entry, owner): (DirEntryPlus, Option<Account>)| {
+                    let found = entry.found.zip(owner);
+                    let found = found
+                        .map(|(found, owner)| (self.handed_out(&found, owner), found.attr.is_public, owner));
                     (found, entry.entry)
                 };
-                let given: Vec<_> = entries.into_iter().map(give).collect();
+                let given: Vec<_> = entries.into_iter().zip(owners).map(give).collect();
                 let keep = self.name_validity(since, ino);
                 let mut full = false;
                 for (found, entry) in &given {
-                    let keep = found.as_ref().map_or(keep, |((attr, _), public)| {
-                        keep.min(self.entry_validity(attr.ino, since, *public))
+                    let keep = found.as_ref().map_or(keep, |((attr, _), is_public, owner)| {
+                        keep.min(self.entry_validity(attr.ino, *owner, since, *is_public))
                     });
-                    full = full || add(entry, found.as_ref().map(|(found, _)| found), keep, &mut reply);
-                    if full && let Some(((attr, _), _)) = found {
+                    full = full || add(entry, found.as_ref().map(|(found, ..)| found), keep, &mut reply);
+                    if full && let Some(((attr, _), ..)) = found {
                         self.forget(attr.ino, 1);
                     }
                 }

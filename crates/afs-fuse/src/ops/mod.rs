@@ -1,17 +1,18 @@
 //! The operations, by the noun they work on. Each owns its reply and may wait.
 
 mod attributes;
+mod changes;
 mod files;
 mod listing;
 mod locks;
 mod names;
 mod xattrs;
 
+use crate::accounts::{Account, Accounts};
 use crate::convert;
 use crate::dispatch::Pause;
 use crate::inodes::Inodes;
 use crate::negative::Negatives;
-use crate::options::Owner;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
 use afs_venus::{Attr, Entry, NodeId, Requester, Venus};
@@ -20,6 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use changes::Change;
 pub(crate) use files::Create;
 pub(crate) use locks::LockRequest;
 
@@ -38,7 +40,7 @@ pub(crate) struct Mount {
     pub(crate) inodes: Arc<Inodes>,
     pub(crate) negatives: Arc<Negatives>,
     pub(crate) passthrough: Arc<Passthrough>,
-    pub(crate) owner: Option<Owner>,
+    pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) pause: Pause,
     /// Other users of this machine are let in.
     pub(crate) allow_other: bool,
@@ -91,8 +93,13 @@ impl Mount {
 
     /// As [`Mount::validity`], for attributes that come with a look-up. An alias is its own inode number there, while
     /// programs are to see that of the node: the kernel asks for the attributes.
-    fn entry_validity(&self, ino: INodeNo, since: Moment, is_public: bool) -> Duration {
-        if Inodes::is_reserved(ino) { Duration::ZERO } else { self.validity(since, is_public) }
+    fn entry_validity(&self, ino: INodeNo, owner: Account, since: Moment, is_public: bool) -> Duration {
+        if Inodes::is_reserved(ino) { Duration::ZERO } else { self.attr_validity(owner, since, is_public) }
+    }
+
+    /// As [`Mount::validity`], for attributes: an owner that is not settled is asked for again.
+    fn attr_validity(&self, owner: Account, since: Moment, is_public: bool) -> Duration {
+        if owner.is_settled { self.validity(since, is_public) } else { Duration::ZERO }
     }
 
     /// Whether everybody who can ask has the same rights.
@@ -107,13 +114,14 @@ impl Mount {
         self.validity(since, is_public)
     }
 
-    fn attributes(&self, attr: &Attr, ino: INodeNo) -> FileAttr {
-        convert::attributes(attr, ino, self.owner)
+    /// As whom the owner of something is shown.
+    async fn account(&self, attr: &Attr) -> Account {
+        self.accounts.account(attr.owner).await
     }
 
     /// An entry as the kernel takes it, under the number that is now the kernel's to forget.
-    fn handed_out(&self, entry: &Entry) -> (FileAttr, Generation) {
+    fn handed_out(&self, entry: &Entry, owner: Account) -> (FileAttr, Generation) {
         let ino = self.inodes.hand_out(entry.node);
-        (self.attributes(&entry.attr, ino), Generation(entry.generation))
+        (convert::attributes(&entry.attr, ino, owner), Generation(entry.generation))
     }
 }

@@ -16,15 +16,16 @@ impl Visit {
             Err(error) => return reply.error(error),
         };
         match self.venus.lookup(directory, name).await {
-            Ok(entry) => self.entry(parent, &entry, since, reply),
+            Ok(entry) => self.entry(parent, &entry, since, reply).await,
             Err(error) if error.kind == ErrorKind::NotFound => self.missing(parent, name, since, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    fn entry(&self, parent: INodeNo, entry: &Entry, since: Moment, reply: ReplyEntry) {
-        let (attr, generation) = self.handed_out(entry);
-        let keep = self.entry_validity(attr.ino, since, entry.attr.is_public);
+    async fn entry(&self, parent: INodeNo, entry: &Entry, since: Moment, reply: ReplyEntry) {
+        let owner = self.account(&entry.attr).await;
+        let (attr, generation) = self.handed_out(entry, owner);
+        let keep = self.entry_validity(attr.ino, owner, since, entry.attr.is_public);
         reply.entry_with_ttls(&keep, &self.name_validity(since, parent), &attr, generation);
     }
 
@@ -44,9 +45,15 @@ impl Visit {
         reply.entry_with_ttls(&Duration::ZERO, &convert::FOREVER, &nobody, Generation(0));
     }
 
-    fn made(&self, parent: INodeNo, outcome: Result<Entry, VenusError>, since: Moment, reply: ReplyEntry) {
+    async fn made(
+        &self,
+        parent: INodeNo,
+        outcome: Result<Entry, VenusError>,
+        since: Moment,
+        reply: ReplyEntry,
+    ) {
         match outcome {
-            Ok(entry) => self.entry(parent, &entry, since, reply),
+            Ok(entry) => self.entry(parent, &entry, since, reply).await,
             Err(error) => reply.error(errno(&error)),
         }
     }
@@ -55,7 +62,9 @@ impl Visit {
         let _entered = self.sink.enter(parent);
         let since = self.moment();
         match self.node(parent) {
-            Ok(node) => self.made(parent, self.venus.mkdir(node, name, mode & 0o7777).await, since, reply),
+            Ok(node) => {
+                self.made(parent, self.venus.mkdir(node, name, mode & 0o7777).await, since, reply).await
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -68,7 +77,9 @@ impl Visit {
             return reply.error(Errno::EPERM);
         }
         match self.node(parent) {
-            Ok(node) => self.made(parent, self.venus.mknod(node, name, mode & 0o7777).await, since, reply),
+            Ok(node) => {
+                self.made(parent, self.venus.mknod(node, name, mode & 0o7777).await, since, reply).await
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -79,7 +90,7 @@ impl Visit {
         match self.node(parent) {
             Ok(node) => match self.venus.symlink(node, name, target).await {
                 Ok(entry) if entry.attr.kind != Kind::Symlink => self.mount_point_made(&entry, reply),
-                outcome => self.made(parent, outcome, since, reply),
+                outcome => self.made(parent, outcome, since, reply).await,
             },
             Err(error) => reply.error(error),
         }
@@ -102,7 +113,8 @@ impl Visit {
         match self.node(ino).and_then(|node| Ok((node, self.node(parent)?))) {
             Ok((node, dir)) => match self.venus.link(node, dir, name).await {
                 Ok(entry) => {
-                    let (attr, generation) = self.handed_out(&entry);
+                    let owner = self.account(&entry.attr).await;
+                    let (attr, generation) = self.handed_out(&entry, owner);
                     let keep = self.name_validity(since, parent);
                     reply.entry_with_ttls(&Duration::ZERO, &keep, &attr, generation);
                 }

@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
-use afs_fuse::{KernelSink, MountOptions, Mounted, Pool, ProcessSessions, SESSION_VARIABLE};
+use afs_fuse::{
+    Account, Accounts, Answer, KernelSink, MountOptions, Mounted, NO_GROUP, Pool, ProcessSessions,
+    SESSION_VARIABLE,
+};
 use afs_kv::{Inline, Kv, MemoryMedium};
 use afs_net::{System, Udp};
 use afs_rpc::{EnvExt, Service};
@@ -26,7 +29,7 @@ use afs_venus::{
     CellConfig, DiskCache, Limits, Requester, RootKind, SecurityConfig, Token, TokenOwner, Venus, VenusConfig,
 };
 use afs_volume::{Config, VolumeStore};
-use afs_wire::ids::{CellName, PartitionId, Rights, UnixSeconds, Uuid, VolumeName};
+use afs_wire::ids::{CellName, PartitionId, Rights, UnixSeconds, Uuid, ViceId, VolumeName};
 use people::{People, Plates, plate};
 
 pub const ALICE: u32 = 61_001;
@@ -182,6 +185,32 @@ impl Drop for Machine {
     }
 }
 
+/// Alice and Bob are who they are; everybody else is a number.
+#[derive(Debug)]
+struct Users;
+
+impl Accounts for Users {
+    fn account(&self, id: ViceId) -> Answer<'_, Account> {
+        let uid = match id.0 {
+            11 => ALICE,
+            12 => BOB,
+            id => id as u32,
+        };
+        let gid = if uid == id.0 as u32 { NO_GROUP } else { uid };
+        Box::pin(std::future::ready(Account { uid, gid, is_settled: true }))
+    }
+
+    fn id(&self, uid: u32) -> Answer<'_, Option<ViceId>> {
+        let id = match uid {
+            ALICE => Some(11),
+            BOB => Some(12),
+            NOBODY => None,
+            uid => i32::try_from(uid).ok(),
+        };
+        Box::pin(std::future::ready(id.map(ViceId)))
+    }
+}
+
 /// Whether there can be a scene; says so where not.
 pub fn can_mount() -> bool {
     let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
@@ -201,8 +230,13 @@ fn mount_for_all(
 ) -> Mounted {
     // The number of overlayfs.
     let cache_is_stacked = rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630);
-    let options =
-        MountOptions { allow_other: true, passthrough, cache_is_stacked, ..MountOptions::new("test.cell") };
+    let options = MountOptions {
+        allow_other: true,
+        passthrough,
+        cache_is_stacked,
+        accounts: Some(Arc::new(Users)),
+        ..MountOptions::new("test.cell")
+    };
     let (env, clock) = (system.env(), system.env());
     let pool = Pool {
         spawn: Arc::new(move |task| env.spawn(task)),

@@ -98,6 +98,8 @@ pub struct Shared {
     breaks: Breaks,
     /// How often something was told to the sink.
     told: AtomicU64,
+    /// How often a token was set or removed.
+    token_changes: AtomicU64,
     counters: Counters,
     /// Bytes of directories in memory.
     directory_bytes: AtomicU64,

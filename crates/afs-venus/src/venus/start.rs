@@ -83,6 +83,7 @@ impl Venus {
             orders: Orders::default(),
             breaks: Breaks::default(),
             told: AtomicU64::new(0),
+            token_changes: AtomicU64::new(0),
             counters: Counters::default(),
             directory_bytes: AtomicU64::new(0),
             unsaved: Mutex::default(),

@@ -1,5 +1,7 @@
 //! Users and their tokens.
 
+use std::sync::atomic::Ordering;
+
 use afs_rpc::EnvExt;
 use afs_wire::ids::CellName;
 
@@ -34,10 +36,16 @@ impl Venus {
     /// The cell is not known, or there are too many tokens (4096).
     pub async fn set_token(&self, owner: TokenOwner, token: Token) -> Result<()> {
         let cell = self.cell_named(token.cell.as_str())?;
+        let is_same = |held: &TokenInfo| (held.owner, &held.label) == (owner, &token.label);
+        let is_renewed = self.tokens().iter().any(|held| held.cell == token.cell && is_same(held));
         if !self.tokens.set(owner, cell, token) {
             return Err(VenusError::new(ErrorKind::Refused(TOO_MANY), "set token"));
         }
+        self.token_changes.fetch_add(1, Ordering::SeqCst);
         self.retry_of(owner);
+        if !is_renewed {
+            self.tell_all();
+        }
         self.people_changed().await;
         Ok(())
     }
@@ -48,6 +56,8 @@ impl Venus {
         let cell = cell.map(|cell| self.cell_named(cell.as_str())).transpose()?;
         let removed = self.tokens.remove(owner, cell);
         if removed > 0 {
+            self.token_changes.fetch_add(1, Ordering::SeqCst);
+            self.tell_all();
             self.people_changed().await;
         }
         Ok(removed)
@@ -56,6 +66,11 @@ impl Venus {
     /// All tokens, those that have expired too.
     pub fn tokens(&self) -> Vec<TokenInfo> {
         self.tokens.list()
+    }
+
+    /// A number that grows whenever somebody gets a token or loses one.
+    pub fn token_changes(&self) -> u64 {
+        self.token_changes.load(Ordering::SeqCst)
     }
 
     /// Whether processes of one user may have different rights.
@@ -115,6 +130,17 @@ impl Venus {
         self.orders.retain(|token| known.contains(&token));
         self.tell_private();
         callbacks::settle(self).await;
+    }
+
+    /// Owners may be shown as other users of the machine from now on.
+    fn tell_all(&self) {
+        for vnode in self.vnodes.all() {
+            self.told.fetch_add(1, Ordering::SeqCst);
+            if let Some(node) = self.nodes.held(crate::key::Place::Object(vnode.key)) {
+                self.sink.attributes(node);
+            }
+        }
+        self.told.fetch_add(1, Ordering::SeqCst);
     }
 
     /// The kernel keeps what one user was told and gives it to the next one by itself only where everybody may know it,

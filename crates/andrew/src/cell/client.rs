@@ -1,5 +1,6 @@
 //! A mount in this process: socket, cache, cache manager, kernel.
 
+use crate::cell::accounts::CellAccounts;
 use crate::cell::identity::write_durably;
 use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
@@ -16,6 +17,7 @@ use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
 use afs_venus::{CellConfig, DiskCache, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig};
 use afs_wire::ids::{CellName, Uuid, VolumeName};
+use afs_wire::rpc::ServiceId;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -126,6 +128,7 @@ impl Client {
         ended: impl FnOnce() + Send + 'static,
     ) -> CommandResult {
         let sink = KernelSink::new();
+        let own_names = own.clone().unwrap_or_else(Security::null);
         let config = self.config(options, own, sink.clone())?;
         let venus = self
             .system
@@ -147,11 +150,21 @@ impl Client {
         };
         let mut mount = MountOptions::new(options.cell.to_string());
         mount.allow_other = options.allow_other;
-        mount.owner = options.owner;
+        mount.accounts = Some(self.accounts(options, &venus, own_names));
         mount.cache_is_stacked = is_stacked(&options.cache);
         let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, pool, ended);
         self.mounted = Some(mounted.map_err(mount_error)?);
         Ok(())
+    }
+
+    /// As whom the users of the cell are shown; its protection servers are asked for names with `security`.
+    fn accounts(&self, options: &ClientOptions, venus: &Arc<Venus>, security: Security) -> Arc<CellAccounts> {
+        let connect = |server: &Ipv4Addr| {
+            let peer = Ports::at(*server, options.ports.protection());
+            self.udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
+        };
+        let servers = options.servers.iter().map(connect).collect();
+        Arc::new(CellAccounts::new(self.system.env(), venus.clone(), servers, options.owner))
     }
 
     fn config(

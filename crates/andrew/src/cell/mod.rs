@@ -1,6 +1,7 @@
 //! Wiring: stores and sockets opened and handed to services and clients. Nothing here decides anything
 //! about files or volumes.
 
+mod accounts;
 mod audit_log;
 pub mod client;
 mod databases;

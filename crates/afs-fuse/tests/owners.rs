@@ -1,0 +1,107 @@
+//! Owners under a real kernel: whose files are whose, both ways, for programs that look.
+//!
+//! Must be run as root, to be all users, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+#![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
+
+#[allow(dead_code)] // Each test uses a part of it.
+mod scene;
+
+use afs_venus::TokenOwner;
+use scene::{ALICE, BOB, NOBODY, Scene, can_mount};
+
+fn with_alice() -> Scene {
+    let scene = Scene::new();
+    scene.log_in(TokenOwner::Uid(ALICE), "alice");
+    scene.log_in(TokenOwner::Uid(BOB), "bob");
+    scene.sh(ALICE, "mkdir $M/home").unwrap();
+    scene
+}
+
+#[test]
+fn who_has_a_token_sees_what_he_owns_as_his_own() {
+    if !can_mount() {
+        return;
+    }
+    let scene = with_alice();
+    scene.sh(ALICE, "echo a > $M/home/f && ln -s f $M/home/l").unwrap();
+    for name in ["home", "home/f", "home/l"] {
+        // Whoever looks.
+        for viewer in [ALICE, BOB] {
+            let shown = scene.sh(viewer, &format!("stat -c '%u %g' $M/{name}")).unwrap();
+            assert_eq!(shown, format!("{ALICE} {ALICE}"), "{name} for {viewer}");
+        }
+    }
+    let give = |user: u32, to: &str| scene.sh(user, &format!("chown {to} $M/home/f"));
+    give(ALICE, &format!("{ALICE}:{ALICE}")).unwrap();
+    give(ALICE, &format!(":{ALICE}")).unwrap();
+    assert!(give(ALICE, &BOB.to_string()).unwrap_err().contains("not permitted"));
+    assert_eq!(scene.sh(BOB, "stat -c %u $M/home/f").unwrap(), ALICE.to_string());
+}
+
+const PROGRAMS: &str = r#"
+set -e
+export HOME=$M/home LC_ALL=C
+cd $M/home
+L=$(mktemp -d)
+mkdir $L/d
+echo text > $L/d/f
+chmod 640 $L/d/f
+ln -s f $L/d/l
+cp -a $L/d by-cp-a
+cp -p $L/d/f by-cp-p
+install -m 755 $L/d/f by-install
+cp -a by-cp-a again
+cp -r $L/d $L/e
+mv $L/e by-mv
+test $(stat -c %a by-cp-p) = 640
+test $(stat -c %a by-install) = 755
+test -L by-cp-a/l
+if command -v rsync > /dev/null; then
+    rsync -a $L/d/ by-rsync
+    test $(stat -c %a by-rsync/f) = 640
+fi
+if command -v git > /dev/null; then
+    git init -q p
+    cd p
+    git status > /dev/null
+    echo a > a
+    git add a
+    git -c user.name=a -c user.email=a@b commit -qm a
+    git status --short
+fi
+rm -rf $L
+"#;
+
+#[test]
+fn programs_that_keep_owners_and_modes_work() {
+    if !can_mount() {
+        return;
+    }
+    let scene = with_alice();
+    assert_eq!(scene.sh(ALICE, &format!("({PROGRAMS}) 2>&1")), Ok(String::new()));
+}
+
+#[test]
+fn chown_does_what_it_says_or_says_that_it_does_not() {
+    if !can_mount() {
+        return;
+    }
+    let scene = with_alice();
+    scene.sh(ALICE, "echo a > $M/home/f").unwrap();
+    scene.sh(BOB, "echo b > $M/home/g").unwrap();
+    let look = |file: &str| scene.sh(ALICE, &format!("stat -c %u:%g $M/home/{file}")).unwrap();
+    // Each wants what is the other's, which the server refuses.
+    for (user, file) in [(ALICE, "g"), (BOB, "f")] {
+        let before = look(file);
+        for to in [format!("{user}"), format!("{user}:{user}")] {
+            let said = scene.sh(user, &format!("chown {to} $M/home/{file}"));
+            assert!(said.unwrap_err().contains("not permitted"), "{user} takes {file}");
+        }
+        assert_eq!(look(file), before);
+    }
+    // Somebody who is nobody in the cell, and a group that would be shown as the owner's.
+    for wanted in [format!("chown {NOBODY}"), "chgrp 0".to_owned()] {
+        let said = scene.sh(ALICE, &format!("{wanted} $M/home/f"));
+        assert!(said.unwrap_err().contains("Invalid argument"), "{wanted}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Accounts of this machine, as its name service has them: asked through `getent`, which knows every source that is configured.
+
+use std::process::{Command, Stdio};
+
+/// An account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LocalUser {
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+/// What the name service says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// There is one.
+    User(LocalUser),
+    /// There is none.
+    Nobody,
+    /// It cannot be asked.
+    Unknown,
+}
+
+impl Found {
+    pub(crate) fn user(&self) -> Option<&LocalUser> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Nobody | Self::Unknown => None,
+        }
+    }
+}
+
+/// `getent` for a key that there is none of.
+const NOT_FOUND: i32 = 2;
+
+/// The account of a name. May take as long as the name service does.
+pub(crate) fn by_name(name: String) -> Found {
+    // A number would be taken for a user id.
+    if name.is_empty() || name.parse::<i64>().is_ok() {
+        return Found::Nobody;
+    }
+    match ask(&name) {
+        Found::User(user) if user.name != name => Found::Nobody,
+        found => found,
+    }
+}
+
+/// The account of a user id. May take as long as the name service does.
+pub(crate) fn by_uid(uid: u32) -> Found {
+    match ask(&uid.to_string()) {
+        Found::User(user) if user.uid != uid => Found::Nobody,
+        found => found,
+    }
+}
+
+fn ask(key: &str) -> Found {
+    let mut command = Command::new("getent");
+    let output = command.args(["--", "passwd", key]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            parse(&String::from_utf8_lossy(&output.stdout)).map_or(Found::Unknown, Found::User)
+        }
+        Ok(output) if output.status.code() == Some(NOT_FOUND) => Found::Nobody,
+        _ => Found::Unknown,
+    }
+}
+
+/// The first line of a password file: name, password, user id, group id, and more.
+fn parse(text: &str) -> Option<LocalUser> {
+    let mut fields = text.lines().next()?.split(':');
+    let (name, _) = (fields.next()?.to_owned(), fields.next()?);
+    Some(LocalUser { name, uid: fields.next()?.parse().ok()?, gid: fields.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_name_service_is_read() {
+        let user = parse("alice:x:1005:100:Alice:/home/alice:/bin/sh\n").unwrap();
+        assert_eq!(user, LocalUser { name: "alice".into(), uid: 1005, gid: 100 });
+        assert_eq!(parse("alice:x:a:b"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn root_is_found_by_name_and_by_number() {
+        let root = LocalUser { name: "root".into(), uid: 0, gid: 0 };
+        assert_eq!(by_name("root".into()), Found::User(root.clone()));
+        assert_eq!(by_uid(0), Found::User(root));
+        assert_eq!(by_name("0".into()), Found::Nobody);
+        assert_eq!(by_name("no such user here".into()), Found::Nobody);
+        assert_eq!(by_uid(3_999_999_999), Found::Nobody);
+    }
+}
