@@ -188,10 +188,36 @@ impl Venus {
             },
         };
         done.map_err(|error| {
-            let full =
-                matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
-            tracing::warn!(%error, "the cache failed");
-            VenusError::new(if full { ErrorKind::CacheFull } else { ErrorKind::Cache }, "cache")
+            let kind = kind_of_failure(&error);
+            if kind != ErrorKind::TooBig {
+                tracing::warn!(%error, "the cache failed");
+            }
+            VenusError::new(kind, "cache")
         })
+    }
+}
+
+/// What an error of the cache's disk means to whoever asked. A length that the disk cannot have is the request's fault.
+fn kind_of_failure(error: &std::io::Error) -> ErrorKind {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
+        std::io::ErrorKind::FileTooLarge => ErrorKind::TooBig,
+        _ => ErrorKind::Cache,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_the_disk_cannot_have_is_no_failure_of_the_cache() {
+        let file = tempfile::tempfile().unwrap();
+        // ext4 and others: at most 16 TiB. Where the disk takes anything there is nothing to refuse.
+        if let Err(error) = file.set_len(999_999_999_999_999) {
+            assert_eq!(kind_of_failure(&error), ErrorKind::TooBig);
+        }
+        let errno = |n| kind_of_failure(&std::io::Error::from_raw_os_error(n)).errno();
+        assert_eq!((errno(27), errno(28), errno(5)), (27, 28, 5));
     }
 }
