@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -24,9 +25,19 @@ pub(super) fn start(system: Arc<System>, rx: Rx, driver: Arc<Driver>) -> io::Res
     std::thread::Builder::new().name(name).spawn(move || {
         let _pool = system.enter();
         RECEIVING_FOR.set(Arc::as_ptr(&driver));
-        Receiver { system: &system, rx: &rx, driver: &driver, inbox: Inbox::new() }.run();
+        let receiver = Receiver { system: &system, rx: &rx, driver: &driver, inbox: Inbox::new() };
+        or_end_the_process(driver.socket.local_addr(), || receiver.run());
         RECEIVING_FOR.set(std::ptr::null());
     })
+}
+
+/// A process whose receiving thread is gone would look alive and answer nobody: it ends, and whatever watches over it
+/// starts it again.
+fn or_end_the_process(local: SocketAddr, receive: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(receive)).is_err() {
+        tracing::error!("the thread that receives at {local} has panicked; the process ends");
+        std::process::abort();
+    }
 }
 
 struct Receiver<'a> {
@@ -146,5 +157,27 @@ mod tests {
             (len, memory.map_or(0, |memory| memory.capacity()))
         });
         assert_eq!(sizes.collect::<Vec<_>>(), [(1000, 1000), (1000, 1000), (500, 500)]);
+    }
+
+    const CHILD: &str = "AFS_NET_TEST_PANICS";
+
+    #[test]
+    fn a_panic_of_the_receiving_thread_ends_the_process() {
+        if std::env::var_os(CHILD).is_some() {
+            or_end_the_process(([127, 0, 0, 1], 7000).into(), || panic!("on purpose"));
+        }
+        let own = std::env::current_exe().unwrap();
+        let output = std::process::Command::new(own)
+            .args([
+                "--exact",
+                "udp::receive::tests::a_panic_of_the_receiving_thread_ends_the_process",
+                "--nocapture",
+            ])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(6), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("on purpose"), "{said}");
     }
 }
