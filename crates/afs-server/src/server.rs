@@ -41,7 +41,9 @@ pub struct FileServerConfig {
 /// Bounds of a file server.
 #[derive(Clone, Copy, Debug)]
 pub struct FileServerLimits {
-    /// Clients known at a time; a call of one more is answered VBUSY. Default 65,536.
+    /// Clients known at a time: a quarter of the places is for callers that prove a name, and the clients of one address have
+    /// at most 1/64 of them (16 in any case). One more takes the place of one without promises, or is answered VBUSY. Default
+    /// 65,536.
     pub hosts: usize,
     /// Promises held; over that the oldest are broken. Each takes at most 100 bytes. Default 1,048,576.
     pub promises: usize,

@@ -50,7 +50,8 @@ pub(crate) struct StoreUnderWay {
     stores: Arc<Stores>,
     address: IpAddr,
     volume: VolumeId,
-    /// Bytes by which the file will grow.
+    /// Bytes that the client will send, and those by which the file will grow.
+    length: u64,
     growth: u64,
     memory: u64,
     taken: Room,
@@ -64,11 +65,17 @@ impl Stores {
         Arc::default()
     }
 
-    /// Begins a store of a client at `address` by which a file grows by `growth` bytes.
-    pub(crate) fn begin(self: &Arc<Self>, address: IpAddr, volume: VolumeId, growth: u64) -> StoreUnderWay {
+    /// Begins a store of `length` bytes of a client at `address`, by which a file grows by `growth` bytes.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        address: IpAddr,
+        volume: VolumeId,
+        length: u64,
+        growth: u64,
+    ) -> StoreUnderWay {
         let stores = self.clone();
         let (taken, waited, idle) = <(Room, Duration, Duration)>::default();
-        StoreUnderWay { stores, address, volume, growth, memory: 0, taken, waited, idle }
+        StoreUnderWay { stores, address, volume, length, growth, memory: 0, taken, waited, idle }
     }
 
     fn try_take(&self, address: IpAddr, memory: u64) -> bool {
@@ -88,10 +95,13 @@ impl Stores {
 }
 
 impl StoreUnderWay {
-    /// Waits until there is memory for a store of `length` bytes, all of it at once. It ends: stores that hold memory and send
-    /// nothing are ended.
-    pub(crate) async fn take_memory(&mut self, length: u64) {
-        let memory = length.min(STORE_MAX);
+    /// Waits until there is memory for the store, all of it at once; then it has it. The wait ends: stores that hold memory and
+    /// send nothing are ended.
+    pub(crate) async fn take_memory(&mut self) {
+        let memory = self.length.min(STORE_MAX);
+        if self.memory > 0 {
+            return;
+        }
         loop {
             let freed = self.stores.freed.notified();
             if self.stores.try_take(self.address, memory) {
@@ -190,8 +200,8 @@ mod tests {
     }
 
     /// Whether there is memory at once.
-    fn has_memory(store: &mut StoreUnderWay, length: u64) -> bool {
-        let mut taking = std::pin::pin!(store.take_memory(length));
+    fn has_memory(store: &mut StoreUnderWay) -> bool {
+        let mut taking = std::pin::pin!(store.take_memory());
         taking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -202,8 +212,8 @@ mod tests {
         let mut refused = 0;
         for n in 0..8 {
             for _ in 0..20 {
-                let mut store = stores.begin(address(n), VOLUME, 0);
-                match has_memory(&mut store, 1 << 40) {
+                let mut store = stores.begin(address(n), VOLUME, 1 << 40, 0);
+                match has_memory(&mut store) {
                     true => held.push(store),
                     false => refused += 1,
                 }
@@ -211,10 +221,10 @@ mod tests {
         }
         assert_eq!((held.len(), refused), (64, 96));
         assert_eq!(sync::lock(&stores.state).memory, MEMORY_MAX);
-        let mut next = stores.begin(address(9), VOLUME, 0);
-        assert!(!has_memory(&mut next, 1));
+        let mut next = stores.begin(address(9), VOLUME, STORE_MAX, 0);
+        assert!(!has_memory(&mut next));
         held.pop();
-        assert!(has_memory(&mut next, STORE_MAX));
+        assert!(has_memory(&mut next));
         drop((held, next));
         assert_eq!(sync::lock(&stores.state).memory, 0);
         assert!(sync::lock(&stores.state).addresses.is_empty());
@@ -224,16 +234,16 @@ mod tests {
     fn a_store_that_sends_nothing_or_very_little_ends() {
         let stores = Stores::new();
         let ten = Duration::from_secs(10);
-        let mut silent = stores.begin(address(1), VOLUME, 0);
+        let mut silent = stores.begin(address(1), VOLUME, 1 << 40, 0);
         let waits = (1..).find(|_| !silent.waited(ten, true));
         assert_eq!(waits, Some(6));
-        let mut slow = stores.begin(address(1), VOLUME, 0);
+        let mut slow = stores.begin(address(1), VOLUME, 1 << 40, 0);
         let waits = (1..).find(|_| {
             slow.came(10_000);
             !slow.waited(ten, false)
         });
         assert!(waits.is_some_and(|waits| waits < 10));
-        let mut steady = stores.begin(address(1), VOLUME, 0);
+        let mut steady = stores.begin(address(1), VOLUME, 1 << 40, 0);
         for _ in 0..10_000 {
             steady.came(50_000);
             assert!(steady.waited(ten, false));
@@ -243,8 +253,8 @@ mod tests {
     #[test]
     fn bytes_are_counted_while_they_are_under_way() {
         let stores = Stores::new();
-        let mut one = stores.begin(address(1), VOLUME, 100);
-        let mut two = stores.begin(address(2), VOLUME, 0);
+        let mut one = stores.begin(address(1), VOLUME, 1 << 40, 100);
+        let mut two = stores.begin(address(2), VOLUME, 1 << 40, 0);
         assert_eq!(one.came(60), Room { bytes: 60, growth: 60 });
         assert_eq!(one.came(60), Room { bytes: 120, growth: 100 });
         assert_eq!(two.came(60), Room { bytes: 180, growth: 100 });

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use afs_rpc::{EnvExt, ServerCall, Table};
-use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader};
+use afs_volume::{DataWriter, NewData, StoreData, VnodeRecord, VolumeHeader};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, SetStatus};
 use afs_wire::ids::Fid;
@@ -21,7 +21,7 @@ use crate::volume_states::Served;
 
 /// What a client is told that sent fewer bytes than it said, or that sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
-const SHORT_DATA: AbortCode = AbortCode(-32);
+pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
 /// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
 const SPARE: u64 = 1024;
 /// Bytes of stores under way that are not compared with what is free on the partition.
@@ -100,7 +100,7 @@ impl Store {
 }
 
 /// Whether files may grow by so many KiB, or nearly.
-fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
+pub(super) fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
     let (growth, quota) = (growth.saturating_sub(SPARE), u64::from(header.max_quota));
     if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
         return Err(AbortCode::VOVERQUOTA);
@@ -140,7 +140,7 @@ impl FileServer {
         store.check_quota(&found.header, &found.record)?;
         let growth = store.growth(&found.record) * 1024;
         let address = call.caller().peer.ip();
-        let under_way = self.stores.begin(address, store.fid.volume, growth);
+        let under_way = self.stores.begin(address, store.fid.volume, store.length, growth);
         let data = self.receive(call, &found.served, store, under_way).await?;
         self.statistics.count_stored_data(data.len());
         self.wait_for(store.fid.volume, true).await;
@@ -157,25 +157,37 @@ impl FileServer {
     ) -> Result<NewData, AbortCode> {
         let failed = |error| self.code(store.fid, &error);
         let mut writer = served.volume.write_data(store.position).map_err(failed)?;
-        let mut left = store.length;
+        self.take_bytes(call, served, &mut writer, store.length, &mut under_way).await?;
+        writer.finish().await.map_err(failed)
+    }
+
+    /// Takes so many bytes from the client to the drive: in time, in bounded memory, and no more than there is room for.
+    pub(super) async fn take_bytes(
+        &self,
+        call: &mut ServerCall,
+        served: &Served,
+        writer: &mut DataWriter,
+        length: u64,
+        under_way: &mut StoreUnderWay,
+    ) -> Result<(), AbortCode> {
+        let mut left = length;
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let pieces = self.next_pieces(call, most, &mut under_way).await?;
+            let pieces = self.next_pieces(call, most, under_way).await?;
             if pieces.is_empty() {
                 return Err(SHORT_DATA);
             }
-            if left == store.length {
-                under_way.take_memory(left).await;
-            }
+            under_way.take_memory().await;
             let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
             let room = under_way.came(bytes);
-            self.check_under_way(served, room, &under_way)?;
+            self.check_under_way(served, room, under_way)?;
             left = left.saturating_sub(bytes);
             for piece in pieces {
-                writer.push(piece).await.map_err(failed)?;
+                let pushed = writer.push(piece).await;
+                pushed.map_err(|error| self.code(Fid::root(served.place.volume), &error))?;
             }
         }
-        writer.finish().await.map_err(failed)
+        Ok(())
     }
 
     /// The next bytes, if the client sends them in time.

@@ -5,25 +5,23 @@
 //! that falls silent, and one whose version is not the newest any more, have changed nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use afs_rpc::{ServerCall, Table};
-use afs_volume::{NewData, StoreData, VnodeRecord, VolumeHeader};
+use afs_rpc::{EnvExt, ServerCall, Table};
+use afs_volume::{NewData, StoreData, VnodeRecord};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::xdr::{Decode, Reader};
 
 use super::object::{actor, check_within, is_file, sync};
+use super::store::{SHORT_DATA, check_room};
 use crate::access::Wish;
 use crate::server::{FileServer, Visit};
+use crate::stores::StoreUnderWay;
 use crate::volume_states::Served;
 
-/// What a client is told that sent fewer bytes than it said
-/// (docs/protocol fileserver.md "4. Data framing on the split calls").
-const SHORT_DATA: AbortCode = AbortCode(-32);
-/// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
-const SPARE: u64 = 1024;
-/// Bytes taken from the transport at a time.
-const PIECE: usize = 256 << 10;
+/// How long a client may take for the table of ranges, a kilobyte.
+const TABLE_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::streamed(table, |server: Arc<FileServer>, visit, call, request: fs::StoreRanges| async move {
@@ -55,6 +53,11 @@ impl Ranges {
         }
     }
 
+    /// Bytes in all ranges.
+    fn len(&self) -> u64 {
+        self.0.iter().map(|(_, length)| length).sum()
+    }
+
     /// Bytes that come behind a position.
     fn behind(&self, end: u64) -> u64 {
         self.0.iter().map(|(position, length)| (position + length).saturating_sub(end.max(*position))).sum()
@@ -65,21 +68,11 @@ impl Ranges {
     }
 }
 
-/// Refuses what the quota cannot hold before its bytes travel: those that come behind the end of what is kept of the file. What lies in holes,
-/// and what exactly a cut gives back, only the transaction knows, which decides for good.
-fn check_quota(
-    header: &VolumeHeader,
-    record: &VnodeRecord,
-    kept: u64,
-    ranges: &Ranges,
-) -> Result<(), AbortCode> {
+/// KiB by which the file grows behind the end of what is kept of it. What lies in holes, and what exactly a cut gives back, only
+/// the transaction knows.
+fn growth(record: &VnodeRecord, kept: u64, ranges: &Ranges) -> u64 {
     let given_back = if kept < record.length { record.blocks() } else { 0 };
-    let growth = ranges.behind(kept).div_ceil(1024).saturating_sub(given_back).saturating_sub(SPARE);
-    let quota = u64::from(header.max_quota);
-    match growth > 0 && quota != 0 && header.blocks_used + growth > quota {
-        true => Err(AbortCode::VOVERQUOTA),
-        false => Ok(()),
-    }
+    ranges.behind(kept).div_ceil(1024).saturating_sub(given_back)
 }
 
 impl FileServer {
@@ -117,11 +110,16 @@ impl FileServer {
         if count > fs::STORE_RANGES_MAX {
             return Err(Errno::EINVAL.to_uae());
         }
-        let table = call.read_exact(count * fs::STORE_RANGE_LEN).await.map_err(|_| SHORT_DATA)?;
+        let table = self.env.timeout(TABLE_TIME, call.read_exact(count * fs::STORE_RANGE_LEN)).await;
+        let table = table.map_err(|_| SHORT_DATA)?.map_err(|_| SHORT_DATA)?;
         let ranges = Ranges::decode(&table, request.grown_to)?;
         let kept = found.record.length.min(request.file_length);
-        check_quota(&found.header, &found.record, kept, &ranges)?;
-        let data = self.receive_ranges(call, &found.served, &request, &ranges).await?;
+        // The transaction decides for good.
+        let growth = growth(&found.record, kept, &ranges);
+        check_room(&found.header, growth)?;
+        let address = call.caller().peer.ip();
+        let under_way = self.stores.begin(address, request.fid.volume, ranges.len(), growth * 1024);
+        let data = self.receive_ranges(call, &found.served, &request, &ranges, under_way).await?;
         self.statistics.count_stored_data(data.len());
         self.wait_for(request.fid.volume, true).await;
         self.commit_ranges(visit, &found.served, request, data).await
@@ -134,24 +132,14 @@ impl FileServer {
         served: &Served,
         request: &fs::StoreRanges,
         ranges: &Ranges,
+        mut under_way: StoreUnderWay,
     ) -> Result<NewData, AbortCode> {
         let failed = |error| self.code(request.fid, &error);
         let first = ranges.0.first().map_or(request.grown_to, |range| range.0);
         let mut writer = served.volume.write_data(first).map_err(failed)?;
         for (position, length) in &ranges.0 {
             writer.skip_to(*position).await.map_err(failed)?;
-            let mut left = *length;
-            while left > 0 {
-                let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-                let pieces = call.read_pieces(most).await.map_err(|_| SHORT_DATA)?;
-                if pieces.is_empty() {
-                    return Err(SHORT_DATA);
-                }
-                for piece in pieces {
-                    left = left.saturating_sub(piece.len() as u64);
-                    writer.push(piece).await.map_err(failed)?;
-                }
-            }
+            self.take_bytes(call, served, &mut writer, *length, &mut under_way).await?;
         }
         if request.grown_to > ranges.end() {
             writer.skip_to(request.grown_to).await.map_err(failed)?;
