@@ -63,6 +63,8 @@ pub enum ErrorKind {
     WouldBlock,
     /// No lock can be had.
     NoLock,
+    /// A lock on the file was lost: what was written since it was opened is not stored any more.
+    LockLost,
     /// Not a thing this file system does.
     NotSupported,
     /// No such extended attribute.
@@ -90,7 +92,7 @@ impl ErrorKind {
         match self {
             ErrorKind::NotPermitted => 1,
             ErrorKind::NotFound => 2,
-            ErrorKind::Cache => 5,
+            ErrorKind::Cache | ErrorKind::LockLost => 5,
             ErrorKind::BadHandle => 9,
             ErrorKind::WouldBlock => 11,
             ErrorKind::AccessDenied | ErrorKind::TokenExpired => 13,
@@ -258,6 +260,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::ServerAway => "no answer",
             ErrorKind::WouldBlock => "locked by somebody else",
             ErrorKind::NoLock => "no lock can be had",
+            ErrorKind::LockLost => "a lock on the file was lost",
             ErrorKind::NotSupported => "not supported",
             ErrorKind::NoAttribute => "no such attribute",
             ErrorKind::Range => "too long for the buffer",

@@ -1,5 +1,7 @@
 //! Who on this machine holds advisory locks on an object.
 
+use afs_rpc::Instant;
+
 use crate::api::{LockHolder, LockKind, LockRange};
 
 /// Locks of one object, in the order they were taken.
@@ -8,6 +10,8 @@ pub(crate) struct LockTable {
     held: Vec<Held>,
     /// What we hold at the server for all of them.
     pub at_server: Option<LockKind>,
+    /// When that was taken or extended last.
+    pub extended: Option<Instant>,
 }
 
 /// One lock of one owner.
@@ -90,6 +94,11 @@ impl LockTable {
     /// Puts back what [`LockTable::held`] gave.
     pub fn restore(&mut self, held: Vec<Held>) {
         self.held = held;
+    }
+
+    /// The lock at the server is gone, and so are all that rely on it.
+    pub fn lose(&mut self) {
+        *self = LockTable::default();
     }
 
     pub fn is_empty(&self) -> bool {

@@ -174,6 +174,38 @@ fn a_right_taken_away_bites_at_the_next_operation_here_and_elsewhere() {
 }
 
 #[test]
+fn a_right_taken_away_bites_on_a_machine_that_could_not_be_told_when_it_can_be_reached() {
+    let cell = cell(34);
+    let (one, two) = (cell.client(1), cell.client(2));
+    let (here, there) = (one.clone(), two.clone());
+    cell.on(&one, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        here.user(ALICE).set_acl("home", &[("alice", "rlidwka"), ("bob", "rl")]).await.unwrap();
+    });
+    cell.on(&two, async move {
+        log_in(&there).await;
+        assert_eq!(there.user(BOB).get("home/secret").await.unwrap(), b"of alice");
+    });
+    let world = cell.sim.world();
+    world.cut(two.node, cell.server);
+    world.cut(cell.server, two.node);
+    let here = one.clone();
+    cell.on(&one, async move {
+        here.user(ALICE).set_acl("home", &[("alice", "rlidwka")]).await.unwrap();
+    });
+    let there = two.clone();
+    cell.on(&two, async move {
+        assert_eq!(there.user(BOB).get("home/secret").await.unwrap(), b"of alice", "it cannot know better");
+    });
+    world.mend(two.node, cell.server);
+    world.mend(cell.server, two.node);
+    cell.sim.run_for(Duration::from_secs(75));
+    let there = two.clone();
+    cell.on(&two, async move { denied(there.user(BOB).get("home/secret").await) });
+}
+
+#[test]
 fn who_has_left_a_group_has_lost_its_rights_a_second_later() {
     let cell = cell(5);
     cell.people.join("bob", "team");

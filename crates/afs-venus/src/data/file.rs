@@ -35,6 +35,8 @@ pub(crate) struct FileData {
     pub backed: AtomicBool,
     /// The kernel may go on writing to the file when this process has ended: it must not be found as any version then.
     pub outlives_us: AtomicBool,
+    /// A lock on the file was lost while this was open: it is stored no more.
+    pub lost: AtomicBool,
     /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
     pub shown: AtomicBool,
     /// Where a sequential reader is expected next.
@@ -56,6 +58,7 @@ impl FileData {
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),
             outlives_us: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
             shown: AtomicBool::new(false),
             next_read: AtomicU64::new(0),
         }

@@ -6,6 +6,7 @@
 //! what they ask for.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
@@ -54,6 +55,9 @@ impl Venus {
     ) -> Result<()> {
         let vnode = &handle.vnode;
         let _turn = vnode.changing.lock().await;
+        if handle.data().lost.load(Ordering::SeqCst) {
+            return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid));
+        }
         let before = {
             let mut state = vnode.state();
             if state.locks.conflict(owner, range, kind).is_some() {
@@ -103,20 +107,22 @@ impl Venus {
         }
     }
 
-    async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        let fid = vnode.key.fid;
+    pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
+        let (fid, now) = (vnode.key.fid, self.now());
         self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await.map_err(|error| error.of(fid))?;
-        vnode.state().locks.at_server = Some(kind);
+        let mut state = vnode.state();
+        (state.locks.at_server, state.locks.extended) = (Some(kind), Some(now));
         Ok(())
     }
 
     /// Makes a lock one of another kind, with no moment in which another machine could have it. A server without that
     /// call has to be asked for both locks in turn; that nobody used the moment shows in the version of the file.
     async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
-        let fid = vnode.key.fid;
+        let (fid, now) = (vnode.key.fid, self.now());
         match self.call(volume, fs::ChangeLock { fid, kind: wire(kind) }).await {
             Ok(_) => {
-                vnode.state().locks.at_server = Some(kind);
+                let mut state = vnode.state();
+                (state.locks.at_server, state.locks.extended) = (Some(kind), Some(now));
                 return Ok(());
             }
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {}
@@ -147,7 +153,7 @@ impl Venus {
         self.release_lock(volume, vnode).await
     }
 
-    async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
+    pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
         let fid = vnode.key.fid;
         vnode.state().locks.at_server = None;
         self.call(volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid)).map(drop)
@@ -207,21 +213,6 @@ impl Venus {
             _ => None,
         };
         Ok(elsewhere.map(|kind| LockHolder { kind, range: LockRange::WHOLE, pid: 0 }))
-    }
-
-    /// Makes the locks we hold at servers last longer.
-    pub(super) async fn extend_locks(&self) {
-        for handle in self.handles.all() {
-            let vnode = &handle.vnode;
-            if vnode.state().locks.at_server.is_none() {
-                continue;
-            }
-            let Ok(volume) = self.volume_of(vnode.key).await else { continue };
-            let me = self.speaking_for(handle.who);
-            if let Err(error) = me.call(&volume, fs::ExtendLock { fid: vnode.key.fid }).await {
-                tracing::warn!(%error, "a lock could not be extended");
-            }
-        }
     }
 }
 

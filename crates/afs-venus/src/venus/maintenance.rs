@@ -254,6 +254,7 @@ pub(super) fn is_final(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::Stale
+            | ErrorKind::LockLost
             | ErrorKind::AccessDenied
             | ErrorKind::NotPermitted
             | ErrorKind::ReadOnly

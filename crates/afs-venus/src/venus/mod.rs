@@ -11,6 +11,7 @@ mod fetch;
 mod handles;
 mod listing;
 mod locate;
+mod lock_keeping;
 mod locking;
 mod lookup;
 mod maintenance;

@@ -253,6 +253,7 @@ impl Venus {
             let content = data.content();
             (content.to_kept(), content.version, content.is_dirty())
         };
+        let is_lost = data.lost.load(Ordering::SeqCst);
         let is_current = {
             let mut state = vnode.state();
             if state.orphan && state.opens == 0 {
@@ -264,7 +265,7 @@ impl Venus {
                 return;
             }
             let is_current = state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, data));
-            if is_dirty {
+            if is_dirty && !is_lost {
                 drop(state);
                 if is_current {
                     crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.who);
@@ -276,7 +277,7 @@ impl Venus {
             }
             is_current
         };
-        let may_keep = is_current && !data.outlives_us.load(Ordering::SeqCst);
+        let may_keep = is_current && !is_lost && !data.outlives_us.load(Ordering::SeqCst);
         let (Some(kept), Ok(cell), true) = (kept, self.cell(vnode.key), may_keep) else { return };
         let key = CacheKey { cell: cell.name.clone(), fid: vnode.key.fid, version };
         let (cache, file) = (self.cache.clone(), data.file.clone());

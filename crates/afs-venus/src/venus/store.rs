@@ -140,6 +140,7 @@ impl Venus {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
+        self.check_lock(vnode, &volume, data).await?;
         self.store_in_turn(vnode, &volume, data, occasion).await
     }
 
@@ -157,6 +158,7 @@ impl Venus {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
+        self.check_lock(vnode, &volume, data).await?;
         // Asked even if we hold a promise: a server that could not reach us could not break it.
         let status = match self.ask_status(vnode, &volume).await {
             Ok(status) => status,

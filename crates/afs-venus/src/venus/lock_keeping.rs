@@ -1,0 +1,118 @@
+//! Keeping locks at servers, and what follows when one is lost.
+//!
+//! A server that does not know our lock any more may have given it to another machine. It is asked for anew; if it is to be had and
+//! the file is what it was, nobody can have relied on it meanwhile. Otherwise it is lost: what the processes here did since is
+//! not stored over what the other machine did, and they are told (docs/semantics.md "Locks").
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_wire::error::Errno;
+use afs_wire::fs::{self, LOCK_LIFETIME};
+
+use crate::data::FileData;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+impl Venus {
+    /// Makes the locks we hold at servers last longer.
+    pub(super) async fn extend_locks(&self) {
+        for handle in self.handles.all() {
+            let vnode = &handle.vnode;
+            if vnode.state().locks.at_server.is_none() {
+                continue;
+            }
+            let Ok(volume) = self.volume_of(vnode.key).await else { continue };
+            let me = self.speaking_for(handle.who);
+            if !me.extend_lock(vnode, &volume).await {
+                let _turn = vnode.changing.lock().await;
+                me.take_lock_again(vnode, &volume).await;
+            }
+        }
+    }
+
+    /// Before a store: a lock that was not extended in time is asked about first, as after a suspend; and data of which a lock was
+    /// lost is not stored. For one who has the turn to change the file.
+    pub(super) async fn check_lock(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        data: &FileData,
+    ) -> Result<()> {
+        let is_old = {
+            let (state, now) = (vnode.state(), self.now());
+            let old = |at| now.saturating_since(at) >= LOCK_LIFETIME;
+            state.locks.at_server.is_some() && state.locks.extended.is_none_or(old)
+        };
+        if is_old && !self.extend_lock(vnode, volume).await {
+            self.take_lock_again(vnode, volume).await;
+        }
+        match data.lost.load(Ordering::SeqCst) {
+            true => Err(VenusError::new(ErrorKind::LockLost, "StoreData").of(vnode.key.fid)),
+            false => Ok(()),
+        }
+    }
+
+    /// `false` if the server says that there is no such lock.
+    async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
+        let now = self.now();
+        match self.call(volume, fs::ExtendLock { fid: vnode.key.fid }).await {
+            Ok(_) => {
+                vnode.state().locks.extended = Some(now);
+                true
+            }
+            Err(error) if error.code.and_then(|code| code.to_errno()) == Some(Errno::EINVAL.number()) => {
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a lock could not be extended");
+                true
+            }
+        }
+    }
+
+    /// For one who has the turn to change the file.
+    async fn take_lock_again(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) {
+        let (held, known) = {
+            let state = vnode.state();
+            let of_data = state.data.as_ref().map(|data| data.content().version);
+            (state.locks.at_server, of_data.or(state.status.map(|status| status.data_version)))
+        };
+        let Some(kind) = held else { return };
+        match self.set_lock(volume, vnode, kind).await {
+            Ok(()) => {
+                let status = self.ask_status(vnode, volume).await;
+                if status.is_ok_and(|status| known.is_none_or(|known| known == status.data_version)) {
+                    tracing::info!(fid = %vnode.key.fid, "a lock that the server did not know was taken again");
+                    return;
+                }
+                self.release_lock(volume, vnode).await.ok();
+            }
+            Err(error) if error.kind == ErrorKind::WouldBlock => {}
+            Err(error) => {
+                tracing::warn!(%error, "a lock that the server does not know could not be taken again");
+                return;
+            }
+        }
+        self.lose_lock(vnode);
+    }
+
+    fn lose_lock(&self, vnode: &Arc<Vnode>) {
+        tracing::error!(fid = %vnode.key.fid, "a lock was lost; what was written under it is not stored");
+        for handle in self.handles.all().into_iter().filter(|handle| Arc::ptr_eq(&handle.vnode, vnode)) {
+            handle.data().lost.store(true, Ordering::SeqCst);
+        }
+        {
+            let mut state = vnode.state();
+            state.locks.lose();
+            // A kernel that has the file keeps it for as long as it is open.
+            let may_part = |data: &Arc<FileData>| !data.backed.load(Ordering::SeqCst);
+            state.data.take_if(|data| may_part(data));
+        }
+        crate::lock(&self.unsaved).remove(&vnode.key);
+        self.distrust(vnode);
+        self.tell(vnode.key);
+    }
+}

@@ -1,0 +1,135 @@
+//! Locks of whole machines that are lost, and that are not.
+
+// A cell that cannot be made is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use afs_venus::{ErrorKind, HandleId, LockKind, LockRange, OpenFlags};
+use bytes::Bytes;
+use common::{Cell, Client};
+
+const OWNER: u64 = 7;
+
+/// The first machine has the file locked, and unsaved changes in it.
+fn locked(cell: &Cell, a: &Client) -> HandleId {
+    let one = a.clone();
+    cell.on(a, async move {
+        one.put("file", b"before").await.unwrap();
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.lock(handle, OWNER, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"of a  ")).await.unwrap();
+        handle
+    })
+}
+
+/// Whether the second machine gets the lock; what it changes under it.
+fn try_lock(cell: &Cell, b: &Client, change: Option<&'static [u8]>) -> bool {
+    let two = b.clone();
+    cell.on(b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        let got = two.venus.lock(handle, 9, 2, LockRange::WHOLE, LockKind::Write, false).await;
+        if let (Ok(()), Some(change)) = (&got, change) {
+            two.venus.write(handle, 0, Bytes::from_static(change)).await.unwrap();
+        }
+        two.venus.flush(handle, 9).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+        match got {
+            Ok(()) => true,
+            Err(error) => {
+                assert_eq!(error.kind, ErrorKind::WouldBlock, "{error}");
+                false
+            }
+        }
+    })
+}
+
+fn cut(cell: &Cell, client: &Client) {
+    cell.sim.world().cut(client.node, cell.server);
+    cell.sim.world().cut(cell.server, client.node);
+}
+
+fn mend(cell: &Cell, client: &Client) {
+    cell.sim.world().mend(client.node, cell.server);
+    cell.sim.world().mend(cell.server, client.node);
+}
+
+#[test]
+fn a_lock_is_still_its_holders_after_a_restart_of_the_server() {
+    let cell = Cell::new(41);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cell.restart_server();
+    assert!(!try_lock(&cell, &b, None));
+    cell.sim.run_for(Duration::from_secs(900));
+    assert!(!try_lock(&cell, &b, None));
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(mine, OWNER).await.unwrap() });
+    assert!(try_lock(&cell, &b, None));
+    let two = b.clone();
+    cell.on(&b, async move { assert_eq!(two.get("file").await.unwrap(), b"of a  ") });
+}
+
+#[test]
+fn a_lock_that_ended_and_that_nobody_took_goes_on() {
+    let cell = Cell::new(42);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(400));
+    mend(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(180));
+    assert!(!try_lock(&cell, &b, None));
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(mine, OWNER).await.unwrap() });
+}
+
+#[test]
+fn a_lock_that_was_taken_and_given_back_without_a_change_goes_on() {
+    let cell = Cell::new(43);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(400));
+    assert!(try_lock(&cell, &b, None));
+    mend(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(180));
+    assert!(!try_lock(&cell, &b, None));
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(mine, OWNER).await.unwrap() });
+}
+
+#[test]
+fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
+    let cell = Cell::new(44);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(400));
+    assert!(try_lock(&cell, &b, Some(b"of b")));
+    mend(&cell, &a);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let refused = one.venus.fsync(mine).await.unwrap_err();
+        assert_eq!((refused.kind, refused.errno()), (ErrorKind::LockLost, 5), "{refused}");
+        let again = one.venus.lock(mine, OWNER, 1, LockRange::WHOLE, LockKind::Write, false).await;
+        assert_eq!(again.unwrap_err().errno(), 37);
+        assert_eq!(one.venus.flush(mine, OWNER).await.unwrap_err().errno(), 5);
+        one.venus.release(mine).await.ok();
+    });
+    // Nor later, when stores that failed are tried again.
+    cell.sim.run_for(Duration::from_secs(600));
+    let one = a.clone();
+    cell.on(&a, async move {
+        assert_eq!(one.get("file").await.unwrap(), b"of bre");
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.lock(handle, OWNER, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"anew")).await.unwrap();
+        one.venus.flush(handle, OWNER).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    let two = b.clone();
+    cell.on(&b, async move { assert!(two.get("file").await.unwrap().starts_with(b"anew")) });
+}
