@@ -132,10 +132,10 @@ fn a_stranger_with_the_numbers_of_the_owners_connection_makes_no_call() {
     forge(&stranger, cell.server.local_addr(), &caller);
     let kinds = heard(&stranger);
     assert!(!kinds.contains(&PacketType::DATA), "a reply reached the stranger: {kinds:?}");
-    assert_eq!(&cell.ask(&cell.control(), b"order")[..], b"order");
+    assert_eq!(&cell.ask(&mount, b"again")[..], b"again");
     let requests: Vec<Bytes> =
         cell.recorder.0.lock().unwrap().iter().map(|(_, asked)| asked.clone()).collect();
-    assert_eq!(requests, [&b"mine"[..], b"order"]);
+    assert_eq!(requests, [&b"mine"[..], b"again"]);
 }
 
 #[test]
