@@ -3,15 +3,19 @@
 #   make test   everything that CI runs; installs by apt what the tests need
 
 CARGO  ?= cargo
+PREFIX ?= /usr/local
 STATE  ?= $(CURDIR)/target/cell/state
 MOUNT  ?= $(CURDIR)/target/cell/afs
 BINARY := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/andrew
 
-.PHONY: help build up down test deps deps-build lint unit live fuzz clean
+SHARE  := $(DESTDIR)$(PREFIX)/share
+
+.PHONY: help build install uninstall up down test deps deps-build lint unit live fuzz clean
 
 help:
 	@sed -n '2,3s/^#  *//p' Makefile
 	@echo 'make down   stops the cell that make up started'
+	@echo 'make install, uninstall   program, manual pages and completions, to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
 	@echo 'make live   cells with real mounts and real peers (as root)'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
@@ -19,10 +23,26 @@ help:
 build: deps-build
 	$(CARGO) build --release -p andrew
 
+# Builds only what is not there: as root it is often run without the compiler.
+$(BINARY):
+	$(MAKE) build
+
+install: $(BINARY)
+	install -D -m 755 '$(BINARY)' '$(DESTDIR)$(PREFIX)/bin/andrew'
+	'$(BINARY)' man --out '$(SHARE)/man/man1'
+	mkdir -p '$(SHARE)/bash-completion/completions' '$(SHARE)/zsh/site-functions' '$(SHARE)/fish/vendor_completions.d'
+	'$(BINARY)' completions bash >'$(SHARE)/bash-completion/completions/andrew'
+	'$(BINARY)' completions zsh >'$(SHARE)/zsh/site-functions/_andrew'
+	'$(BINARY)' completions fish >'$(SHARE)/fish/vendor_completions.d/andrew.fish'
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/andrew' '$(SHARE)'/man/man1/andrew.1 '$(SHARE)'/man/man1/andrew-*.1
+	rm -f '$(SHARE)/bash-completion/completions/andrew' '$(SHARE)/zsh/site-functions/_andrew' '$(SHARE)/fish/vendor_completions.d/andrew.fish'
+
 up: build
 	mkdir -p '$(STATE)' '$(MOUNT)'
 	$(BINARY) up --state '$(STATE)' --mount '$(MOUNT)' --detach
-	@echo "(the program is $(BINARY); 'make down' stops the cell)"
+	@echo "(the program is $(BINARY), 'make install' puts it where it is found; 'make down' stops the cell)"
 
 down:
 	$(BINARY) down --state '$(STATE)'

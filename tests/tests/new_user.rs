@@ -21,20 +21,45 @@ const AS_NOBODY: &str = "ip link set lo up && mknod \"$3/fuse\" c 10 229 && chmo
 
 #[test]
 fn root_has_a_cell_from_one_command() {
-    first_hour("new-user-root", AS_ROOT);
+    runs("smoke", "new-user-root", AS_ROOT);
 }
 
 #[test]
 fn an_ordinary_user_has_a_cell_from_one_command() {
-    first_hour("new-user-nobody", AS_NOBODY);
+    runs("smoke", "new-user-nobody", AS_NOBODY);
 }
 
-fn first_hour(name: &str, how: &str) {
+#[test]
+fn root_is_told_what_went_wrong_and_what_helps() {
+    runs("troubles", "troubles-root", AS_ROOT);
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_went_wrong_and_what_helps() {
+    runs("troubles", "troubles-nobody", AS_NOBODY);
+}
+
+/// Each command of README's code blocks that needs one machine only, as the users named there.
+#[test]
+fn the_start_of_readme_works_word_for_word() {
+    if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
+        return;
+    }
+    let folder = Open::new("readme");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "--propagation", "private"]);
+    command.arg(root().join("crates/andrew/scripts/readme"));
+    command.args([root().join("README.md"), root().join("Makefile"), andrew()]).arg(&folder.0);
+    let said = run(command, seconds(400));
+    assert!(said.trim_end().ends_with("all good"), "{said}");
+}
+
+fn runs(script: &str, name: &str, how: &str) {
     if !all_there(&[Need::Root, Need::Fuse, Need::Compiler]) {
         return;
     }
     let folder = Open::new(name);
-    let script = folder.copy(&root().join("crates/andrew/scripts/smoke"));
+    let script = folder.copy(&root().join("crates/andrew/scripts").join(script));
     let andrew = folder.copy(&andrew());
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "--propagation", "private", "sh", "-c", how, "sh"]);

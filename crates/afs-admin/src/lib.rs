@@ -21,6 +21,7 @@ mod place;
 mod plan;
 mod progress;
 mod resumer;
+pub mod scheduled;
 mod steps;
 mod touched;
 mod tried;

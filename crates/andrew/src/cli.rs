@@ -37,10 +37,14 @@ Examples:
   andrew up                     a cell of your own, mounted at ~/afs, until ctrl-C
   andrew up --detach            the same in the background; `andrew down` stops it
   andrew fs listacl ~/afs       who may do what in a directory
-  andrew vos create localhost a projects
-                                a new volume; mount it with `andrew fs mkmount`
+  andrew vos create projects && andrew fs mkmount ~/afs/projects projects
+                                a new volume, and a directory that shows it
   andrew mount --cell example.org --servers 192.0.2.1 ~/example
                                 somebody else's cell
+
+Environment: ANDREW_STATE, the state directory of the cell that commands mean, as --state; ANDREW_LOG, what
+the servers and mounts log, as in afs_venus=debug; ANDREW_TOKENS, a file with the token to use; ANDREW_RUN, a directory
+for the sockets of mounts, in place of /run/andrew and the user's own.
 
 Exit status: 0 done, 1 failed, 2 the input was wrong.";
 

@@ -1,5 +1,6 @@
 //! What a command ends with when it does not succeed.
 
+use afs_wire::error::AbortCode;
 use std::fmt::{self, Display};
 
 /// An error as a person sees it: one line that says what was wrong and what would be right, and
@@ -32,8 +33,36 @@ impl CommandError {
     fn with(status: u8, message: impl Display) -> Self {
         let lines = message.to_string();
         let words: Vec<&str> = lines.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        Self { status, message: words.join(" ") }
+        Self { status, message: without_codes(&words.join(" ")) }
     }
+}
+
+/// What libraries tell of a peer's refusal, `NAME (NUMBER): meaning`, without what only a log needs. A code without a
+/// meaning stays.
+fn without_codes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(" (") {
+        let (before, tail) = rest.split_at(at);
+        let name = before.rsplit(|c: char| !c.is_ascii_uppercase() && !c.is_ascii_digit() && c != '_').next();
+        let (name, after) = (name.unwrap_or_default(), &tail[2..]);
+        let number = after.split_once("): ").and_then(|(number, more)| Some((number.parse().ok()?, more)));
+        match number {
+            Some((number, more)) if !name.is_empty() && AbortCode(number).name() == Some(name) => {
+                let before = &before[..before.len() - name.len()];
+                out.push_str(before.strip_suffix("answered ").unwrap_or(before));
+                out.push_str(if before.ends_with("answered ") { "answered: " } else { "" });
+                rest = more;
+            }
+            _ => {
+                out.push_str(before);
+                out.push_str(" (");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 impl Display for CommandError {
@@ -46,3 +75,22 @@ impl std::error::Error for CommandError {}
 
 /// What a command answers.
 pub type CommandResult<T = ()> = Result<T, CommandError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_peers_are_left_to_logs() {
+        let said = |text: &str| CommandError::failed(text).message;
+        let refused = AbortCode::VNOVOL.to_string();
+        assert_eq!(refused, "VNOVOL (103): the volume is not on this server");
+        assert_eq!(
+            said(&format!("vos: server 192.0.2.1 answered {refused}; try (1): again")),
+            "vos: server 192.0.2.1 answered: the volume is not on this server; try (1): again"
+        );
+        for text in ["process 7 (vi): x", "a (", "VNOVOL (104): x", "error 77", "No such file (os error 2)"] {
+            assert_eq!(said(text), text);
+        }
+    }
+}

@@ -17,6 +17,8 @@ pub struct Mount {
     pub directory: PathBuf,
     /// What, as given at mount time: the cell.
     pub source: String,
+    /// The kernel's number of it, `MAJOR:MINOR`, which is the same in every mount namespace.
+    pub device: String,
 }
 
 /// Every mount of ours that this process can see, the latest last.
@@ -24,8 +26,39 @@ pub struct Mount {
 /// # Errors
 /// `/proc` is not mounted.
 pub fn list() -> CommandResult<Vec<Mount>> {
-    let table = fs::read("/proc/self/mountinfo")
-        .map_err(|e| CommandError::failed(format!("cannot read /proc/self/mountinfo: {e}")))?;
+    of_process("self").map_err(|e| CommandError::failed(format!("cannot read /proc/self/mountinfo: {e}")))
+}
+
+/// Processes of other mount namespaces than this one that have a mount, by its device number: number and name of one
+/// process of each namespace. Processes that this user may not look into are passed over.
+#[must_use]
+pub fn holders(device: &str) -> Vec<(u32, String)> {
+    let mut namespaces = vec![namespace("self")];
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some((name, pid)) = name.to_str().and_then(|name| Some((name, name.parse().ok()?))) else {
+            continue;
+        };
+        let namespace = namespace(name);
+        if namespace.is_none() || namespaces.contains(&namespace) {
+            continue;
+        }
+        namespaces.push(namespace);
+        if of_process(name).unwrap_or_default().iter().any(|mount| mount.device == device) {
+            let command = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            found.push((pid, command.trim_end().to_owned()));
+        }
+    }
+    found
+}
+
+fn namespace(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
+}
+
+fn of_process(process: &str) -> std::io::Result<Vec<Mount>> {
+    let table = fs::read(format!("/proc/{process}/mountinfo"))?;
     Ok(table.split(|b| *b == b'\n').filter_map(parse).collect())
 }
 
@@ -38,6 +71,14 @@ pub fn containing(path: &Path) -> CommandResult<Option<Mount>> {
     Ok(inside.max_by_key(|m| m.directory.as_os_str().len()))
 }
 
+/// Whether the program that served a mount has died: the kernel answers for it. A mount that only takes its time has not.
+#[must_use]
+pub fn is_dead(directory: &Path) -> bool {
+    // Answered from the program's memory, whatever its servers do.
+    let asked = rustix::fs::getxattr(directory, "afs.counters", &mut [0; 4096]);
+    asked.is_err_and(|error| error == rustix::io::Errno::NOTCONN)
+}
+
 /// One line of mountinfo: numbers, root, directory, options, optional fields, `-`, type, source.
 fn parse(line: &[u8]) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
@@ -47,7 +88,8 @@ fn parse(line: &[u8]) -> Option<Mount> {
     }
     let directory = PathBuf::from(OsString::from_vec(unescape(fields.get(4)?)));
     let source = String::from_utf8_lossy(&unescape(fields.get(dash + 2)?)).into_owned();
-    Some(Mount { directory, source })
+    let device = String::from_utf8_lossy(fields.get(2)?).into_owned();
+    Some(Mount { directory, source, device })
 }
 
 /// The kernel writes blanks, tabs, newlines and backslashes as three octal digits.
@@ -88,6 +130,7 @@ mod tests {
         let line = br"36 35 98:0 / /home/a\040b rw,noatime shared:1 - fuse.andrew andrew.local rw";
         let mount = parse(line).unwrap();
         assert_eq!((mount.directory.to_str(), &*mount.source), (Some("/home/a b"), "andrew.local"));
+        assert_eq!(mount.device, "98:0");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub struct Running {
     pub key_file: Option<PathBuf>,
     /// Where the cell is mounted by this process, if it is.
     pub mount: Option<PathBuf>,
+    /// What could not be done when it was stopped, in a line for a person.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 /// The right to use a state directory, held until this is dropped or the process ends.
@@ -41,15 +44,28 @@ pub struct StateLock {
 }
 
 impl StateDir {
-    /// The directory given, or the default: `$XDG_STATE_HOME/andrew`, which is
-    /// `~/.local/state/andrew` unless set otherwise.
+    /// The directory given, or the one that the variable `ANDREW_STATE` names, or the user's own ([`StateDir::of_user`]).
     ///
     /// # Errors
     /// None is given and there is no home directory to put the default in.
     pub fn resolve(given: Option<&Path>) -> CommandResult<Self> {
-        if let Some(path) = given {
-            return Ok(Self(crate::mounts::absolute(path)?));
+        match given.map(Path::to_owned).or_else(from_environment) {
+            Some(path) => Ok(Self(crate::mounts::absolute(&path)?)),
+            None => Self::of_user(),
         }
+    }
+
+    /// Whether a directory is given, by an option or in the environment.
+    #[must_use]
+    pub fn is_given(option: Option<&Path>) -> bool {
+        option.is_some() || from_environment().is_some()
+    }
+
+    /// The user's own: `$XDG_STATE_HOME/andrew`, which is `~/.local/state/andrew` unless set otherwise.
+    ///
+    /// # Errors
+    /// There is no home directory.
+    pub fn of_user() -> CommandResult<Self> {
         xdg("XDG_STATE_HOME", ".local/state")
             .map(|base| Self(base.join("andrew")))
             .ok_or_else(|| CommandError::usage("there is no home directory; give --state DIR"))
@@ -177,6 +193,13 @@ fn read_record(path: &Path) -> Option<Running> {
     serde_json::from_slice(&text).ok()
 }
 
+/// The variable that stands for `--state`.
+const VARIABLE: &str = "ANDREW_STATE";
+
+fn from_environment() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// A base directory of the XDG specification: the variable when it is an absolute path, else
 /// `default` in the home directory.
 fn xdg(variable: &str, default: &str) -> Option<PathBuf> {
@@ -224,6 +247,7 @@ mod tests {
             locations: Vec::new(),
             key_file: None,
             mount: Some("/home/a b/afs".into()),
+            trouble: None,
         };
         lock.record(&running).unwrap();
         assert_eq!(state.running().unwrap(), Some(running));

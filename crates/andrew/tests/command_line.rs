@@ -1,18 +1,14 @@
 //! The program as its users meet it: exit statuses, one-line errors, answers.
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+mod home;
 
-fn andrew(home: &std::path::Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
-    command.args(line.split(' ').filter(|w| !w.is_empty())).env("HOME", home).current_dir(home);
-    command.env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME").output().unwrap()
-}
+use home::{Home, free_ports};
 
 /// Bad input: status 2 and exactly this line, nothing on standard output. `~` is the home directory.
 fn refused(line: &str, want: &str) {
-    let home = tempfile::tempdir().unwrap();
-    let output = andrew(home.path(), line);
+    let home = Home::new();
+    let output = home.run(line);
     let said = String::from_utf8(output.stderr).unwrap();
     let want = want.replace('~', &home.path().display().to_string());
     assert_eq!(said, format!("andrew: {want}\n"), "andrew {line}");
@@ -54,7 +50,7 @@ fn bad_input_is_one_line_and_status_2() {
         ("fs listacl no/such", "fs: File 'no/such' doesn't exist; give a path that does"),
         (
             "fs la /proc",
-            "fs: Invalid argument; it is possible that /proc is not in AFS; give a path in a mount (see `andrew status`)",
+            "fs: '/proc' is not in AFS; give a path in a mount (`andrew status` shows those there are)",
         ),
         (
             "fs sa -dir . -acl u",
@@ -99,8 +95,8 @@ fn bad_input_is_one_line_and_status_2() {
         ),
     ] {
         if want.ends_with(": ") {
-            let home = tempfile::tempdir().unwrap();
-            let output = andrew(home.path(), line);
+            let home = Home::new();
+            let output = home.run(line);
             let said = String::from_utf8(output.stderr).unwrap();
             assert!(said.starts_with(&format!("andrew: {want}")) && said.lines().count() == 1, "{said}");
             assert_eq!(output.status.code(), Some(2));
@@ -112,7 +108,7 @@ fn bad_input_is_one_line_and_status_2() {
 
 #[test]
 fn every_command_explains_itself() {
-    let home = tempfile::tempdir().unwrap();
+    let home = Home::new();
     let commands = [
         "",
         "up",
@@ -144,7 +140,7 @@ fn every_command_explains_itself() {
         "bench andrew",
     ];
     for command in commands {
-        let output = andrew(home.path(), &format!("{command} --help"));
+        let output = home.run(&format!("{command} --help"));
         assert!(output.status.success(), "andrew {command} --help");
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains("Usage: andrew"), "andrew {command} --help:\n{text}");
@@ -154,31 +150,35 @@ fn every_command_explains_itself() {
 
 #[test]
 fn status_answers_text_and_json() {
-    let home = tempfile::tempdir().unwrap();
-    let text = String::from_utf8(andrew(home.path(), "status").stdout).unwrap();
+    let home = Home::new();
+    let text = String::from_utf8(home.run("status").stdout).unwrap();
     let state = home.path().join(".local/state/andrew");
     assert!(
         text.starts_with(&format!("no cell runs on {}; `andrew up` starts one\n", state.display())),
         "{text}"
     );
-    let json: serde_json::Value =
-        serde_json::from_slice(&andrew(home.path(), "status --json").stdout).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&home.run("status --json").stdout).unwrap();
     assert_eq!(json["cell"], serde_json::Value::Null);
     assert_eq!(json["state"], state.to_str().unwrap());
 }
 
 #[test]
 fn man_pages_and_completions_come_from_the_definitions() {
-    let home = tempfile::tempdir().unwrap();
-    assert!(andrew(home.path(), "man --out pages").status.success());
+    let home = Home::new();
+    assert!(home.run("man --out pages").status.success());
     for page in
         ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1", "andrew-bench-andrew.1"]
     {
         let text = std::fs::read_to_string(home.path().join("pages").join(page)).unwrap();
-        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+        let synopsis = text.split(".SH ").find_map(|part| part.strip_prefix("SYNOPSIS")).unwrap();
+        assert!(synopsis.lines().filter(|line| !line.is_empty()).count() <= 6, "{page}: {synopsis}");
     }
+    let mount = std::fs::read_to_string(home.file("pages/andrew-mount.1")).unwrap();
+    let synopsis =
+        mount.split(".SH ").find_map(|part| part.strip_prefix("SYNOPSIS")).unwrap().replace('\\', "");
+    assert!(synopsis.contains("--cell <NAME> --servers <IP> <DIR>"), "{synopsis}");
     for shell in ["bash", "zsh", "fish"] {
-        let script = andrew(home.path(), &format!("completions {shell}")).stdout;
+        let script = home.run(&format!("completions {shell}")).stdout;
         assert!(String::from_utf8(script).unwrap().contains("listvldb"), "{shell}");
     }
 }
@@ -187,19 +187,12 @@ fn man_pages_and_completions_come_from_the_definitions() {
 /// and is the same cell after the next start.
 #[test]
 fn a_cell_is_served_and_its_volumes_managed() {
-    let home = tempfile::tempdir().unwrap();
-    let run = |line: &str| {
-        let output = andrew(home.path(), line);
-        let (said, wrong) =
-            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        assert!(output.status.success(), "andrew {line}: {said}{wrong}");
-        said
-    };
-    let base = free_ports();
+    let home = Home::new();
+    let run = |line: &str| home.done(line);
+    let base = free_ports(30_000);
     let serve = format!("serve --base-port {base} --detach");
     assert!(run(&serve).starts_with("cell andrew.local is served at 127.0.0.1"));
-    let stop = Stop(home.path());
-    let again = andrew(home.path(), &serve);
+    let again = home.run(&serve);
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8(again.stderr).unwrap().contains("a cell is already running on"));
     assert!(
@@ -210,27 +203,11 @@ fn a_cell_is_served_and_its_volumes_managed() {
     let seen: serde_json::Value =
         serde_json::from_str(&run(&format!("vos {stranger} --json examine projects"))).unwrap();
     assert_eq!(seen["volumes"][0]["quota_kib"], 123);
-    let denied = andrew(home.path(), &format!("vos {stranger} remove projects"));
+    let denied = home.run(&format!("vos {stranger} remove projects"));
     assert_eq!(denied.status.code(), Some(1));
     run("down");
     run(&serve);
     assert!(run("vos listvldb projects").contains("number of sites -> 1"));
     run("vos remove projects");
     assert!(run("vos status").starts_with("No active transactions on 127.0.0.1"));
-    drop(stop);
-}
-
-/// A first port whose followers are free too.
-fn free_ports() -> u16 {
-    let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
-    (20_000..50_000).step_by(8).find(|base| [*base, base + 3, base + 5].into_iter().all(free)).unwrap()
-}
-
-/// Stops the cell however the test ends.
-struct Stop<'a>(&'a std::path::Path);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        andrew(self.0, "down");
-    }
 }

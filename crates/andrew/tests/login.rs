@@ -4,43 +4,36 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+mod home;
+
+use home::{Home, free_ports};
 
 /// A served cell in a home directory of its own; stopped however the test ends.
 struct Cell {
-    home: tempfile::TempDir,
+    home: Home,
 }
 
 impl Cell {
     /// Each test looks for free ports in a range of its own.
     fn start(ports: u16) -> Self {
-        let cell = Self { home: tempfile::tempdir().unwrap() };
-        let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
-        let base = (ports..ports + 2000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
-        cell.done(&format!("serve --base-port {base} --detach"));
+        let cell = Self { home: Home::new() };
+        cell.done(&format!("serve --base-port {} --detach", free_ports(ports)));
         cell.secret("pass", "correct horse\n");
         cell
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
-        command.args(words).current_dir(self.home.path()).env("HOME", self.home.path()).env("USER", "admin");
-        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "ANDREW_TOKENS"]
-        {
-            command.env_remove(name);
-        }
-        command.output().unwrap()
+        self.home.command(words).output().unwrap()
     }
 
     fn done(&self, line: &str) -> String {
-        let output = self.run(&line.split(' ').collect::<Vec<_>>());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "andrew {line}: {said}");
-        String::from_utf8(output.stdout).unwrap()
+        self.home.done(line)
     }
 
     fn refused(&self, line: &str) -> String {
-        let output = self.run(&line.split(' ').collect::<Vec<_>>());
+        let output = self.home.run(line);
         assert!(!output.status.success(), "andrew {line}");
         String::from_utf8(output.stderr).unwrap()
     }
@@ -55,7 +48,7 @@ impl Cell {
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
-        self.home.path().join(name)
+        self.home.file(name)
     }
 
     fn key(&self, name: &str) {
@@ -63,12 +56,6 @@ impl Cell {
         let pair = ssh_key::private::KeypairData::Ed25519(ssh_key::private::Ed25519Keypair::from_seed(&seed));
         let key = ssh_key::PrivateKey::new(pair, "me@laptop").unwrap();
         key.write_openssh_file(&self.path(name), ssh_key::LineEnding::LF).unwrap();
-    }
-}
-
-impl Drop for Cell {
-    fn drop(&mut self) {
-        self.run(&["down"]);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
 use crate::plan::Plan;
+use crate::scheduled::is_scheduled;
 use crate::{Admin, Group, Place};
 
 /// Which volume is to go.
@@ -19,7 +20,7 @@ pub struct RemoveOptions {
     pub volume: String,
     /// Where it has to be; needed where a read-only volume has several sites.
     pub place: Option<Place>,
-    /// Also remove its snapshots. Without this a volume that has snapshots is not removed.
+    /// Also remove its snapshots. Without this a volume that has snapshots is not removed, unless its server made them.
     pub snapshots: bool,
 }
 
@@ -136,8 +137,9 @@ impl Admin {
         agreed: bool,
     ) -> AdminResult {
         let snapshots = self.snapshots_at(place, group.id()).await?;
-        if !snapshots.is_empty() && !agreed {
-            let names: Vec<_> = snapshots.iter().map(|s| s.name.as_str()).collect();
+        let by_hand = snapshots.iter().map(|s| s.name.as_str()).filter(|name| !is_scheduled(name));
+        let names: Vec<&str> = by_hand.collect();
+        if !names.is_empty() && !agreed {
             return Err(AdminError::refused(doing, format!("it has snapshots: {}", names.join(", ")))
                 .with_hint("--snapshots removes them too"));
         }

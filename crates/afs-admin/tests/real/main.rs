@@ -7,4 +7,5 @@ mod cell;
 mod check;
 mod content;
 mod restores;
+mod schedule;
 mod snapshots;

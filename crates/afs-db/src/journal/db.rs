@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use afs_wire::ids::UnixSeconds;
+use afs_wire::operations::SnapshotSchedule;
 
 use super::{Draft, Holder, Kept, OperationError};
 
@@ -30,6 +31,12 @@ pub trait OperationsDb: Send + Sync + 'static {
 
     /// At most `limit` operations with numbers over `after`, by number.
     fn list(&self, after: u64, limit: usize) -> Answer<'_, Vec<Kept>>;
+
+    /// The schedule of snapshots, if one was ever set.
+    fn schedule(&self) -> Answer<'_, Option<SnapshotSchedule>>;
+
+    /// Sets the schedule of snapshots.
+    fn set_schedule(&self, schedule: SnapshotSchedule) -> Answer<'_, ()>;
 
     /// Gives an operation whose lease is over to another holder. [`OperationError::Busy`] while it is not.
     fn take_over(&self, id: u64, holder: Holder, now: UnixSeconds) -> Answer<'_, Kept>;

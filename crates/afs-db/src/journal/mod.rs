@@ -8,6 +8,7 @@ mod embedded;
 mod error;
 pub(crate) mod rows;
 pub mod rules;
+mod schedule;
 mod stored;
 
 pub use db::{Answer, OperationsDb};

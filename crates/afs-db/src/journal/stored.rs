@@ -1,8 +1,9 @@
 //! The journal over a store of rows.
 
 use afs_wire::ids::UnixSeconds;
+use afs_wire::operations::SnapshotSchedule;
 
-use super::{Answer, Draft, Holder, Kept, OperationsDb, rules};
+use super::{Answer, Draft, Holder, Kept, OperationsDb, rules, schedule};
 use crate::Store;
 
 /// The journal as rows of a [`Store`]. A handle: clones share the store.
@@ -35,6 +36,14 @@ impl<S: Store> OperationsDb for StoredOperationsDb<S> {
 
     fn list(&self, after: u64, limit: usize) -> Answer<'_, Vec<Kept>> {
         self.0.read(move |rows| rules::list(rows, after, limit))
+    }
+
+    fn schedule(&self) -> Answer<'_, Option<SnapshotSchedule>> {
+        self.0.read(schedule::get)
+    }
+
+    fn set_schedule(&self, schedule: SnapshotSchedule) -> Answer<'_, ()> {
+        self.0.change(move |rows| schedule::set(rows, &schedule))
     }
 
     fn take_over(&self, id: u64, holder: Holder, now: UnixSeconds) -> Answer<'_, Kept> {

@@ -8,8 +8,9 @@ use afs_rpc::{EnvRef, Service, Table};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::UnixSeconds;
 use afs_wire::operations::{
-    BeginOperation, BeginOperationReply, EndOperation, HeartbeatOperation, ListOperations,
-    ListOperationsReply, Operations, PAGE_MAX, StepOperation, TakeOverOperation, TakeOverOperationReply,
+    BeginOperation, BeginOperationReply, EndOperation, GetSnapshotSchedule, GetSnapshotScheduleReply,
+    HeartbeatOperation, ListOperations, ListOperationsReply, Operations, PAGE_MAX, SCHEDULED_MAX,
+    SetSnapshotSchedule, StepOperation, TakeOverOperation, TakeOverOperationReply,
 };
 use afs_wire::rpc::ServiceId;
 
@@ -43,6 +44,17 @@ impl OperationsServer {
                 table,
                 |s: Arc<Self>, call: ListOperations| async move { s.list(call.after).await },
             );
+        let table = administrators(table, |s: Arc<Self>, _: GetSnapshotSchedule| async move {
+            let found = s.db.schedule().await.map_err(code)?;
+            let schedule = found.ok_or_else(|| AbortCode(Errno::ENOENT.number()))?;
+            Ok(GetSnapshotScheduleReply { schedule })
+        });
+        let table = administrators(table, |s: Arc<Self>, call: SetSnapshotSchedule| async move {
+            if call.schedule.daily.max(call.schedule.weekly) > SCHEDULED_MAX {
+                return Err(AbortCode(Errno::EINVAL.number()));
+            }
+            s.db.set_schedule(call.schedule).await.map_err(code)
+        });
         Arc::new(administrators(table, |s: Arc<Self>, call: TakeOverOperation| async move {
             s.take_over(call).await
         }))
@@ -115,4 +127,6 @@ described! {
     Change: EndOperation |_| AuditObject::Nothing;
     Read: ListOperations |_| AuditObject::Nothing;
     Change: TakeOverOperation |_| AuditObject::Nothing;
+    Read: GetSnapshotSchedule |_| AuditObject::Nothing;
+    Change: SetSnapshotSchedule |_| AuditObject::Nothing;
 }

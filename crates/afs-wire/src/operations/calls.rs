@@ -1,6 +1,6 @@
-//! The calls of the journal of operations.
+//! The calls of the journal of operations, and of what is done to volumes by the clock.
 
-use super::{Detail, OpenOperation, OperationHolder, Operations, SERVICE, Text};
+use super::{Detail, OpenOperation, OperationHolder, Operations, SERVICE, SnapshotSchedule, Text};
 use crate::ids::VolumeId;
 use crate::rpc::Nothing;
 
@@ -51,6 +51,12 @@ calls! {
         /// The operation.
         operation: OpenOperation,
     };
+
+    /// The cell's schedule of snapshots; ENOENT when none was ever set.
+    7 "GetSnapshotSchedule" GetSnapshotSchedule {} -> GetSnapshotScheduleReply { schedule: SnapshotSchedule };
+
+    /// Sets the cell's schedule of snapshots. EINVAL when it keeps more than a volume may have.
+    8 "SetSnapshotSchedule" SetSnapshotSchedule { schedule: SnapshotSchedule } -> Nothing;
 }
 
 #[cfg(test)]

@@ -15,6 +15,20 @@ pub type Detail = ByteString<DETAIL_MAX>;
 /// Operations of one answer.
 pub type Operations = BoundedVec<OpenOperation, PAGE_MAX>;
 
+/// Most snapshots that a schedule keeps of a volume, of days and of weeks each.
+pub const SCHEDULED_MAX: u32 = 366;
+
+xdr_struct! {
+    /// How many snapshots the servers keep of each read-write volume; none of either kind is no schedule.
+    #[derive(Default)]
+    pub struct SnapshotSchedule {
+        /// The newest of so many days.
+        pub daily: u32,
+        /// The newest of so many weeks.
+        pub weekly: u32,
+    }
+}
+
 xdr_struct! {
     /// Who holds an operation, as he says.
     #[derive(Default)]

@@ -8,6 +8,8 @@ pub const OPCODES: &[(u32, &str)] = &[
     (4, "EndOperation"),
     (5, "ListOperations"),
     (6, "TakeOverOperation"),
+    (7, "GetSnapshotSchedule"),
+    (8, "SetSnapshotSchedule"),
 ];
 
 #[cfg(test)]

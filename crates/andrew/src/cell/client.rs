@@ -1,12 +1,14 @@
 //! A mount in this process: socket, cache, cache manager, kernel.
 
 use crate::cell::accounts::CellAccounts;
+use crate::cell::cache_lock;
+use crate::cell::cell_name;
 use crate::cell::identity::write_durably;
 use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
 use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
-use crate::tokens::{CellPlace, TokenDesk, TokenServer};
+use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -44,6 +46,8 @@ pub struct ClientOptions {
     pub allow_other: bool,
     /// The name under which the root of every volume has the volume's snapshots; `None`: they are not shown.
     pub snapshots: Option<String>,
+    /// The cell's servers are in this process too, which goes on when the directory is unmounted.
+    pub with_servers: bool,
     /// Whose files are shown as those of the one who mounts.
     pub owner: Option<Owner>,
 }
@@ -84,12 +88,11 @@ impl Client {
         };
         fs::create_dir_all(&options.cache).map_err(cannot)?;
         let lock = options.cache.join("lock");
-        let lock = File::options().write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
-        lock.try_lock().map_err(|_| {
-            let shown = options.cache.display();
-            CommandError::usage(format!(
-                "the cache {shown} is in use by another mount; give another with --cache"
-            ))
+        let lock =
+            File::options().read(true).write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
+        cache_lock::take(&lock, &options.directory).map_err(|holder| {
+            let (shown, holder) = (options.cache.display(), holder.unwrap_or_else(|| "another mount".into()));
+            CommandError::usage(format!("the cache {shown} is in use by {holder}; give another with --cache"))
         })?;
         let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
         let callback = CallbackOffer::new(uuid, &random(system))
@@ -127,6 +130,9 @@ impl Client {
         own: Option<Security>,
         ended: impl FnOnce() + Send + 'static,
     ) -> CommandResult {
+        if !options.with_servers {
+            self.require_cell(options)?;
+        }
         let sink = KernelSink::new();
         let own_names = own.clone().unwrap_or_else(Security::null);
         let config = self.config(options, own, sink.clone())?;
@@ -139,6 +145,12 @@ impl Client {
             cell: options.cell.clone(),
             servers: options.servers.clone(),
             base_port: options.ports.base(),
+            mount: Some(MountPlace {
+                directory: options.directory.clone(),
+                device: String::new(),
+                pid: std::process::id(),
+                serves: options.with_servers,
+            }),
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
         let tokens = TokenDesk::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
@@ -165,6 +177,21 @@ impl Client {
         };
         let servers = options.servers.iter().map(connect).collect();
         Arc::new(CellAccounts::new(self.system.env(), venus.clone(), servers, options.owner))
+    }
+
+    /// Asks the servers which cell they are of, where they say. Under another name the names in the cell would lead
+    /// elsewhere, and its tokens would not be used.
+    fn require_cell(&self, options: &ClientOptions) -> CommandResult {
+        let name = cell_name::of(&self.system, &self.udp, &options.servers, options.ports.base());
+        match name {
+            Some(name) if !name.eq_ignore_ascii_case(options.cell.as_str()) => {
+                Err(CommandError::usage(format!(
+                    "the servers given are those of the cell {name}, not of {}; give --cell {name}, or its own servers and --base-port",
+                    options.cell
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn config(

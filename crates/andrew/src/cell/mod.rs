@@ -3,6 +3,8 @@
 
 mod accounts;
 mod audit_log;
+mod cache_lock;
+mod cell_name;
 pub mod client;
 mod databases;
 mod elsewhere;
@@ -10,6 +12,7 @@ mod identity;
 mod import;
 mod import_file;
 mod join_file;
+mod kept_options;
 pub(crate) mod key_store;
 pub mod left_open;
 mod login_stores;
@@ -30,6 +33,8 @@ pub use client::{Client, ClientOptions};
 pub use identity::CellIdentity;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use join_file::{JoinFile, NewServer};
+pub use kept_options::KeptOptions;
+pub use left_open::LeftOpen;
 pub use options::{DatabasePlace, EtcdPlace, PartitionPlace, Roles, ServerOptions};
 pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 pub use scrubbing::{Look, PartitionScrub};

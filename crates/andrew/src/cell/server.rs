@@ -11,6 +11,7 @@ use crate::cell::stores::Stores;
 use crate::control::{Answer, Handler, Question, Statistics};
 use crate::error::{CommandError, CommandResult};
 use afs_admin::journal::Holder;
+use afs_admin::scheduled::Snapshotter;
 use afs_admin::{Admin, CellJournal, Resumer};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
@@ -86,6 +87,9 @@ impl Servers {
     ) -> CommandResult {
         let (system, uuid) = (self.system.clone(), self.identity.file_server);
         if let Some(sockets) = sockets.files {
+            let locations = options.location_servers();
+            let snapshots = admin(&system, sockets.volume.rx(), options, &self.security, &locations);
+            system.env().spawn(Box::pin(Snapshotter::new(snapshots, options.listen).run()));
             let services = stores.volume_services(&system, &sockets, uuid, guard, &self.security);
             let FileSockets { file, volume } = sockets;
             self.offer(file, vec![services.0])?;
@@ -103,8 +107,9 @@ impl Servers {
                 vote(&sockets.location),
             ];
             // Whatever a tool has left half done is finished by the servers.
-            let resumer = resumer(&system, sockets.location.rx(), options, &self.security);
-            system.env().spawn(Box::pin(resumer.run()));
+            // Takes over operations on volumes whose tools are gone.
+            let resumer = admin(&system, sockets.location.rx(), options, &self.security, &[options.listen]);
+            system.env().spawn(Box::pin(Resumer::new(resumer).run()));
             let mut of_protection =
                 vec![databases.protection_service(&self.security, guard), vote(&sockets.protection)];
             if self.security.file().login.enabled {
@@ -191,14 +196,20 @@ impl Servers {
     }
 }
 
-/// Takes over operations on volumes whose tools are gone.
-fn resumer(system: &Arc<System>, rx: &Rx, options: &ServerOptions, security: &CellSecurity) -> Resumer {
-    let cell = afs_admin::Cell::new(&[options.listen], options.ports.base());
+/// Operations on volumes as the servers themselves, asking these location servers.
+fn admin(
+    system: &Arc<System>,
+    rx: &Rx,
+    options: &ServerOptions,
+    security: &CellSecurity,
+    servers: &[Ipv4Addr],
+) -> Admin {
+    let cell = afs_admin::Cell::new(servers, options.ports.base());
     let (env, security) = (system.env(), security.of_servers());
     let journal = Arc::new(CellJournal::new(env.clone(), rx, &security, &cell));
     let holder =
         Holder { who: "servers".to_owned(), host: options.listen.to_string(), pid: std::process::id() };
-    Resumer::new(Admin::new(env, rx.clone(), security, cell, journal, holder))
+    Admin::new(env, rx.clone(), security, cell, journal, holder)
 }
 
 /// Makes one call as the owner.

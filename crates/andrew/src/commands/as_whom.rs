@@ -4,7 +4,7 @@ use crate::cell::key_store::KeyStore;
 use crate::cell::secret_file;
 use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
-use crate::state::StateDir;
+use crate::running_cells;
 use crate::tokens::{KeptToken, TokenStore};
 use afs_auth::Token;
 use afs_auth::keys::KeyRing;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// As whom. With a token of the cell if there is one, unless an option says otherwise.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct AsWhom {
     /// With --servers: as nobody in particular, even with a token
     #[arg(long, global = true)]
@@ -83,7 +83,7 @@ pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    let own = KeyStore::of(StateDir::resolve(None)?.path()).path().to_owned();
+    let own = KeyStore::of(running_cells::of_process(None)?.path()).path().to_owned();
     Ok(if own.exists() { own } else { Path::new(OPENAFS_KEY_FILE).to_owned() })
 }
 

@@ -3,6 +3,7 @@
 use crate::commands::bench_load;
 use crate::control::{ControlClient, Statistics};
 use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
 use crate::state::StateDir;
 use crate::{mounts, output};
 use afs_lab::andrew::{
@@ -195,7 +196,7 @@ impl MountProbe {
         if mounts::containing(&real)?.is_none() {
             return Ok(None);
         }
-        Ok(Some(Self { directory: real, state: StateDir::resolve(state)? }))
+        Ok(Some(Self { directory: real, state: running_cells::of_cell(state, None)? }))
     }
 
     /// Of the cell that runs here; nothing where it runs elsewhere.

@@ -1,9 +1,12 @@
 //! `andrew down`.
 
+use crate::cell::LeftOpen;
 use crate::error::{CommandError, CommandResult};
 use crate::mounts;
+use crate::open_files::{self, Shown, Use};
 use crate::output;
-use crate::state::{Running, StateDir};
+use crate::running_cells;
+use crate::state::Running;
 use crate::sys::process::Process;
 use serde::Serialize;
 use std::fmt;
@@ -14,7 +17,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew down\n  andrew down --state /srv/cell")]
 pub struct Args {
-    /// State directory of the cell [default: ~/.local/state/andrew]
+    /// State directory of the cell [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Seconds to wait for it to store what is unsaved and end
@@ -22,10 +25,17 @@ pub struct Args {
     wait: u64,
 }
 
+/// Most files that the text names.
+const SHOWN_MAX: usize = 10;
+
 #[derive(Serialize)]
 struct Answer {
     cell: String,
     pid: u32,
+    /// Files of its mount that were open for writing when it was stopped, at most 1000.
+    left_open: Vec<PathBuf>,
+    /// What was in use in its mount before, and by whom, as far as this user may know.
+    uses: Vec<Use>,
 }
 
 impl Args {
@@ -34,7 +44,7 @@ impl Args {
     /// # Errors
     /// None runs, or it did not end in time.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_process(self.state.as_deref())?;
         let shown = state.path().display();
         let running = state.running()?;
         let Some(running) = running else {
@@ -47,6 +57,7 @@ impl Args {
         };
         let failed =
             |e: std::io::Error| CommandError::failed(format!("cannot stop process {}: {e}", running.pid));
+        let uses = running.mount.as_deref().map(open_files::of).unwrap_or_default();
         if let Some(process) = Process::open(running.pid).map_err(failed)? {
             process.terminate().map_err(failed)?;
             if !process.ended_within(Duration::from_secs(self.wait)).map_err(failed)? {
@@ -58,9 +69,12 @@ impl Args {
                 )));
             }
         }
+        let left_open =
+            running.mount.as_ref().map(|_| LeftOpen::of(&state.cache()).files).unwrap_or_default();
         clear_mount(Some(&running))?;
-        output::show(json, &Answer { cell: running.cell, pid: running.pid });
-        Ok(())
+        let trouble = state.last().filter(|last| last.pid == running.pid).and_then(|last| last.trouble);
+        output::show(json, &Answer { cell: running.cell, pid: running.pid, left_open, uses });
+        trouble.map_or(Ok(()), |line| Err(CommandError::failed(line)))
     }
 }
 
@@ -77,7 +91,21 @@ fn clear_mount(left: Option<&Running>) -> CommandResult<bool> {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "cell {} is down", self.cell)
+        writeln!(f, "cell {} is down", self.cell)?;
+        for file in self.left_open.iter().take(SHOWN_MAX) {
+            writeln!(
+                f,
+                "{} was open for writing: what was written is stored, what follows is lost",
+                file.display()
+            )?;
+        }
+        if let Some(more @ 1..) = self.left_open.len().checked_sub(SHOWN_MAX) {
+            writeln!(f, "and {more} other files")?;
+        }
+        if !self.uses.is_empty() {
+            writeln!(f, "in use when it was stopped: {}", Shown(&self.uses))?;
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
 use crate::mounts::absolute;
 use crate::output;
-use crate::state::StateDir;
+use crate::running_cells;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub struct Args {
     /// Into a cell that has volumes or users: what contradicts the files makes room for what is in them
     #[arg(long)]
     replace: bool,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ impl Args {
     /// # Errors
     /// No cell runs here, a file cannot be read or is damaged, or the cell has other things already.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_process(self.state.as_deref())?;
         let request = ImportRequest {
             vldb: self.vldb.as_deref().map(absolute).transpose()?,
             prdb: self.prdb.as_deref().map(absolute).transpose()?,

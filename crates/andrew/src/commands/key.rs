@@ -6,6 +6,7 @@ use crate::commands::serve::new_system;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::running_cells;
 use crate::state::StateDir;
 use afs_auth::Random;
 use afs_auth::keys::{KeyError, KeyKind, KeyRing};
@@ -30,7 +31,7 @@ Examples:
   andrew key add --rxgk                        a new key for tokens; old ones stay good until it is removed"
 )]
 pub struct Args {
-    /// State directory of the cell [default: ~/.local/state/andrew]
+    /// State directory of the cell [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true)]
     state: Option<PathBuf>,
     #[command(subcommand)]
@@ -104,7 +105,7 @@ impl Args {
     /// # Errors
     /// A file that cannot be read or is not safe, or a key that is not there.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_process(self.state.as_deref())?;
         let store = KeyStore::of(state.path());
         let mut keys = store.load()?;
         match self.command {

@@ -2,7 +2,7 @@
 
 use crate::cli::Cli;
 use crate::error::{CommandError, CommandResult};
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use std::fs;
 use std::path::PathBuf;
 
@@ -25,6 +25,20 @@ impl Args {
             CommandError::failed(format!("cannot write manual pages to {}: {e}", self.out.display()))
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
-        clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), &self.out).map_err(failed)
+        let mut root = Cli::command().disable_help_subcommand(true);
+        root.build();
+        clap_mangen::generate_to(with_usage(root), &self.out).map_err(failed)
     }
+}
+
+/// The command with its usage as `--help` shows it for a synopsis: options that may be left out are `[OPTIONS]`, and what
+/// is needed is there with its value.
+fn with_usage(mut command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, with_usage);
+    }
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    command.override_usage(usage)
 }

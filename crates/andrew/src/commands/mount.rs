@@ -55,15 +55,25 @@ pub struct Args {
 /// How a mount shows snapshots: the option of all commands that mount.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SnapshotOptions {
-    /// Name under which the top of each volume has the volume's snapshots, or "off"
-    #[arg(long, value_name = "NAME", default_value = ".snapshots", value_parser = checked)]
-    snapshots: String,
+    /// Name under which the top of each volume has the volume's snapshots, or "off" [default: .snapshots]
+    #[arg(long, value_name = "NAME", value_parser = checked)]
+    snapshots: Option<String>,
 }
 
 impl SnapshotOptions {
     /// The name; `None` if snapshots are not shown.
     pub fn name(&self) -> Option<String> {
-        (self.snapshots != OFF).then(|| self.snapshots.clone())
+        Self::shown(self.snapshots.clone())
+    }
+
+    /// What the option was given.
+    pub fn given(&self) -> Option<String> {
+        self.snapshots.clone()
+    }
+
+    /// The name that an option means, if it was given at all.
+    pub fn shown(option: Option<String>) -> Option<String> {
+        Some(option.unwrap_or_else(|| USUAL.to_owned())).filter(|name| name != OFF)
     }
 }
 
@@ -118,6 +128,7 @@ impl Args {
             directory: mount.directory().to_owned(),
             allow_other: self.allow_other,
             snapshots: self.snapshots.name(),
+            with_servers: false,
             owner: None,
         };
         match self.mounted(&options) {
@@ -173,6 +184,7 @@ impl fmt::Display for Answer {
     }
 }
 
+const USUAL: &str = ".snapshots";
 const OFF: &str = "off";
 /// What the kernel can ask for.
 const NAME_BYTES_MAX: usize = 255;
@@ -189,9 +201,10 @@ mod tests {
 
     #[test]
     fn a_name_or_off() {
-        let name = |text: &str| SnapshotOptions { snapshots: checked(text).unwrap() }.name();
+        let name = |text: &str| SnapshotOptions { snapshots: Some(checked(text).unwrap()) }.name();
         assert_eq!(name(".snapshots").as_deref(), Some(".snapshots"));
         assert_eq!(name("off"), None);
+        assert_eq!(SnapshotOptions { snapshots: None }.name().as_deref(), Some(".snapshots"));
         for text in ["", ".", "..", "a/b"] {
             assert!(checked(text).is_err(), "{text:?}");
         }

@@ -4,8 +4,10 @@ use super::login::obtain::{Way, local_user};
 use super::login::passphrase;
 use super::login::place::{Place, PlaceOptions};
 use super::login::service::{Network, OwnService, Service, refused};
+use crate::commands::pts::names;
+use crate::commands::pts::reach::Reach;
 use crate::error::{CommandError, CommandResult};
-use crate::tokens::{KeptToken, TokenStore};
+use crate::tokens::{CellPlace, KeptToken, TokenStore};
 use afs_login::UserName;
 use afs_login::client::{self, LoginError};
 use afs_rpc::Env;
@@ -79,10 +81,35 @@ impl Changer {
         if own.is_none() && token.is_none() {
             token = Some(Way::default().obtain(user, &place)?);
         }
+        let is_named = user.is_some();
         let asker = || token.as_ref().map_or_else(local_user, |kept| Ok(kept.user.clone()));
         let user = user.map_or_else(asker, |user| Ok(user.to_owned()))?;
         let user = UserName::new(&user).map_err(CommandError::usage)?;
-        Ok(Self { place, network, user, own, token })
+        let changer = Self { place, network, user, own, token };
+        if is_named {
+            changer.require_user()?;
+        }
+        Ok(changer)
+    }
+
+    /// Finds out that there is such a user, before anything is asked of a person. A protection service that does not
+    /// say leaves that to the login service.
+    ///
+    /// # Errors
+    /// There is none.
+    fn require_user(&self) -> CommandResult {
+        let Place { cell, servers, base_port, state } = self.place.clone();
+        let place = CellPlace { cell, servers, base_port, mount: None };
+        let found = Reach::of(&place, state.as_ref())
+            .open()
+            .and_then(|mut target| names::find(&mut target, self.user.as_str()));
+        match found {
+            Err(error) if error.status == CommandError::USAGE => Err(CommandError::usage(format!(
+                "there is no user '{}' in {}; `andrew pts createuser` makes one",
+                self.user, place.cell
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Does something at the login service.

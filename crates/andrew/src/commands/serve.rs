@@ -1,10 +1,11 @@
 //! `andrew serve`.
 
-use crate::cell::{JoinFile, ServerFile, ServerOptions, Servers};
+use crate::cell::{JoinFile, KeptOptions, ServerFile, ServerOptions, Servers};
 use crate::commands::serve_options::ServeOptions;
 use crate::control::ControlServer;
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
+use crate::running_cells;
 use crate::state::{Running, StateDir, StateLock};
 use afs_net::System;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,7 @@ pub(super) struct Serving {
     control: ControlServer,
     pub(super) running: Running,
     lock: StateLock,
+    _link: Option<running_cells::Link>,
     state: PathBuf,
     locations: Vec<IpAddr>,
 }
@@ -82,8 +84,13 @@ impl Args {
             let config = self.joined(join, &state)?;
             return self.configured(json, &config, Some(&state));
         }
-        let options = self.serve.servers(&state)?;
-        self.live(json, &state, &options)
+        let kept = self.serve.to_keep().or(KeptOptions::read(state.path())?);
+        let options = self.serve.servers(&state, &kept)?;
+        life::live(self.life, json, &state.log(), || {
+            let serving = Serving::start(&state, &options, &new_system()?)?;
+            kept.write(state.path())?;
+            Ok(serving)
+        })
     }
 
     /// Unpacks a join file, but not in the background's own process, where it is done already.
@@ -133,16 +140,26 @@ impl Serving {
             locations: options.location_servers(),
             key_file: options.key_file.clone(),
             mount: None,
+            trouble: None,
         };
         lock.record(&running)?;
         let locations = options.location_servers().into_iter().map(IpAddr::V4).collect();
-        Ok(Self { servers, control, running, lock, state: state.path().to_owned(), locations })
+        let _link = running_cells::register(state);
+        Ok(Self { servers, control, running, lock, _link, state: state.path().to_owned(), locations })
     }
 
     /// Writes down that the cell is mounted here.
     pub(super) fn mounted_at(&mut self, directory: PathBuf) -> CommandResult {
         self.running.mount = Some(directory);
         self.lock.record(&self.running)
+    }
+
+    /// Writes down what could not be done, for the one who stops it.
+    pub(super) fn troubled(&mut self, error: &CommandError) {
+        self.running.trouble = Some(error.message.clone());
+        if let Err(error) = self.lock.record(&self.running) {
+            tracing::warn!("{error}");
+        }
     }
 
     pub(super) fn served(&self) -> Served {

@@ -1,6 +1,6 @@
 //! Options that `andrew up` and `andrew serve` have in common.
 
-use crate::cell::{BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, Ports, ServerOptions};
+use crate::cell::{BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, KeptOptions, Ports, ServerOptions};
 use crate::error::{CommandError, CommandResult};
 use crate::state::StateDir;
 use afs_wire::ids::{CellName, Rights};
@@ -10,19 +10,20 @@ use std::path::PathBuf;
 /// How a cell is served.
 #[derive(clap::Args, Debug)]
 pub struct ServeOptions {
-    /// Directory that keeps the cell [default: ~/.local/state/andrew]
+    /// Directory that keeps the cell [default: $ANDREW_STATE, or ~/.local/state/andrew]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Name of the cell, fixed when it is first started [default: andrew.local]
     #[arg(long, value_name = "NAME", value_parser = cell_name)]
     pub cell: Option<CellName>,
-    /// Address of this host at which others reach the servers
-    #[arg(long, value_name = "IP", default_value_t = Ipv4Addr::LOCALHOST)]
-    pub listen: Ipv4Addr,
-    /// Port of the file server; protection (+2), location (+3) and volume server (+5) follow from it
-    #[arg(long, value_name = "PORT", default_value_t = 7000,
+    /// Address of this host at which others reach the servers [default: as before, at first 127.0.0.1]
+    #[arg(long, value_name = "IP")]
+    pub listen: Option<Ipv4Addr>,
+    /// Port of the file server; protection (+2), location (+3) and volume server (+5) follow from it [default: as
+    /// before, at first 7000]
+    #[arg(long, value_name = "PORT",
           value_parser = clap::value_parser!(u16).range(i64::from(BASE_PORT_MIN)..=i64::from(BASE_PORT_MAX)))]
-    pub base_port: u16,
+    pub base_port: Option<u16>,
     /// What everybody may do in the top directory of a new cell: letters of rlidwka, or read, write, none
     #[arg(long, value_name = "RIGHTS", default_value = "rl", value_parser = rights)]
     pub anyuser: Rights,
@@ -31,6 +32,8 @@ pub struct ServeOptions {
     pub rxkad: bool,
 }
 
+/// First port of a cell that was never given another.
+const BASE_PORT: u16 = 7000;
 /// Name of a cell that was not given one.
 const CELL: &str = "andrew.local";
 
@@ -43,15 +46,22 @@ impl ServeOptions {
         StateDir::resolve(self.state.as_deref())
     }
 
-    /// The options of the servers. The name of a cell that exists need not be repeated.
+    /// The options to be kept with the cell.
+    #[must_use]
+    pub fn to_keep(&self) -> KeptOptions {
+        KeptOptions { listen: self.listen, base_port: self.base_port, ..KeptOptions::default() }
+    }
+
+    /// The options of the servers: `kept` has those that were given, now or earlier. The name of a cell that exists
+    /// need not be repeated.
     ///
     /// # Errors
     /// An address that clients could not use, or a state directory that cannot be read.
-    pub fn servers(&self, state: &StateDir) -> CommandResult<ServerOptions> {
-        if self.listen.is_unspecified() || self.listen.is_multicast() || self.listen.is_broadcast() {
+    pub fn servers(&self, state: &StateDir, options: &KeptOptions) -> CommandResult<ServerOptions> {
+        let listen = options.listen.unwrap_or(Ipv4Addr::LOCALHOST);
+        if listen.is_unspecified() || listen.is_multicast() || listen.is_broadcast() {
             return Err(CommandError::usage(format!(
-                "clients cannot reach {}; give one address of this host with --listen (`ip -4 addr` shows them)",
-                self.listen
+                "clients cannot reach {listen}; give one address of this host with --listen (`ip -4 addr` shows them)"
             )));
         }
         let kept = || CellIdentity::read(state.path()).map(|i| i.map(|i| i.cell));
@@ -60,10 +70,11 @@ impl ServeOptions {
             None => kept()?,
         };
         let cell = cell.map_or_else(|| CellName::new(CELL), Ok).map_err(CommandError::failed)?;
+        let ports = Ports::from(options.base_port.unwrap_or(BASE_PORT));
         Ok(ServerOptions {
             anyuser: self.anyuser,
             rxkad: self.rxkad,
-            ..ServerOptions::alone(state.path(), cell, self.listen, Ports::from(self.base_port))
+            ..ServerOptions::alone(state.path(), cell, listen, ports)
         })
     }
 }
@@ -94,8 +105,8 @@ mod tests {
         ServeOptions {
             state: None,
             cell: None,
-            listen,
-            base_port: 7000,
+            listen: Some(listen),
+            base_port: None,
             anyuser: Rights::default(),
             rxkad: false,
         }
@@ -104,12 +115,13 @@ mod tests {
     #[test]
     fn an_address_that_names_no_host_is_refused() {
         let state = StateDir::resolve(Some("/nonexistent".as_ref())).unwrap();
-        let error = options(Ipv4Addr::UNSPECIFIED).servers(&state).unwrap_err();
+        let servers = |listen| options(listen).servers(&state, &options(listen).to_keep());
+        let error = servers(Ipv4Addr::UNSPECIFIED).unwrap_err();
         assert_eq!(
             error.message,
             "clients cannot reach 0.0.0.0; give one address of this host with --listen (`ip -4 addr` shows them)"
         );
-        assert_eq!(options(Ipv4Addr::LOCALHOST).servers(&state).unwrap().cell.as_str(), CELL);
+        assert_eq!(servers(Ipv4Addr::LOCALHOST).unwrap().cell.as_str(), CELL);
     }
 
     #[test]

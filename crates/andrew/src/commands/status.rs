@@ -5,7 +5,9 @@ use crate::commands::vos::dates;
 use crate::control::ControlClient;
 use crate::error::CommandResult;
 use crate::mounts::{self, Mount};
+use crate::open_files::{self, Use};
 use crate::output;
+use crate::running_cells;
 use crate::state::{Running, StateDir};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
@@ -17,34 +19,70 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew status\n  andrew status --json | jq .cell.pid")]
 pub struct Args {
-    /// State directory of the cell [default: ~/.local/state/andrew]
+    /// State directory of the cell [default: $ANDREW_STATE, or those of all your cells that run]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(flatten)]
+    first: Cell,
+    /// Further cells of this user that run.
+    others: Vec<Cell>,
+    mounts: Vec<Seen>,
+}
+
+/// A mount, and how it is.
+#[derive(Serialize)]
+struct Seen {
+    #[serde(flatten)]
+    mount: Mount,
+    /// Its program has died.
+    dead: bool,
+    /// Files open in it and working directories, of processes that this user may look into.
+    uses: Vec<Use>,
+}
+
+/// What runs on a state directory.
+#[derive(Serialize)]
+struct Cell {
     #[serde(serialize_with = "crate::output::path")]
     state: PathBuf,
     cell: Option<Running>,
     /// The looks for damage, by partition.
     scrubs: Vec<PartitionScrub>,
-    mounts: Vec<Mount>,
 }
 
 impl Args {
-    /// Prints the cell that runs on the state directory, and every mount of ours on this machine.
+    /// Prints the cell that runs on the state directory, or all cells of this user that run, and every mount of ours on this machine.
     ///
     /// # Errors
     /// The state directory cannot be read.
     pub fn run(self, json: bool) -> CommandResult {
-        let state = StateDir::resolve(self.state.as_deref())?;
-        let cell = state.running()?;
-        let scrubs = if cell.is_some() { scrubs(&state) } else { Vec::new() };
-        let answer = Answer { state: state.path().to_owned(), cell, scrubs, mounts: mounts::list()? };
-        output::show(json, &answer);
+        let all = if StateDir::is_given(self.state.as_deref()) { Vec::new() } else { running_cells::list()? };
+        let state = match all.first() {
+            Some(first) => first.state.clone(),
+            None => StateDir::resolve(self.state.as_deref())?,
+        };
+        let told = |state: &StateDir| -> CommandResult<Cell> {
+            let cell = state.running()?;
+            let scrubs = if cell.is_some() { scrubs(state) } else { Vec::new() };
+            Ok(Cell { state: state.path().to_owned(), cell, scrubs })
+        };
+        let others = all.iter().skip(1).map(|one| told(&one.state)).collect::<CommandResult<_>>()?;
+        output::show(json, &Answer { first: told(&state)?, others, mounts: seen()? });
         Ok(())
     }
+}
+
+fn seen() -> CommandResult<Vec<Seen>> {
+    let one = |mount: Mount| {
+        let dead = mounts::is_dead(&mount.directory);
+        let uses = if dead { Vec::new() } else { open_files::of(&mount.directory) };
+        Seen { mount, dead, uses }
+    };
+    Ok(mounts::list()?.into_iter().map(one).collect())
 }
 
 /// Nothing where this user may not ask.
@@ -67,7 +105,7 @@ fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     scrub.damaged.iter().try_for_each(|line| writeln!(f, "  damaged: {line}"))
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cell {
             Some(cell) => {
@@ -76,10 +114,32 @@ impl fmt::Display for Answer {
             }
             None => writeln!(f, "no cell runs on {}; `andrew up` starts one", self.state.display())?,
         }
-        self.scrubs.iter().try_for_each(|scrub| data(f, scrub))?;
-        for mount in &self.mounts {
-            writeln!(f, "cell {} is mounted at {}", mount.source, mount.directory.display())?;
+        self.scrubs.iter().try_for_each(|scrub| data(f, scrub))
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.first.fmt(f)?;
+        self.others.iter().try_for_each(|cell| cell.fmt(f))?;
+        self.mounts.iter().try_for_each(|mount| mount.fmt(f))
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mount { source, directory, .. } = &self.mount;
+        let shown = directory.display();
+        if self.dead {
+            return writeln!(
+                f,
+                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mends it, `andrew umount {shown}` clears it away"
+            );
         }
-        Ok(())
+        write!(f, "cell {source} is mounted at {shown}")?;
+        match (self.uses.len(), self.uses.iter().filter(|one| one.writing).count()) {
+            (0, _) => writeln!(f),
+            (all, writing) => writeln!(f, "; {all} in use, {writing} of them open for writing"),
+        }
     }
 }

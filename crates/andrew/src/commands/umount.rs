@@ -1,8 +1,12 @@
 //! `andrew umount`.
 
 use crate::error::{CommandError, CommandResult};
-use crate::mounts;
-use std::path::PathBuf;
+use crate::mounts::{self, Mount};
+use crate::open_files;
+use crate::sys::process::Process;
+use crate::tokens::{MountPlace, cell_places};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Options of `andrew umount`.
 #[derive(clap::Args, Debug)]
@@ -17,28 +21,81 @@ pub struct Args {
     /// Take it out of sight even while files in it are open
     #[arg(long)]
     lazy: bool,
+    /// Seconds to wait for the mount's process to store what is unsaved and end
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    wait: u64,
 }
 
 impl Args {
     /// Unmounts.
     ///
     /// # Errors
-    /// Nothing of ours is mounted there, or it is in use.
+    /// Nothing of ours is mounted there, it is in use, or its process goes on.
     pub fn run(self, _json: bool) -> CommandResult {
         let directory = mounts::absolute(&self.dir)?;
         let shown = directory.display();
-        if !mounts::list()?.iter().any(|m| m.directory == directory) {
+        let Some(mount) = mounts::list()?.into_iter().rev().find(|m| m.directory == directory) else {
             return Err(CommandError::usage(format!(
                 "{shown} is not a mount of andrew; `andrew status` shows those there are"
             )));
-        }
+        };
+        let process = process(&mount)?;
         afs_fuse::unmount(&directory, self.lazy).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => CommandError::failed(format!(
-                "{shown} is in use; close the files and leave the directories in it, or say --lazy"
+                "{shown} is in use{}; close the files and leave the directories in it, or say --lazy",
+                in_use(&directory)
             )),
             _ => CommandError::failed(format!("cannot unmount {shown}: {error}")),
-        })
+        })?;
+        match process {
+            // With --lazy it goes on as long as files are open.
+            Some((pid, process)) if !self.lazy => self.wait(&mount, pid, &process),
+            _ => Ok(()),
+        }
     }
+
+    /// Waits until the mount's process has stored what is unsaved and ended.
+    fn wait(&self, mount: &Mount, pid: u32, process: &Process) -> CommandResult {
+        let shown = mount.directory.display();
+        let failed = |e: std::io::Error| CommandError::failed(format!("cannot wait for process {pid}: {e}"));
+        if process.ended_within(PROMPT).map_err(failed)? {
+            return Ok(());
+        }
+        let goes_on = format!("{shown} is unmounted here, but its process {pid} goes on");
+        let others = mounts::holders(&mount.device);
+        if let [(other, name), ..] = others.as_slice() {
+            return Err(CommandError::failed(format!(
+                "{goes_on}: process {other} ({name}) has it in another mount namespace; it ends with that, or `kill {pid}` ends it"
+            )));
+        }
+        if process.ended_within(Duration::from_secs(self.wait)).map_err(failed)? {
+            return Ok(());
+        }
+        Err(CommandError::failed(format!(
+            "{goes_on} after {} s: it stores what is unsaved, or another mount namespace has the mount; `kill {pid}` ends it",
+            self.wait
+        )))
+    }
+}
+
+/// Who uses it, as far as this user may know.
+fn in_use(directory: &Path) -> String {
+    let uses = open_files::of(directory);
+    if uses.is_empty() { String::new() } else { format!(": {}", open_files::Shown(&uses)) }
+}
+
+/// How long a process takes to end that has nothing to store.
+const PROMPT: Duration = Duration::from_secs(2);
+
+/// The process of a mount, if it ends with the mount and is known to this user.
+fn process(mount: &Mount) -> CommandResult<Option<(u32, Process)>> {
+    let is_it = |place: &MountPlace| place.device == mount.device && !place.serves;
+    let Some(place) = cell_places().into_iter().filter_map(|cell| cell.mount).find(is_it) else {
+        return Ok(None);
+    };
+    let process = Process::open(place.pid)
+        .map_err(|e| CommandError::failed(format!("cannot wait for process {}: {e}", place.pid)))?;
+    Ok(process.map(|process| (place.pid, process)))
 }
 
 #[cfg(test)]
@@ -47,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_no_mount_is_refused() {
-        let error = Args { dir: "/proc".into(), lazy: false }.run(false).unwrap_err();
+        let error = Args { dir: "/proc".into(), lazy: false, wait: 1 }.run(false).unwrap_err();
         assert_eq!(error.status, CommandError::USAGE);
         assert_eq!(error.message, "/proc is not a mount of andrew; `andrew status` shows those there are");
     }

@@ -1,13 +1,14 @@
 //! `andrew up`.
 
 use crate::cell::client::CACHE_BYTES_MIN;
-use crate::cell::{Client, ClientOptions, Ports};
+use crate::cell::{Client, ClientOptions, KeptOptions, Ports};
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
 use crate::mounts;
+use crate::running_cells;
 use crate::state::{StateDir, home};
 use afs_fuse::Owner;
 use afs_server::subject::ADMIN;
@@ -34,16 +35,17 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     serve: ServeOptions,
-    /// Where to mount: an empty directory, made if it is not there [default: ~/afs]
+    /// Where to mount: an empty directory, made if it is not there [default: as before, at first ~/afs]
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
     /// Serve only
     #[arg(long, conflicts_with = "mount")]
     no_mount: bool,
     /// Let other users of this machine into the mount, each with the rights of his own token
-    #[arg(long, conflicts_with = "no_mount")]
-    allow_other: bool,
-    /// Most data the mount keeps on disk [default: half of what is free, at most 8G]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", conflicts_with = "no_mount")]
+    allow_other: Option<bool>,
+    /// Most data the mount keeps on disk [default: as before, at first half of what is free, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
     #[command(flatten)]
@@ -92,16 +94,33 @@ impl Args {
         }
         state.make()?;
         let detached = self.life.detach;
-        life::live(self.life, json, &state.log(), || Ok(Detachable { up: self.start(&state)?, detached }))
+        let kept = self.to_keep()?.or(KeptOptions::read(state.path())?);
+        life::live(self.life, json, &state.log(), || {
+            Ok(Detachable { up: self.start(&state, &kept)?, detached })
+        })
     }
 
-    fn start(&self, state: &StateDir) -> CommandResult<Up> {
+    fn to_keep(&self) -> CommandResult<KeptOptions> {
+        Ok(KeptOptions {
+            mount: self.mount.as_deref().map(mounts::absolute).transpose()?,
+            no_mount: self.no_mount.then_some(true),
+            allow_other: self.allow_other,
+            cache_size: self.cache_size,
+            snapshots: self.snapshots.given(),
+            ..self.serve.to_keep()
+        })
+    }
+
+    fn start(&self, state: &StateDir, kept: &KeptOptions) -> CommandResult<Up> {
         // What is wrong with the mount point is found out before anything is started.
-        let mount = if self.no_mount { None } else { Some(self.mount_point()?) };
+        let mount = if kept.no_mount == Some(true) { None } else { Some(mount_point(kept)?) };
         let stopping = Arc::default();
-        let started = self.start_at(state, mount.as_ref(), &stopping);
+        let started = self.start_at(state, kept, mount.as_ref(), &stopping);
         match started {
-            Ok((serving, client)) => Ok(Up { serving, client, mount, stopping }),
+            Ok((serving, client)) => {
+                kept.write(state.path())?;
+                Ok(Up { serving, client, mount, stopping })
+            }
             Err(error) => {
                 mount.iter().for_each(MountPoint::unmake);
                 Err(error)
@@ -112,13 +131,14 @@ impl Args {
     fn start_at(
         &self,
         state: &StateDir,
+        kept: &KeptOptions,
         mount: Option<&MountPoint>,
         stopping: &Arc<AtomicBool>,
     ) -> CommandResult<(Serving, Option<Client>)> {
         let system = new_system()?;
-        let mut serving = Serving::start(state, &self.serve.servers(state)?, &system)?;
+        let mut serving = Serving::start(state, &self.serve.servers(state, kept)?, &system)?;
         let Some(mount) = mount else { return Ok((serving, None)) };
-        let options = self.client(state, &serving, mount)?;
+        let options = client(state, kept, &serving, mount);
         let mut client = Client::open(&system, &options)?;
         let own = serving.servers.owner_security(client.callback().clone());
         let shown = mount.directory.display().to_string();
@@ -137,37 +157,32 @@ impl Args {
         serving.mounted_at(mount.directory.clone())?;
         Ok((serving, Some(client)))
     }
+}
 
-    fn client(
-        &self,
-        state: &StateDir,
-        serving: &Serving,
-        mount: &MountPoint,
-    ) -> CommandResult<ClientOptions> {
-        Ok(ClientOptions {
-            cell: serving.servers.cell().clone(),
-            servers: vec![self.serve.listen],
-            ports: Ports::from(self.serve.base_port),
-            cache: state.cache(),
-            cache_bytes: self.cache_size,
-            directory: mount.directory.clone(),
-            allow_other: self.allow_other,
-            snapshots: self.snapshots.name(),
-            owner: Some(Owner {
-                vice: ADMIN,
-                uid: rustix::process::getuid().as_raw(),
-                gid: rustix::process::getgid().as_raw(),
-            }),
-        })
+fn client(state: &StateDir, kept: &KeptOptions, serving: &Serving, mount: &MountPoint) -> ClientOptions {
+    ClientOptions {
+        cell: serving.servers.cell().clone(),
+        servers: serving.running.locations.clone(),
+        ports: Ports::from(serving.running.base_port),
+        cache: state.cache(),
+        cache_bytes: kept.cache_size,
+        directory: mount.directory.clone(),
+        allow_other: kept.allow_other == Some(true),
+        snapshots: SnapshotOptions::shown(kept.snapshots.clone()),
+        with_servers: true,
+        owner: Some(Owner {
+            vice: ADMIN,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+        }),
     }
+}
 
-    fn mount_point(&self) -> CommandResult<MountPoint> {
-        let given = self.mount.clone().or_else(|| home().map(|h| h.join("afs")));
-        let directory = given.ok_or_else(|| {
-            CommandError::usage("there is no home directory; give --mount DIR, or --no-mount")
-        })?;
-        MountPoint::prepare(&directory)
-    }
+fn mount_point(kept: &KeptOptions) -> CommandResult<MountPoint> {
+    let given = kept.mount.clone().or_else(|| home().map(|h| h.join("afs")));
+    let directory = given
+        .ok_or_else(|| CommandError::usage("there is no home directory; give --mount DIR, or --no-mount"))?;
+    MountPoint::prepare(&directory)
 }
 
 impl MountPoint {
@@ -234,14 +249,17 @@ impl Work for Detachable {
     fn answer(&self) -> Answer {
         let mount = self.up.mount.as_ref().map(|m| m.directory.clone());
         let served = self.up.serving.served();
-        let usual = StateDir::resolve(None).is_ok_and(|usual| usual.path() == served.state());
-        let option = if usual { String::new() } else { format!(" --state {}", served.state().display()) };
+        let found = running_cells::of_process(None).is_ok_and(|found| found.path() == served.state());
+        let option = if found { String::new() } else { format!(" --state {}", served.state().display()) };
         Answer { served, mount, detached: self.detached, option }
     }
 
-    fn stop(self) -> CommandResult {
+    fn stop(mut self) -> CommandResult {
         self.up.stopping.store(true, Ordering::Release);
         let stored = self.up.client.map_or(Ok(()), Client::stop);
+        if let Err(error) = &stored {
+            self.up.serving.troubled(error);
+        }
         self.up.mount.iter().for_each(MountPoint::unmake);
         self.up.serving.stop()?;
         stored

@@ -70,7 +70,7 @@ impl TokenDesk {
             TokenQuestion::Set { token, .. } => self.set(owner, *token),
             TokenQuestion::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
             TokenQuestion::List { .. } => TokenAnswer::Tokens(self.list(owner)),
-            TokenQuestion::Cells => TokenAnswer::Cells(self.cells.clone()),
+            TokenQuestion::Cells => TokenAnswer::Cells(self.cells.iter().map(with_device).collect()),
         }
     }
 
@@ -163,6 +163,17 @@ impl TokenDesk {
         };
         of_owner.map(show).collect()
     }
+}
+
+/// Which file system the kernel has at the mount's directory by now.
+fn with_device(cell: &CellPlace) -> CellPlace {
+    let mut cell = cell.clone();
+    if let Some(mount) = &mut cell.mount {
+        let all = crate::mounts::list().unwrap_or_default();
+        let found = all.into_iter().rev().find(|found| found.directory == mount.directory);
+        mount.device = found.map(|found| found.device).unwrap_or_default();
+    }
+    cell
 }
 
 /// Puts a renewed token into its user's file, if the file still has the login that it came from.

@@ -7,6 +7,7 @@ use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// Longest question: one token.
 const QUESTION_LEN_MAX: usize = LEN_MAX + 64;
@@ -60,6 +61,23 @@ pub struct CellPlace {
     pub servers: Vec<Ipv4Addr>,
     /// Port of its file servers; the others follow from it.
     pub base_port: u16,
+    /// The mount that knows it.
+    #[serde(default)]
+    pub mount: Option<MountPlace>,
+}
+
+/// A mount and its process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountPlace {
+    /// Where, in the mount namespace of its process.
+    pub directory: PathBuf,
+    /// The kernel's number of the mounted file system, `MAJOR:MINOR`, in every mount namespace; empty before it is mounted.
+    #[serde(default)]
+    pub device: String,
+    /// Its process.
+    pub pid: u32,
+    /// Whether the process is that of the servers too, and goes on when this is unmounted.
+    pub serves: bool,
 }
 
 /// A cell's name in JSON.
@@ -191,7 +209,9 @@ mod tests {
         }
         let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
         let cell = CellName::new("example.org").unwrap();
-        let place = CellPlace { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000 };
+        let mount = MountPlace { directory: "/a".into(), device: "0:7".into(), pid: 1, serves: false };
+        let place =
+            CellPlace { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000, mount: Some(mount) };
         for answer in [
             TokenAnswer::Done,
             TokenAnswer::Tokens(vec![held]),

@@ -31,12 +31,11 @@ impl Mounts {
         Self(sockets)
     }
 
-    /// Hands a token to all of them; answers how many took it, and why others did not. A mount that does not know
-    /// the cell keeps the token for the day it does, or refuses it.
+    /// Hands a token to those that know its cell; answers how many took it, and why others did not.
     pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
         let question = TokenQuestion::Set { session, token: Box::new(token.clone()) };
         let (mut taken, mut refused) = (0, Vec::new());
-        for answer in self.ask(&question) {
+        for answer in self.of_cell(&token.cell).ask(&question) {
             match answer {
                 Ok(TokenAnswer::Refused(line)) => refused.push(line),
                 Ok(_) => taken += 1,
@@ -44,6 +43,17 @@ impl Mounts {
             }
         }
         (taken, refused)
+    }
+
+    /// Those that know a cell. A mount of another cell is no business of a token's holder.
+    fn of_cell(&self, cell: &CellName) -> Self {
+        let knows = |path: &&PathBuf| match ask(path, &TokenQuestion::Cells) {
+            Ok(Some(TokenAnswer::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
+            Ok(None) => false,
+            // What is wrong with it is told when it is asked to take the token.
+            Ok(Some(_)) | Err(_) => true,
+        };
+        Self(self.0.iter().filter(knows).cloned().collect())
     }
 
     /// Has all of them forget a cell's token, or all tokens.
@@ -114,6 +124,10 @@ mod tests {
     use afs_venus::TokenOwner;
     use std::sync::{Arc, Mutex};
 
+    fn place(cell: &str) -> CellPlace {
+        CellPlace { cell: CellName::new(cell).unwrap(), servers: vec![], base_port: 7000, mount: None }
+    }
+
     #[test]
     fn a_mount_takes_tokens_of_the_user_the_kernel_names() {
         let dir = tempfile::tempdir().unwrap();
@@ -129,6 +143,7 @@ mod tests {
                     expires: None,
                 }]),
                 TokenQuestion::Remove { .. } => TokenAnswer::Refused("no".into()),
+                TokenQuestion::Cells => TokenAnswer::Cells(vec![place("example.org")]),
                 _ => TokenAnswer::Done,
             }
         });
@@ -138,6 +153,10 @@ mod tests {
         assert_eq!(mounts.hand_over(session, &kept("example.org", 9)), (1, vec![]));
         assert_eq!(mounts.held(None).len(), 1);
         mounts.forget(None, None);
+        // A token of another cell is not shown to it.
+        assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
+        let is_cells = |question: &TokenQuestion| matches!(question, TokenQuestion::Cells);
+        seen.lock().unwrap().retain(|(_, question)| !is_cells(question));
         let owners: Vec<TokenOwner> = seen.lock().unwrap().iter().map(|(owner, _)| *owner).collect();
         let uid = rustix::process::getuid().as_raw();
         let in_session = TokenOwner::Session { id: u128::from_be_bytes([1; 16]), uid };

@@ -15,7 +15,7 @@ mod session;
 mod store;
 
 pub use desk::TokenDesk;
-pub use frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+pub use frame::{CellPlace, HeldToken, MountPlace, TokenAnswer, TokenQuestion};
 pub use handing::{Mounts, cell_places};
 pub use kept::KeptToken;
 pub(crate) use places::runtime;

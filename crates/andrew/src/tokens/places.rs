@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Where root's mounts have theirs, for everybody to connect to.
 const OF_ROOT: &str = "/run/andrew/mounts";
 
+/// The variable that names one directory in place of root's and the user's own: a mount started with it is found by
+/// commands that have it too, and they find no other.
+const VARIABLE: &str = "ANDREW_RUN";
+
 /// A name for the token socket of a mount of this process, in a directory that is made for it. Root's is for all
 /// users of the machine, anybody else's for himself.
 ///
@@ -18,7 +22,9 @@ const OF_ROOT: &str = "/run/andrew/mounts";
 /// The directory cannot be made, or others could put sockets of their own into it.
 pub fn socket_path() -> io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let (directory, mode) = if geteuid().is_root() {
+    let (directory, mode) = if let Some(only) = only() {
+        (only, 0o700)
+    } else if geteuid().is_root() {
         (PathBuf::from(OF_ROOT), 0o755)
     } else {
         (own().ok_or(io::ErrorKind::NotFound)?, 0o700)
@@ -35,8 +41,11 @@ pub fn socket_path() -> io::Result<PathBuf> {
 
 /// The sockets of all mounts that this user may trust with his tokens: root's and his own.
 pub(super) fn sockets() -> Vec<PathBuf> {
-    let directories = [Some(PathBuf::from(OF_ROOT)), own()];
-    let safe = directories.into_iter().flatten().filter(|directory| is_safe(directory));
+    let directories = match only() {
+        Some(only) => vec![only],
+        None => [Some(PathBuf::from(OF_ROOT)), own()].into_iter().flatten().collect(),
+    };
+    let safe = directories.into_iter().filter(|directory| is_safe(directory));
     let mut found: Vec<PathBuf> = safe.flat_map(|directory| sockets_in(&directory)).collect();
     found.sort();
     found
@@ -45,6 +54,11 @@ pub(super) fn sockets() -> Vec<PathBuf> {
 fn sockets_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "sock")).collect()
+}
+
+fn only() -> Option<PathBuf> {
+    let set = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| path.is_absolute());
+    set.map(|run| run.join("mounts"))
 }
 
 /// `andrew/mounts` in the user's runtime directory, or in his state directory where there is none.
@@ -58,7 +72,7 @@ pub(crate) fn runtime() -> Option<PathBuf> {
     let usual =
         || Some(PathBuf::from(format!("/run/user/{}", getuid().as_raw()))).filter(|path| path.is_dir());
     let andrew = set.or_else(usual).map(|runtime| runtime.join("andrew"));
-    andrew.or_else(|| StateDir::resolve(None).ok().map(|state| state.path().join("run")))
+    andrew.or_else(|| StateDir::of_user().ok().map(|state| state.path().join("run")))
 }
 
 /// Whether only root or this user can have put something into a directory.

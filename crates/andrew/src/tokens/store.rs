@@ -42,7 +42,7 @@ impl TokenStore {
     pub fn current() -> CommandResult<Self> {
         match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             Some(path) => Self::file(Path::new(&path)),
-            None => Ok(Self::Directory(StateDir::resolve(None)?.path().join("tokens"))),
+            None => Ok(Self::Directory(StateDir::of_user()?.path().join("tokens"))),
         }
     }
 

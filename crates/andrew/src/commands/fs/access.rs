@@ -1,8 +1,9 @@
 //! `andrew fs access`: what somebody may do in a place, and why.
 
-use super::access_people::{Person, Way};
+use super::access_people::{self, Person, Way};
 use super::attribute;
 use super::paths::Paths;
+use super::place;
 use crate::commands::pts::reach::Reach;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
@@ -10,6 +11,7 @@ use afs_server::access::{Object, Reason, Source, explain};
 use afs_wire::acl::{Acl, NamedAcl};
 use afs_wire::fs::FileKind;
 use afs_wire::ids::{Mode, Rights, ViceId};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,7 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     paths: Paths,
-    /// A user or group, by name or number; who has not logged in, if it is left out
+    /// A user or group, by name or number; you, if it is left out
     #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     user: Option<String>,
     #[command(flatten)]
@@ -71,12 +73,33 @@ impl Args {
     /// # Errors
     /// The first path that has no access list, or whose list may not be looked at; a user that does not exist.
     pub fn run(self, json: bool) -> CommandResult {
-        let mut people = Way::new(self.reach);
-        let person = people.find(self.user.as_deref())?;
-        let one = |path: PathBuf| explained(&mut people, &person, path);
+        let one = |path: PathBuf| of_path(&self.reach, self.user.as_deref(), path);
         let all = self.paths.all().into_iter().map(one).collect::<CommandResult<_>>()?;
         output::show(json, &Answer(all));
         Ok(())
+    }
+}
+
+/// What a user, or the one who asks, may do at a path: asked of the cell of the path's own mount.
+fn of_path(reach: &Reach, user: Option<&str>, path: PathBuf) -> CommandResult<Explained> {
+    let place = place::of(&path)?;
+    let own = if user.is_some() { None } else { access_people::own_name(place.as_ref())? };
+    let mut people = Way::new(reach.clone().or_of(place.as_ref())?);
+    let person = people.find(user.or(own.as_deref()))?;
+    let unseen = attribute::try_get(&path, "afs.acl").is_err_and(|error| error == Errno::ACCESS);
+    match (unseen, user) {
+        (false, _) => explained(&mut people, &person, path),
+        (true, None) => Ok(Explained {
+            path,
+            user: person.name.clone(),
+            id: person.subject.id().0,
+            rights: String::new(),
+            reasons: Vec::new(),
+        }),
+        (true, Some(_)) => Err(CommandError::failed(format!(
+            "fs: the access list of '{}' is shown only to those who may look there (l), as the cell's administrators may",
+            path.display()
+        ))),
     }
 }
 
@@ -165,6 +188,9 @@ impl fmt::Display for Answer {
         for Explained { path, user, rights, reasons, .. } in &self.0 {
             let rights = if rights.is_empty() { "no rights" } else { rights };
             writeln!(f, "{user} has {rights} on {}", path.display())?;
+            if reasons.is_empty() {
+                writeln!(f, "  no right to look there (l): the access list is not shown")?;
+            }
             reasons.iter().try_for_each(|reason| writeln!(f, "  {reason}"))?;
         }
         Ok(())

@@ -1,8 +1,11 @@
 //! What `andrew fs access` asks the protection service: who is meant, and through which groups he is in others.
 
+use crate::cell::security::ADMIN_NAME;
 use crate::commands::pts::names;
 use crate::commands::pts::reach::{Reach, Target, refused};
 use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
+use crate::tokens::{CellPlace, KeptToken, TokenStore};
 use afs_server::Subject;
 use afs_wire::acl::{Acl, NamedAcl, Names};
 use afs_wire::ids::ViceId;
@@ -116,6 +119,20 @@ impl Way {
         };
         Ok(reply.map(|reply| reply.ids.into_vec()).unwrap_or_default())
     }
+}
+
+/// Who this user is in the cell of a path: the holder of a good token; on the mount of his own cell, its administrator;
+/// `None` is nobody in particular.
+pub(super) fn own_name(place: Option<&CellPlace>) -> CommandResult<Option<String>> {
+    let Some(place) = place else { return Ok(None) };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let is_good = |kept: &KeptToken| kept.token().expires().is_none_or(|end| end.secs > now.as_secs());
+    if let Some(kept) = TokenStore::current()?.get(&place.cell)?.filter(is_good) {
+        return Ok(Some(kept.user));
+    }
+    let is_own = place.mount.as_ref().is_some_and(|mount| mount.serves);
+    let owner = is_own && running_cells::serving(place)?.is_some();
+    Ok(owner.then(|| ADMIN_NAME.to_owned()))
 }
 
 /// Groups that nobody is put into.

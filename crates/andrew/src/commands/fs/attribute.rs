@@ -10,8 +10,13 @@ const VALUE_LEN_MAX: usize = 64 * 1024;
 
 /// The value of an attribute of `path`, following symbolic links.
 pub(super) fn get(path: &Path, name: &str) -> CommandResult<Vec<u8>> {
+    try_get(path, name).map_err(|e| explain(path, e))
+}
+
+/// As [`get`], with the system's error.
+pub(super) fn try_get(path: &Path, name: &str) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; VALUE_LEN_MAX];
-    let length = rustix::fs::getxattr(path, name, &mut value).map_err(|e| explain(path, e))?;
+    let length = rustix::fs::getxattr(path, name, &mut value)?;
     value.truncate(length);
     Ok(value)
 }
@@ -25,7 +30,12 @@ pub(super) fn get_text(path: &Path, name: &str) -> CommandResult<String> {
 
 /// Sets an attribute of `path`.
 pub(super) fn set(path: &Path, name: &str, value: &[u8]) -> CommandResult {
-    rustix::fs::setxattr(path, name, value, XattrFlags::empty()).map_err(|e| explain(path, e))
+    try_set(path, name, value).map_err(|e| explain(path, e))
+}
+
+/// As [`set`], with the system's error.
+pub(super) fn try_set(path: &Path, name: &str, value: &[u8]) -> Result<(), Errno> {
+    rustix::fs::setxattr(path, name, value, XattrFlags::empty())
 }
 
 /// The words of OpenAFS's `fs` for an error on a path.
@@ -39,7 +49,7 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
             CommandError::usage(format!("fs: File '{shown}' doesn't exist; give a path that does"))
         }
         Errno::NOTSUP | Errno::NODATA => CommandError::usage(format!(
-            "fs: Invalid argument; it is possible that {shown} is not in AFS; give a path in a mount (see `andrew status`)"
+            "fs: '{shown}' is not in AFS; give a path in a mount (`andrew status` shows those there are)"
         )),
         Errno::INVAL => CommandError::usage(format!("fs: Invalid argument for '{shown}'")),
         Errno::NODEV => {
@@ -51,6 +61,9 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
         Errno::ROFS => {
             CommandError::failed(format!("fs: You can not change '{shown}': its volume is read-only"))
         }
+        Errno::NOTCONN => CommandError::failed(format!(
+            "fs: the program that served the mount of '{shown}' has died; `andrew up` mounts its cell again, `andrew umount` clears it away"
+        )),
         other => CommandError::failed(format!("fs:'{shown}': {}", std::io::Error::from(other))),
     }
 }
@@ -65,7 +78,7 @@ mod tests {
         assert_eq!(error.status, CommandError::USAGE);
         assert_eq!(
             error.message,
-            "fs: Invalid argument; it is possible that /proc/self/status is not in AFS; give a path in a mount (see `andrew status`)"
+            "fs: '/proc/self/status' is not in AFS; give a path in a mount (`andrew status` shows those there are)"
         );
     }
 

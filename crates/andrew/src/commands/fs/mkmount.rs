@@ -2,9 +2,15 @@
 
 use super::attribute::{self, explain};
 use super::paths::parent_and_name;
+use super::place;
+use crate::commands::vos::ops::{Ops, told};
+use crate::commands::vos::reach::Reach;
 use crate::error::{CommandError, CommandResult};
+use afs_wire::error::AbortCode;
+use afs_wire::ids::CellName;
 use rustix::io::Errno;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Options of `andrew fs mkmount`.
 #[derive(clap::Args, Debug)]
@@ -28,8 +34,8 @@ pub struct Args {
     /// Always lead to the read-write volume, never to a read-only copy
     #[arg(long)]
     rw: bool,
-    /// Accepted and without effect: whether the volume exists is never checked
-    #[arg(long, hide_short_help = true)]
+    /// Do not ask whether there is such a volume
+    #[arg(long)]
     fast: bool,
 }
 
@@ -38,7 +44,7 @@ impl Args {
     /// (docs/protocol/volumes.md "5. Mount points and volume choice").
     ///
     /// # Errors
-    /// A name that cannot be a volume's, a path that exists or is not in AFS.
+    /// A name that cannot be a volume's or is none's, a path that exists or is not in AFS.
     pub fn run(self) -> CommandResult {
         let mut bare = self.bare.into_iter();
         let directory = self.dir.or_else(|| bare.next().map(PathBuf::from));
@@ -49,17 +55,53 @@ impl Args {
             ));
         };
         let text = text(&volume, self.cell.as_deref(), self.rw)?;
-        let (parent, _) = parent_and_name(&directory)?;
+        let (parent, name) = parent_and_name(&directory)?;
         // Outside AFS this would silently make an ordinary dangling link.
-        attribute::get(&parent, "afs.cell")?;
-        rustix::fs::symlink(&*text, &directory).map_err(|error| match error {
-            Errno::EXIST => CommandError::usage(format!(
+        let cell = attribute::get_text(&parent, "afs.cell")?;
+        let cell = self.cell.unwrap_or(cell);
+        if !self.fast {
+            is_there(&parent, &cell, &volume)?;
+        }
+        match rustix::fs::symlink(&*text, &directory) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(CommandError::usage(format!(
                 "fs: '{}' exists; give a path that does not",
                 directory.display()
-            )),
-            error => explain(&directory, error),
-        })
+            ))),
+            // It is made, and leads nowhere.
+            Err(Errno::NODEV) if self.fast => Ok(()),
+            Err(Errno::NODEV) => {
+                // No mount told us of the cell, so that its servers could not be asked before.
+                let _ = attribute::set(&parent, "afs.rmmount", name.as_bytes());
+                Err(no_volume(&volume, &cell))
+            }
+            Err(error) => Err(explain(&directory, error)),
+        }
     }
+}
+
+/// Asks the cell whether it has a volume, if a mount tells where its servers are.
+fn is_there(parent: &Path, cell: &str, volume: &str) -> CommandResult {
+    let name = CellName::new(cell).map_err(CommandError::usage)?;
+    let Some(place) = place::of_cell(&name, parent)? else { return Ok(()) };
+    let wanted = volume.to_owned();
+    let ops = Ops::open(&Reach::of(&place), false)?;
+    match ops.ask(|admin| async move { admin.group(&wanted).await }) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_refusal() || error.code() == Some(AbortCode::VL_NOENT) => {
+            Err(no_volume(volume, cell))
+        }
+        Err(error) => {
+            let told = told(&error);
+            Err(CommandError { message: format!("{}; --fast asks nobody", told.message), ..told })
+        }
+    }
+}
+
+fn no_volume(volume: &str, cell: &str) -> CommandError {
+    CommandError::usage(format!(
+        "fs: there is no volume '{volume}' in {cell}; `andrew vos create` makes one, --fast makes the mount point before"
+    ))
 }
 
 /// The link's text: the kind, the cell if one is named, the volume, a dot.

@@ -17,6 +17,7 @@ mod listquota;
 mod lsmount;
 mod mkmount;
 mod paths;
+mod place;
 mod rmmount;
 mod setacl;
 mod setquota;

@@ -2,7 +2,11 @@
 
 use super::access_list::{AccessList, Change};
 use super::attribute;
+use super::place;
+use crate::commands::pts::names;
+use crate::commands::pts::reach::Reach;
 use crate::error::{CommandError, CommandResult};
+use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
 /// Options of `andrew fs setacl`.
@@ -97,7 +101,26 @@ fn change(directory: &Path, changes: &[(String, Change)], clear: bool, negative:
     for (name, rights) in changes {
         list.change(name, *rights, negative)?;
     }
-    attribute::set(directory, "afs.acl", list.to_string().as_bytes())
+    attribute::try_set(directory, "afs.acl", list.to_string().as_bytes()).map_err(|error| match error {
+        Errno::INVAL => {
+            unknown_name(directory, changes).unwrap_or_else(|| attribute::explain(directory, error))
+        }
+        error => attribute::explain(directory, error),
+    })
+}
+
+/// What to say when a server refuses a list: which of the new names it does not know, if that can be found out.
+fn unknown_name(directory: &Path, changes: &[(String, Change)]) -> Option<CommandError> {
+    let place = place::of(directory).ok()??;
+    let mut target = Reach::default().or_of(Some(&place)).ok()?.open().ok()?;
+    let mut is_unknown = |name: &String| {
+        names::find(&mut target, name).is_err_and(|error| error.status == CommandError::USAGE)
+    };
+    let name = changes.iter().map(|(name, _)| name).find(|name| is_unknown(name))?;
+    Some(CommandError::usage(format!(
+        "fs: there is no user or group '{name}' in {}; `andrew pts listentries -users -groups` shows those there are",
+        place.cell
+    )))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which cell, and where its login service is.
 
 use crate::error::{CommandError, CommandResult};
+use crate::running_cells;
 use crate::state::StateDir;
 use crate::tokens::{KeptToken, TokenStore, cell_places};
 use afs_login::Grant;
@@ -20,7 +21,7 @@ pub(in crate::commands) struct PlaceOptions {
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000)]
     base_port: u16,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", conflicts_with = "servers")]
     state: Option<PathBuf>,
 }
@@ -55,7 +56,10 @@ impl PlaceOptions {
 
     fn running_here(&self) -> CommandResult<Option<Place>> {
         // Without a home directory nothing runs in it.
-        let Ok(state) = StateDir::resolve(self.state.as_deref()) else { return Ok(None) };
+        if !StateDir::is_given(self.state.as_deref()) && StateDir::of_user().is_err() {
+            return Ok(None);
+        }
+        let state = running_cells::of_cell(self.state.as_deref(), self.cell.as_ref())?;
         let Some(running) = state.running()? else { return Ok(None) };
         let IpAddr::V4(listen) = running.listen else { return Ok(None) };
         let cell = CellName::new(&running.cell).map_err(CommandError::failed)?;

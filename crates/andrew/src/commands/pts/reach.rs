@@ -6,7 +6,9 @@ use crate::commands::login::place::elsewhere;
 use crate::commands::pts::owner::{Failure, through_control};
 use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
-use crate::state::StateDir;
+use crate::running_cells;
+use crate::state::{Running, StateDir};
+use crate::tokens::CellPlace;
 use afs_net::{System, Udp};
 #[cfg(test)]
 use afs_rpc::Security;
@@ -19,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Which cell to speak to.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Reach {
     /// Protection servers of the cell, over the network; without this, the cell that runs on the state directory, as
     /// its owner, or else the one that is mounted here
@@ -28,7 +30,7 @@ pub(crate) struct Reach {
     /// Name of the cell; the one that runs here if it is left out
     #[arg(long, value_name = "NAME", global = true)]
     cell: Option<CellName>,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
     state: Option<PathBuf>,
     /// Port of the cell's file servers, with --servers; the others follow from it
@@ -56,6 +58,32 @@ enum Way {
 }
 
 impl Reach {
+    /// The way to one cell: to the one that runs on `state`, as its owner, or to its servers.
+    pub(crate) fn of(place: &CellPlace, state: Option<&StateDir>) -> Self {
+        match state {
+            Some(state) => Reach { state: Some(state.path().to_owned()), ..Reach::default() },
+            None => Reach {
+                servers: place.servers.clone(),
+                cell: Some(place.cell.clone()),
+                base_port: place.base_port,
+                ..Reach::default()
+            },
+        }
+    }
+
+    /// The way to a path's cell, unless the user said which cell is meant.
+    pub(crate) fn or_of(self, place: Option<&CellPlace>) -> CommandResult<Self> {
+        let is_said =
+            !self.servers.is_empty() || self.cell.is_some() || StateDir::is_given(self.state.as_deref());
+        match place {
+            Some(place) if !is_said => {
+                let state = running_cells::serving(place)?.map(|cell| cell.state);
+                Ok(Reach { force: self.force, whom: self.whom, ..Reach::of(place, state.as_ref()) })
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// Opens the way.
     pub(crate) fn open(&self) -> CommandResult<Target> {
         Ok(Target { way: self.way()?, force: self.force })
@@ -65,9 +93,12 @@ impl Reach {
         if !self.servers.is_empty() {
             return self.network(self.cell.as_ref(), &self.servers, self.base_port);
         }
-        let state = StateDir::resolve(self.state.as_deref())?;
-        if self.state.is_none()
-            && state.running()?.is_none()
+        let state = running_cells::of_cell(self.state.as_deref(), self.cell.as_ref())?;
+        let is_wanted = |running: &Running| {
+            self.cell.as_ref().is_none_or(|cell| running.cell.eq_ignore_ascii_case(cell.as_str()))
+        };
+        if !StateDir::is_given(self.state.as_deref())
+            && state.running()?.filter(is_wanted).is_none()
             && let Some(place) = elsewhere(self.cell.as_ref())?
         {
             return self.network(Some(&place.cell), &place.servers, place.base_port);
@@ -164,7 +195,7 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
         Failure::Code(code) => code.meaning().map_or_else(|| code.to_string(), capitalized),
         Failure::Trouble(line) => line,
     };
-    CommandError::failed(format!("pts: {reason} ; {what}"))
+    CommandError::failed(format!("pts: {reason}; {what}"))
 }
 
 fn capitalized(text: &str) -> String {
@@ -190,11 +221,11 @@ mod tests {
         let said = |code| refused(Failure::Code(code), "unable to add user a to group b").message;
         assert_eq!(
             said(AbortCode::PRIDEXIST),
-            "pts: Entry for id already exists ; unable to add user a to group b"
+            "pts: Entry for id already exists; unable to add user a to group b"
         );
         assert_eq!(
             said(AbortCode::PRNOMORE),
-            "pts: The quota of groups or users is used up ; unable to add user a to group b"
+            "pts: The quota of groups or users is used up; unable to add user a to group b"
         );
     }
 }

@@ -116,10 +116,10 @@ fn what_is_wrong_is_said_in_one_line() {
     cell.pts("creategroup staff").unwrap();
     cell.pts("adduser alice staff").unwrap();
     for (line, want) in [
-        ("adduser alice staff", "pts: Entry for id already exists ; unable to add user alice to group staff"),
-        ("createuser alice", "pts: Entry for name already exists ; unable to create user alice"),
-        ("delete 77", "pts: User or group doesn't exist ; unable to delete user 77"),
-        ("chown alice alice", "pts: Permission denied ; unable to change owner of alice to alice"),
+        ("adduser alice staff", "pts: Entry for id already exists; unable to add user alice to group staff"),
+        ("createuser alice", "pts: Entry for name already exists; unable to create user alice"),
+        ("delete 77", "pts: User or group doesn't exist; unable to delete user 77"),
+        ("chown alice alice", "pts: Permission denied; unable to change owner of alice to alice"),
         ("createuser a b -id 1 2 3", "pts: there are more ids than names; give one for each"),
         ("setmax", "pts: setmax needs a number; give -user, -group, or both"),
         ("adduser alice", "pts: adduser needs a user and a group; see `andrew pts adduser --help`"),

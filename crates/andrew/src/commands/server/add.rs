@@ -3,7 +3,7 @@
 use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile, secret_file};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use crate::state::StateDir;
+use crate::running_cells;
 use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -74,7 +74,7 @@ impl Args {
             let file = ServerFile::read(config)?;
             return Ok((file.state_beside(config)?, file));
         }
-        let state = StateDir::resolve(self.state.as_deref())?;
+        let state = running_cells::of_process(self.state.as_deref())?;
         let config = JoinFile::config(state.path());
         if config.exists() {
             return Ok((state.path().to_owned(), ServerFile::read(&config)?));

@@ -13,7 +13,8 @@ use std::net::Ipv4Addr;
 #[command(
     override_usage = "andrew vos create [OPTIONS] SERVER PARTITION NAME\n       andrew vos create [OPTIONS] NAME",
     after_help = "\
-For the cell that runs here the name alone is enough.
+The name alone is enough where the cell runs here, or has one partition. A volume has no quota unless one
+is given; `andrew fs setquota` sets one later.
 
 Examples:
   andrew vos create projects && andrew fs mkmount ~/afs/projects projects
@@ -33,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Quota in units of 1024 bytes; 0 is no limit
-    #[arg(long, value_name = "KIB", default_value_t = 5000, value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, value_name = "KIB", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..))]
     maxquota: i32,
     /// Number of the volume; the next free one if left out
     #[arg(long, value_name = "NUMBER")]

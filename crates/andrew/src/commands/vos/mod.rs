@@ -32,6 +32,7 @@ mod restore;
 mod show;
 mod sites;
 mod snapshot;
+mod snapshot_schedule;
 mod status;
 
 use crate::error::CommandResult;
@@ -52,7 +53,8 @@ Commands may be shortened as long as they stay clear, and take OpenAFS's single-
 (`vos create -server S -partition a -name n`). PARTITION is a letter, vicepa or /vicepa.
 
 Examples:
-  andrew vos create localhost a projects
+  andrew vos create projects && andrew fs mkmount ~/afs/projects projects
+  andrew vos create 192.0.2.1 a projects
   andrew vos listvol localhost
   andrew vos examine projects --servers 192.0.2.1"
 )]

@@ -10,7 +10,8 @@ use crate::commands::answering::answering_first;
 use crate::commands::as_whom::local_token;
 use crate::commands::login::place::elsewhere;
 use crate::error::{CommandError, CommandResult};
-use crate::state::StateDir;
+use crate::running_cells;
+use crate::state::{Running, StateDir};
 use afs_admin::journal::Holder;
 use afs_admin::{Admin, AdminError, AdminResult, Cell, CellJournal, Journal, Place};
 use afs_net::{System, Udp};
@@ -19,6 +20,9 @@ use afs_wire::ids::{PartitionId, VolumeId};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Most partitions that an error shows.
+const PLACES_SHOWN_MAX: usize = 8;
 
 /// A cell whose volumes can be worked on.
 pub(in crate::commands) struct Ops {
@@ -73,9 +77,18 @@ impl Ops {
         W: FnOnce(Admin) -> F,
         F: Future<Output = AdminResult<T>>,
     {
+        self.ask(work).map_err(|error| told(&error))
+    }
+
+    /// As [`Ops::run`], with the operation's own error.
+    pub(in crate::commands) fn ask<T, F, W>(&self, work: W) -> AdminResult<T>
+    where
+        W: FnOnce(Admin) -> F,
+        F: Future<Output = AdminResult<T>>,
+    {
         let done = self.system.block_on(work(self.admin.clone()));
         self.bar.clear();
-        done.map_err(|error| told(&error))
+        done
     }
 
     /// The cell's location servers.
@@ -145,10 +158,36 @@ impl Ops {
         server: Option<&str>,
         partition: Option<&str>,
     ) -> CommandResult<Place> {
-        let place = self.place(server, partition)?;
-        place
-            .or_else(|| self.own.map(|own| Place::new(own, PartitionId(0))))
-            .ok_or_else(|| CommandError::usage("vos: give a server and a partition"))
+        match (self.place(server, partition)?, self.own) {
+            (Some(place), _) => Ok(place),
+            (None, Some(own)) => Ok(Place::new(own, PartitionId(0))),
+            (None, None) => self.only_place(),
+        }
+    }
+
+    /// The one partition that the cell has.
+    fn only_place(&self) -> CommandResult<Place> {
+        let places = self.run(|admin| async move {
+            let mut places = Vec::new();
+            for server in admin.servers().await? {
+                // One that is away cannot take a volume either.
+                let partitions = admin.partitions(server.address()).await.unwrap_or_default();
+                places
+                    .extend(partitions.into_iter().map(|partition| Place::new(server.address(), partition)));
+            }
+            Ok(places)
+        })?;
+        match places.as_slice() {
+            [one] => Ok(*one),
+            several => {
+                let shown: Vec<String> =
+                    several.iter().take(PLACES_SHOWN_MAX).map(ToString::to_string).collect();
+                Err(CommandError::usage(format!(
+                    "vos: say on which server and partition; the cell has {}",
+                    if shown.is_empty() { "none that answers".to_owned() } else { shown.join(", ") }
+                )))
+            }
+        }
     }
 }
 
@@ -185,8 +224,11 @@ fn find(reach: &Reach) -> CommandResult<Found> {
     if !reach.servers.is_empty() {
         return Ok(network(reach.cell.as_ref(), &reach.servers, reach.base_port));
     }
-    let state = StateDir::resolve(reach.state.as_deref())?;
-    let Some(running) = state.running()? else {
+    let state = running_cells::of_cell(reach.state.as_deref(), reach.cell.as_ref())?;
+    let is_wanted = |running: &Running| {
+        reach.cell.as_ref().is_none_or(|cell| running.cell.eq_ignore_ascii_case(cell.as_str()))
+    };
+    let Some(running) = state.running()?.filter(is_wanted) else {
         if reach.state.is_none()
             && let Some(place) = elsewhere(reach.cell.as_ref())?
         {
@@ -226,7 +268,7 @@ fn journal(reach: &Reach, kept: CellJournal, cell: &Cell) -> CommandResult<Arc<d
         return Ok(Arc::new(FileJournal::open(path.clone())?));
     }
     let first = cell.location.first().map(|s| s.ip().to_string()).unwrap_or_default();
-    let files = StateDir::resolve(None)?.path().join("operations").join(first);
+    let files = StateDir::of_user()?.path().join("operations").join(first);
     Ok(Arc::new(AnyJournal::new(kept, files)))
 }
 

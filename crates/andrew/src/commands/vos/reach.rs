@@ -1,18 +1,19 @@
 //! Which cell `vos` speaks to.
 
 use crate::commands::as_whom::AsWhom;
+use crate::tokens::CellPlace;
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// Which cell to speak to.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Debug, Default)]
 pub(in crate::commands) struct Reach {
     /// Location servers of the cell, over the network; without this, the cell that runs on the state directory, as
     /// its owner, or else the one that is mounted here
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     pub(super) servers: Vec<Ipv4Addr>,
-    /// State directory of the cell that runs here [default: ~/.local/state/andrew]
+    /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "servers")]
     pub(super) state: Option<PathBuf>,
     /// Port of the cell's file servers, with --servers; the others follow from it
@@ -29,4 +30,12 @@ pub(in crate::commands) struct Reach {
     /// Write a line for every step, in place of a progress bar
     #[arg(long, global = true)]
     pub(super) verbose: bool,
+}
+
+impl Reach {
+    /// The way to the servers of one cell, with the user's token of it if there is one.
+    pub(in crate::commands) fn of(place: &CellPlace) -> Self {
+        let (servers, base_port, cell) = (place.servers.clone(), place.base_port, Some(place.cell.clone()));
+        Reach { servers, base_port, cell, ..Reach::default() }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::dates;
 use super::ops::Ops;
+use super::snapshot_schedule;
 use crate::error::CommandResult;
 use crate::output;
 use afs_wire::ids::UnixSeconds;
@@ -12,7 +13,8 @@ use std::fmt;
 /// `andrew vos snapshot`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A snapshot costs nothing when it is made. It is a read-only volume named VOLUME.NAME, and the directory .snapshots/NAME
+A snapshot costs nothing when it is made. Servers make one of each day by themselves (`andrew vos snapshot schedule`). It is
+a read-only volume named VOLUME.NAME, and the directory .snapshots/NAME
 in the volume's root shows it.
 
 Examples:
@@ -36,6 +38,8 @@ enum Command {
     Remove(Named),
     /// Give a volume the state of a snapshot; what it has now is lost
     Restore(Named),
+    /// Show or change which snapshots the servers make by themselves
+    Schedule(snapshot_schedule::Args),
 }
 
 #[derive(clap::Args, Debug)]
@@ -77,6 +81,7 @@ impl Args {
     /// See the operations of [`afs_admin::Admin`].
     pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
         let (done, Named { volume, name }) = match self.command {
+            Command::Schedule(args) => return args.run(ops, json),
             Command::List(of) => {
                 let found = ops.run(|admin| async move { admin.snapshots(&of.volume).await })?;
                 let shown =

@@ -1,0 +1,135 @@
+//! A file server's part of the schedule: it makes and removes the snapshots of the volumes that it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
+use afs_wire::operations::SnapshotSchedule;
+use afs_wire::vol::VolumeInfo;
+
+use super::day::Day;
+use super::keep::expired;
+use crate::error::AdminResult;
+use crate::{Admin, Place};
+
+/// Time between two looks: so long a new volume has no snapshot at most, and a day's is late.
+const INTERVAL: Duration = Duration::from_secs(300);
+
+/// Makes the snapshots that are due, and removes those that the schedule does not keep. One in each file server's process.
+pub struct Snapshotter {
+    admin: Admin,
+    server: Ipv4Addr,
+}
+
+/// What was done in one look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whole names of snapshots that were made.
+    pub made: Vec<String>,
+    /// Whole names of snapshots that were removed.
+    pub removed: Vec<String>,
+}
+
+/// A read-write volume and the days of which it has scheduled snapshots.
+struct Volume {
+    name: String,
+    updated: UnixSeconds,
+    /// Each with the instant at which it was made.
+    days: BTreeMap<Day, UnixSeconds>,
+}
+
+impl Snapshotter {
+    /// For the volumes of `server`, with the rights of `admin`, which has to be an administrator of the cell.
+    #[must_use]
+    pub fn new(admin: Admin, server: Ipv4Addr) -> Self {
+        Self { admin, server }
+    }
+
+    /// Looks what is due as long as it is not dropped. To be spawned.
+    pub async fn run(self) {
+        loop {
+            self.admin.env().sleep(INTERVAL).await;
+            let now = UnixSeconds(self.admin.env().wall().secs_u32());
+            match self.look(now).await {
+                Ok(work) if work == Work::default() => {}
+                Ok(work) => tracing::info!(made = ?work.made, removed = ?work.removed, "scheduled snapshots"),
+                Err(error) => tracing::debug!(%error, "scheduled snapshots have to wait"),
+            }
+        }
+    }
+
+    /// Does what is due at an instant. A volume of which something cannot be done is left for the next time: another
+    /// operation may have it.
+    ///
+    /// # Errors
+    /// The database servers or this server do not answer.
+    pub async fn look(&self, now: UnixSeconds) -> AdminResult<Work> {
+        let mut work = Work::default();
+        let Some(schedule) = self.admin.snapshot_schedule().await? else { return Ok(work) };
+        if schedule == SnapshotSchedule::default() {
+            return Ok(work);
+        }
+        for partition in self.admin.partitions(self.server).await? {
+            let all = self.admin.volumes_on(Place::new(self.server, partition)).await?;
+            for volume in volumes(&all).into_values() {
+                self.one(&volume, &schedule, Day::of(now), &mut work).await;
+            }
+        }
+        Ok(work)
+    }
+
+    async fn one(&self, volume: &Volume, schedule: &SnapshotSchedule, today: Day, work: &mut Work) {
+        let name = &volume.name;
+        let mut days: BTreeSet<Day> = volume.days.keys().copied().collect();
+        if volume.is_due(today) {
+            match self.admin.create_snapshot(name, &today.to_string()).await {
+                Ok(_) => {
+                    days.insert(today);
+                    work.made.push(format!("{name}.{today}"));
+                }
+                Err(error) => return tracing::debug!(%error, "a scheduled snapshot has to wait"),
+            }
+        }
+        for day in expired(&days, schedule) {
+            match self.admin.remove_snapshot(name, &day.to_string()).await {
+                Ok(()) => work.removed.push(format!("{name}.{day}")),
+                Err(error) => return tracing::debug!(%error, "a scheduled snapshot is kept for now"),
+            }
+        }
+    }
+}
+
+impl Volume {
+    /// There is none of today or a later day, and something changed since the last.
+    fn is_due(&self, today: Day) -> bool {
+        match self.days.last_key_value() {
+            None => true,
+            Some((last, made)) => *last < today && self.updated >= *made,
+        }
+    }
+}
+
+/// The read-write volumes among all, each with its scheduled snapshots.
+fn volumes(all: &[VolumeInfo]) -> BTreeMap<VolumeId, Volume> {
+    let is = |info: &&VolumeInfo, kind: VolumeKind| info.kind.check() == Some(kind);
+    let mut found: BTreeMap<VolumeId, Volume> = all
+        .iter()
+        .filter(|info| is(info, VolumeKind::ReadWrite))
+        .map(|info| {
+            let name = info.name.to_string();
+            (info.id, Volume { name, updated: info.update_date, days: BTreeMap::new() })
+        })
+        .collect();
+    for info in all.iter().filter(|info| is(info, VolumeKind::Backup)) {
+        let Some(volume) = found.get_mut(&info.parent_id) else { continue };
+        let name = info.name.to_string();
+        let day =
+            name.strip_prefix(&*volume.name).and_then(|rest| rest.strip_prefix('.')).and_then(Day::parse);
+        if let Some(day) = day {
+            volume.days.insert(day, info.creation_date);
+        }
+    }
+    found
+}

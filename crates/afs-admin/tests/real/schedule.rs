@@ -1,0 +1,93 @@
+//! Snapshots by the clock: made of what changed, kept as the schedule says, and not in the way of what a user asks for.
+
+use std::time::Duration;
+
+use afs_admin::scheduled::{Snapshotter, USUAL, Work};
+use afs_admin::{CreateOptions, RemoveOptions};
+use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::operations::SnapshotSchedule;
+
+use super::cell::{Cell, address, place};
+use super::content::write;
+
+/// 2026-11-23, a Monday.
+const MONDAY: u32 = 1_795_392_000;
+
+fn create(cell: &Cell) -> VolumeId {
+    let options = CreateOptions { name: "v".into(), place: place(0, 0), quota: 0, id: None };
+    cell.run(|admin| async move { admin.create(options).await }).unwrap()
+}
+
+/// The server looks at noon of a day, counted from the Monday; instants of files are the simulated clock's.
+fn look(cell: &Cell, day: u32) -> Work {
+    // Longer than a second, in which dates cannot tell before from after.
+    cell.sim.run_for(Duration::from_secs(20));
+    let now = UnixSeconds(MONDAY + day * 86_400 + 43_200);
+    cell.run(move |admin| async move { Snapshotter::new(admin, address(2)).look(now).await }).unwrap()
+}
+
+fn names(cell: &Cell) -> Vec<String> {
+    let all = cell.run(|admin| async move { admin.snapshots("v").await }).unwrap();
+    let mut names: Vec<String> = all.into_iter().map(|snapshot| snapshot.name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_day_on_which_something_changed_has_a_snapshot_and_no_other_day() {
+    let cell = Cell::new(51, 2);
+    let volume = create(&cell);
+    write(&cell, place(0, 0), volume, "file", b"one");
+    assert_eq!(look(&cell, 0).made, ["v.2026-11-23"]);
+    assert_eq!(look(&cell, 0), Work::default(), "once a day");
+    assert_eq!(look(&cell, 1), Work::default(), "nothing has changed");
+    cell.sim.run_for(Duration::from_secs(20));
+    write(&cell, place(0, 0), volume, "file", b"two");
+    assert_eq!(look(&cell, 3).made, ["v.2026-11-26"]);
+    assert_eq!(names(&cell), ["2026-11-23", "2026-11-26"]);
+}
+
+#[test]
+fn old_ones_are_removed_and_those_of_other_names_are_not() {
+    let cell = Cell::new(52, 2);
+    let volume = create(&cell);
+    cell.run(|admin| async move { admin.create_snapshot("v", "by-hand").await }).unwrap();
+    let schedule = SnapshotSchedule { daily: 2, weekly: 2 };
+    cell.run(move |admin| async move { admin.set_snapshot_schedule(schedule).await }).unwrap();
+    for day in 0..9 {
+        cell.sim.run_for(Duration::from_secs(20));
+        write(&cell, place(0, 0), volume, "file", format!("{day}").as_bytes());
+        assert_eq!(look(&cell, day).made.len(), 1, "day {day}");
+    }
+    // Two days, and the Sunday of the week before.
+    assert_eq!(names(&cell), ["2026-11-29", "2026-11-30", "2026-12-01", "by-hand"]);
+}
+
+#[test]
+fn the_cell_keeps_the_schedule_and_none_is_none() {
+    let cell = Cell::new(53, 2);
+    let volume = create(&cell);
+    let schedule = |cell: &Cell| cell.run(|admin| async move { admin.snapshot_schedule().await }).unwrap();
+    assert_eq!(schedule(&cell), Some(USUAL));
+    let none = SnapshotSchedule::default();
+    cell.run(move |admin| async move { admin.set_snapshot_schedule(none.clone()).await }).unwrap();
+    assert_eq!(schedule(&cell), Some(SnapshotSchedule::default()));
+    write(&cell, place(0, 0), volume, "file", b"one");
+    assert_eq!(look(&cell, 0), Work::default());
+    let wrong = SnapshotSchedule { daily: 1000, weekly: 0 };
+    cell.run(move |admin| async move { admin.set_snapshot_schedule(wrong).await }).unwrap_err();
+}
+
+#[test]
+fn a_volume_is_removed_with_the_snapshots_that_its_server_made() {
+    let cell = Cell::new(54, 2);
+    create(&cell);
+    look(&cell, 0);
+    let remove = || RemoveOptions { volume: "v".into(), place: None, snapshots: false };
+    cell.run(|admin| async move { admin.create_snapshot("v", "by-hand").await }).unwrap();
+    let refused = cell.run(|admin| async move { admin.remove(remove()).await }).unwrap_err();
+    assert!(refused.to_string().contains("it has snapshots: by-hand;"), "{refused}");
+    cell.run(|admin| async move { admin.remove_snapshot("v", "by-hand").await }).unwrap();
+    cell.run(|admin| async move { admin.remove(remove()).await }).unwrap();
+    assert_eq!(cell.volumes(place(0, 0)), []);
+}

@@ -1,0 +1,101 @@
+//! `andrew vos snapshot schedule`.
+
+use super::ops::Ops;
+use crate::error::{CommandError, CommandResult};
+use crate::output;
+use afs_wire::operations::{SCHEDULED_MAX, SnapshotSchedule};
+use clap::Subcommand;
+use serde::Serialize;
+use std::fmt;
+
+/// Options of `andrew vos snapshot schedule`.
+#[derive(clap::Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+The server of a read-write volume looks every five minutes: if the volume has changed since its last snapshot and has none
+of this day (UTC), it gets one, named by the date. Of each volume the newest snapshots of so many days are kept, and the newest
+in each of so many weeks; others with a date as their name are removed, those with another name never. A volume whose name has
+more than 20 characters has no room for the date, and gets none.
+
+Examples:
+  andrew vos snapshot schedule
+  andrew vos snapshot schedule set --daily 14 --weekly 8
+  andrew vos snapshot schedule off"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show the schedule
+    Show,
+    /// Change how many snapshots are kept of each volume
+    Set(Set),
+    /// Make and remove no snapshots any more; those that are there stay
+    Off,
+}
+
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = true)]
+struct Set {
+    /// Of so many days
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SCHEDULED_MAX)))]
+    daily: Option<u32>,
+    /// Of so many weeks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SCHEDULED_MAX)))]
+    weekly: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    on: bool,
+    daily: u32,
+    weekly: u32,
+}
+
+impl Args {
+    /// Shows or changes the cell's schedule.
+    ///
+    /// # Errors
+    /// The database servers do not answer, or not to this user, or are another maker's.
+    pub fn run(self, ops: &Ops, json: bool) -> CommandResult {
+        let found = ops.run(|admin| async move { admin.snapshot_schedule().await })?;
+        let mut schedule = found.ok_or_else(|| {
+            CommandError::usage("vos: the database servers of this cell keep no schedule; only ours do")
+        })?;
+        match &self.command {
+            None | Some(Command::Show) => {}
+            Some(Command::Off) => schedule = SnapshotSchedule::default(),
+            Some(Command::Set(set)) => {
+                schedule.daily = set.daily.unwrap_or(schedule.daily);
+                schedule.weekly = set.weekly.unwrap_or(schedule.weekly);
+            }
+        }
+        if matches!(self.command, Some(Command::Set(_) | Command::Off)) {
+            let new = schedule.clone();
+            ops.run(|admin| async move { admin.set_snapshot_schedule(new).await })?;
+        }
+        let SnapshotSchedule { daily, weekly } = schedule;
+        output::show(json, &Answer { on: daily > 0 || weekly > 0, daily, weekly });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { on, daily, weekly } = self;
+        if !on {
+            return writeln!(
+                f,
+                "Snapshots are made by hand only; `andrew vos snapshot schedule set --daily 7` changes that"
+            );
+        }
+        writeln!(
+            f,
+            "Each read-write volume has a snapshot of each day on which it changed; kept are the newest of {daily} days and of {weekly} weeks"
+        )
+    }
+}

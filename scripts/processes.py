@@ -1,0 +1,29 @@
+"""Processes that a measurement started, found by what was started and never by a name that others may have too."""
+
+import json, subprocess, sys
+from pathlib import Path
+
+
+def of_state(program, state):
+    """The process of our servers that run on a state directory."""
+    said = subprocess.run([str(program), "--json", "status", "--state", str(state)], capture_output=True, text=True)
+    cell = json.loads(said.stdout)["cell"] if said.returncode == 0 else None
+    if cell is None:
+        sys.exit(f"no server runs on {state}: {said.stderr.strip()}")
+    return int(cell["pid"])
+
+
+def in_namespace(name, programs):
+    """The processes of these programs in a network namespace; at least one."""
+    pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+    found = [int(pid) for pid in pids if command(pid) in programs]
+    if not found:
+        sys.exit(f"no process of {', '.join(programs)} in the network namespace {name}")
+    return found
+
+
+def command(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
