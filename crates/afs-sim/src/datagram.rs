@@ -38,13 +38,16 @@ impl Port {
     /// Sends a datagram.
     pub fn send(&self, to: SocketAddr, data: Bytes) {
         if self.life.is_alive() {
-            self.world.with(|state| state.send(self.address, to, data));
+            self.world.inject(self.address, to, data);
         }
     }
 
     /// Sets or clears the time at which the handler is called with `timed_out`.
     pub fn set_timeout(&self, at: Option<Instant>) {
-        let old = self.world.with(|state| state.set_port_timeout(self.id, at));
+        let old = self.world.with(|state| {
+            let at = at.map(|at| state.nodes[self.life.node.0 as usize].global(at));
+            state.set_port_timeout(self.id, at)
+        });
         drop(old);
     }
 

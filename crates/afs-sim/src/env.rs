@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use afs_rpc::{BoxFuture, Env, Instant, UnixTime};
 
-use crate::node::Incarnation;
+use crate::node::{Incarnation, NodeId};
 use crate::timeline::{Due, Happening};
 use crate::world::World;
 
@@ -20,7 +20,7 @@ pub(crate) struct NodeEnv {
 
 impl Env for NodeEnv {
     fn now(&self) -> Instant {
-        self.world.now()
+        self.world.local(self.life.node)
     }
 
     fn wall(&self) -> UnixTime {
@@ -28,7 +28,7 @@ impl Env for NodeEnv {
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        Box::pin(Sleep { world: self.world.clone(), deadline, waiting: None })
+        Box::pin(Sleep { world: self.world.clone(), node: self.life.node, deadline, waiting: None })
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
@@ -56,6 +56,11 @@ impl Alarm {
         }
     }
 
+    /// Whether it has not rung yet.
+    fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn set(&self, waker: &Waker) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }
@@ -63,6 +68,7 @@ impl Alarm {
 
 struct Sleep {
     world: World,
+    node: NodeId,
     deadline: Instant,
     waiting: Option<(Due, Alarm)>,
 }
@@ -71,16 +77,19 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.world.now() >= self.deadline {
+        if self.world.local(self.node) >= self.deadline {
             return Poll::Ready(());
         }
-        if let Some((_, alarm)) = &self.waiting {
+        if let Some((_, alarm)) = self.waiting.as_ref().filter(|(_, alarm)| alarm.is_set()) {
             alarm.set(cx.waker());
             return Poll::Pending;
         }
         let alarm = Alarm(Arc::new(Mutex::new(Some(cx.waker().clone()))));
-        let deadline = self.deadline;
-        let due = self.world.with(|state| state.timeline.add(deadline, Happening::Alarm(alarm.clone())));
+        let (node, deadline) = (self.node, self.deadline);
+        let due = self.world.with(|state| {
+            let at = state.nodes[node.0 as usize].global(deadline);
+            state.timeline.add(at, Happening::Alarm(alarm.clone()))
+        });
         self.waiting = Some((due, alarm));
         Poll::Pending
     }

@@ -35,6 +35,7 @@ pub(crate) enum Fate {
     Cut,
     NoPort,
     Overflow,
+    Asleep,
 }
 
 impl Journal {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Weak;
+use std::task::Waker;
 use std::time::Duration;
 
 use afs_rpc::Instant;
@@ -10,6 +12,7 @@ use bytes::Bytes;
 use crate::datagram::{PortId, PortState};
 use crate::journal::{Fate, Head, Line};
 use crate::node::NodeId;
+use crate::tap::{self, Seen, TapQueue};
 use crate::timeline::Happening;
 use crate::world::State;
 
@@ -55,6 +58,8 @@ pub struct NetStats {
     pub no_port: u64,
     /// The receiver's queue was full.
     pub overflow: u64,
+    /// The receiver was suspended.
+    pub asleep: u64,
 }
 
 #[derive(Default)]
@@ -65,24 +70,34 @@ pub(crate) struct Network {
     pub(crate) cuts: BTreeSet<(NodeId, NodeId)>,
     pub(crate) link: LinkConfig,
     pub(crate) links: BTreeMap<(NodeId, NodeId), LinkConfig>,
+    pub(crate) taps: Vec<Weak<TapQueue>>,
     pub(crate) stats: NetStats,
     pub(crate) next_port: u64,
 }
 
 impl State {
-    /// A datagram leaves a port.
-    pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) {
+    /// A datagram leaves a port, or a listener sends it in another's name. Answers who has seen it.
+    pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) -> Vec<Waker> {
         self.net.stats.sent += 1;
+        let woken = self.show(from, to, &data);
         let fate = self.fate(from, to);
         self.note_datagram(from, to, &data, fate);
         if matches!(fate, Fate::Lost | Fate::Cut) {
-            return;
+            return woken;
         }
         let copies = if fate == Fate::Doubled { 2 } else { 1 };
         for _ in 0..copies {
             let at = self.now + self.latency(from, to);
             self.timeline.add(at, Happening::Arrival { from, to, data: data.clone() });
         }
+        woken
+    }
+
+    fn show(&mut self, from: SocketAddr, to: SocketAddr, data: &Bytes) -> Vec<Waker> {
+        if self.net.taps.is_empty() || self.net.pair(from, to).is_none() {
+            return Vec::new();
+        }
+        tap::show(&mut self.net.taps, &Seen { at: self.now, from, to, data: data.clone() })
     }
 
     fn fate(&mut self, from: SocketAddr, to: SocketAddr) -> Fate {
@@ -123,6 +138,11 @@ impl State {
             self.net.stats.no_port += 1;
             return self.note_datagram(from, to, &data, Fate::NoPort);
         };
+        let asleep = self.net.ports.get(&id).is_some_and(|port| self.is_asleep(port.life.node));
+        if asleep {
+            self.net.stats.asleep += 1;
+            return self.note_datagram(from, to, &data, Fate::Asleep);
+        }
         let Some(port) = self.net.ports.get_mut(&id) else { return };
         if port.inbox.len() >= INBOX_MAX {
             self.net.stats.overflow += 1;
@@ -153,9 +173,9 @@ impl State {
 impl Network {
     /// The two nodes of a datagram; `None` inside one node, where nothing is lost.
     fn pair(&self, from: SocketAddr, to: SocketAddr) -> Option<(NodeId, NodeId)> {
-        let from = self.owners.get(&from.ip())?;
-        let to = self.owners.get(&to.ip())?;
-        (from != to).then_some((*from, *to))
+        let owner = |address: SocketAddr| self.owners.get(&address.ip()).copied().unwrap_or(NOBODY);
+        let pair = (owner(from), owner(to));
+        (pair.0 != pair.1).then_some(pair)
     }
 
     fn link_of(&self, pair: (NodeId, NodeId)) -> LinkConfig {
@@ -167,3 +187,5 @@ const LOOPBACK_LATENCY: Duration = Duration::from_micros(5);
 /// Datagrams that wait at one port, about what a socket buffer of 4 MiB holds.
 const INBOX_MAX: usize = 4096;
 const STRAGGLE: u32 = 20;
+/// Stands for every address that no node owns.
+const NOBODY: NodeId = NodeId(u32::MAX);

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::sleep::Asleep;
+
 /// A host: it has addresses, an environment and disks, and it can crash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub(crate) u32);
@@ -30,7 +32,6 @@ impl Incarnation {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) life: Incarnation,
@@ -39,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) wall_behind: Duration,
     /// Whether what the last life left behind has been cleared up.
     pub(crate) buried: bool,
+    /// Whether it is suspended, and what waits for it.
+    pub(crate) asleep: Asleep,
     /// Who wants to know of the end of this life.
     pub(crate) watchers: Vec<Waker>,
 }
@@ -51,6 +54,7 @@ impl Node {
             wall_ahead: Duration::ZERO,
             wall_behind: Duration::ZERO,
             buried: false,
+            asleep: Asleep::default(),
             watchers: Vec::new(),
         }
     }

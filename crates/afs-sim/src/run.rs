@@ -124,10 +124,15 @@ impl World {
     fn step(&self, end: Instant) -> Step {
         let ready = self.with(|state| self.shared.ready.take(|count| state.rng.index(count)));
         match ready {
+            Some(item) if self.hold(item) => {}
             Some(Ready::Task(id)) => self.run_task(id),
             Some(Ready::Port(id)) => self.run_port(id),
             None => match self.next_happening(end) {
-                Some(happening) => self.happen(happening),
+                Some(happening) => {
+                    if let Some(happening) = self.hold_work(happening) {
+                        self.happen(happening);
+                    }
+                }
                 None => return Step::Idle,
             },
         }
@@ -179,8 +184,8 @@ impl World {
 
     fn run_port(&self, id: PortId) {
         let work = self.with(|state| {
-            let now = state.now;
             let port = state.net.ports.get_mut(&id)?;
+            let now = state.nodes[port.life.node.0 as usize].local(state.now);
             port.queued = false;
             let arrived = std::mem::take(&mut port.inbox);
             let timed_out = std::mem::take(&mut port.timed_out);

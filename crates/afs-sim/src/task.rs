@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use afs_rpc::BoxFuture;
 
 use crate::datagram::PortId;
-use crate::node::Incarnation;
+use crate::node::{Incarnation, NodeId};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TaskId(u64);
@@ -106,6 +106,11 @@ impl Tasks {
             }
             None => Some(future),
         }
+    }
+
+    /// Whose task it is.
+    pub(crate) fn node_of(&self, id: TaskId) -> Option<NodeId> {
+        self.tasks.get(&id).map(|task| task.life.node)
     }
 
     pub(crate) fn finish(&mut self, id: TaskId) {

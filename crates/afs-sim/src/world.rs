@@ -15,6 +15,7 @@ use crate::journal::{Journal, Line};
 use crate::net::{LinkConfig, NetStats, Network};
 use crate::node::{Incarnation, Node, NodeId};
 use crate::rng::SimRng;
+use crate::sleep::Asleep;
 use crate::task::{Ready, ReadySet, Tasks};
 use crate::timeline::{Happening, Timeline};
 
@@ -134,6 +135,17 @@ impl World {
         self.with(|state| state.now)
     }
 
+    /// What wall clocks showed when the world began, if they have not been moved: time since 1970.
+    #[must_use]
+    pub fn wall_start(&self) -> Duration {
+        self.with(|state| Duration::from_secs(state.wall_start))
+    }
+
+    /// The time on a machine's own monotonic clock.
+    pub(crate) fn local(&self, node: NodeId) -> Instant {
+        self.with(|state| state.nodes[node.0 as usize].local(state.now))
+    }
+
     /// A stream of choices that does not change with what the world draws later.
     #[must_use]
     pub fn fork_rng(&self) -> SimRng {
@@ -149,6 +161,11 @@ impl World {
             state.net.owners.insert(address, id);
             id
         })
+    }
+
+    /// Gives a node another address.
+    pub fn add_address(&self, node: NodeId, address: IpAddr) {
+        self.with(|state| state.net.owners.insert(address, node));
     }
 
     /// What a node's software runs in, for the node's present life.
@@ -239,8 +256,8 @@ impl World {
         self.note(format!("start {}", self.name(node)));
         let life = Incarnation::new(node);
         let disks = self.with(|state| {
-            state.nodes[node.0 as usize].life = life.clone();
-            state.nodes[node.0 as usize].buried = false;
+            let slot = &mut state.nodes[node.0 as usize];
+            (slot.life, slot.buried, slot.asleep) = (life.clone(), false, Asleep::default());
             state
                 .disks
                 .iter()
