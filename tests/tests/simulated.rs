@@ -9,16 +9,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_sim::{NodeId, SimRng, World};
+use afs_server::VolumeState;
+use afs_sim::{SimRng, SleepClock};
 use afs_venus::VenusError;
 use andrew_tests::sim::cell::Cell;
+use andrew_tests::sim::fate;
 use andrew_tests::sim::history::History;
-use andrew_tests::sim::user::User;
+use andrew_tests::sim::user::{Habits, User};
 use andrew_tests::sim::weather::Weather;
 
 /// No operation of Venus waits longer than a minute, and a run has about thirty one behind the other.
 const RUN: Duration = Duration::from_secs(3600);
 const STEPS: u32 = 30;
+const THINK: Duration = Duration::from_millis(400);
 
 #[test]
 fn what_was_acknowledged_is_what_others_see() {
@@ -59,8 +62,9 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     let mut rng = SimRng::new(seed);
     let weather = Weather::of(seed);
     cell.start();
-    let users: Vec<User> =
-        (0..rng.between(2, 3)).map(|n| cell.user(usize::try_from(n).unwrap(), history)).collect();
+    let users: Vec<User> = (0..rng.between(2, 3))
+        .map(|n| cell.user(usize::try_from(n).unwrap(), history))
+        .collect::<Result<_, _>>()?;
     let files: Vec<String> = (0..3).map(|n| format!("file{n}")).collect();
     let (first, names) = (users[0].clone(), files.clone());
     let prepared = cell.sim.block_on(first.node, RUN, async move { first.prepare(&names).await });
@@ -68,9 +72,11 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
 
     cell.sim.set_link(weather.link(&mut rng));
     history.look_away(!weather.is_seen_by_all());
+    let habits =
+        Habits { steps: STEPS, think: THINK, calls_first: weather == Weather::Crashes, reads_only: false };
     let working = Arc::new(AtomicUsize::new(users.len()));
     for user in &users {
-        let work = user.clone().work(files.clone(), STEPS, weather == Weather::Crashes, rng.fork());
+        let work = user.clone().work(files.clone(), habits, rng.fork());
         let working = working.clone();
         user.env.spawn(Box::pin(async move {
             work.await;
@@ -79,8 +85,10 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     }
     let at_work = working.clone();
     match weather {
-        Weather::Crashes => spawn_power_cuts(cell, at_work, rng.fork()),
-        Weather::Cuts => spawn_cuts(cell, users.iter().map(|user| user.node).collect(), at_work, rng.fork()),
+        Weather::Crashes => fate::spawn_power_cuts(cell, at_work, rng.fork()),
+        Weather::Cuts => {
+            fate::spawn_cuts(cell, users.iter().map(|user| user.node).collect(), at_work, rng.fork());
+        }
         Weather::Fair | Weather::Foul => {}
     }
     let done = || working.load(Ordering::Relaxed) == 0 && cell.sim.is_up(cell.server);
@@ -96,7 +104,7 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     }
     history.look_away(false);
     // A newcomer, with nothing cached, and everybody else once the server has heard of them.
-    let newcomer = cell.user(9, history);
+    let newcomer = cell.user(9, history)?;
     for user in users.into_iter().chain([newcomer]) {
         let (number, node) = (user.number, user.node);
         let looked = cell.sim.block_on(node, RUN, look_at_everything(user, files.clone()));
@@ -123,69 +131,110 @@ async fn look_at_everything(user: User, files: Vec<String>) -> Result<(), VenusE
     user.list().await
 }
 
-/// On a machine of its own: cuts clients off for up to two minutes, and has clocks jump by up to a day.
-fn spawn_cuts(cell: &Cell, clients: Vec<NodeId>, working: Arc<AtomicUsize>, mut rng: SimRng) {
-    let world = cell.sim.world();
-    let fate = world.node("fate", std::net::IpAddr::from([10, 0, 0, 250]));
-    let clock = world.env(fate);
-    let (server, env) = (cell.server, clock.clone());
-    env.spawn(Box::pin(async move {
-        while working.load(Ordering::Relaxed) > 0 {
-            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(10))).await;
-            if working.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            let client = clients[rng.index(clients.len())];
-            let direction = rng.below(3);
-            if direction != 0 {
-                world.cut(client, server);
-            }
-            if direction != 1 {
-                world.cut(server, client);
-            }
-            if rng.chance(300_000) {
-                let who = if rng.chance(500_000) { server } else { client };
-                world.jump_wall(
-                    who,
-                    rng.duration(Duration::ZERO, Duration::from_secs(86_400)),
-                    rng.chance(500_000),
-                );
-            }
-            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(120))).await;
-            world.mend(client, server);
-            world.mend(server, client);
-        }
-    }));
+/// The cell of a test that says by itself what happens.
+struct Scene {
+    cell: Cell,
+    users: Vec<User>,
 }
 
-/// On a machine of its own: takes the server's power away at one of its writes, and starts it again.
-fn spawn_power_cuts(cell: &Cell, working: Arc<AtomicUsize>, mut rng: SimRng) {
-    let world = cell.sim.world();
-    let fate = world.node("fate", std::net::IpAddr::from([10, 0, 0, 250]));
-    let env = world.env(fate);
-    let (server, disk) = (cell.server, cell.disk.clone());
-    let clock = env.clone();
-    env.spawn(Box::pin(async move {
-        while working.load(Ordering::Relaxed) > 0 {
-            disk.crash_after(rng.below(150));
-            let died =
-                afs_rpc::future::select(world.died(server), clock.sleep(Duration::from_secs(20))).await;
-            if matches!(died, afs_rpc::future::Either::Right(())) {
-                world.crash(server);
-            }
-            clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_secs(4))).await;
-            start_again(&world, server, &disk).await;
-        }
-    }));
+impl Scene {
+    fn new(seed: u64) -> Self {
+        let cell = Cell::new(seed);
+        cell.start();
+        let history = History::new(cell.sim.world());
+        let users: Vec<User> = (0..2).map(|number| cell.user(number, &history).unwrap()).collect();
+        let scene = Scene { cell, users };
+        scene.on(0, |user| async move { user.prepare(&["file".to_owned()]).await });
+        scene
+    }
+
+    /// Has a user do something, and waits for it.
+    fn on<T: Send + 'static, F>(&self, user: usize, work: impl FnOnce(User) -> F) -> T
+    where
+        F: Future<Output = Result<T, VenusError>> + Send + 'static,
+    {
+        self.attempt(user, work).unwrap()
+    }
+
+    fn attempt<T: Send + 'static, F>(
+        &self,
+        user: usize,
+        work: impl FnOnce(User) -> F,
+    ) -> Result<T, VenusError>
+    where
+        F: Future<Output = Result<T, VenusError>> + Send + 'static,
+    {
+        let user = self.users[user].clone();
+        self.cell.sim.block_on(user.node, RUN, work(user)).unwrap()
+    }
+
+    fn store(&self, user: usize) {
+        self.on(user, |user| async move { user.store("file").await });
+    }
+
+    fn content(&self, user: usize) -> u64 {
+        self.on(user, |user| async move { user.content("file").await })
+    }
 }
 
-async fn start_again(world: &World, server: NodeId, disk: &afs_sim::disk::SimDisk) {
-    world.restart(server);
-    let start = Cell::start_server(world.clone(), server, disk.clone());
-    let started =
-        world.env(server).spawn_with_result(async move { start.await.map_err(|error| error.to_string()) });
-    match started.await {
-        Ok(Ok(())) => {}
-        outcome => panic!("the server does not start again: {outcome:?}\n{}", world.log_tail(60)),
+#[test]
+fn old_data_is_read_for_at_most_75_seconds_after_a_restart() {
+    let mut saw_old = 0;
+    for seed in 0..12 {
+        let scene = Scene::new(seed);
+        let sim = &scene.cell.sim;
+        scene.store(0);
+        assert_eq!(scene.content(1), 1);
+        sim.run_for(SimRng::new(seed).duration(Duration::ZERO, Duration::from_secs(60)));
+        sim.restart(scene.cell.server);
+        scene.cell.start();
+        let restarted = sim.now();
+        scene.store(0);
+        while scene.content(1) != 2 {
+            saw_old += 1;
+            assert!(sim.now() - restarted < Duration::from_secs(75), "seed {seed}");
+            sim.run_for(Duration::from_secs(1));
+        }
+    }
+    assert!(saw_old > 0, "nothing old was ever there to be read");
+}
+
+#[test]
+fn a_busy_volume_is_waited_for_up_to_a_minute() {
+    let scene = Scene::new(1);
+    let (volume, states) = (scene.cell.volume(), scene.cell.machine.states.clone());
+    states.set(volume, Some(VolumeState::Busy));
+    let (env, free) = (scene.users[0].env.clone(), states.clone());
+    scene.users[0].env.spawn(Box::pin(async move {
+        env.sleep(Duration::from_secs(50)).await;
+        free.set(volume, None);
+    }));
+    scene.store(0);
+    assert_eq!(scene.content(1), 1);
+    states.set(volume, Some(VolumeState::Busy));
+    let begin = scene.cell.sim.now();
+    let refused = scene.attempt(0, |user| async move { user.call_server(1).await });
+    let took = scene.cell.sim.now() - begin;
+    assert!(refused.is_err());
+    assert!((Duration::from_secs(55)..Duration::from_secs(65)).contains(&took), "{took:?}");
+}
+
+/// The promise on a file ends while a machine sleeps, so that the server tells it nothing of a change. `StandsStill` is a
+/// clock that does not count suspend: with it the machine goes on to read the old data, which shows that this test can fail.
+#[test]
+fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
+    for (clock, expected) in [(SleepClock::GoesOn, 2), (SleepClock::StandsStill, 1)] {
+        let scene = Scene::new(2);
+        let sim = &scene.cell.sim;
+        scene.store(0);
+        scene.on(1, |user| async move { user.list().await });
+        assert_eq!(scene.content(1), 1);
+        // The server speaks with the machine until shortly before its promise ends.
+        sim.run_for(Duration::from_secs(600));
+        sim.suspend(scene.users[1].node, clock);
+        sim.run_for(Duration::from_secs(4 * 3600));
+        scene.store(0);
+        sim.resume(scene.users[1].node);
+        assert_eq!(scene.content(1), expected, "{clock:?}");
     }
 }

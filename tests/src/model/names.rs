@@ -41,6 +41,15 @@ impl Names {
         self.seen.push((name.to_owned(), there, begin, end));
     }
 
+    /// Whether what makes or takes a name may have been carried out at this moment: while it was asked for, or at any time
+    /// after its beginning if it was never acknowledged. True for names that were not written down.
+    #[must_use]
+    pub fn may_happen(&self, name: &str, made: bool, at: Time) -> bool {
+        let Some(life) = self.lives.get(name) else { return true };
+        let span = if made { life.made } else { life.gone };
+        span.is_some_and(|span| span.begin <= at && span.end.is_none_or(|end| at <= end))
+    }
+
     /// Whether the name was made and everything done to it was acknowledged.
     #[must_use]
     pub fn is_settled(&self, name: &str) -> bool {
@@ -105,6 +114,15 @@ mod tests {
         assert!(late.check().is_err());
         names.saw("a", false, 3, 4);
         assert!(names.check().is_err());
+    }
+
+    #[test]
+    fn a_change_happens_while_it_is_asked_for() {
+        let mut names = Names::default();
+        names.made("a", 1, Some(3));
+        names.gone("a", 5, None);
+        assert!(names.may_happen("a", true, 2) && !names.may_happen("a", true, 4));
+        assert!(names.may_happen("a", false, 9) && !names.may_happen("a", false, 4));
     }
 
     #[test]

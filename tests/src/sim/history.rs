@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use afs_sim::World;
 
+use super::content::Dress;
 use crate::model::names::Names;
 use crate::model::register::{self, Content, Kind, Op, Time};
 
@@ -18,10 +20,16 @@ struct Inner {
     files: BTreeMap<String, Vec<Op>>,
     names: Names,
     last_content: Content,
+    /// What is added to the numbers of contents.
+    dress: Content,
     torn: Vec<String>,
     /// What is seen is not written down.
     blind: bool,
+    /// Until when what a user sees does not count either.
+    doubted: BTreeMap<usize, Time>,
     failed: Vec<String>,
+    /// What the operations of each user took, all together and the longest.
+    took: BTreeMap<usize, (Duration, Duration)>,
 }
 
 impl History {
@@ -46,13 +54,24 @@ impl History {
     pub fn new_content(&self) -> Content {
         self.with(|inner| {
             inner.last_content += 1;
-            inner.last_content
+            inner.dress + inner.last_content
         })
+    }
+
+    /// What contents look like from now on.
+    pub fn dress(&self, dress: Dress) {
+        self.with(|inner| inner.dress = dress.base());
     }
 
     /// Whether what is seen from now on counts. Torn contents always do.
     pub fn look_away(&self, away: bool) {
         self.with(|inner| inner.blind = away);
+    }
+
+    /// What this user sees does not count for so long.
+    pub fn doubt(&self, client: usize, time: Duration) {
+        let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.with(|inner| inner.doubted.insert(client, until));
     }
 
     /// A store that is about to begin. It counts as unacknowledged until [`History::stored`].
@@ -79,7 +98,7 @@ impl History {
         self.1.note(format!("user {client} finds {found:?} in {file}"));
         let end = Some(self.now());
         self.with(|inner| match found {
-            Ok(_) if inner.blind => {}
+            Ok(_) if inner.blind || inner.doubted.get(&client).is_some_and(|until| begin < *until) => {}
             Ok(content) => {
                 let op = Op { client, kind: Kind::Read, content, begin, end };
                 inner.files.entry(file.to_owned()).or_default().push(op);
@@ -101,7 +120,26 @@ impl History {
         self.with(|inner| inner.failed.first().cloned())
     }
 
-    /// Somebody looked for a name.
+    /// An operation of a user has ended after this time.
+    pub fn took(&self, client: usize, time: Duration) {
+        self.with(|inner| {
+            let (total, longest) = inner.took.entry(client).or_default();
+            *total += time;
+            *longest = time.max(*longest);
+        });
+    }
+
+    /// What all operations of the slowest user took, and the longest operation of any.
+    #[must_use]
+    pub fn slowest(&self) -> (Duration, Duration) {
+        self.with(|inner| {
+            let totals = inner.took.values().map(|took| took.0).max();
+            let longest = inner.took.values().map(|took| took.1).max();
+            (totals.unwrap_or_default(), longest.unwrap_or_default())
+        })
+    }
+
+    /// A name was looked for.
     pub fn saw(&self, name: &str, there: bool, begin: Time) {
         let end = self.now();
         self.with(|inner| {

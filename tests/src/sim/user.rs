@@ -1,6 +1,7 @@
 //! A user of the cell: works on files through a cache manager, and writes down what was done and seen.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef};
@@ -8,10 +9,11 @@ use afs_sim::SimRng;
 use afs_venus::{Entry, ErrorKind, HandleId, NodeId, OpenFlags, Venus, VenusError};
 
 use super::content;
+use super::fate::AtWork;
 use super::history::History;
 use crate::model::register::Content;
 
-/// Somebody at a client machine.
+/// A user at a client machine.
 #[derive(Clone)]
 pub struct User {
     /// For reports, and for names of their own.
@@ -24,6 +26,19 @@ pub struct User {
     pub env: EnvRef,
     /// Where everything is written down.
     pub history: History,
+}
+
+/// How a user works.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    /// How many operations.
+    pub steps: u32,
+    /// The longest pause between two.
+    pub think: Duration,
+    /// Calls the server before each operation, so that what is seen is what the present life of the server promised.
+    pub calls_first: bool,
+    /// Changes nothing.
+    pub reads_only: bool,
 }
 
 type Outcome<T> = Result<T, VenusError>;
@@ -90,6 +105,18 @@ impl User {
         let data = self.get(file).await?;
         self.history.read(self.number, file, content::identify(&data), begin);
         Ok(())
+    }
+
+    /// Opens and reads a file, and says which content that is.
+    ///
+    /// # Errors
+    /// Of the cell.
+    ///
+    /// # Panics
+    /// If what is read was never stored as a whole.
+    pub async fn content(&self, file: &str) -> Outcome<Content> {
+        let data = self.get(file).await?;
+        Ok(content::identify(&data).unwrap_or_else(|what| panic!("{file}: {what}")))
     }
 
     async fn get(&self, file: &str) -> Outcome<Vec<u8>> {
@@ -211,6 +238,29 @@ impl User {
         Ok(())
     }
 
+    /// Waits until a server that was away, or forgot this machine, has spoken with it again.
+    ///
+    /// # Errors
+    /// Of the cell, when that takes long.
+    pub async fn hear_of_server(&self, file: &str) -> Outcome<()> {
+        let mut tries = 0;
+        while let Err(error) = self.ask_server(file).await {
+            tries += 1;
+            if tries > 20 {
+                return Err(error);
+            }
+            self.env.sleep(Duration::from_secs(10)).await;
+        }
+        Ok(())
+    }
+
+    /// Any call that the server must answer and that changes nothing.
+    async fn ask_server(&self, file: &str) -> Outcome<()> {
+        let entry = self.venus.walk(file.as_bytes(), true).await?;
+        self.venus.forget(entry.node, 1);
+        self.venus.statfs(NodeId::ROOT).await.map(drop)
+    }
+
     /// Has the server hear from this machine.
     ///
     /// A server that has been started again knows none of its clients, and breaks no promises made in its former life:
@@ -225,42 +275,59 @@ impl User {
         Ok(())
     }
 
-    /// Works on the files and on names of its own for `steps` operations, whatever comes of each. With `restarts` it
-    /// calls the server before each, so that what it sees is what the present life of the server promised.
-    pub async fn work(self, files: Vec<String>, steps: u32, restarts: bool, mut rng: SimRng) {
+    /// Makes four files at the same time, and takes them away at the same time.
+    ///
+    /// # Errors
+    /// Of the cell; any of the files may be there.
+    pub async fn burst(&self, step: u32) -> Outcome<()> {
+        let names: Vec<String> = (0..4).map(|n| format!("u{}b{step}x{n}", self.number)).collect();
+        let made = afs_rpc::future::join_all(names.iter().map(|name| self.make(name, 2))).await;
+        made.into_iter().collect::<Outcome<Vec<()>>>()?;
+        let gone = afs_rpc::future::join_all(names.iter().map(|name| self.remove(name, 2))).await;
+        gone.into_iter().collect::<Outcome<Vec<()>>>().map(drop)
+    }
+
+    /// Looks at all of these files, as `ls -l` does.
+    ///
+    /// # Errors
+    /// Of the cell.
+    pub async fn walk(&self, files: &[String]) -> Outcome<()> {
+        for file in files {
+            let entry = self.venus.walk(file.as_bytes(), true).await?;
+            self.venus.forget(entry.node, 1);
+        }
+        Ok(())
+    }
+
+    /// Looks at files, any of them, for as long as users work.
+    pub async fn look_around(self, files: Vec<String>, working: AtWork, mut rng: SimRng) {
+        while working.load(Ordering::Relaxed) > 0 {
+            self.env.sleep(rng.duration(Duration::ZERO, Duration::from_millis(40))).await;
+            // What comes of it is for others to see.
+            let _ = self.walk(&files[rng.index(files.len())..][..1]).await;
+        }
+    }
+
+    /// Works on the files and on names of its own, whatever comes of each operation.
+    pub async fn work(self, files: Vec<String>, habits: Habits, mut rng: SimRng) {
         let mut own: Vec<(String, u64)> = Vec::new();
-        for step in 0..steps {
-            self.env.sleep(rng.duration(Duration::ZERO, THINK)).await;
-            if restarts && self.call_server(step).await.is_err() {
+        for step in 0..habits.steps {
+            self.env.sleep(rng.duration(Duration::ZERO, habits.think)).await;
+            if habits.calls_first && self.call_server(step).await.is_err() {
                 continue;
             }
-            let file = files[rng.index(files.len())].clone();
-            let outcome = match rng.below(12) {
-                0..4 => self.store(&file).await,
-                4..8 => self.read(&file).await,
-                8 => {
-                    let (name, draw) = (format!("u{}s{step}", self.number), rng.u64());
-                    own.push((name.clone(), draw));
-                    self.make(&name, draw).await
+            if habits.reads_only {
+                let begin = self.env.now();
+                let outcome = self.read(&files[rng.index(files.len().min(HOT_FILES))]).await;
+                self.history.took(self.number, self.env.now() - begin);
+                if let Err(error) = outcome {
+                    self.history.failed(self.number, &error);
                 }
-                9 if !own.is_empty() => {
-                    let (name, draw) = own.swap_remove(rng.index(own.len()));
-                    self.remove(&name, draw).await
-                }
-                10 if !own.is_empty() => {
-                    let (name, draw) = own.swap_remove(rng.index(own.len()));
-                    let to = format!("u{}r{step}", self.number);
-                    own.push((to.clone(), draw));
-                    self.rename(&name, &to).await
-                }
-                _ => match self
-                    .history
-                    .names(|names| rng.pick(&names.ever().collect::<Vec<_>>()).map(|n| (*n).to_owned()))
-                {
-                    Some(name) => self.look(&name).await,
-                    None => self.list().await,
-                },
-            };
+                continue;
+            }
+            let begin = self.env.now();
+            let outcome = self.step(&files, step, &mut own, &mut rng).await;
+            self.history.took(self.number, self.env.now() - begin);
             // What failed is in the history as not acknowledged. A name whose operation failed is left alone, since
             // nobody knows what it is.
             if let Err(error) = outcome {
@@ -269,7 +336,48 @@ impl User {
             }
         }
     }
+
+    async fn step(
+        &self,
+        files: &[String],
+        step: u32,
+        own: &mut Vec<(String, u64)>,
+        rng: &mut SimRng,
+    ) -> Outcome<()> {
+        // However many files there are, most work is on a few of them.
+        let file = &files[rng.index(files.len().min(HOT_FILES))];
+        match rng.below(14) {
+            0..4 => self.store(file).await,
+            4..8 => self.read(file).await,
+            8 => {
+                let (name, draw) = (format!("u{}s{step}", self.number), rng.u64());
+                own.push((name.clone(), draw));
+                self.make(&name, draw).await
+            }
+            9 if !own.is_empty() => {
+                let (name, draw) = own.swap_remove(rng.index(own.len()));
+                self.remove(&name, draw).await
+            }
+            10 if !own.is_empty() => {
+                let (name, draw) = own.swap_remove(rng.index(own.len()));
+                let to = format!("u{}r{step}", self.number);
+                own.push((to.clone(), draw));
+                self.rename(&name, &to).await
+            }
+            11 => self.burst(step).await,
+            12 => self.walk(files).await,
+            _ => match self.any_name(rng) {
+                Some(name) => self.look(&name).await,
+                None => self.list().await,
+            },
+        }
+    }
+
+    fn any_name(&self, rng: &mut SimRng) -> Option<String> {
+        self.history.names(|names| rng.pick(&names.ever().collect::<Vec<_>>()).map(|name| (*name).to_owned()))
+    }
 }
 
+/// Files that users read and write, however many there are to look at.
+const HOT_FILES: usize = 3;
 const PIECE: usize = 32 << 10;
-const THINK: Duration = Duration::from_millis(400);

@@ -1,0 +1,184 @@
+//! An adversary on the network: it hears every packet between machines, sends from any address, and keeps to a budget.
+//!
+//! It has no key and no token. What it does is chosen by the seed among the moves it is given; each move is one method of
+//! this actor, in the file of its kind. What must hold whatever it does is for `witness` to say.
+
+mod floods;
+mod impostor;
+mod knowledge;
+mod moves;
+mod packet;
+mod thief;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, EnvRef, Rx};
+use afs_rx::packet::{Header, PacketType, flags};
+use afs_sim::{NodeId, SimRng, Tap, World};
+use afs_wire::ids::Fid;
+use bytes::Bytes;
+
+use super::cell::{Cell, SERVER};
+use super::fate::AtWork;
+use super::ledger::Ledger;
+use knowledge::Knowledge;
+pub use moves::Move;
+
+/// The actor.
+pub struct Adversary {
+    world: World,
+    env: EnvRef,
+    node: NodeId,
+    tap: Tap,
+    rng: SimRng,
+    moves: Vec<Move>,
+    knowledge: Knowledge,
+    /// Numbers of files are no secret: cache managers tell them to whoever asks.
+    ledger: Ledger,
+    root: Fid,
+    victims: Vec<SocketAddr>,
+    /// Endpoints under which it plays a client; they answer for as long as it lives.
+    masks: Vec<Rx>,
+    next_port: u16,
+    next_source: u32,
+    owed: Duration,
+}
+
+impl Adversary {
+    /// Puts an adversary into a cell for as long as its users work. `victims` are the callback addresses of the clients.
+    pub fn spawn(cell: &Cell, moves: Vec<Move>, victims: Vec<SocketAddr>, working: AtWork, rng: SimRng) {
+        let world = cell.sim.world();
+        let node = world.node("adversary", IpAddr::V4(THIRD));
+        let env = world.env(node);
+        let adversary = Adversary {
+            tap: world.tap(),
+            node,
+            env: env.clone(),
+            rng,
+            moves,
+            knowledge: Knowledge::default(),
+            ledger: cell.machine.ledger.clone(),
+            root: Fid::root(cell.volume()),
+            victims,
+            masks: Vec::new(),
+            next_port: 20_000,
+            next_source: 1,
+            owed: Duration::ZERO,
+            world,
+        };
+        env.spawn(Box::pin(adversary.work(working)));
+    }
+
+    async fn work(mut self, working: AtWork) {
+        while working.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+            self.listen();
+            if let Some(one) = self.rng.pick(&self.moves).copied() {
+                self.world.note(format!("adversary: {one:?}"));
+                self.play(one).await;
+            }
+            self.env.sleep(self.rng.duration(Duration::from_millis(5), Duration::from_millis(150))).await;
+        }
+    }
+
+    async fn play(&mut self, one: Move) {
+        match one {
+            Move::Hijack => self.hijack().await,
+            Move::Replay => self.replay().await,
+            Move::ReplayEvicted => {
+                self.make_connections().await;
+                self.replay().await;
+            }
+            Move::Overtake => self.overtake().await,
+            Move::Disturb => self.disturb().await,
+            Move::SequenceGaps => self.leave_gaps().await,
+            Move::IncompleteCalls => self.begin_calls().await,
+            Move::UnackedReplies => self.leave_replies().await,
+            Move::UnknownHosts => self.say_nothing().await,
+            Move::Questions => self.ask_questions().await,
+            Move::Amplify => self.amplify().await,
+            Move::Divert => self.divert().await,
+            Move::IgnoreBreaks => self.take_promises().await,
+            Move::FalseBreaks => self.break_promises().await,
+            // What the users or the machines do, not this actor.
+            Move::LogRecords | Move::Suspend | Move::Crowd | Move::CrowdCutOff => {}
+        }
+    }
+
+    /// Learns what was heard, takes replies that come to third addresses, and answers calls that come there with an abort.
+    fn listen(&mut self) {
+        for seen in self.tap.take() {
+            if is_third(seen.to) {
+                self.refuse(seen.to, seen.from, &seen.data);
+            } else if !is_third(seen.from) && !is_false(seen.from) && !is_false(seen.to) {
+                self.knowledge.learn(&seen);
+            }
+        }
+    }
+
+    fn refuse(&self, us: SocketAddr, from: SocketAddr, data: &Bytes) {
+        let Some(header) = Header::decode(data) else { return };
+        if us.port() >= MASKS || header.kind != PacketType::DATA {
+            return;
+        }
+        if !header.from_client() {
+            // A reply: it was only wanted for its connection.
+            let flags = header.flags | flags::CLIENT_INITIATED;
+            let taken = Header { kind: PacketType::ACK_ALL, flags, seq: 0, ..header };
+            self.world.inject(us, from, packet::datagram(&taken, &[]));
+            return;
+        }
+        let flags = header.flags & !flags::CLIENT_INITIATED;
+        let answer = Header { kind: PacketType::ABORT, flags, seq: 0, ..header };
+        self.world.inject(us, from, packet::datagram(&answer, &(-1_i32).to_be_bytes()));
+    }
+
+    /// Sends a packet, within the budget.
+    async fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) {
+        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        self.owed += Duration::from_secs(1) / PACKETS_PER_SECOND
+            + Duration::from_secs(u64::from(bytes)) / BYTES_PER_SECOND;
+        self.world.inject(from, to, data);
+        if self.owed > Duration::from_millis(50) {
+            let owed = std::mem::take(&mut self.owed);
+            self.env.sleep(owed).await;
+        }
+    }
+
+    /// A port of the adversary's own address that it has not used.
+    fn third(&mut self) -> SocketAddr {
+        self.next_port = if self.next_port < MASKS - 1 { self.next_port + 1 } else { 20_000 };
+        SocketAddr::new(IpAddr::V4(THIRD), self.next_port)
+    }
+
+    /// An address that is nobody's and never answers.
+    fn false_source(&mut self) -> SocketAddr {
+        self.next_source += 1;
+        let [_, b, c, d] = self.next_source.to_be_bytes();
+        SocketAddr::from(([FALSE_NET, b, c, d], 7001))
+    }
+}
+
+/// Whether the address is the adversary's own.
+#[must_use]
+pub fn is_third(address: SocketAddr) -> bool {
+    address.ip() == IpAddr::V4(THIRD)
+}
+
+/// Whether the address is one of those in whose name the adversary sends.
+#[must_use]
+pub fn is_false(address: SocketAddr) -> bool {
+    matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == FALSE_NET)
+}
+
+/// The server's port of that number.
+fn server(port: u16) -> SocketAddr {
+    SocketAddr::new(SERVER.into(), port)
+}
+
+const THIRD: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
+const FALSE_NET: u8 = 99;
+/// From this port on the adversary's address speaks Rx properly.
+const MASKS: u16 = 40_000;
+const PACKETS_PER_SECOND: u32 = 150;
+const BYTES_PER_SECOND: u32 = 64 << 10;

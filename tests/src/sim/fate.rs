@@ -1,0 +1,141 @@
+//! What happens to the machines of a cell while its users work: power cuts, partitions, clocks that jump, suspended machines.
+//!
+//! Each is an actor on a machine of its own, which draws from the seed what to do next until nobody works any longer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, EnvRef};
+use afs_sim::{NodeId, SimRng, SleepClock, World};
+
+use super::cell::Cell;
+use super::history::History;
+use super::machine::Machine;
+
+/// How many users are still at work.
+pub type AtWork = Arc<AtomicUsize>;
+
+fn anybody(working: &AtWork) -> bool {
+    working.load(Ordering::Relaxed) > 0
+}
+
+/// The machine that the actors run on.
+fn fate(cell: &Cell) -> (World, EnvRef) {
+    let world = cell.sim.world();
+    let node = world.node("fate", std::net::IpAddr::from([10, 0, 0, 250]));
+    let env = world.env(node);
+    (world, env)
+}
+
+/// Cuts clients off for up to two minutes, and has clocks jump by up to a day.
+pub fn spawn_cuts(cell: &Cell, clients: Vec<NodeId>, working: AtWork, mut rng: SimRng) {
+    let (world, env) = fate(cell);
+    let (server, clock) = (cell.server, env.clone());
+    env.spawn(Box::pin(async move {
+        while anybody(&working) {
+            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(10))).await;
+            if !anybody(&working) {
+                return;
+            }
+            let client = clients[rng.index(clients.len())];
+            let direction = rng.below(3);
+            if direction != 0 {
+                world.cut(client, server);
+            }
+            if direction != 1 {
+                world.cut(server, client);
+            }
+            if rng.chance(300_000) {
+                let who = if rng.chance(500_000) { server } else { client };
+                let by = rng.duration(Duration::ZERO, Duration::from_secs(86_400));
+                world.jump_wall(who, by, rng.chance(500_000));
+            }
+            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(120))).await;
+            world.mend(client, server);
+            world.mend(server, client);
+        }
+    }));
+}
+
+/// Takes the server's power away at one of its writes, and starts it again.
+pub fn spawn_power_cuts(cell: &Cell, working: AtWork, mut rng: SimRng) {
+    let (world, env) = fate(cell);
+    let machine = cell.machine.clone();
+    let clock = env.clone();
+    env.spawn(Box::pin(async move {
+        while anybody(&working) {
+            machine.disk.crash_after(rng.below(150));
+            let died =
+                afs_rpc::future::select(world.died(machine.node), clock.sleep(Duration::from_secs(20))).await;
+            if matches!(died, afs_rpc::future::Either::Right(())) {
+                world.crash(machine.node);
+            }
+            clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_secs(4))).await;
+            start_again(&machine).await;
+        }
+    }));
+}
+
+/// Ends the server's processes while the users do nothing in particular, and starts them again at once.
+pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
+    let (world, env) = fate(cell);
+    let machine = cell.machine.clone();
+    let clock = env.clone();
+    env.spawn(Box::pin(async move {
+        while anybody(&working) {
+            clock.sleep(rng.duration(Duration::from_millis(500), Duration::from_secs(4))).await;
+            world.crash(machine.node);
+            clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_millis(500))).await;
+            start_again(&machine).await;
+        }
+    }));
+}
+
+/// Suspends client machines for up to five hours.
+///
+/// A machine that slept may have missed a break, and has a promise that its clock still counts: what its user reads does not
+/// count until it had time to hear from the server. What it reads afterwards does.
+pub fn spawn_sleeps(
+    cell: &Cell,
+    clients: Vec<NodeId>,
+    history: History,
+    working: AtWork,
+    mut rng: SimRng,
+    kind: SleepClock,
+) {
+    let (world, env) = fate(cell);
+    let clock = env.clone();
+    env.spawn(Box::pin(async move {
+        while anybody(&working) {
+            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(60))).await;
+            let number = rng.index(clients.len());
+            let longest = [1, 30, 1200, 18_000][rng.index(4)];
+            let asleep = rng.duration(Duration::from_millis(10), Duration::from_secs(longest));
+            history.doubt(number, asleep + HEARS_WITHIN);
+            world.suspend(clients[number], kind);
+            clock.sleep(asleep).await;
+            world.resume(clients[number]);
+        }
+    }));
+}
+
+/// Starts the server of a machine whose life has ended.
+///
+/// # Panics
+/// If it does not start.
+pub async fn start_again(machine: &Machine) {
+    let world = &machine.world;
+    world.restart(machine.node);
+    let starting = machine.clone();
+    let started = world
+        .env(machine.node)
+        .spawn_with_result(async move { starting.start().await.map_err(|error| error.to_string()) });
+    match started.await {
+        Ok(Ok(())) => {}
+        outcome => panic!("the server does not start again: {outcome:?}\n{}", world.log_tail(60)),
+    }
+}
+
+/// A client hears within this time of what it has missed.
+const HEARS_WITHIN: Duration = Duration::from_secs(75);

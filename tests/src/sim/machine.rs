@@ -1,0 +1,181 @@
+//! The server machine: what is on its disk, and how its services are started on it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use afs_db::{EmbeddedLocationDb, LocationDb, Proposal, ProposedSite, entry_flags, site_flags};
+use afs_drive::SegmentDrive;
+use afs_kv::Kv;
+use afs_rpc::{EnvRef, ServerSecurity, Service, WeakRx};
+use afs_server::location::LocationServer;
+use afs_server::{Audit, AuditOptions, FileServer, FileServerConfig, Guard, Partitions, VolumeStates};
+use afs_sim::NodeId;
+use afs_sim::disk::SimDisk;
+use afs_volume::{VolumeSpec, VolumeStore};
+use afs_wire::acl::Acl;
+use afs_wire::ids::{Rights, UnixSeconds, Uuid, ViceId, VolumeId, VolumeName};
+
+use super::cell::{SERVER, Trouble};
+use super::ledger::Ledger;
+use super::people::{Keys, People};
+use super::terms::Terms;
+
+/// A server machine and everything that outlives its processes.
+#[derive(Clone)]
+pub struct Machine {
+    /// The world it is in.
+    pub world: afs_sim::World,
+    /// The machine.
+    pub node: NodeId,
+    /// Its disk.
+    pub disk: SimDisk,
+    /// The terms of the cell.
+    pub terms: Arc<Terms>,
+    /// What was carried out for whom.
+    pub ledger: Ledger,
+    /// States of volumes, for tests that set them.
+    pub states: Arc<VolumeStates>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) inside: Arc<Mutex<Option<Inside>>>,
+}
+
+/// The processes of the machine's present life, as far as tests look into them.
+pub struct Inside {
+    /// Rx of the file service.
+    pub files_rx: WeakRx,
+    /// Rx of the location service.
+    pub locations_rx: WeakRx,
+    /// The file service.
+    pub files: Weak<FileServer>,
+    /// The volume of the cell.
+    pub volume: VolumeId,
+}
+
+impl Machine {
+    /// Starts the servers on what the disk holds; on an empty disk a cell is made, with one volume.
+    ///
+    /// # Errors
+    /// The disk fails while they start, or what is on it cannot be.
+    pub async fn start(&self) -> Result<(), Trouble> {
+        let (env, disk) = (self.world.env(self.node), &self.disk);
+        let rows = index(&env, disk, "index", afs_volume::TABLES)?;
+        let db: Arc<dyn LocationDb> =
+            Arc::new(EmbeddedLocationDb::new(index(&env, disk, "db", afs_db::TABLES)?));
+        let blocking = env.clone();
+        let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
+        let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), runner, SEGMENT_BYTES)?);
+        let clock = env.clone();
+        let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
+        let store = VolumeStore::open(rows, drive, config).await?;
+        env.spawn(Box::pin(store.clone().run_background()));
+        let sweeping = store.clone();
+        env.spawn(Box::pin(async move {
+            // An error here is a disk that has failed, which the next change to the store says too.
+            let _ = sweeping.sweep().await;
+        }));
+        if store.volumes().is_empty() {
+            self.make_volume(&store, db.as_ref()).await?;
+        }
+        self.serve(&env, store, db)
+    }
+
+    /// Looks into the processes of the present life, if the machine has been started.
+    pub fn inside<T>(&self, look: impl FnOnce(&Inside) -> T) -> Option<T> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
+    }
+
+    async fn make_volume(&self, store: &VolumeStore, db: &dyn LocationDb) -> Result<(), Trouble> {
+        db.register(SERVER_UUID, vec![SERVER]).await?;
+        let id = match db.entry(afs_db::EntryKey::Name(VOLUME.to_owned())).await {
+            Ok(located) => located.entry.ids[0],
+            Err(_) => enter_volume(db).await?,
+        };
+        let entries = vec![(ViceId::AUTHUSER, Rights::ALL), (ViceId::ANYUSER, self.terms.anyuser)];
+        let spec = VolumeSpec {
+            id,
+            name: volume_name(),
+            owner: ViceId(1),
+            max_quota: 0,
+            kind: afs_wire::ids::VolumeKind::ReadWrite,
+            parent: id,
+            root: Some(Acl::new(entries, Vec::new())?),
+        };
+        store.create_volume(spec).await?;
+        Ok(())
+    }
+
+    fn serve(&self, env: &EnvRef, store: VolumeStore, db: Arc<dyn LocationDb>) -> Result<(), Trouble> {
+        let bind = |port| {
+            let address = SocketAddr::new(SERVER.into(), port);
+            self.world.rx(self.node, env.clone(), address, self.terms.rx.clone(), self.terms.calls)
+        };
+        let volume = store.volumes().first().map(|volume| volume.id()).ok_or("no volume")?;
+        let rx = bind(7000);
+        let audit = Audit::new(env.clone(), Arc::new(self.ledger.clone()), AuditOptions::default());
+        let guard = Guard::new(Arc::new(People)).with_audit(audit);
+        let files = FileServer::new(FileServerConfig {
+            env: env.clone(),
+            rx: rx.clone(),
+            uuid: SERVER_UUID,
+            partitions: Partitions::one(store),
+            guard: guard.clone(),
+            states: self.states.clone(),
+            limits: self.terms.files,
+        });
+        self.offer(env, &rx, files.service())?;
+        let locations = bind(7003);
+        self.offer(env, &locations, LocationServer::service(env.clone(), db, guard))?;
+        let inside = Inside {
+            files_rx: rx.downgrade(),
+            locations_rx: locations.downgrade(),
+            files: Arc::downgrade(&files),
+            volume,
+        };
+        *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = Some(inside);
+        // For as long as this life of the machine lasts.
+        env.spawn(Box::pin(async move {
+            let _held = (rx, locations, files);
+            std::future::pending::<()>().await;
+        }));
+        Ok(())
+    }
+
+    /// Offers a service as the product does: without security, and under rxgk.
+    fn offer(&self, env: &EnvRef, rx: &afs_rpc::Rx, service: Arc<dyn Service>) -> Result<(), Trouble> {
+        let classes: Vec<Box<dyn ServerSecurity>> =
+            vec![Box::new(afs_rx::NullServer), self.keys.server_class(env)];
+        Ok(rx.listen_with(service, classes)?)
+    }
+}
+
+async fn enter_volume(db: &dyn LocationDb) -> Result<VolumeId, Trouble> {
+    let id = db.new_volume_ids(3).await?;
+    let site = ProposedSite { address: SERVER, partition: 0, flags: i32::from(site_flags::READ_WRITE) };
+    let proposal = Proposal {
+        name: VOLUME.to_owned(),
+        ids: [id, VolumeId(0), VolumeId(0)],
+        clone: VolumeId(0),
+        flags: entry_flags::RW_EXISTS,
+        sites: vec![site],
+    };
+    db.create(proposal).await?;
+    Ok(id)
+}
+
+fn index(env: &EnvRef, disk: &SimDisk, name: &str, tables: &[&str]) -> Result<Kv, Trouble> {
+    let env = env.clone();
+    let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
+    let config = afs_kv::Config { log_bytes: LOG_BYTES, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
+    Ok(Kv::open(Arc::new(disk.medium(name)), tables, runner, config)?)
+}
+
+/// The name of the cell's volume.
+pub(super) fn volume_name() -> VolumeName {
+    VolumeName::new(VOLUME).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const VOLUME: &str = "root.cell";
+const SERVER_UUID: Uuid = Uuid([0x5e; 16]);
+/// Small, so that checkpoints fall into every run.
+const LOG_BYTES: u64 = 64 << 10;
+const SEGMENT_BYTES: u64 = 1 << 20;

@@ -1,0 +1,100 @@
+//! Every test that a page of the documentation names exists.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Pages whose sentences are followed by the names of the tests that hold them.
+const PAGES: [&str; 2] = ["docs/semantics.md", "docs/security.md"];
+
+#[test]
+fn every_test_that_the_documentation_names_exists() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let functions = functions(top);
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in PAGES {
+        let text = std::fs::read_to_string(top.join(page)).unwrap();
+        for name in cited(&text) {
+            count += 1;
+            if !exists(&functions, &name) {
+                missing.push(format!("{page}: {name}"));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} names were found");
+    assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
+}
+
+/// What stands between backticks and has the form of a test's name: words with `::` between them, perhaps a folder in front.
+fn cited(text: &str) -> BTreeSet<String> {
+    let is_name = |text: &&str| {
+        text.contains("::")
+            && !text.ends_with("::")
+            && *text != FORM
+            && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:/".contains(c))
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned).collect()
+}
+
+/// Whether a file of that name, or in a folder of that name, has such a function; `...::tests` is a module of tests.
+fn exists(functions: &BTreeMap<String, Vec<PathBuf>>, name: &str) -> bool {
+    let words: Vec<&str> = name.split("::").collect();
+    let (function, place) = words.split_last().unwrap();
+    let place = place.iter().rev().find(|word| **word != "tests").unwrap();
+    // A folder in front says which of several files of that name.
+    let end = Path::new(place);
+    let found = functions.get(*function).map(Vec::as_slice).unwrap_or_default();
+    found.iter().any(|file| {
+        let stem = file.with_extension("");
+        stem.ends_with(end)
+            || stem.ends_with(format!("tests/{}", end.display()))
+            || file.parent().is_some_and(|folder| folder.ends_with(end))
+            || file.components().any(|part| part.as_os_str() == end.as_os_str())
+    })
+}
+
+/// Names of functions and modules, and the files that have them.
+fn functions(top: &Path) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    let mut folders = vec![top.join("crates"), top.join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                for name in names_in(&std::fs::read_to_string(&path).unwrap()) {
+                    found.entry(name).or_default().push(path.clone());
+                }
+            }
+        }
+    }
+    found
+}
+
+fn names_in(source: &str) -> Vec<String> {
+    let after = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("fn ").or_else(|| line.strip_prefix("async fn "));
+        rest.or_else(|| line.strip_prefix("mod ")).map(str::to_owned)
+    };
+    let word = |rest: String| {
+        rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>()
+    };
+    source.lines().filter_map(after).map(word).collect()
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_found() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let functions = functions(top);
+    assert!(exists(&functions, "tests/cited::a_name_that_does_not_exist_is_found"));
+    assert!(!exists(&functions, "tests/cited::nobody_has_written_this"));
+    assert!(!exists(&functions, "elsewhere::a_name_that_does_not_exist_is_found"));
+    assert_eq!(cited("see `a::b_c`, not `Type::new` or `a.rs`").into_iter().collect::<Vec<_>>(), ["a::b_c"]);
+}
+
+/// How a page says what names look like.
+const FORM: &str = "file::test";
