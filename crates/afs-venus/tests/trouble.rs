@@ -33,6 +33,32 @@ fn close_reports_that_the_quota_is_used_up_and_the_data_is_kept() {
 }
 
 #[test]
+fn a_removed_file_whose_store_failed_leaves_nothing_unsaved() {
+    let cell = Cell::new(24);
+    let a = cell.client(1);
+    let client = a.clone();
+    let data = pattern((SMALL_KIB as usize + 1100) << 10, 1);
+    cell.on(&a, async move {
+        client.mount("small", "#small.").await.unwrap();
+        let dir = client.find("small").await.unwrap().node;
+        // The kernel may let go of a file before its name goes, or after.
+        for released_first in [true, false] {
+            let handle = client.open_new("small/file").await.unwrap();
+            client.write_all(handle, &data).await.unwrap();
+            client.venus.flush(handle, 0).await.unwrap_err();
+            if released_first {
+                client.venus.release(handle).await.unwrap_err();
+            }
+            client.venus.unlink(dir, b"file").await.unwrap();
+            if !released_first {
+                client.venus.release(handle).await.unwrap();
+            }
+        }
+        client.venus.shut_down().await.unwrap();
+    });
+}
+
+#[test]
 fn access_is_denied_when_a_file_is_made() {
     let cell = Cell::new(2);
     let a = cell.client(1);

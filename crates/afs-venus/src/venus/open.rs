@@ -261,6 +261,7 @@ impl Venus {
                 state.data = None;
                 state.status = None;
                 drop(state);
+                crate::lock(&self.unsaved).remove(&vnode.key);
                 self.vnodes.remove(vnode.key);
                 return;
             }

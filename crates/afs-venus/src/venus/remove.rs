@@ -154,9 +154,14 @@ impl Venus {
             if let Some(status) = state.status.as_mut() {
                 status.link_count = links.saturating_sub(1);
             }
+            if gone && state.opens == 0 {
+                state.data = None;
+            }
             gone
         };
         if was_last {
+            // Data that could not be stored has no file any more to be stored to.
+            crate::lock(&self.unsaved).remove(&key);
             self.forget_data(key);
             self.is_gone(&vnode);
         }
