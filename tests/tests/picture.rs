@@ -9,7 +9,7 @@ use std::process::Command;
 /// Crates that run in the simulator: no socket, clock, thread or unseeded randomness may be named in them.
 const PURE: &[&str] = &[
     "afs-wire",
-    "afs-task",
+    "afs-env",
     "afs-rx",
     "afs-rpc",
     "afs-auth",

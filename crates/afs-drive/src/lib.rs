@@ -19,7 +19,7 @@ mod segment_store;
 mod segments;
 mod sweep;
 
-pub use afs_task::{Inline, Job, Runner};
+pub use afs_env::{Inline, Job, Runner};
 pub use chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 pub use drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 pub use error::DriveError;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use afs_task::sync::oneshot;
-use afs_task::{Inline, Runner};
+use afs_env::sync::oneshot;
+use afs_env::{Inline, Runner};
 
 use crate::chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::chunk::ChunkId;
 use crate::error::DriveError;
 use crate::header::footprint;
-use afs_task::sync::oneshot;
+use afs_env::sync::oneshot;
 
 /// The drive's state in memory; rebuilt by opening and sweeping.
 ///

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use afs_task::Runner;
-use afs_task::sync::oneshot;
+use afs_env::Runner;
+use afs_env::sync::oneshot;
 
 use crate::base::Base;
 use crate::checkpoint::Progress;

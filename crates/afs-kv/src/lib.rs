@@ -30,7 +30,7 @@ mod tables;
 mod turn;
 mod txn;
 
-pub use afs_task::{Inline, Job, Runner};
+pub use afs_env::{Inline, Job, Runner};
 pub use cursor::{Range, Row};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
 pub use file_medium::{FileMedium, Randomness};

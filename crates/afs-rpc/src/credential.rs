@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::UnixTime;
 use crate::client::Security;
-use crate::env::UnixTime;
 
 /// Who a client has proven to be, and how well. Made by a security class when it accepts a client's response;
 /// `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).

@@ -16,19 +16,17 @@
 mod caller;
 mod client;
 mod credential;
-mod env;
 mod error;
 mod limits;
 mod rx;
 mod server;
 mod table;
 
-pub use afs_rx::{Instant, ServerSecurity};
-pub use afs_task::{future, sync};
+pub use afs_env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Instant, UnixTime, future, sync};
+pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};
 pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};
 pub use credential::{Class, Credential, Level, Principal, Protection};
-pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
 pub use error::CallError;
 pub use limits::Limits;
 pub use rx::{Kick, NotLoopback, Rx, WeakRx};

@@ -7,8 +7,8 @@ use afs_wire::rpc::{self, Opcode, Request, ServiceId};
 use afs_wire::xdr::Encode;
 use bytes::Bytes;
 
+use crate::BoxFuture;
 use crate::caller::Caller;
-use crate::env::BoxFuture;
 use crate::error::CallError;
 use crate::rx::Rx;
 use crate::rx::stream::Stream;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Opcode, Request, ServiceId, Streamed};
 
+use crate::BoxFuture;
 use crate::caller::Caller;
-use crate::env::BoxFuture;
 use crate::error::CallError;
 use crate::server::{ServerCall, Service};
 

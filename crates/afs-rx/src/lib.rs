@@ -25,7 +25,6 @@ mod event;
 pub mod fuzzing;
 mod hash;
 mod ids;
-mod instant;
 pub mod packet;
 mod peer;
 mod rtt;
@@ -34,12 +33,12 @@ mod slab;
 mod stats;
 mod timer;
 
+pub use afs_env::Instant;
 pub use config::Config;
 pub use endpoint::{CallInfo, ConnectionInfo, Endpoint, ServiceOptions, Transmit};
 pub use error::{CallError, ListenError, OpenError, code};
 pub use event::{Event, Read};
 pub use ids::{CHANNELS, CallId, Cid, ConnId, Epoch, Side};
-pub use instant::Instant;
 pub use security::{
     Challenge, ClientSecurity, Identity, NullClient, NullServer, Overhead, PacketContext, PacketSecurity,
     Proof, Response, SecurityError, SecurityReport, ServerSecurity, ServerSession, Verified,

@@ -1,7 +1,7 @@
 //! What is known of the host and port at the other end, shared by all connections with it.
 
+use crate::Instant;
 use crate::config::{Config, PACKET_SIZE_DEFAULT, PACKET_SIZE_MAX, PACKET_SIZE_MIN};
-use crate::instant::Instant;
 use crate::packet::AckTrailer;
 use crate::rtt::Rtt;
 use crate::slab::Key;

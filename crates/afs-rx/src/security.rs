@@ -8,8 +8,8 @@ mod null;
 
 pub use null::{NullClient, NullServer};
 
+use crate::Instant;
 use crate::ids::{Cid, Epoch};
-use crate::instant::Instant;
 use bytes::Bytes;
 use std::any::Any;
 use std::sync::Arc;

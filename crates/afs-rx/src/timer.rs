@@ -4,7 +4,7 @@
 //! and goes back in. Only a deadline that moves earlier moves the entry. The heap knows where each owner's
 //! entry is, so it never holds more entries than there are owners.
 
-use crate::instant::Instant;
+use crate::Instant;
 use crate::slab::Key;
 
 /// Whose deadline it is.

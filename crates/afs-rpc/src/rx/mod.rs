@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, Weak};
 use afs_rx::{Endpoint, Instant, ListenError, NullServer, ServiceOptions};
 use afs_wire::rpc::ServiceId;
 
+use crate::EnvRef;
 use crate::client::{Connection, Security};
-use crate::env::EnvRef;
 use crate::limits::Limits;
 use crate::server::{ServerCall, Service};
 use crate::sync::lock;

@@ -1,6 +1,6 @@
 //! When to acknowledge: docs/protocol/rx.md "Generating ACKs (receiver policy)".
 
-use crate::instant::Instant;
+use crate::Instant;
 use crate::packet::reason;
 use core::time::Duration;
 

@@ -8,10 +8,10 @@ pub(crate) use ack::PendingAck;
 pub(crate) use receive::{Arrival, KEPT_COST, Next, ReceiveStream, Received, ack_delay, final_ack_at};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
+use crate::Instant;
 use crate::endpoint::Share;
 use crate::error::CallError;
 use crate::ids::{CallId, Side};
-use crate::instant::Instant;
 use crate::slab::Key;
 use core::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The receiving half of a call: packets in, a byte stream out.
 
-use crate::instant::Instant;
+use crate::Instant;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
 //! One of a connection's four channels: at most one call at a time, with rising numbers.
 
-use crate::instant::Instant;
+use crate::Instant;
 use crate::slab::Key;
 
 /// What a channel remembers. Small, since it outlives its calls for as long as the connection lives: that

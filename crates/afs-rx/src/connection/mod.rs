@@ -6,8 +6,8 @@ mod table;
 pub(crate) use channel::{Channel, Ended};
 pub(crate) use table::{ConnectionTable, ServerKey};
 
+use crate::Instant;
 use crate::ids::{CHANNELS, Cid, ConnId, Epoch, Side};
-use crate::instant::Instant;
 use crate::packet::{Header, PacketType, flags};
 use crate::security::{ClientSecurity, Identity, Overhead, PacketContext, PacketSecurity, ServerSession};
 use crate::slab::Key;

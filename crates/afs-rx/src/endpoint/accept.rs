@@ -2,11 +2,11 @@
 
 use super::Endpoint;
 use super::data::tell_reader;
+use crate::Instant;
 use crate::call::Phase;
 use crate::connection::ChallengeState;
 use crate::error::CallError;
 use crate::event::Event;
-use crate::instant::Instant;
 use crate::slab::Key;
 use crate::stats::Drop;
 use core::time::Duration;

@@ -1,10 +1,10 @@
 //! ACK and ACKALL for a live call: docs/protocol/rx.md "Accepting an ACK (order matters)".
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::Freshness;
 use crate::event::Event;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::packet::{Ack, Header, flags, reason};
 use crate::slab::Key;
 use crate::stats::Drop;

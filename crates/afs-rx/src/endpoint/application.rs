@@ -1,11 +1,11 @@
 //! The application's commands, but for moving data.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Limits, Phase};
 use crate::connection::{Connection, Identified, Security};
 use crate::error::{CallError, OpenError, code};
 use crate::ids::{CallId, ConnId, Side};
-use crate::instant::Instant;
 use crate::packet::PacketType;
 use crate::security::ClientSecurity;
 use crate::slab::Key;

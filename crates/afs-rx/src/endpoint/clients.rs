@@ -1,7 +1,7 @@
 //! Packets that arrive at the client of a connection.
 
 use super::Endpoint;
-use crate::instant::Instant;
+use crate::Instant;
 use crate::packet::{Header, PacketType};
 use crate::slab::Key;
 use crate::stats::Drop;

@@ -1,10 +1,10 @@
 //! Packets that belong to no live call, queued whole: aborts, challenges, answers to questions.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::config::{Config, PACKET_SIZE_DEFAULT};
 use crate::connection::Ended;
 use crate::ids::Cid;
-use crate::instant::Instant;
 use crate::packet::{Ack, AckTrailer, Header, PacketType, flags, reason};
 use crate::slab::Key;
 use crate::stats::Drop;

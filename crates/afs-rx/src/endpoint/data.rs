@@ -1,11 +1,11 @@
 //! DATA for a live call.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Arrival, Call, KEPT_COST, Phase, Received, ack_delay};
 use crate::error::CallError;
 use crate::event::Event;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::packet::{Header, flags, reason};
 use crate::security::SecurityError;
 use crate::slab::Key;

@@ -2,11 +2,11 @@
 
 use super::Endpoint;
 use super::moving::Elsewhere;
+use crate::Instant;
 use crate::config::PACKET_SIZE_MAX;
 use crate::connection::{Identified, Security, ServerKey};
 use crate::error::{CallError, code};
 use crate::ids::{Cid, Epoch, Side};
-use crate::instant::Instant;
 use crate::packet::{HEADER_LEN, Header, PacketType, Packets, word};
 use crate::slab::Key;
 use crate::stats::Drop;

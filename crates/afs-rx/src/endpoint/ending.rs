@@ -1,12 +1,12 @@
 //! How calls and connections end.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Call, Phase, final_ack_at};
 use crate::connection::Ended;
 use crate::error::CallError;
 use crate::event::Event;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::slab::Key;
 use crate::timer::Owner;
 

@@ -1,11 +1,11 @@
 //! CHALLENGE and RESPONSE: docs/protocol/rx.md "11. Security framework".
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::Phase;
 use crate::connection::{ChallengeState, Ended, Security};
 use crate::error::{CallError, code};
 use crate::ids::CHANNELS;
-use crate::instant::Instant;
 use crate::packet::{Header, PacketType};
 use crate::security::{Challenge, Proof};
 use crate::slab::Key;

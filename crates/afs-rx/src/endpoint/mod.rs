@@ -27,13 +27,13 @@ pub(crate) use shares::Share;
 pub use info::{CallInfo, ConnectionInfo};
 pub use services::ServiceOptions;
 
+use crate::Instant;
 use crate::call::Call;
 use crate::config::{Config, PACKET_SIZE_MIN};
 use crate::connection::{Connection, ConnectionTable};
 use crate::event::Event;
 use crate::hash::HashSeed;
 use crate::ids::Epoch;
-use crate::instant::Instant;
 use crate::packet::HEADER_LEN;
 use crate::peer::Peer;
 use crate::slab::{Key, Slab};

@@ -5,9 +5,9 @@
 
 use super::Endpoint;
 use super::servers::FIRST_SEQ_MAX;
+use crate::Instant;
 use crate::call::{Arrival, Phase};
 use crate::ids::{Cid, Epoch};
-use crate::instant::Instant;
 use crate::packet::{Header, PacketType, flags};
 use crate::slab::Key;
 use crate::stats::Drop;

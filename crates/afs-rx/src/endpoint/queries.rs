@@ -1,10 +1,10 @@
 //! Answers to rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Call, Phase};
 use crate::connection::Connection;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::packet::{
     DEBUG_STATISTICS_LEN, DEBUG_STATS_LEN, DebugConnection, DebugPeer, DebugQuery, Header, PacketType,
     StructWriter, flags, version_reply,

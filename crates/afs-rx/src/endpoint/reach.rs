@@ -4,9 +4,9 @@
 //! section 8.1.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::connection::Connection;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::slab::Key;
 use crate::stats::Drop;
 use rand_chacha::rand_core::Rng;

@@ -1,9 +1,9 @@
 //! How many RESPONSEs are verified in a second. Each costs decryption and key derivation on the thread that receives,
 //! and two packets with any source address bring one about.
 
+use crate::Instant;
 use crate::config::Config;
 use crate::hash::HashSeed;
-use crate::instant::Instant;
 use core::time::Duration;
 use std::hash::BuildHasher;
 use std::net::IpAddr;

@@ -1,9 +1,9 @@
 //! Packets that arrive at the server of a connection: docs/protocol/rx.md "4. Call life cycle".
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Limits, Phase};
 use crate::error::CallError;
-use crate::instant::Instant;
 use crate::packet::{Header, PacketType};
 use crate::slab::Key;
 use crate::stats::Drop;

@@ -4,10 +4,10 @@
 //! A call that was admitted counts for its host, whatever the port.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Call, Phase};
 use crate::error::CallError;
 use crate::hash::HashSeed;
-use crate::instant::Instant;
 use crate::slab::Key;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

@@ -1,11 +1,11 @@
 //! The application's data, in and out.
 
 use super::{Endpoint, capacity};
+use crate::Instant;
 use crate::call::{Call, Next, Phase};
 use crate::error::CallError;
 use crate::event::Read;
 use crate::ids::{CallId, Side};
-use crate::instant::Instant;
 use crate::slab::Key;
 use bytes::Bytes;
 

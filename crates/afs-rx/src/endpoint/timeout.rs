@@ -1,10 +1,10 @@
 //! What happens when nothing happens.
 
 use super::Endpoint;
+use crate::Instant;
 use crate::call::{Expired, Timeout};
 use crate::error::{CallError, code};
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::packet::reason;
 use crate::slab::Key;
 use crate::timer::Owner;

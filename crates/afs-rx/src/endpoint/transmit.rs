@@ -1,12 +1,12 @@
 //! What leaves: one datagram or one train of DATA at a time.
 
 use super::{Endpoint, Transmit, capacity};
+use crate::Instant;
 use crate::call::{Call, Outgoing, Phase, Pick, SEQ_MAX};
 use crate::config::{Config, TRAIN_BYTES_MAX};
 use crate::connection::Connection;
 use crate::error::code;
 use crate::ids::Side;
-use crate::instant::Instant;
 use crate::packet::{Ack, AckTrailer, HEADER_LEN, Header, PacketType, flags, reason};
 use crate::peer::Peer;
 use crate::security::SecurityError;

@@ -11,8 +11,8 @@ pub(crate) use acked::AckResult;
 pub(crate) use acked::Freshness;
 pub(crate) use loss::Timeout;
 
+use crate::Instant;
 use crate::congestion::{Congestion, NewReno};
-use crate::instant::Instant;
 use crate::rtt::Rtt;
 use bytes::Bytes;
 use core::time::Duration;

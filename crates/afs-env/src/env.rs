@@ -6,9 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rx::Instant;
-
 use crate::future::{Either, select};
+use crate::instant::Instant;
 use crate::sync::oneshot;
 
 /// A boxed future that may move between threads.

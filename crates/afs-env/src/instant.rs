@@ -1,18 +1,18 @@
-//! The one notion of time below the network driver.
+//! Monotonic time.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// A point in monotonic time, in nanoseconds from an arbitrary start chosen by the driver.
+/// A point in monotonic time, in nanoseconds from an arbitrary start.
 ///
-/// The state machine never reads a clock: whoever drives it hands in an `Instant`. Times handed in
-/// must not go backwards; a step back is treated as "no time has passed".
+/// Read from [`Env::now`](crate::Env::now) alone. A state machine never reads it: its driver hands an `Instant` in. Times
+/// handed in must not go backwards; a step back is treated as "no time has passed".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
 
 impl Instant {
-    /// The driver's start of time.
+    /// The start of time.
     pub const ZERO: Instant = Instant(0);
     /// Later than every real instant: the deadline of a timer that is not running.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
