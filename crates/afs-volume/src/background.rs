@@ -1,4 +1,4 @@
-//! What the store does when nobody waits for it: discarding dead chunks, taking down contents and groups, compacting.
+//! What the store does when nobody waits for it: discarding dead chunks, taking down contents, parts of them and groups, compacting.
 
 use std::sync::PoisonError;
 
@@ -38,6 +38,7 @@ impl VolumeStore {
             }
         }
         worked |= self.take_down_content().await?;
+        worked |= self.work_off_cuts().await?;
         worked |= self.take_down_groups().await?;
         worked |= self.discard_dead().await?;
         Ok(worked)

@@ -46,6 +46,7 @@ impl Volume {
     /// Writes anew the slots of a file that many small stores have crowded, before `data` is put into them in a transaction, which then is not
     /// refused as [`VolumeError::Scattered`]. Cost where there is none: the rows of the slots that `data` has a part of.
     pub async fn compact_for(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<(), VolumeError> {
+        self.make_room_for_cuts(fid).await?;
         let store = self.store();
         for index in self.crowded_slots(fid, data)? {
             compact(store, self, fid.vnode, index).await?;

@@ -1,6 +1,7 @@
 //! One slot of a file: which bytes of it are where.
 
 use afs_drive::ChunkRef;
+use afs_wire::ids::DataVersion;
 use bytes::{Bytes, BytesMut};
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
@@ -17,6 +18,8 @@ pub const LITERAL_MAX: usize = 16 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) extents: Vec<Extent>,
+    /// The version of the data that wrote it, where slots of that number were cut out before and are still to be taken down; else 0.
+    pub(crate) version: DataVersion,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,8 +184,14 @@ impl Slot {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(1 + 48 * self.extents.len() + self.literal_bytes());
-        out.put_u8(VERSION);
+        let mut out = Vec::with_capacity(9 + 48 * self.extents.len() + self.literal_bytes());
+        match self.version {
+            DataVersion(0) => out.put_u8(VERSION),
+            DataVersion(version) => {
+                out.put_u8(VERSION_WITH_DATA_VERSION);
+                out.put_u64(version);
+            }
+        }
         for extent in &self.extents {
             match &extent.source {
                 Source::Literal(bytes) => {
@@ -206,9 +215,11 @@ impl Slot {
     /// Reads a row and checks what readers rely on: order, no overlap, nothing beyond the slot or the chunk.
     pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
-        if fields.u8()? != VERSION {
-            return Err(BadRecord);
-        }
+        let version = match fields.u8()? {
+            VERSION => DataVersion(0),
+            VERSION_WITH_DATA_VERSION => DataVersion(fields.u64()?),
+            _ => return Err(BadRecord),
+        };
         let mut extents = Vec::new();
         let mut reached = 0u64;
         while !fields.is_empty() {
@@ -223,7 +234,7 @@ impl Slot {
             }
             extents.push(extent);
         }
-        Ok(Self { extents })
+        Ok(Self { extents, version })
     }
 }
 
@@ -246,6 +257,7 @@ fn decode_extent(fields: &mut Fields) -> Decoded<Extent> {
 }
 
 const VERSION: u8 = 1;
+const VERSION_WITH_DATA_VERSION: u8 = 2;
 const LITERAL: u8 = 1;
 const CHUNK: u8 = 2;
 const EXTENTS_MAX: usize = 16;
@@ -286,12 +298,15 @@ mod tests {
 
     #[test]
     fn a_row_reads_back_and_bad_rows_are_refused() {
-        let slot = Slot { extents: vec![literal(3, b"abc"), chunk(6, 1, 10, 20), chunk(40, 2, 0, 1000)] };
-        let stored = Bytes::from(slot.encode());
-        assert_eq!(Slot::decode(stored.clone()), Ok(slot));
-        for len in 0..stored.len() {
-            if let Ok(cut) = Slot::decode(stored.slice(..len)) {
-                assert!(cut.extents.len() < 3);
+        for version in [0, 7 << 40].map(DataVersion) {
+            let extents = vec![literal(3, b"abc"), chunk(6, 1, 10, 20), chunk(40, 2, 0, 1000)];
+            let slot = Slot { extents, version };
+            let stored = Bytes::from(slot.encode());
+            assert_eq!(Slot::decode(stored.clone()), Ok(slot));
+            for len in 0..stored.len() {
+                if let Ok(cut) = Slot::decode(stored.slice(..len)) {
+                    assert!(cut.extents.len() < 3);
+                }
             }
         }
         for bad in [
@@ -300,7 +315,10 @@ mod tests {
             vec![chunk(SLOT_LEN as u32 - 5, 1, 0, 6)],
             vec![literal(0, b"")],
         ] {
-            assert_eq!(Slot::decode(Slot { extents: bad }.encode().into()), Err(BadRecord));
+            assert_eq!(
+                Slot::decode(Slot { extents: bad, ..Slot::default() }.encode().into()),
+                Err(BadRecord)
+            );
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) const DEADLISTS: &str = "volume.deadlists";
 pub(crate) const DEADROWS: &str = "volume.deadrows";
 /// Contents to take down.
 pub(crate) const DOOMED: &str = "volume.doomed";
+/// Contents with slots that were cut out and are to be taken down.
+pub(crate) const CUTS: &str = "volume.cuts";
 /// Groups of volumes.
 pub(crate) const GROUPS: &str = "volume.groups";
 /// Epochs that volumes hold, or that are to go.
@@ -46,7 +48,7 @@ pub(crate) const LOCKS: &str = "volume.locks";
 /// The tables to name when the index is opened.
 pub const TABLES: &[&str] = &[
     META, HEADERS, VNODES, SLOTS, PAGES, FREE, CHUNKS, DEAD, DEADLISTS, DOOMED, DEADROWS, GROUPS, EPOCHS,
-    CHANGES, WORK, LOCKS,
+    CHANGES, WORK, LOCKS, CUTS,
 ];
 
 /// A row of a volume's contents, without the epoch.

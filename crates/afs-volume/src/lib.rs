@@ -20,6 +20,7 @@ mod chunks;
 mod codec;
 mod compact;
 mod compactions;
+mod cuts;
 mod data_reader;
 mod doomed_row;
 pub mod dump;

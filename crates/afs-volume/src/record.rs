@@ -8,6 +8,7 @@ use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, Vic
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
+use crate::cuts::Cuts;
 use crate::ids::ContentId;
 
 /// What the store knows of a file, directory or link.
@@ -46,6 +47,8 @@ pub struct VnodeRecord {
     pub(crate) content: ContentId,
     /// Bytes of a file that count against the quota: those of its slots together.
     pub(crate) stored: u64,
+    /// What was cut out of a file and is still to be taken down.
+    pub(crate) cuts: Cuts,
 }
 
 impl VnodeRecord {
@@ -64,9 +67,31 @@ impl VnodeRecord {
         blocks(if self.kind == FileKind::File { self.stored } else { self.length })
     }
 
+    /// Whether another record tells the same state. The background changes what is still to be taken down, and with it what was counted too much.
+    pub(crate) fn is_same_state(&self, other: &Self) -> bool {
+        let state = |record: &Self| Self { stored: 0, cuts: Cuts::default(), ..record.clone() };
+        state(self) == state(other)
+    }
+
+    /// A row of `allocated` bytes that was cut out goes, which the file may be relieved of already.
+    pub(crate) fn drop_hidden(&mut self, allocated: u64) {
+        let before = allocated.min(self.cuts.relieved);
+        self.cuts.relieved -= before;
+        self.stored = self.stored.saturating_sub(allocated - before);
+    }
+
+    /// No more than so many bytes can be part of the file.
+    pub(crate) fn relieve(&mut self, most: u64) {
+        let too_many = self.stored.saturating_sub(most);
+        self.stored -= too_many;
+        if !self.cuts.is_empty() {
+            self.cuts.relieved += too_many;
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
-        out.put_u8(VERSION);
+        out.put_u8(if self.cuts.is_empty() { VERSION } else { VERSION_WITH_CUTS });
         out.put_u8(self.kind as u8);
         out.put_u32(self.unique.0);
         out.put_u64(self.data_version.0);
@@ -79,6 +104,9 @@ impl VnodeRecord {
         }
         out.put_u64(self.content.0);
         out.put_u64(self.stored);
+        if !self.cuts.is_empty() {
+            self.cuts.encode(&mut out);
+        }
         if let Some(acl) = &self.acl {
             for entries in [&acl.positive, &acl.negative] {
                 out.put_u32(entries.len() as u32);
@@ -94,7 +122,7 @@ impl VnodeRecord {
     pub(crate) fn decode(vnode: VnodeId, record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
         let version = fields.u8()?;
-        if version != VERSION && version != VERSION_WITHOUT_HOLES {
+        if !(VERSION_WITHOUT_HOLES..=VERSION_WITH_CUTS).contains(&version) {
             return Err(BadRecord);
         }
         let kind = match fields.u8()? {
@@ -120,10 +148,14 @@ impl VnodeRecord {
             server_mod_time: UnixSeconds(fields.u32()?),
             content: ContentId(fields.u64()?),
             stored: 0,
+            cuts: Cuts::default(),
             acl: None,
         };
         // A file of an older version is charged with its length until it is cut.
-        record.stored = if version == VERSION { fields.u64()? } else { record.length };
+        record.stored = if version == VERSION_WITHOUT_HOLES { record.length } else { fields.u64()? };
+        if version == VERSION_WITH_CUTS {
+            record.cuts = Cuts::decode(&mut fields)?;
+        }
         if !fields.is_empty() {
             let (positive, negative) = (acl_entries(&mut fields)?, acl_entries(&mut fields)?);
             record.acl = Some(Arc::new(Acl { positive, negative }));
@@ -146,6 +178,7 @@ fn acl_entries(fields: &mut Fields) -> Decoded<Vec<(ViceId, Rights)>> {
 
 const VERSION: u8 = 2;
 const VERSION_WITHOUT_HOLES: u8 = 1;
+const VERSION_WITH_CUTS: u8 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -180,6 +213,7 @@ mod tests {
             acl: Some(Arc::new(acl)),
             content: ContentId(6),
             stored: 0,
+            cuts: Cuts::default(),
         };
         let stored = Bytes::from(record.encode());
         assert_eq!(VnodeRecord::decode(VnodeId(5), stored.clone()), Ok(record.clone()));

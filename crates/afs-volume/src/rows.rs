@@ -38,7 +38,20 @@ pub(crate) trait Rows {
         Ok(Some(record))
     }
 
+    /// A slot of a file.
     fn slot_row(
+        &self,
+        group: GroupId,
+        record: &VnodeRecord,
+        index: SlotIndex,
+        epoch: Epoch,
+    ) -> Result<Slot, VolumeError> {
+        let slot = self.kept_slot(group, record, index, epoch)?;
+        Ok(if record.cuts.hide(index, slot.version) { Slot::default() } else { slot })
+    }
+
+    /// A slot of a file, or what was cut out there and is still to be taken down.
+    fn kept_slot(
         &self,
         group: GroupId,
         record: &VnodeRecord,

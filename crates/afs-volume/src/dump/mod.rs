@@ -114,7 +114,7 @@ impl VolumeDump {
         if base.header().group != self.volume.header().group {
             return Ok(true);
         }
-        Ok(base.vnode(record.vnode)?.is_none_or(|before| *before != *record))
+        Ok(base.vnode(record.vnode)?.is_none_or(|before| !before.is_same_state(record)))
     }
 
     fn begin_vnode(&mut self, listed: &VnodeRecord) -> Result<(), VolumeError> {

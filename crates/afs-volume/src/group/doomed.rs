@@ -116,11 +116,11 @@ fn take_down(
     Ok(())
 }
 
-fn from_key(key: &Bytes) -> Option<(GroupId, ContentId)> {
+pub(super) fn from_key(key: &Bytes) -> Option<(GroupId, ContentId)> {
     let mut fields = Fields::new(key.clone());
     Some((GroupId(fields.u32().ok()?), ContentId(fields.u64().ok()?)))
 }
 
-fn bad_key() -> VolumeError {
+pub(super) fn bad_key() -> VolumeError {
     index_damaged("a key of a content cannot be decoded")
 }

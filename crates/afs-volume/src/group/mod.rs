@@ -6,6 +6,7 @@
 
 mod clone;
 mod convert;
+mod cuts;
 mod delete;
 mod doomed;
 mod drain;

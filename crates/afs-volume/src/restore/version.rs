@@ -55,6 +55,7 @@ mod tests {
             acl: None,
             content: ContentId(1),
             stored: 0,
+            cuts: crate::cuts::Cuts::default(),
         }
     }
 

@@ -217,6 +217,9 @@ impl Sight<'_> {
         let Ok(slot) = Slot::decode(row) else {
             return plan.bad.push(self.bad(record, BadPart::Slot { position: start }));
         };
+        if record.cuts.hide(index, slot.version) {
+            return;
+        }
         let mut last = None;
         for extent in &slot.extents {
             let Source::Chunk { chunk, len, .. } = &extent.source else { continue };

@@ -1,13 +1,15 @@
 //! The data of vnodes: slots of files, taking contents down.
 
+use afs_wire::ids::DataVersion;
 use bytes::Bytes;
 
 use super::VolumeTx;
+use crate::cuts::Cuts;
 use crate::doomed_row;
 use crate::error::VolumeError;
 use crate::extent::{Extent, OwnedChunk, SLOT_LEN, Slot, Source};
 use crate::ids::{ContentId, SlotIndex};
-use crate::key::{self, DOOMED, RowId, SLOTS};
+use crate::key::{self, DOOMED, RowId};
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 
@@ -32,11 +34,16 @@ impl VolumeTx<'_, '_> {
         edit: impl FnOnce(&mut Slot),
     ) -> Result<Slot, VolumeError> {
         let (group, epoch) = (self.header.group, self.header.epoch);
-        let mut slot = self.txn.slot_row(group, record, index, epoch)?;
-        let before = slot.chunks();
-        let (existed, allocated) = (!slot.is_empty(), slot.allocated());
+        let mut slot = self.txn.kept_slot(group, record, index, epoch)?;
+        let (before, existed) = (slot.chunks(), !slot.is_empty());
+        if record.cuts.hide(index, slot.version) {
+            record.drop_hidden(slot.allocated());
+            slot = Slot::default();
+        }
+        let allocated = slot.allocated();
         edit(&mut slot);
         record.stored = (record.stored + slot.allocated()).saturating_sub(allocated);
+        slot.version = if record.cuts.cover(index) { record.data_version } else { DataVersion(0) };
         let after = slot.chunks();
         if existed || !slot.is_empty() {
             let row = (!slot.is_empty()).then(|| slot.encode());
@@ -67,35 +74,31 @@ impl VolumeTx<'_, '_> {
             return Ok(());
         }
         let slots = record.length.div_ceil(SLOT_LEN);
-        if slots > DIRECT_ROWS_MAX {
+        if slots > DIRECT_ROWS_MAX || !record.cuts.is_empty() {
             self.doom(record.content);
             return Ok(());
         }
         (0..slots).try_for_each(|slot| self.drop_last_slot(record, slot))
     }
 
-    /// Cuts a file to `length`.
-    ///
-    /// Cost: a row for each slot cut, or for each slot kept, whichever are fewer than 64. A file that keeps and loses more
-    /// than 64 MiB costs a row for each megabyte lost.
+    /// Cuts a file to `length`, in bounded time. Cost: the rows that there are behind `length`, or the slots before it, at most 64; where there
+    /// are more of both, what is cut out is noted and worked off later.
     pub(super) fn truncate(&mut self, record: &mut VnodeRecord, length: u64) -> Result<(), VolumeError> {
         let (kept, had) = (length.div_ceil(SLOT_LEN), record.length.div_ceil(SLOT_LEN));
         let within = (length % SLOT_LEN) as u32;
         if within != 0 {
             self.edit_slot(record, SlotIndex((kept - 1) as u32), |slot| slot.erase(within, SLOT_LEN as u32))?;
         }
-        if had.saturating_sub(kept) <= DIRECT_ROWS_MAX {
-            (kept..had).try_for_each(|slot| self.drop_slot(record, slot))?;
-        } else if kept <= DIRECT_ROWS_MAX {
-            self.move_to_new_content(record, kept)?;
-        } else {
-            self.drop_slots_between(record, kept, had)?;
-        }
         record.length = length;
+        match self.few_slots_between(record, kept, had)? {
+            Some(slots) => slots.into_iter().try_for_each(|slot| self.drop_slot(record, slot))?,
+            None if kept <= DIRECT_ROWS_MAX => self.move_to_new_content(record, kept)?,
+            None => self.cut_out(record, kept, had)?,
+        }
         Ok(())
     }
 
-    /// Makes a hole. Cost: the rows that there are in it.
+    /// Makes a hole. Cost: the rows that there are in it, at most 64; more are noted and worked off later.
     pub(super) fn erase(&mut self, record: &mut VnodeRecord, from: u64, to: u64) -> Result<(), VolumeError> {
         let mut edge = |slot: u64, from: u64, to: u64| {
             let (from, to) = ((from - slot * SLOT_LEN) as u32, (to - slot * SLOT_LEN) as u32);
@@ -111,11 +114,14 @@ impl VolumeTx<'_, '_> {
         if !to.is_multiple_of(SLOT_LEN) {
             edge(last, last * SLOT_LEN, to)?;
         }
-        self.drop_slots_between(record, from.div_ceil(SLOT_LEN), last)
+        match self.few_slots_between(record, from.div_ceil(SLOT_LEN), last)? {
+            Some(slots) => slots.into_iter().try_for_each(|slot| self.drop_slot(record, slot)),
+            None => self.cut_out(record, from.div_ceil(SLOT_LEN), last),
+        }
     }
 
-    fn drop_slot(&mut self, record: &mut VnodeRecord, slot: u64) -> Result<(), VolumeError> {
-        self.edit_slot(record, SlotIndex(slot as u32), |slot| slot.extents.clear()).map(drop)
+    fn drop_slot(&mut self, record: &mut VnodeRecord, slot: SlotIndex) -> Result<(), VolumeError> {
+        self.edit_slot(record, slot, |slot| slot.extents.clear()).map(drop)
     }
 
     /// Lets go of a slot of a content that goes as a whole.
@@ -136,46 +142,19 @@ impl VolumeTx<'_, '_> {
         self.header_changed = true;
         let mut stored = 0;
         for index in (0..kept).map(|slot| SlotIndex(slot as u32)) {
-            if let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)? {
-                stored += self.txn.slot_row(group, record, index, epoch)?.allocated();
+            let slot = self.txn.slot_row(group, record, index, epoch)?;
+            if !slot.is_empty()
+                && let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)?
+            {
+                stored += slot.allocated();
                 // The chunks go along, so that the old content must not be seen to have them.
                 self.put_row(RowId::Slot(group, record.content, index), None)?;
                 self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()))?;
             }
         }
         self.doom(record.content);
-        (record.content, record.stored) = (content, stored);
+        (record.content, record.stored, record.cuts) = (content, stored, Cuts::default());
         Ok(())
-    }
-
-    /// Makes holes of whole slots, `end` not included.
-    fn drop_slots_between(
-        &mut self,
-        record: &mut VnodeRecord,
-        first: u64,
-        end: u64,
-    ) -> Result<(), VolumeError> {
-        if first >= end {
-            return Ok(());
-        }
-        let prefix = key::content_prefix(self.header.group, record.content);
-        let mut start = prefix.to_vec();
-        start.extend_from_slice(&(first as u32).to_be_bytes());
-        let end = match u32::try_from(end) {
-            Ok(end) => Some([&prefix[..], &end.to_be_bytes()].concat()),
-            // The last slot that there can be.
-            Err(_) => key::after_prefix(&prefix).map(|end| end.to_vec()),
-        };
-        let mut slots = Vec::new();
-        for row in self.txn.range(SLOTS, key::bounds(&start, end.as_deref()), false) {
-            let (key, _) = row?;
-            if let Some(slot) = key.get(12..16).and_then(|slot| slot.try_into().ok()).map(u32::from_be_bytes)
-            {
-                slots.push(u64::from(slot));
-            }
-        }
-        slots.dedup();
-        slots.into_iter().try_for_each(|slot| self.drop_slot(record, slot))
     }
 
     fn doom(&mut self, content: ContentId) {

@@ -9,6 +9,7 @@ use afs_wire::ids::{DataVersion, Fid, Mode, Uniquifier, VnodeId};
 use bytes::Bytes;
 
 use super::{Actor, VolumeTx, names};
+use crate::cuts::Cuts;
 use crate::error::VolumeError;
 use crate::extent::LITERAL_MAX;
 use crate::record::{VnodeRecord, blocks};
@@ -121,6 +122,7 @@ impl VolumeTx<'_, '_> {
             acl: if is_directory { parent.acl.clone() } else { None },
             content: self.header.take_content(),
             stored: 0,
+            cuts: Cuts::default(),
         })
     }
 
@@ -145,6 +147,7 @@ impl VolumeTx<'_, '_> {
             acl: Some(Arc::new(acl)),
             content: self.header.take_content(),
             stored: 0,
+            cuts: Cuts::default(),
         };
         self.make_pages(&mut root, (vnode, unique))?;
         self.charge_object(blocks(root.length))?;

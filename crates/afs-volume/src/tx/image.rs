@@ -5,6 +5,7 @@ use std::sync::Arc;
 use afs_wire::ids::{Uniquifier, VnodeId};
 
 use super::VolumeTx;
+use crate::cuts::Cuts;
 use crate::error::VolumeError;
 use crate::ids::SlotIndex;
 use crate::key::RowId;
@@ -77,6 +78,7 @@ impl VolumeTx<'_, '_> {
             acl: is_directory.then(|| image.acl.unwrap_or_else(|| Arc::new(no_rights()))),
             content: self.header.take_content(),
             stored: 0,
+            cuts: Cuts::default(),
         })
     }
 

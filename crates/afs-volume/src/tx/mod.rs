@@ -2,6 +2,7 @@
 
 mod content;
 mod create;
+mod cut;
 mod directory;
 mod image;
 mod link;

@@ -48,15 +48,16 @@ impl VolumeTx<'_, '_> {
         let cut = record.length.min(store.file_length);
         let length = cut.max(data.end());
         let before = record.blocks();
+        // What is written from here on carries the new version.
+        record.data_version = record.data_version.next();
         if cut < record.length {
             self.truncate(&mut record, cut)?;
         }
         self.put_pieces(&mut record, &data)?;
         record.length = length;
-        record.stored = record.stored.min(length.next_multiple_of(1024));
+        record.relieve(length.next_multiple_of(1024));
         self.charge(record.blocks().saturating_sub(before), STORE_SPARE)?;
         self.credit(before.saturating_sub(record.blocks()));
-        record.data_version = record.data_version.next();
         record.author = actor.id;
         record.client_mod_time = self.now;
         if !actor.administrator {
@@ -65,6 +66,7 @@ impl VolumeTx<'_, '_> {
         self.apply_status(&mut record, &store.status, actor)?;
         record.server_mod_time = self.now;
         self.note_update();
+        self.note_cuts(&record);
         self.put_vnode(record.clone());
         self.keep_when_durable(data);
         Ok(record)

@@ -1,0 +1,85 @@
+//! Working off what was cut out of files.
+
+use std::sync::Arc;
+
+use afs_kv::Txn;
+use afs_wire::ids::{Fid, VnodeId};
+use bytes::Bytes;
+
+use super::{Group, doomed};
+use crate::cuts::CUTS_MAX;
+use crate::error::VolumeError;
+use crate::ids::{ContentId, GroupId};
+use crate::key::{self, CUTS, GROUPS};
+use crate::rows::index_damaged;
+use crate::store::{Store, VolumeStore};
+use crate::tx::VolumeTx;
+use crate::volume::Volume;
+
+impl VolumeStore {
+    /// Takes down some of what was cut out of a file; false where there is nothing that can be done now.
+    pub(crate) async fn work_off_cuts(&self) -> Result<bool, VolumeError> {
+        let mut from = Vec::new();
+        while let Some((key, row)) = self.next_cut(&from)? {
+            let (group, content) = doomed::from_key(&key).ok_or_else(doomed::bad_key)?;
+            let vnode = row.as_ref().try_into().map(u32::from_be_bytes);
+            let vnode = VnodeId(vnode.map_err(|_| index_damaged("a row of a cut cannot be decoded"))?);
+            let store = self.store.clone();
+            let step = self.store.kv.update(move |txn| step(txn, &store, (group, content), vnode));
+            if step.await? {
+                return Ok(true);
+            }
+            // The volume is being restored: another's turn.
+            let Some(next) = key::after_prefix(&key::group(group)) else { break };
+            from = next;
+        }
+        Ok(false)
+    }
+
+    fn next_cut(&self, from: &[u8]) -> Result<Option<(Bytes, Bytes)>, VolumeError> {
+        let snapshot = self.store.kv.snapshot();
+        let row = snapshot.range(CUTS, key::bounds(from, None), false).next().transpose()?;
+        Ok(row)
+    }
+}
+
+impl Volume {
+    /// Works off cuts of a file where there are so many that the next might be refused.
+    pub(crate) async fn make_room_for_cuts(self: &Arc<Self>, fid: Fid) -> Result<(), VolumeError> {
+        while let Some(record) = self.vnode(fid.vnode)?.filter(|record| record.cuts.len() > CUTS_MAX / 2) {
+            self.update(move |tx| tx.work_off_cuts(record.vnode, record.content).map(drop)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Through the read-write volume, as any change of a file: what a clone has of it stays.
+fn step(
+    txn: &mut Txn<'_>,
+    store: &Arc<Store>,
+    (group, content): (GroupId, ContentId),
+    vnode: VnodeId,
+) -> Result<bool, VolumeError> {
+    let key = key::content_prefix(group, content);
+    let writer = match txn.get(GROUPS, &key::group(group))? {
+        Some(_) => Group::load(txn, group)?.writer,
+        None => None,
+    };
+    // What no volume writes to any longer goes with its clones.
+    let done = match writer {
+        Some(writer) if store.is_restoring(writer) => return Ok(false),
+        Some(writer) => {
+            let mut tx = VolumeTx::begin(txn, store, writer)?;
+            let done = tx.work_off_cuts(vnode, content)?;
+            tx.finish()?;
+            done
+        }
+        None => true,
+    };
+    if done {
+        txn.delete(CUTS, &key);
+    }
+    let store = store.clone();
+    txn.before_visible(move |_| store.work.notify());
+    Ok(true)
+}
