@@ -69,7 +69,6 @@ fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
         ("redb", &["afs-kv"][..]),
         ("quinn-udp", &["afs-net"][..]),
         ("hyper", &["afs-etcd"][..]),
-        ("tokio", &["afs-etcd", "afs-net"][..]),
     ] {
         let mut named: Vec<String> = packages()
             .iter()
@@ -79,6 +78,26 @@ fn one_crate_names_the_fuse_binding_and_one_the_embedded_store() {
         named.sort();
         assert_eq!(named, owners, "{library} belongs to {owners:?} alone");
     }
+}
+
+/// Tokio's locks and traits need no runtime. What needs one belongs to the crates with sockets.
+#[test]
+fn two_crates_have_a_runtime() {
+    let needs_none = ["sync", "io-util"];
+    let mut named: Vec<String> = packages()
+        .iter()
+        .filter(|package| shipped(package).any(|uses| uses["name"] == "tokio" && !within(uses, &needs_none)))
+        .map(|package| text(&package["name"]))
+        .collect();
+    named.sort();
+    assert_eq!(named, ["afs-etcd", "afs-net"]);
+}
+
+/// Whether no feature of a dependency is switched on but these.
+fn within(dependency: &serde_json::Value, features: &[&str]) -> bool {
+    let on = dependency["features"].as_array().into_iter().flatten();
+    dependency["uses_default_features"] == false
+        && on.into_iter().all(|feature| feature.as_str().is_some_and(|feature| features.contains(&feature)))
 }
 
 #[test]

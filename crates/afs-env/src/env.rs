@@ -1,13 +1,16 @@
-//! What the world hands in: time, timers, tasks, blocking work and randomness.
+//! The trait [`Env`] and what can be composed from it.
 
 use std::fmt;
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::future::{Either, select};
 use crate::instant::Instant;
+use crate::stream::{ByteListener, ByteStream};
 use crate::sync::oneshot;
 
 /// A boxed future that may move between threads.
@@ -56,6 +59,19 @@ pub trait Env: Send + Sync + 'static {
 
     /// Fills `out` with randomness good enough for keys.
     fn random(&self, out: &mut [u8]);
+
+    /// Takes byte streams at an address of this host; port 0 chooses a free one, the unspecified address stands for all.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AddrInUse`], [`io::ErrorKind::AddrNotAvailable`], and whatever the system refuses.
+    fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn ByteListener>>;
+
+    /// Opens a byte stream to a listener. Dropping the future gives up.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::ConnectionRefused`] where nothing listens, [`io::ErrorKind::TimedOut`] after about two minutes
+    /// of silence, and whatever the system refuses.
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>>;
 }
 
 impl fmt::Debug for dyn Env {

@@ -1,15 +1,24 @@
 //! The ground floor: what every component gets from outside itself, and what asynchronous code needs that no runtime
 //! has to give.
 //!
-//! [`Env`] brings time, timers, tasks, blocking work and randomness. It has two implementations: `afs-net`'s
+//! [`Env`] brings time, timers, tasks, blocking work, randomness and byte streams. It has two implementations: `afs-net`'s
 //! (the machine) and `afs-sim`'s (one seed). [`sync`] and [`future`] join tasks to tasks and futures to futures.
 
 mod env;
 pub mod future;
 mod instant;
 mod runner;
+mod stream;
 pub mod sync;
 
 pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
 pub use instant::Instant;
 pub use runner::{Inline, Job, Runner};
+pub use stream::{ByteListener, ByteStream};
+
+/// The traits and helpers of byte streams. None of them needs a runtime.
+pub mod io {
+    pub use tokio::io::{
+        AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf, split,
+    };
+}

@@ -2,12 +2,13 @@
 //! [`Rx`](afs_rpc::Rx).
 //!
 //! [`System`] is the world for everything above: time from the kernel's clocks (suspend counts), tasks and timers on a pool of threads,
-//! randomness from the kernel. [`Udp::bind`] gives an `Rx` on a socket, with a thread of its own that receives many
+//! randomness from the kernel, byte streams over TCP. [`Udp::bind`] gives an `Rx` on a socket, with a thread of its own that receives many
 //! datagrams at a time, answers what needs only memory at once, and sends the answers in as few system calls as the
 //! kernel allows (`recvmmsg`, generic receive and segmentation offload).
 
 mod boot_clock;
 mod system;
+mod tcp;
 mod udp;
 
 pub use system::System;

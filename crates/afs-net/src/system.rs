@@ -2,14 +2,16 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use afs_rpc::{BoxFuture, Env, EnvRef, Instant, UnixTime};
+use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, UnixTime};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
 use crate::boot_clock::{BootClock, CHECK_MAX, wait_until};
+use crate::tcp;
 
 /// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
 const BLOCKING_THREADS_MAX: usize = 64;
@@ -46,6 +48,7 @@ impl System {
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .thread_name("afs-pool")
             .enable_time()
+            .enable_io()
             .build()?;
         let handle = pool.handle().clone();
         Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, clock: BootClock::new() }))
@@ -122,5 +125,13 @@ impl Env for System {
                 Err(error) => panic!("the kernel gives no randomness: {error}"),
             }
         }
+    }
+
+    fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
+        tcp::listen(&self.handle, at)
+    }
+
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(tcp::connect(self.handle.clone(), to))
     }
 }

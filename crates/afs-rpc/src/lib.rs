@@ -22,7 +22,9 @@ mod rx;
 mod server;
 mod table;
 
-pub use afs_env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Instant, UnixTime, future, sync};
+pub use afs_env::{
+    BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, UnixTime, future, sync,
+};
 pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};
 pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};

@@ -1,18 +1,22 @@
 //! The world as a node's software sees it.
 
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use afs_rpc::{BoxFuture, Env, Instant, UnixTime};
+use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, Instant, UnixTime};
 
 use crate::node::{Incarnation, NodeId};
+use crate::tcp;
 use crate::timeline::{Due, Happening};
 use crate::world::World;
 
 /// One life of a node: after its crash nothing spawned here runs any more.
+#[derive(Clone)]
 pub(crate) struct NodeEnv {
     pub(crate) world: World,
     pub(crate) life: Incarnation,
@@ -41,6 +45,14 @@ impl Env for NodeEnv {
 
     fn random(&self, out: &mut [u8]) {
         self.world.with(|state| state.rng.fill(out));
+    }
+
+    fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
+        tcp::listen(&self.world, &self.life, at)
+    }
+
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(tcp::connect(self.clone(), to))
     }
 }
 

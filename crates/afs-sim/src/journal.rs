@@ -20,7 +20,20 @@ pub(crate) struct Journal {
 #[derive(Debug)]
 pub(crate) enum Line {
     Text(String),
-    Datagram { from: SocketAddr, to: SocketAddr, len: usize, head: Head, fate: Fate },
+    Datagram {
+        from: SocketAddr,
+        to: SocketAddr,
+        len: usize,
+        head: Head,
+        fate: Fate,
+    },
+    /// A segment of a stream that arrived.
+    Segment {
+        from: SocketAddr,
+        to: SocketAddr,
+        len: usize,
+        kind: &'static str,
+    },
 }
 
 /// The start of a datagram, where an Rx packet has its header: docs/protocol/rx.md "2. Packet header".
@@ -51,6 +64,10 @@ impl Journal {
                 self.absorb(&[*fate as u8]);
                 self.absorb(&len.to_le_bytes());
                 self.absorb(head);
+            }
+            Line::Segment { len, kind, .. } => {
+                self.absorb(kind.as_bytes());
+                self.absorb(&len.to_le_bytes());
             }
         }
         self.count += 1;
@@ -101,6 +118,9 @@ fn words(at: Instant, line: &Line) -> String {
         Line::Text(text) => format!("{seconds:>14.6}  {text}\n"),
         Line::Datagram { from, to, len, head, fate } => {
             format!("{seconds:>14.6}  {from} > {to} {len} bytes {fate:?} {}\n", rx_words(*len, head))
+        }
+        Line::Segment { from, to, len, kind } => {
+            format!("{seconds:>14.6}  {from} > {to} {kind} of {len} bytes of a stream\n")
         }
     }
 }

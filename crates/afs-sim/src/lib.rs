@@ -2,7 +2,7 @@
 //!
 //! [`Sim`] owns the world. A node ([`Sim::node`]) is a host that can be crashed and started again; its
 //! [`env`](World::env) is what the product's crates run in. Everything that happens is drawn from the seed: which of
-//! the ready tasks runs next, how long a datagram travels or whether it is lost, when blocking work runs, which
+//! the ready tasks runs next, how long a datagram travels or whether it is lost, how a stream is split, stalled or reset, when blocking work runs, which
 //! unsynced bytes survive a crash. Time jumps from event to event, so hours pass in milliseconds.
 //!
 //! The same seed and the same program give the same run: [`World::fingerprint`] says whether two runs were equal, and
@@ -22,6 +22,7 @@ mod rx;
 mod sleep;
 mod tap;
 mod task;
+mod tcp;
 mod timeline;
 mod world;
 
@@ -32,4 +33,5 @@ pub use rng::SimRng;
 pub use run::Hang;
 pub use sleep::SleepClock;
 pub use tap::{Seen, Tap};
+pub use tcp::{StreamConfig, StreamFault, StreamMishap};
 pub use world::{Sim, World, WorldConfig};

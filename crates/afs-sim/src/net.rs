@@ -13,6 +13,7 @@ use crate::datagram::{PortId, PortState};
 use crate::journal::{Fate, Head, Line};
 use crate::node::NodeId;
 use crate::tap::{self, Seen, TapQueue};
+use crate::tcp::Streams;
 use crate::timeline::Happening;
 use crate::world::State;
 
@@ -73,6 +74,7 @@ pub(crate) struct Network {
     pub(crate) taps: Vec<Weak<TapQueue>>,
     pub(crate) stats: NetStats,
     pub(crate) next_port: u64,
+    pub(crate) streams: Streams,
 }
 
 impl State {
@@ -118,7 +120,7 @@ impl State {
         }
     }
 
-    fn latency(&mut self, from: SocketAddr, to: SocketAddr) -> Duration {
+    pub(crate) fn latency(&mut self, from: SocketAddr, to: SocketAddr) -> Duration {
         let Some(pair) = self.net.pair(from, to) else { return LOOPBACK_LATENCY };
         let link = self.net.link_of(pair);
         let mut latency = self.rng.duration(link.latency_min, link.latency_max);
@@ -176,6 +178,11 @@ impl Network {
         let owner = |address: SocketAddr| self.owners.get(&address.ip()).copied().unwrap_or(NOBODY);
         let pair = (owner(from), owner(to));
         (pair.0 != pair.1).then_some(pair)
+    }
+
+    /// Datagrams lost per million.
+    pub(crate) fn loss_between(&self, from: SocketAddr, to: SocketAddr) -> u32 {
+        self.pair(from, to).map_or(0, |pair| self.link_of(pair).loss_per_million)
     }
 
     fn link_of(&self, pair: (NodeId, NodeId)) -> LinkConfig {

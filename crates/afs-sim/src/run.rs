@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use afs_rpc::Instant;
@@ -154,6 +154,10 @@ impl World {
         match happening {
             Happening::Alarm(alarm) => alarm.ring(),
             Happening::Arrival { from, to, data } => self.with(|state| state.arrive(from, to, data)),
+            Happening::Segments(id, side) => {
+                let woken = self.with(|state| state.segments_due(id, side));
+                woken.into_iter().for_each(Waker::wake);
+            }
             Happening::PortTimeout(id) => self.with(|state| {
                 if let Some(port) = state.net.ports.get_mut(&id) {
                     port.timeout = None;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::datagram::PortId;
 use crate::env::Alarm;
 use crate::node::Incarnation;
+use crate::tcp::{Side, StreamId};
 
 /// Names an entry: two entries of one instant keep the order in which they were made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +25,8 @@ pub(crate) enum Happening {
     Arrival { from: SocketAddr, to: SocketAddr, data: Bytes },
     /// A port asked to be called at this time.
     PortTimeout(PortId),
+    /// Segments that one end of a stream has sent are due at the other.
+    Segments(StreamId, Side),
     /// Work that may block.
     Work(Incarnation, Box<dyn FnOnce() + Send>),
 }

@@ -205,7 +205,8 @@ impl World {
         self.with(|state| state.net.links.insert((from, to), link));
     }
 
-    /// Stops all datagrams from one node to another, those under way too.
+    /// Stops all datagrams from one node to another, those under way too. Segments of streams are sent again until
+    /// [`World::mend`], or until the sender gives up.
     pub fn cut(&self, from: NodeId, to: NodeId) {
         self.note(format!("cut {} > {}", self.name(from), self.name(to)));
         self.with(|state| state.net.cuts.insert((from, to)));
@@ -277,6 +278,7 @@ impl World {
         // Dropping futures runs their destructors, which may call back into the world.
         drop(remains.ports);
         drop(remains.tasks);
+        drop(remains.waiting);
         remains.watchers.into_iter().for_each(std::task::Waker::wake);
     }
 
@@ -347,6 +349,8 @@ struct Remains {
     ports: Vec<PortState>,
     disks: Vec<SimDisk>,
     watchers: Vec<std::task::Waker>,
+    /// Wakers of dead tasks that waited for streams.
+    waiting: Vec<std::task::Waker>,
 }
 
 impl State {
@@ -415,6 +419,7 @@ impl State {
         let is_dead = |owner: &NodeId| died.iter().any(|(id, _)| id == owner);
         let disks =
             self.disks.iter().filter(|(owner, _)| is_dead(owner)).map(|(_, disk)| disk.clone()).collect();
-        Some(Remains { tasks: self.tasks.take_dead(), ports, disks, watchers })
+        let waiting = self.abandon_dead_streams();
+        Some(Remains { tasks: self.tasks.take_dead(), ports, disks, watchers, waiting })
     }
 }

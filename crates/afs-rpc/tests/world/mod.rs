@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::future::{Future, poll_fn};
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -12,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use afs_rpc::sync::oneshot;
-use afs_rpc::{BoxFuture, Env, EnvRef, Instant, Kick, Limits, Rx, UnixTime};
+use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Kick, Limits, Rx, UnixTime};
 use afs_rx::{Config, Endpoint};
 use bytes::Bytes;
 
@@ -97,6 +98,15 @@ impl Env for Shared {
     fn random(&self, out: &mut [u8]) {
         let mut state = self.0.0.lock().unwrap();
         out.iter_mut().for_each(|byte| *byte = state.next_random() as u8);
+    }
+
+    /// This world has datagrams alone; `afs-sim` has streams too.
+    fn listen(&self, _at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn connect(&self, _to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
     }
 }
 

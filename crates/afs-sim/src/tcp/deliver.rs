@@ -1,0 +1,216 @@
+//! From the wire to the other end.
+
+use std::io::ErrorKind;
+use std::task::Waker;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::end::Segment;
+use super::{Side, StreamId};
+use crate::journal::Line;
+use crate::world::State;
+
+impl State {
+    /// A segment of `side` is due at the other end. Answers whom to wake.
+    pub(crate) fn segments_due(&mut self, id: StreamId, side: Side) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        if let Some(end) = self.end(id, side) {
+            end.due = None;
+        }
+        while self.deliver_next(id, side, &mut woken) {}
+        self.forget_if_over(id);
+        woken
+    }
+
+    /// Delivers the next segment that is due; false if there is none.
+    fn deliver_next(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
+        if self.meet_fault(id, side, woken) {
+            return true;
+        }
+        let now = self.now;
+        let Some(end) = self.end(id, side) else { return false };
+        let Some((at, segment)) = end.wire.front() else { return false };
+        if *at > now {
+            let at = *at;
+            self.wake_wire(id, side, at);
+            return false;
+        }
+        let is_acknowledged = segment.is_acknowledged();
+        if self.can_arrive(id, side) {
+            self.deliver_first(id, side, woken)
+        } else if !is_acknowledged && self.is_pointless(id, side) {
+            self.drop_first(id, side)
+        } else {
+            self.retry(id, side, woken)
+        }
+    }
+
+    fn deliver_first(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
+        let Some(end) = self.end(id, side) else { return false };
+        end.unanswered = None;
+        let Some((at, segment)) = end.wire.pop_front() else { return false };
+        let segment = match (segment, end.fault) {
+            (Segment::Data(mut data), Some(fault)) => {
+                let before = usize::try_from(fault.after.saturating_sub(end.arrived)).unwrap_or(usize::MAX);
+                if 0 < before && before < data.len() {
+                    end.wire.push_front((at, Segment::Data(data.split_off(before))));
+                }
+                Segment::Data(data)
+            }
+            (segment, _) => segment,
+        };
+        end.arrived += segment.len() as u64;
+        self.note_segment(id, side, &segment);
+        self.take_in(id, side.other(), segment, woken);
+        true
+    }
+
+    /// A segment has reached the node of an end.
+    fn take_in(&mut self, id: StreamId, side: Side, segment: Segment, woken: &mut Vec<Waker>) {
+        match segment {
+            Segment::Syn => self.take_syn(id),
+            Segment::SynAck => self.take_syn_ack(id, woken),
+            Segment::Ack => self.take_ack(id, woken),
+            Segment::Data(data) => self.take_data(id, side, &data, woken),
+            Segment::Window(room) => {
+                if let Some(end) = self.end(id, side) {
+                    end.credit += room;
+                }
+                woken.extend(self.pump(id, side));
+            }
+            Segment::Fin => {
+                let Some(end) = self.end(id, side) else { return };
+                end.is_at_end = true;
+                woken.extend(end.reading.take());
+                if !end.is_alive() {
+                    self.transmit(id, side, Segment::Reset);
+                }
+            }
+            Segment::Reset => self.take_reset(id, side, woken),
+        }
+    }
+
+    fn take_data(&mut self, id: StreamId, side: Side, data: &Bytes, woken: &mut Vec<Waker>) {
+        let Some(end) = self.end(id, side) else { return };
+        // Data that nobody can read any more: RFC 9293, 3.10.7.1, and RFC 2525, 2.17.
+        if !end.is_alive() || !end.is_held {
+            return self.transmit(id, side, Segment::Reset);
+        }
+        if end.error.is_none() {
+            end.inbox.extend(data);
+            woken.extend(end.reading.take());
+        }
+    }
+
+    pub(super) fn take_reset(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) {
+        let keeps_inbox = self.rng.chance(500_000);
+        let Some(end) = self.end(id, side) else { return };
+        let error =
+            if end.is_established { ErrorKind::ConnectionReset } else { ErrorKind::ConnectionRefused };
+        woken.extend(end.fail(error));
+        // What was not read yet: Linux still gives it, others do not.
+        if !keeps_inbox {
+            end.inbox.clear();
+        }
+    }
+
+    /// Whether what `side` has sent reaches the other end's node now.
+    fn can_arrive(&mut self, id: StreamId, side: Side) -> bool {
+        let Some(connection) = self.net.streams.connections.get_mut(&id) else { return false };
+        if connection.is_silent {
+            return false;
+        }
+        let is_resent = connection.end(side).unanswered.is_some();
+        let Some((from, to)) = self.nodes_of(id, side) else { return false };
+        let is_up = self.nodes.get(to.0 as usize).is_some_and(|node| node.life.is_alive());
+        is_up
+            && !self.is_asleep(to)
+            && !(is_resent && self.is_asleep(from))
+            && (from == to || !self.net.cuts.contains(&(from, to)))
+    }
+
+    /// The first segment of an end did not arrive: it is sent again later, if the end still is there.
+    fn retry(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
+        let now = self.now;
+        let Some(end) = self.end(id, side) else { return false };
+        let (since, pause) = *end.unanswered.get_or_insert((now, RETRY_MIN));
+        if !end.is_alive() {
+            end.wire.clear();
+        } else if now - since > GIVE_UP && end.wire.iter().any(|(_, segment)| segment.is_acknowledged()) {
+            woken.extend(end.fail(ErrorKind::TimedOut));
+        } else {
+            end.unanswered = Some((since, (pause * 2).min(RETRY_MAX)));
+            self.wake_wire(id, side, now + pause);
+        }
+        false
+    }
+
+    /// Whether what does not arrive now, and is not acknowledged, need not be sent again: a reset is not, and the news of
+    /// room is of use only while both ends are there.
+    fn is_pointless(&mut self, id: StreamId, side: Side) -> bool {
+        let Some(connection) = self.net.streams.connections.get_mut(&id) else { return true };
+        let other = connection.end(side.other());
+        let wants_room = other.is_held || !other.outbox.is_empty();
+        let is_silent = connection.is_silent;
+        let end = connection.end(side);
+        is_silent || !end.is_held || !wants_room || matches!(end.wire.front(), Some((_, Segment::Reset)))
+    }
+
+    fn drop_first(&mut self, id: StreamId, side: Side) -> bool {
+        self.end(id, side).is_some_and(|end| end.wire.pop_front().is_some())
+    }
+
+    /// Forgets a connection of which nothing can be seen any more.
+    pub(super) fn forget_if_over(&mut self, id: StreamId) {
+        let Some(connection) = self.net.streams.connections.get(&id) else { return };
+        if connection.is_over() {
+            // Ends that nobody holds have no wakers.
+            drop(self.forget(id));
+        }
+    }
+
+    /// Forgets a connection. Answers its wakers, to be dropped where no lock is held.
+    pub(super) fn forget(&mut self, id: StreamId) -> Vec<Waker> {
+        let Some(connection) = self.net.streams.connections.remove(&id) else { return Vec::new() };
+        let mut wakers = Vec::new();
+        for mut end in connection.ends {
+            if let Some(due) = end.due.take() {
+                self.timeline.cancel(due);
+            }
+            wakers.extend(end.abandon());
+        }
+        wakers
+    }
+
+    fn note_segment(&mut self, id: StreamId, side: Side, segment: &Segment) {
+        let Some((from, to)) = self.addresses(id, side) else { return };
+        let line = Line::Segment { from, to, len: segment.len(), kind: segment.name() };
+        self.journal.add(self.now, line);
+    }
+}
+
+impl Segment {
+    /// Whether the sender sends it again until it hears of its arrival, or gives up.
+    fn is_acknowledged(&self) -> bool {
+        !matches!(self, Self::Window(_) | Self::Reset)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Syn => "SYN",
+            Self::SynAck => "SYN ACK",
+            Self::Ack => "ACK",
+            Self::Data(_) => "data",
+            Self::Window(_) => "window",
+            Self::Fin => "FIN",
+            Self::Reset => "RST",
+        }
+    }
+}
+
+/// The first pause before a retransmission, and the longest. Linux: 200 ms, doubled up to 120 s.
+pub(super) const RETRY_MIN: Duration = Duration::from_millis(200);
+const RETRY_MAX: Duration = Duration::from_secs(120);
+/// Linux with the default `tcp_retries2` of 15: about 924 s (tcp(7)).
+const GIVE_UP: Duration = Duration::from_secs(924);
