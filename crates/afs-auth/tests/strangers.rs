@@ -125,6 +125,40 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     assert_eq!(admitted(&mut end), [(1, 1)]);
 }
 
+/// A client proves itself, goes elsewhere, and makes its next call from there: its packet comes twice, with the proof between.
+fn moved(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
+    const ELSEWHERE: usize = 9;
+    let mut now = Instant::from_nanos(1_000_000_000);
+    let mut alice = Endpoint::new(Config::default(), [1; 32]);
+    let mut end = Endpoint::new(Config::default(), [2; 32]);
+    end.listen(SERVICE, vec![server]).unwrap();
+    let connection = alice.connect(now, address(SERVER), SERVICE, client);
+    for (number, from) in [CLIENT, ELSEWHERE].into_iter().enumerate() {
+        let call = alice.open_call(now, connection).unwrap();
+        alice.finish_send(now, call).unwrap();
+        for _ in 0..4 {
+            let from_alice = sent(&mut alice, now);
+            give(&mut end, now, from, &from_alice);
+            let to_alice = sent(&mut end, now);
+            give(&mut alice, now, SERVER, &to_alice);
+            now = alice.poll_timeout().unwrap().max(now);
+            alice.handle_timeout(now);
+        }
+        assert_eq!(admitted(&mut end), [(number, 1)], "once, from {from}");
+        assert_eq!(end.stats().moves, number as u64);
+    }
+    assert_eq!(end.holdings().server_connections, 1);
+}
+
+#[test]
+fn a_connection_follows_its_client_when_it_has_proven_itself_again() {
+    for (seed, level) in [Level::Auth, Level::Crypt].into_iter().enumerate() {
+        for (client, server) in [rxgk(seed as u64, level), rxkad(seed as u64, level)] {
+            moved(client, server);
+        }
+    }
+}
+
 /// What a client reads of a reply written without any key, with the server's address and the
 /// connection's ids.
 fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {

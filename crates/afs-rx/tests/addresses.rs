@@ -10,8 +10,8 @@ use afs_rx::{
 };
 use afs_rx::{Cid, Epoch};
 use std::net::SocketAddr;
-use support::script::{CID, EPOCH, SERVICE, Script, ack_payload, from_client};
-use support::toy::{INDEX, Toy, ToyClearServer, ToyClient, ToyServer};
+use support::script::{CID, EPOCH, SERVICE, Script, ack_payload, from_client, peer};
+use support::toy::{INDEX, Toy, ToyClearServer, ToyClient, ToyServer, ToyServerOfTwo};
 
 const KEY: u8 = 0x5a;
 const DATA: PacketType = PacketType::DATA;
@@ -50,14 +50,33 @@ fn proven(class: Box<dyn ServerSecurity>, (header, payload): (Header, Vec<u8>)) 
     let mut script = Script::new(Config::default());
     script.end.listen(SERVICE, vec![class]).unwrap();
     script.give(header, &payload);
-    let challenge = script.sent_one();
-    assert_eq!(challenge.header.kind, PacketType::CHALLENGE);
-    let answer = challenge.payload.iter().map(|byte| byte ^ KEY);
-    let answer: Vec<u8> = answer.chain([1, 0, 0, 0u32].into_iter().flat_map(u32::to_be_bytes)).collect();
-    script.give(toy(from_client(PacketType::RESPONSE, 0, 0, 9, 0)), &answer);
+    let answer = answer_to_challenge(&mut script, peer(), KEY);
+    script.give(response(), &answer);
     let call = script.incoming();
     script.sent();
     (script, call)
+}
+
+fn response() -> Header {
+    toy(from_client(PacketType::RESPONSE, 0, 0, 9, 0))
+}
+
+/// What a client with this key answers to the challenge that the server has just sent there.
+fn answer_to_challenge(script: &mut Script, to: SocketAddr, key: u8) -> Vec<u8> {
+    let challenge = script.sent_one();
+    assert_eq!((challenge.header.kind, challenge.to), (PacketType::CHALLENGE, to));
+    let answer = challenge.payload.iter().map(|byte| byte ^ key);
+    answer.chain([1, 0, 0, 0u32].into_iter().flat_map(u32::to_be_bytes)).collect()
+}
+
+/// The client sends from elsewhere, is asked who it is, answers, and repeats its packet.
+fn go_elsewhere(script: &mut Script, (header, payload): &(Header, Vec<u8>)) {
+    script.give_from(elsewhere(), *header, payload);
+    assert_eq!(script.events(), [], "nothing is done before the answer");
+    let answer = answer_to_challenge(script, elsewhere(), KEY);
+    script.give_from(elsewhere(), response(), &answer);
+    assert_eq!(script.end.stats().moves, 0, "nor before a packet of the client");
+    script.give_from(elsewhere(), *header, payload);
 }
 
 fn incoming(script: &mut Script) -> Option<CallId> {
@@ -107,8 +126,8 @@ fn a_protected_connection_follows_its_client() {
     let (mut script, first) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"here"));
     script.reply(first, b"reply");
     script.sent();
-    let (header, payload) = sealed(2, 1, LAST, b"there");
-    script.give_from(elsewhere(), header, &payload);
+    script.events();
+    go_elsewhere(&mut script, &sealed(2, 1, LAST, b"there"));
     let call = incoming(&mut script).expect("the client's next call");
     assert_eq!(script.read_all(call), (b"there".to_vec(), Read::Eof));
     script.reply(call, b"reply");
@@ -120,12 +139,99 @@ fn a_protected_connection_follows_its_client() {
 #[test]
 fn a_protected_request_goes_on_from_another_address() {
     let (mut script, call) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, 0, b"be"));
-    let (header, payload) = sealed(1, 2, LAST, b"gun");
-    script.give_from(elsewhere(), header, &payload);
+    go_elsewhere(&mut script, &sealed(1, 2, LAST, b"gun"));
     assert_eq!(script.read_all(call), (b"begun".to_vec(), Read::Eof));
     script.sent();
     script.reply(call, b"reply");
     assert_eq!(script.sent_one().to, elsewhere());
+}
+
+#[test]
+fn a_reply_that_went_where_the_client_was_is_sent_again_at_once() {
+    let request = sealed(1, 1, LAST, b"question");
+    let (mut script, call) = proven(Box::new(ToyServer(KEY)), request.clone());
+    script.reply(call, b"reply");
+    assert_eq!(script.sent_one().to, script.peer);
+    go_elsewhere(&mut script, &request);
+    let sent = script.wait_ms(1);
+    let replies: Vec<_> = sent.iter().filter(|(_, sent)| sent.header.kind == DATA).collect();
+    assert!(replies.len() == 1 && replies[0].1.to == elsewhere(), "{sent:?}");
+}
+
+#[test]
+fn a_copy_that_comes_before_its_original_takes_no_reply_away() {
+    let (mut script, first) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
+    script.reply(first, b"reply");
+    script.sent();
+    script.events();
+    for number in 2..20 {
+        let (header, payload) = sealed(number, 1, LAST, b"mine");
+        script.give_from(elsewhere(), header, &payload);
+        assert_eq!(script.events(), [], "call {number}");
+        script.give(header, &payload);
+        let call = incoming(&mut script).expect("the client's call, once");
+        assert_eq!(script.read_all(call), (b"mine".to_vec(), Read::Eof));
+        script.reply(call, b"reply");
+        let sent = script.sent();
+        let replies = sent.iter().filter(|sent| sent.header.kind == DATA);
+        assert!(
+            replies.clone().count() == 1 && replies.clone().all(|sent| sent.to == script.peer),
+            "{sent:?}"
+        );
+        // Whoever sends copies may acknowledge what it did not get.
+        script.give_from(elsewhere(), toy(from_client(PacketType::ACK_ALL, number, 0, 3, 0)), b"");
+    }
+    assert_eq!(script.end.stats().moves, 0);
+}
+
+#[test]
+fn what_a_busy_channel_refuses_moves_nothing() {
+    let (mut script, call) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
+    // The client has given up its call, and the application is still at work on it.
+    let (header, payload) = sealed(2, 1, LAST, b"mine");
+    for _ in 0..3 {
+        script.give_from(elsewhere(), header, &payload);
+    }
+    assert_eq!(script.end.stats().moves, 0);
+    assert!(script.sent().iter().all(|sent| sent.header.kind == PacketType::CHALLENGE));
+    script.reply(call, b"reply");
+    assert_eq!(script.sent_one().to, script.peer);
+}
+
+#[test]
+fn an_answer_from_one_address_proves_no_other() {
+    let (mut script, first) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
+    script.reply(first, b"reply");
+    script.sent();
+    let (header, payload) = sealed(2, 1, LAST, b"mine");
+    let third = SocketAddr::from(([198, 51, 100, 3], 7777));
+    script.give_from(third, header, &payload);
+    script.sent();
+    script.give_from(elsewhere(), header, &payload);
+    let answer = answer_to_challenge(&mut script, elsewhere(), KEY);
+    script.give_from(third, response(), &answer);
+    script.give_from(third, header, &payload);
+    assert_eq!(script.end.stats().moves, 0);
+    script.give_from(elsewhere(), response(), &answer);
+    script.give_from(elsewhere(), header, &payload);
+    assert_eq!(script.end.stats().moves, 1);
+}
+
+#[test]
+fn another_client_of_the_same_server_moves_nothing() {
+    let (mut script, first) = proven(Box::new(ToyServerOfTwo(KEY, KEY + 1)), sealed(1, 1, LAST, b"mine"));
+    script.reply(first, b"reply");
+    script.sent();
+    script.events();
+    let (header, payload) = sealed(2, 1, LAST, b"mine");
+    script.give_from(elsewhere(), header, &payload);
+    let answer = answer_to_challenge(&mut script, elsewhere(), KEY + 1);
+    script.give_from(elsewhere(), response(), &answer);
+    script.give_from(elsewhere(), header, &payload);
+    assert_eq!((script.end.stats().moves, script.events().len()), (0, 0));
+    script.give(header, &payload);
+    let call = incoming(&mut script).expect("the client goes on undisturbed");
+    assert_eq!(script.end.call(call).map(|call| call.peer), Some(script.peer));
 }
 
 #[test]
@@ -152,13 +258,14 @@ fn recorded_packets_move_nothing() {
     for _ in 0..3 {
         script.give_from(elsewhere(), first.0, &first.1);
     }
-    script.sent_none();
+    assert_eq!(script.sent_one().header.kind, PacketType::CHALLENGE);
     script.reply(call, b"reply");
     assert_eq!(script.sent_one().to, script.peer);
     let (header, payload) = sealed(2, 1, LAST, b"mine");
     script.give(header, &payload);
+    incoming(&mut script).expect("the client goes on undisturbed");
     script.give_from(elsewhere(), first.0, &first.1);
-    assert_eq!((script.end.holdings().server_connections, script.end.stats().moves), (1, 0));
+    assert_eq!((script.events().len(), script.end.stats().moves), (0, 0));
 }
 
 #[test]

@@ -37,21 +37,26 @@ fn likely_header(dice: &mut Dice, ours: (u32, u32)) -> Header {
 
 /// A packet that is sometimes sealed as a proven client's would be.
 fn likely_packet(dice: &mut Dice, ours: (u32, u32)) -> Vec<u8> {
-    let (mut header, mut payload) = (likely_header(dice, ours), payload(dice));
-    if header.security_index == 2 && dice.per_mille(500) {
-        let context = PacketContext {
-            epoch: Epoch(header.epoch),
-            cid_and_channel: header.cid,
-            call: header.call,
-            seq: header.seq,
-            service: SERVICE,
-            security_index: 2,
-            from_client: header.flags & 1 == 1,
-            checksum: 0,
-        };
-        payload.splice(0..0, [0; 8]);
-        header.checksum = ToyClient(Toy::new(1)).seal(&context, &mut payload).unwrap();
+    let (header, payload) = (likely_header(dice, ours), payload(dice));
+    match header.security_index == 2 && dice.per_mille(500) {
+        true => sealed(header, payload),
+        false => [&header.to_bytes()[..], &payload].concat(),
     }
+}
+
+fn sealed(mut header: Header, mut payload: Vec<u8>) -> Vec<u8> {
+    let context = PacketContext {
+        epoch: Epoch(header.epoch),
+        cid_and_channel: header.cid,
+        call: header.call,
+        seq: header.seq,
+        service: SERVICE,
+        security_index: 2,
+        from_client: header.flags & 1 == 1,
+        checksum: 0,
+    };
+    payload.splice(0..0, [0; 8]);
+    header.checksum = ToyClient(Toy::new(1)).seal(&context, &mut payload).unwrap();
     [&header.to_bytes()[..], &payload].concat()
 }
 
@@ -100,6 +105,9 @@ fn prove(script: &mut Script, dice: &mut Dice) {
             payload.extend((0..4).flat_map(|_| (dice.below(4) as u32).to_be_bytes()));
             let header = Header { kind: PacketType::RESPONSE, flags: 1, ..sent.header };
             script.give_from(sent.to, header, &payload);
+            // Who has proven itself goes on.
+            let header = Header { kind: PacketType::DATA, call: 1 + dice.below(3) as u32, seq: 1, ..header };
+            script.end.handle_datagram(script.now, sent.to, sealed(header, vec![5; 40]).into());
         }
     }
 }

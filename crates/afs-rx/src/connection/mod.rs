@@ -22,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) security_index: u8,
     pub(crate) peer: Key,
     pub(crate) to: SocketAddr,
+    /// Server: it has the ids of a connection at another address, whose client may have come here. It takes no calls.
+    pub(crate) claims: bool,
     /// Client: where the answers come from, once one has come.
     pub(crate) answers_from: Option<SocketAddr>,
     pub(crate) security: Security,
@@ -82,6 +84,7 @@ impl Connection {
             security_index: named.security.packets().index(),
             peer: named.peer,
             to: named.to,
+            claims: false,
             answers_from: None,
             security: named.security,
             channels: [Channel::default(); CHANNELS],

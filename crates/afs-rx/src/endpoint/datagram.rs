@@ -1,7 +1,6 @@
 //! From a datagram to the connection and call it is for.
 
 use super::Endpoint;
-use super::moving::Elsewhere;
 use crate::Instant;
 use crate::config::PACKET_SIZE_MAX;
 use crate::connection::{Identified, Security, ServerKey};
@@ -48,15 +47,15 @@ impl Endpoint {
             self.answer_query(now, from, header, &payload);
             return;
         }
-        let Some(key) = self.find_connection(now, from, header, &payload) else { return };
+        let Some(key) = self.find_connection(now, from, header) else { return };
+        self.credit(from, HEADER_LEN + payload.len());
+        let Some(key) = self.settle_claim(now, key, header, &payload) else { return };
         let Some(connection) = self.connection_mut(key) else { return };
         if connection.security_index != header.security_index {
             self.stats.drop_packet(Drop::WrongSecurityIndex);
             return;
         }
         connection.last_active = now;
-        self.credit(from, HEADER_LEN + payload.len());
-        let Some(connection) = self.connections.slab.get(key) else { return };
         let (failed, side) = (connection.failed, connection.side());
         match failed {
             Some(code) => self.answer_for_failed(now, key, header, code),
@@ -66,26 +65,13 @@ impl Endpoint {
         }
     }
 
-    fn find_connection(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        header: &Header,
-        payload: &Bytes,
-    ) -> Option<Key> {
+    fn find_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
         let (epoch, cid) = (Epoch(header.epoch), Cid::of(header.cid));
         if !header.from_client() {
             return self.find_client_connection(from, epoch, cid);
         }
         let found = self.connections.server(&ServerKey { epoch, cid, from });
-        if found.is_some() {
-            return found;
-        }
-        match self.find_elsewhere(now, from, header, payload) {
-            Elsewhere::Moved(key) => Some(key),
-            Elsewhere::Repeated => None,
-            Elsewhere::Unknown => self.new_server_connection(now, from, header),
-        }
+        found.or_else(|| self.new_server_connection(now, from, header))
     }
 
     fn find_client_connection(&mut self, from: SocketAddr, epoch: Epoch, cid: Cid) -> Option<Key> {
@@ -122,9 +108,12 @@ impl Endpoint {
         let named = Identified { epoch, cid, service: header.service, security, peer, to: from };
         let dead_time = self.config.dead_time;
         let make = |key| crate::connection::Connection::new(key, named, dead_time, now);
-        let key = self.connections.insert_server(ServerKey { epoch, cid, from }, make);
+        let named = ServerKey { epoch, cid, from };
+        let claims = self.is_claim(&named, header.security_index);
+        let key = self.connections.insert_server(named, make);
         if let Some(connection) = self.connection_mut(key) {
             connection.reachability_check = options.reachability_check;
+            connection.claims = claims;
         }
         self.arm_reaper(now, key);
         Some(key)

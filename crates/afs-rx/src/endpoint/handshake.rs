@@ -24,7 +24,7 @@ impl Endpoint {
     pub(super) fn send_challenge(&mut self, now: Instant, key: Key) {
         let random = &mut self.random;
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
-        let waits = connection.has_calls();
+        let waits = connection.has_calls() || connection.claims;
         if !waits || connection.challenge.sent >= CHALLENGES_MAX {
             connection.challenge = ChallengeState::NONE;
             if waits {
@@ -101,6 +101,10 @@ impl Endpoint {
         }
         let checksum = header.checksum;
         match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
+            Ok(_) if connection.claims => {
+                connection.challenge = ChallengeState::NONE;
+                self.prove_address(now, key);
+            }
             Ok(verified) => {
                 if connection.epoch.is_global() && connection.security.packets().authenticates_packets() {
                     self.connections.make_movable(key);

@@ -1,54 +1,69 @@
 //! A client's change of address: docs/protocol/rx.md "3. Connections, ids, epochs".
 //!
-//! The ids in a header prove nothing, so a connection follows its client only by a DATA packet that opens under the
-//! connection's keys and that was not seen before. Everything else from another address leaves the connection alone.
+//! The ids in a header prove nothing, and a packet that opens under the connection's keys does not prove where its client is:
+//! whoever hears it can send a copy, which may come first. So a connection follows its client only to an address that has
+//! answered a challenge with the connection's keys. Until then that address has a connection of its own, a claim, which
+//! takes no calls; the claimed connection goes on where it is.
 
 use super::Endpoint;
-use super::servers::FIRST_SEQ_MAX;
 use crate::Instant;
-use crate::call::{Arrival, Phase};
-use crate::ids::{Cid, Epoch};
-use crate::packet::{Header, PacketType, flags};
+use crate::connection::{Connection, ServerKey};
+use crate::packet::{Header, PacketType};
 use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
-use std::net::SocketAddr;
-
-/// The origin of a packet that names a connection of another address.
-pub(super) enum Elsewhere {
-    /// The connection's client sends from there now.
-    Moved(Key),
-    /// The client's, but sent before: perhaps a recording. There is nothing to do.
-    Repeated,
-    /// Not the client's.
-    Unknown,
-}
 
 impl Endpoint {
-    pub(super) fn find_elsewhere(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        header: &Header,
-        payload: &Bytes,
-    ) -> Elsewhere {
-        let found = self.connections.movable(Epoch(header.epoch), Cid::of(header.cid));
-        let Some(key) = found.filter(|key| self.opens(*key, header, payload)) else {
-            return Elsewhere::Unknown;
-        };
-        if !self.is_news(key, header) {
-            self.stats.drop_packet(Drop::Duplicate);
-            return Elsewhere::Repeated;
-        }
-        self.move_connection(now, key, from);
-        Elsewhere::Moved(key)
+    /// Whether a new connection has the ids of one that may follow its client.
+    pub(super) fn is_claim(&self, named: &ServerKey, security_index: u8) -> bool {
+        let claimed = self.connections.movable(named.epoch, named.cid);
+        let claimed = claimed.and_then(|key| self.connections.slab.get(key));
+        claimed.is_some_and(|claimed| claimed.security_index == security_index)
     }
 
-    /// Opens a copy of a DATA packet to see whether the client sent it.
+    /// The connection that goes on with a packet: the one it came to, or the one that has followed its client there. `None`
+    /// when the address is not proven yet, and the packet dropped: the client sends it again.
+    pub(super) fn settle_claim(
+        &mut self,
+        now: Instant,
+        key: Key,
+        header: &Header,
+        payload: &Bytes,
+    ) -> Option<Key> {
+        let connection = self.connections.slab.get(key)?;
+        if !connection.claims || connection.failed.is_some() || header.kind == PacketType::RESPONSE {
+            return Some(key);
+        }
+        if header.kind != PacketType::DATA {
+            self.stats.drop_packet(Drop::NoSuchCall);
+            return None;
+        }
+        if !connection.is_authenticated(now) {
+            self.stats.drop_packet(Drop::UnprovenAddress);
+            self.admit(now, key);
+            return None;
+        }
+        let claimed = self.connections.movable(connection.epoch, connection.cid);
+        // Under the keys of both: who has answered the challenge may be another client, with keys of its own.
+        match claimed
+            .filter(|claimed| self.opens(*claimed, header, payload) && self.opens(key, header, payload))
+        {
+            Some(claimed) => {
+                self.follow(now, claimed, key);
+                return Some(claimed);
+            }
+            None if claimed.is_some() => self.stats.drop_packet(Drop::NotOpened),
+            // The client begins anew with its next packet.
+            None => self.remove_connection(now, key),
+        }
+        None
+    }
+
+    /// Opens a copy of a DATA packet to see whether it is of the connection's client.
     fn opens(&mut self, key: Key, header: &Header, payload: &Bytes) -> bool {
         let Some(connection) = self.connection_mut(key) else { return false };
         let fits = connection.security_index == header.security_index && connection.failed.is_none();
-        if !fits || header.kind != PacketType::DATA || header.call == 0 || header.seq == 0 {
+        if !fits || header.call == 0 || header.seq == 0 {
             return false;
         }
         let mut context = connection.context(header.channel(), header.call, header.seq, true);
@@ -56,28 +71,29 @@ impl Endpoint {
         connection.security.packets_mut().open(&context, payload.clone()).is_ok()
     }
 
-    /// A packet of the channel's next call, or one that its present call lacks.
-    fn is_news(&self, key: Key, header: &Header) -> bool {
-        let Some(connection) = self.connections.slab.get(key) else { return false };
-        let channel = &connection.channels[header.channel()];
-        if header.call != channel.number {
-            return header.call > channel.number && header.seq <= FIRST_SEQ_MAX;
-        }
-        let call =
-            channel.call.and_then(|call| self.calls.get(call)).filter(|call| call.phase != Phase::Over);
-        let arrival = call.map(|call| call.receive.classify(header.seq, header.has(flags::LAST_PACKET)));
-        matches!(arrival, Some(Arrival::InOrder | Arrival::FillsGap | Arrival::OutOfOrder))
-    }
-
-    fn move_connection(&mut self, now: Instant, key: Key, to: SocketAddr) {
-        let Some(old) = self.connections.slab.get(key).map(|connection| connection.peer) else { return };
-        let new = self.peer(now, to);
+    /// Takes a connection to where its client has proven to be.
+    fn follow(&mut self, now: Instant, key: Key, claim: Key) {
+        let Some((new, to)) = self.connections.slab.get(claim).map(|claim| (claim.peer, claim.to)) else {
+            return;
+        };
         self.join_peer(new);
+        self.remove_connection(now, claim);
+        let Some(connection) = self.connection_mut(key) else { return };
+        let old = std::mem::replace(&mut connection.peer, new);
         self.leave_peer(now, old);
         self.connections.relocate(key, to);
-        if let Some(connection) = self.connection_mut(key) {
-            connection.peer = new;
-        }
         self.stats.moves += 1;
+        self.send_again(now, key);
+    }
+
+    /// What was sent and not acknowledged went to where the client was not.
+    fn send_again(&mut self, now: Instant, key: Key) {
+        let calls = self.connections.slab.get(key).map(Connection::calls);
+        for call in calls.into_iter().flatten().flatten() {
+            if let Some(call) = self.calls.get_mut(call).filter(|call| call.send.has_unacked()) {
+                call.send.resend_at = now;
+            }
+            self.touch(call);
+        }
     }
 }

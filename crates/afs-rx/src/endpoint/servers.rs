@@ -10,7 +10,7 @@ use crate::stats::Drop;
 use bytes::Bytes;
 
 /// A new call whose first packet seen is beyond this is left over from before a restart.
-pub(super) const FIRST_SEQ_MAX: u32 = 32;
+const FIRST_SEQ_MAX: u32 = 32;
 
 impl Endpoint {
     pub(super) fn handle_at_server(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {

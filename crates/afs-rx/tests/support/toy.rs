@@ -18,6 +18,8 @@ pub struct Toy {
     proven: bool,
     /// Data stays as it is: the class proves who the client is, once, and protects no packet.
     keeps: bool,
+    /// The key of another client, who may answer as well.
+    other: Option<u8>,
 }
 
 pub struct ToyClient(pub Toy);
@@ -25,12 +27,14 @@ pub struct ToySession(pub Toy);
 pub struct ToyServer(pub u8);
 /// Offers the class at the level that leaves packets as they are.
 pub struct ToyClearServer(pub u8);
+/// Offers the class to two clients, each with a key.
+pub struct ToyServerOfTwo(pub u8, pub u8);
 
 const HEADER: usize = 8;
 
 impl Toy {
     pub fn new(key: u8) -> Self {
-        Toy { key, nonce: [0; 4], proven: false, keeps: false }
+        Toy { key, nonce: [0; 4], proven: false, keeps: false, other: None }
     }
 
     /// The class at a level that leaves packets as they are.
@@ -124,6 +128,15 @@ impl ServerSecurity for ToyClearServer {
     }
 }
 
+impl ServerSecurity for ToyServerOfTwo {
+    fn index(&self) -> u8 {
+        INDEX
+    }
+    fn accept(&mut self) -> Box<dyn ServerSession> {
+        Box::new(ToySession(Toy { other: Some(self.1), ..Toy::new(self.0) }))
+    }
+}
+
 impl ServerSession for ToySession {
     fn is_authenticated(&self, _: Instant) -> bool {
         self.0.proven
@@ -134,10 +147,12 @@ impl ServerSession for ToySession {
     }
     fn verify(&mut self, proof: &Proof<'_>) -> Result<Verified, SecurityError> {
         let (answer, numbers) = proof.payload.split_at_checked(4).ok_or(BROKEN)?;
-        let expected: Vec<u8> = self.0.nonce.iter().map(|byte| byte ^ self.0.key).collect();
-        if answer != expected || numbers.len() != 16 {
+        let answers = |key: &u8| self.0.nonce.iter().zip(answer).all(|(asked, byte)| asked ^ key == *byte);
+        let key = [Some(self.0.key), self.0.other].into_iter().flatten().find(answers).ok_or(BROKEN)?;
+        if answer.len() != 4 || numbers.len() != 16 {
             return Err(BROKEN);
         }
+        self.0.key = key;
         self.0.proven = true;
         let number =
             |at: usize| u32::from_be_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);

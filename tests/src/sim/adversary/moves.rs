@@ -72,6 +72,7 @@ impl Move {
         Move::Hijack,
         Move::Replay,
         Move::ReplayEvicted,
+        Move::Overtake,
         Move::Disturb,
         Move::SequenceGaps,
         Move::Questions,
