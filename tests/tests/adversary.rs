@@ -66,7 +66,6 @@ fn questions_of_rxdebug_hold_nobody_up() {
 }
 
 #[test]
-#[ignore = "not so yet: pings and challenges are more than three times what they answer"]
 fn an_address_that_has_proven_nothing_is_sent_little() {
     kind(Move::Amplify);
 }

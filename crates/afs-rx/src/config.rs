@@ -59,8 +59,8 @@ pub struct Config {
     pub services_max: usize,
     /// Most peers without a connection that are remembered. Default 16384, about 200 bytes each.
     pub idle_peers_max: usize,
-    /// Most questions of rxdebug (DEBUG and VERSION) answered in a second. Default 1000; the answers are up
-    /// to nine times as long as the questions, whose sender may be false.
+    /// Most questions of rxdebug (DEBUG and VERSION) answered in a second. Default 1000; who has proven no address gets
+    /// three times the bytes of its questions.
     pub queries_per_second: u32,
     /// Most responses to challenges verified in a second; the clients of the others are challenged again. Default 8192.
     pub responses_per_second: u32,

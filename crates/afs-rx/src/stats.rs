@@ -71,7 +71,8 @@ pub enum Drop {
     TooManyQueries,
     /// Too many packets without a call wait to be sent.
     ControlQueueFull,
-    /// A packet to an address that has sent too little and not proven itself; not sent.
+    /// A packet to an address that has sent too little and not proven itself; not sent. Or DATA of a connection whose
+    /// client is not proven to be at the address that it came from.
     UnprovenAddress,
 }
 

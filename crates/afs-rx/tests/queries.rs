@@ -4,9 +4,10 @@
 
 mod support;
 
-use afs_rx::packet::{Header, PacketType, flags};
+use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags};
 use afs_rx::{Config, Drop, NullClient};
-use support::script::{CID, EPOCH, SERVICE, Script, from_client};
+use std::net::SocketAddr;
+use support::script::{CID, EPOCH, SERVICE, Script, Sent, from_client};
 
 fn question(kind: PacketType, call: u32) -> Header {
     Header {
@@ -21,13 +22,21 @@ fn question(kind: PacketType, call: u32) -> Header {
 
 fn ask(script: &mut Script, kind: u32, index: u32) -> Vec<u8> {
     let payload = [kind.to_be_bytes(), index.to_be_bytes()].concat();
-    script.give(question(PacketType::DEBUG, 77), &payload);
-    let sent = script.sent_one();
+    let sent = insist(script, question(PacketType::DEBUG, 77), &payload);
     assert_eq!(
         (sent.header.kind, sent.header.call, sent.header.flags),
         (PacketType::DEBUG, 77, flags::LAST_PACKET)
     );
     sent.payload.to_vec()
+}
+
+/// Asks as rxdebug does, again when no answer comes: who has proven nothing gets no more than three times what it has sent.
+fn insist(script: &mut Script, question: Header, payload: &[u8]) -> Sent {
+    let asked = (0..3).find_map(|_| {
+        script.give(question, payload);
+        script.sent().pop()
+    });
+    asked.expect("an answer within three tries")
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -39,8 +48,7 @@ fn the_version_is_65_bytes() {
     let mut config = Config::default();
     config.version = "Andrew test".to_owned();
     let mut script = Script::server_with(config);
-    script.give(question(PacketType::VERSION, 5), &[0]);
-    let sent = script.sent_one();
+    let sent = insist(&mut script, question(PacketType::VERSION, 5), &[0]);
     assert_eq!((sent.header.call, sent.header.flags, sent.payload.len()), (5, flags::LAST_PACKET, 65));
     assert!(sent.payload.starts_with(b"Andrew test\0"));
 }
@@ -115,6 +123,7 @@ fn a_flood_of_questions_is_bounded() {
     let mut config = Config::default();
     config.control_packets_max = 16;
     let mut script = Script::server_with(config);
+    script.peer = SocketAddr::from(([127, 0, 0, 1], 7001));
     for _ in 0..100 {
         script.give(question(PacketType::VERSION, 1), &[0]);
     }
@@ -127,6 +136,7 @@ fn answers_are_limited_in_each_second() {
     let mut config = Config::default();
     config.queries_per_second = 3;
     let mut script = Script::server_with(config);
+    script.peer = SocketAddr::from(([127, 0, 0, 1], 7001));
     for second in 1..=2 {
         for _ in 0..5 {
             script.give(question(PacketType::VERSION, 1), &[0]);
@@ -134,5 +144,46 @@ fn answers_are_limited_in_each_second() {
         assert_eq!(script.sent().len(), 3);
         assert_eq!(script.end.stats().drops(Drop::TooManyQueries), 2 * second);
         script.wait_ms(1000);
+    }
+}
+
+fn bytes(sent: &[Sent]) -> usize {
+    sent.iter().map(|sent| HEADER_LEN + sent.payload.len()).sum()
+}
+
+#[test]
+fn who_has_proven_nothing_is_told_three_times_what_it_has_asked() {
+    let mut script = Script::server();
+    let (mut asked, mut told) = (0, 0);
+    for round in 0..200u32 {
+        let (kind, payload) = match round % 7 {
+            0 => (PacketType::VERSION, vec![0]),
+            kind => (PacketType::DEBUG, [kind.to_be_bytes(), 0u32.to_be_bytes()].concat()),
+        };
+        script.give(question(kind, round), &payload);
+        // An unknown service, which is refused without a connection.
+        script.give(Header { service: 9999, ..from_client(PacketType::DATA, 1, 1, 1, 0) }, b"");
+        asked += 2 * HEADER_LEN + payload.len();
+        told += bytes(&script.sent());
+        assert!(told <= 3 * asked, "{told} for {asked}");
+    }
+    assert!(told > 2 * asked, "questions are answered: {told} for {asked}");
+}
+
+#[test]
+fn a_host_with_a_proven_address_and_the_machine_itself_are_told_at_once() {
+    let mut script = Script::server();
+    let own = script.end.connect(script.now, script.peer, SERVICE, Box::new(NullClient));
+    script.call(own, b"x");
+    let request = script.sent_one().header;
+    script.give(script.server_header(&request, PacketType::DATA, 1, flags::LAST_PACKET), b"y");
+    let other_port = SocketAddr::new(script.peer.ip(), 40_000);
+    let itself = SocketAddr::from(([127, 0, 0, 1], 40_000));
+    script.sent();
+    for from in [other_port, itself] {
+        for _ in 0..10 {
+            script.give_from(from, question(PacketType::DEBUG, 1), &[0, 0, 0, 4, 0, 0, 0, 0]);
+            assert_eq!(script.sent_one().payload.len(), 284, "{from}");
+        }
     }
 }

@@ -72,7 +72,7 @@ impl Endpoint {
 
     /// An abort without any state, for a packet that found no connection: docs/protocol/rx.md "Raw abort
     /// quirk". Unlike OpenAFS's, the service id is where it belongs.
-    pub(super) fn push_raw_abort(&mut self, to: SocketAddr, offending: &Header, code: i32) {
+    pub(super) fn push_raw_abort(&mut self, to: SocketAddr, offending: &Header, len: usize, code: i32) {
         if offending.kind == PacketType::ABORT {
             return;
         }
@@ -85,7 +85,7 @@ impl Endpoint {
             checksum: 0,
             ..*offending
         };
-        self.push_packet(to, &header, &code.to_be_bytes());
+        self.answer_stranger(to, len, &header, &code.to_be_bytes());
     }
 
     /// An ack for a channel whose call is gone: everything was received.
@@ -105,7 +105,9 @@ impl Endpoint {
             Ack { buffer_space: 0, skew_max: 0, first, previous, serial, reason: kind, soft: &[], trailer };
         let mut payload = Vec::with_capacity(40);
         ack.encode(&mut payload);
-        self.push_packet(to, &header, &payload);
+        if self.may_send(key, crate::packet::HEADER_LEN + payload.len()) {
+            self.push_packet(to, &header, &payload);
+        }
     }
 
     /// A late packet of a call that is gone is answered with what the call's end was.

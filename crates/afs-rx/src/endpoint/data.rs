@@ -82,8 +82,7 @@ impl Endpoint {
                 }
                 call.send.close();
                 // Nobody else can know the numbers of a connection opened here.
-                peer.is_proven = true;
-                peer.reachable_until = now + self.config.reachable_for;
+                self.strangers.prove(peer, now + self.config.reachable_for);
             }
         }
         call.receive.insert(header.seq, header.has(flags::LAST_PACKET), packet);

@@ -47,8 +47,9 @@ impl Endpoint {
             self.answer_query(now, from, header, &payload);
             return;
         }
-        let Some(key) = self.find_connection(now, from, header) else { return };
-        self.credit(from, HEADER_LEN + payload.len());
+        let len = HEADER_LEN + payload.len();
+        let Some(key) = self.find_connection(now, from, header, len) else { return };
+        self.credit(from, len);
         let Some(key) = self.settle_claim(now, key, header, &payload) else { return };
         let Some(connection) = self.connection_mut(key) else { return };
         if connection.security_index != header.security_index {
@@ -65,13 +66,20 @@ impl Endpoint {
         }
     }
 
-    fn find_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
+    /// The connection of a packet of `len` bytes.
+    fn find_connection(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        header: &Header,
+        len: usize,
+    ) -> Option<Key> {
         let (epoch, cid) = (Epoch(header.epoch), Cid::of(header.cid));
         if !header.from_client() {
             return self.find_client_connection(from, epoch, cid);
         }
         let found = self.connections.server(&ServerKey { epoch, cid, from });
-        found.or_else(|| self.new_server_connection(now, from, header))
+        found.or_else(|| self.new_server_connection(now, from, header, len))
     }
 
     fn find_client_connection(&mut self, from: SocketAddr, epoch: Epoch, cid: Cid) -> Option<Key> {
@@ -88,10 +96,16 @@ impl Endpoint {
 
     /// docs/protocol/rx.md "3. Connections, ids, epochs": the first packet naming an unknown connection
     /// creates it. Only DATA does here, since nothing else could be of use to it.
-    fn new_server_connection(&mut self, now: Instant, from: SocketAddr, header: &Header) -> Option<Key> {
+    fn new_server_connection(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        header: &Header,
+        len: usize,
+    ) -> Option<Key> {
         let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
             self.stats.drop_packet(Drop::NoSuchService);
-            self.push_raw_abort(from, header, code::INVALID_OPERATION);
+            self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
             return None;
         };
         if header.kind != PacketType::DATA {

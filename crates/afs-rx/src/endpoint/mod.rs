@@ -18,6 +18,7 @@ mod responses;
 mod servers;
 mod services;
 mod shares;
+mod strangers;
 mod stream;
 mod timeout;
 mod transmit;
@@ -47,6 +48,7 @@ use services::ServiceList;
 use shares::Shares;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
+use strangers::Strangers;
 
 /// One datagram to send, or a train of equal-sized ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +88,7 @@ pub struct Endpoint {
     /// When the present second of answered questions began, and how many they are.
     queries: (Instant, u32),
     responses: ResponseLimit,
+    strangers: Strangers,
     events: VecDeque<Event>,
     stats: Stats,
 }
@@ -115,6 +118,7 @@ impl Endpoint {
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
             responses: ResponseLimit::new(hash),
+            strangers: Strangers::new(hash),
             events: VecDeque::new(),
             stats: Stats::default(),
         }
@@ -193,6 +197,7 @@ impl Endpoint {
 
     fn forget_peer(&mut self, key: Key) {
         let Some(peer) = self.peers.remove(key) else { return };
+        self.strangers.forget(&peer);
         self.idle_peers -= usize::from(peer.is_idle);
         self.peers_by_address.remove(&peer.address);
         self.timers.disarm(Owner::Peer(key));

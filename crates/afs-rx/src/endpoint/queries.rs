@@ -6,8 +6,8 @@ use crate::call::{Call, Phase};
 use crate::connection::Connection;
 use crate::ids::Side;
 use crate::packet::{
-    DEBUG_STATISTICS_LEN, DEBUG_STATS_LEN, DebugConnection, DebugPeer, DebugQuery, Header, PacketType,
-    StructWriter, flags, version_reply,
+    DEBUG_STATISTICS_LEN, DEBUG_STATS_LEN, DebugConnection, DebugPeer, DebugQuery, HEADER_LEN, Header,
+    PacketType, StructWriter, flags, version_reply,
 };
 use crate::peer::Peer;
 use crate::stats::Drop;
@@ -36,10 +36,11 @@ impl Endpoint {
             self.stats.drop_packet(Drop::TooManyQueries);
             return;
         }
+        let received = HEADER_LEN + payload.len();
         let answer = Header { flags: header.flags & !flags::CLIENT_INITIATED, ..*header };
         if header.kind == PacketType::VERSION {
             let text = version_reply(&self.config.version);
-            self.push_packet(from, &answer, &text);
+            self.answer_stranger(from, received, &answer, &text);
             return;
         }
         let Some(query) = DebugQuery::decode(payload) else {
@@ -48,16 +49,16 @@ impl Endpoint {
         };
         let index = query.index as usize;
         match query.kind {
-            STATS => self.push_packet(from, &answer, &self.debug_stats()),
+            STATS => self.answer_stranger(from, received, &answer, &self.debug_stats()),
             ACTIVE_CONNECTIONS => {
-                self.push_packet(from, &answer, &self.debug_connection(index, true).to_bytes())
+                self.answer_stranger(from, received, &answer, &self.debug_connection(index, true).to_bytes())
             }
             ALL_CONNECTIONS => {
-                self.push_packet(from, &answer, &self.debug_connection(index, false).to_bytes())
+                self.answer_stranger(from, received, &answer, &self.debug_connection(index, false).to_bytes())
             }
-            STATISTICS => self.push_packet(from, &answer, &self.debug_statistics()),
-            PEERS => self.push_packet(from, &answer, &self.debug_peer(index).to_bytes()),
-            _ => self.push_packet(from, &answer, &UNKNOWN_QUESTION),
+            STATISTICS => self.answer_stranger(from, received, &answer, &self.debug_statistics()),
+            PEERS => self.answer_stranger(from, received, &answer, &self.debug_peer(index).to_bytes()),
+            _ => self.answer_stranger(from, received, &answer, &UNKNOWN_QUESTION),
         }
     }
 

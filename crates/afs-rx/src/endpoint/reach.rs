@@ -13,7 +13,7 @@ use rand_chacha::rand_core::Rng;
 use std::net::SocketAddr;
 
 /// Bytes sent to an address that is not proven, for each byte that came from it.
-const AMPLIFICATION_MAX: usize = 3;
+pub(super) const AMPLIFICATION_MAX: usize = 3;
 /// The numbers of a connection's pings begin up to so far above one: who does not see the ping cannot answer it.
 const SERIAL_BITS: u32 = 24;
 
@@ -29,8 +29,7 @@ impl Endpoint {
     pub(super) fn prove_address(&mut self, now: Instant, key: Key) {
         let Some(peer) = self.connections.slab.get(key).map(|connection| connection.peer) else { return };
         if let Some(peer) = self.peers.get_mut(peer) {
-            peer.is_proven = true;
-            peer.reachable_until = now + self.config.reachable_for;
+            self.strangers.prove(peer, now + self.config.reachable_for);
         }
     }
 

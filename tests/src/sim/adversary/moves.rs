@@ -76,6 +76,7 @@ impl Move {
         Move::Disturb,
         Move::SequenceGaps,
         Move::Questions,
+        Move::Amplify,
         Move::IgnoreBreaks,
         Move::FalseBreaks,
         Move::LogRecords,
