@@ -25,6 +25,12 @@ fn recorded_packets_do_nothing_after_a_restart() {
     kind(Move::Replay);
 }
 
+/// The server takes a new client's first call, is started again, and does not know of it any more.
+#[test]
+fn who_begins_while_the_server_is_started_again_begins_anew() {
+    run(4, &plan_of(Move::Replay, 4));
+}
+
 #[test]
 fn recorded_packets_do_nothing_when_the_connection_was_forgotten() {
     kind(Move::ReplayEvicted);
@@ -134,8 +140,12 @@ fn kind(one: Move) {
     if std::env::var("ANDREW_MOVE").is_ok_and(|name| Move::named(&name) != Some(one)) {
         return;
     }
-    let plan = |seed| Plan::of(&[one], &mut SimRng::new(seed << 8 | one as u64));
-    each_seed(number("ANDREW_SEEDS").map_or(SEEDS_OF_A_KIND, |seeds| seeds.div_ceil(12)), &plan);
+    let seeds = number("ANDREW_SEEDS").map_or(SEEDS_OF_A_KIND, |seeds| seeds.div_ceil(12));
+    each_seed(seeds, &|seed| plan_of(one, seed));
+}
+
+fn plan_of(one: Move, seed: u64) -> Plan {
+    Plan::of(&[one], &mut SimRng::new(seed << 8 | one as u64))
 }
 
 /// Two to four kinds of moves that go together.
@@ -148,15 +158,16 @@ fn mixed(seed: u64) -> Plan {
 
 fn each_seed(seeds: u64, plan: &dyn Fn(u64) -> Plan) {
     let seeds = number("ANDREW_SEED").map_or(0..seeds, |seed| seed..seed + 1);
-    for seed in seeds {
-        let plan = plan(seed);
-        println!("seed {seed} {plan:?}");
-        let outcome = siege::run(seed, &plan);
-        let siege::Outcome { verdict, took, held, log, .. } = outcome;
-        println!("seed {seed} {:?}: took {took:?}, held {held}: {verdict:?}", plan.moves);
-        if let Err(what) = verdict {
-            panic!("seed {seed} {plan:?}: {what}\nthe last events:\n{log}");
-        }
+    seeds.for_each(|seed| run(seed, &plan(seed)));
+}
+
+fn run(seed: u64, plan: &Plan) {
+    println!("seed {seed} {plan:?}");
+    let outcome = siege::run(seed, plan);
+    let siege::Outcome { verdict, took, held, log, .. } = outcome;
+    println!("seed {seed} {:?}: took {took:?}, held {held}: {verdict:?}", plan.moves);
+    if let Err(what) = verdict {
+        panic!("seed {seed} {plan:?}: {what}\nthe last events:\n{log}");
     }
 }
 

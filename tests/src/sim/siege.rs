@@ -205,7 +205,7 @@ fn live(cell: &Cell, history: &History, seed: u64, plan: &Plan, users: &mut Vec<
     {
         return Err(format!("an operation failed though the server was up: {failure}"));
     }
-    finish(cell, history, users, &files)
+    finish(cell, history, users, &files, plan)
 }
 
 fn set_to_work(user: &User, files: &[String], plan: &Plan, working: &AtWork, mut rng: SimRng) {
@@ -264,14 +264,20 @@ fn newcomer(
 }
 
 /// The adversary is gone; everybody looks at everything, and so does a client that has nothing cached.
-fn finish(cell: &Cell, history: &History, users: &[User], files: &[String]) -> Result<(), String> {
+fn finish(
+    cell: &Cell,
+    history: &History,
+    users: &[User],
+    files: &[String],
+    plan: &Plan,
+) -> Result<(), String> {
     for user in users {
         cell.sim.mend(user.node, cell.server);
         cell.sim.mend(cell.server, user.node);
         cell.sim.resume(user.node);
     }
     history.look_away(false);
-    let newcomer = cell.user(9, history)?;
+    let newcomer = nothing_cached(cell, history, plan)?;
     if files.len() > 100 {
         change_everything(cell, &users[0], files)?;
     }
@@ -284,6 +290,23 @@ fn finish(cell: &Cell, history: &History, users: &[User], files: &[String]) -> R
     }
     cell.sim.run_for(Duration::from_secs(1));
     Ok(())
+}
+
+/// A client that has nothing cached.
+///
+/// A server that is started again has forgotten the calls it has taken, and does not answer pings about them
+/// (docs/protocol/rx.md "4. Call life cycle"): who begins at such a moment is told after the dead time that there is no
+/// answer, and begins again.
+fn nothing_cached(cell: &Cell, history: &History, plan: &Plan) -> Result<User, String> {
+    let tries = if plan.forgets() { 20 } else { 1 };
+    let mut begun = Err(String::new());
+    for number in NEWCOMERS..NEWCOMERS + tries {
+        begun = cell.user(number, history);
+        if begun.is_ok() {
+            break;
+        }
+    }
+    begun
 }
 
 /// Every file gets new contents, so that a client whose promise was lost on the way is found out.
@@ -345,6 +368,8 @@ fn in_time(history: &History, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// The number of the first client that comes when the others have done their work.
+const NEWCOMERS: usize = 9;
 const STEPS: u32 = 24;
 /// Virtual time for a whole run.
 const RUN: Duration = Duration::from_secs(400_000);
