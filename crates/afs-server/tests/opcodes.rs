@@ -90,7 +90,7 @@ fn the_other_services_know_what_they_do_not_know() {
             AbortCode::RXGEN_OPCODE
         );
     }
-    for opcode in [99u32, 129, 65540, 65546, 65547, 0x414E_4400, 0x414E_4404] {
+    for opcode in [99u32, 129, 65540, 65546, 65547, 0x414E_4400, 0x414E_4405] {
         assert_eq!(code(client.raw(VOLUMES, ServiceId::VOLUME, opcode.to_bytes())), AbortCode::RXGEN_OPCODE);
     }
 }

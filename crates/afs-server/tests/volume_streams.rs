@@ -4,20 +4,24 @@
 
 mod rig;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use afs_rpc::{Limits, Rx, ServerCall, Table};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::{Fid, KindNumber, PartitionNumber, UnixSeconds, VolumeId, VolumeKind};
+use afs_wire::rpc::ServiceId;
 use afs_wire::vol::{
     self, AttachFlags, Destination, NameChars, Replica, RestoreCookie, TransactionId, VolumeFlags,
 };
 use afs_wire::xdr::BoundedVec;
-use rig::{Cell, Client, Heard, SERVER_IP};
+use rig::{Believer, Cell, Client, Heard, SERVER_IP, WORD};
 
 const A: PartitionNumber = PartitionNumber(0);
 const EVERYTHING: UnixSeconds = UnixSeconds(0);
+const STRANGER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 
 fn text(name: &str) -> vol::NameText {
     vol::NameText::new(name.as_bytes()).unwrap()
@@ -255,6 +259,92 @@ fn a_volume_is_forwarded_and_what_changed_since_as_well() {
     let nobody = Destination { host: Ipv4Addr::new(10, 0, 0, 66), ..own_address() };
     let to_nobody = vol::Forward { destination: nobody, ..forward(source, target, EVERYTHING) };
     assert_eq!(owner.refusal(to_nobody), AbortCode::RX_CALL_DEAD);
+}
+
+/// A volume server that knows the calls of AFS only, and keeps what it is sent.
+fn stranger(cell: &Cell, sent: &Arc<Mutex<Vec<u8>>>) -> Rx {
+    let node = cell.sim.node("stranger", IpAddr::V4(STRANGER_IP));
+    let address = SocketAddr::from((STRANGER_IP, 7005));
+    let config = afs_rx::Config::default();
+    let rx = cell.sim.rx(node, cell.sim.env(node), address, config, Limits::default());
+    let known =
+        |_, _, _: vol::GetFlags| async { Ok::<_, AbortCode>(vol::GetFlagsReply { flags: VolumeFlags(0) }) };
+    let table = Table::new(ServiceId::VOLUME, sent.clone()).call(known);
+    let keep = |sent: Arc<Mutex<Vec<u8>>>, mut call: ServerCall, _: vol::Restore| async move {
+        while let Ok(pieces) = call.read_pieces(1 << 16).await
+            && !pieces.is_empty()
+        {
+            pieces.iter().for_each(|piece| sent.lock().unwrap().extend_from_slice(piece));
+        }
+        let _ = call.reply(&()).await;
+    };
+    rx.listen_with(Arc::new(table.streamed(keep)), vec![Box::new(Believer(WORD.into()))]).unwrap();
+    rx
+}
+
+#[test]
+fn a_volume_with_a_file_of_a_pebibyte_goes_to_servers_that_take_holes_and_to_no_others() {
+    let (cell, client, owner, [small, large]) = filled(231);
+    let root = cell.root().volume.0;
+    let sent = Arc::default();
+    let _stranger = stranger(&cell, &sent);
+    let elsewhere = Destination { host: STRANGER_IP, ..own_address() };
+    let targets = [("one", 900), ("two", 901)].map(|(name, id)| create_empty(&owner, name, id));
+    let forward = |source, destination, target, name, id| vol::Forward {
+        transaction: source,
+        from_date: EVERYTHING,
+        destination,
+        destination_transaction: target,
+        cookie: cookie(name, id),
+    };
+    // Nobody minds a few holes.
+    client.store(small, 30 << 20, b"end").unwrap();
+    let source = take(&owner, root, AttachFlags::BUSY);
+    let plain = owner.read_stream(vol::Dump { transaction: source, from_date: EVERYTHING }).unwrap();
+    end(&owner, source);
+    assert!(plain.len() > 30 << 20);
+    client.store(small, 1 << 50, b"end").unwrap();
+    let source = take(&owner, root, AttachFlags::BUSY);
+    owner.ask(forward(source, own_address(), targets[0], "one", 900)).unwrap();
+    publish(&owner, targets[0]);
+    let copied = in_volume(small, 900);
+    assert_eq!(client.fetch_status(copied).unwrap().status.length, (1 << 50) + 3);
+    assert_eq!(client.read(in_volume(large, 900)), client.read(large));
+
+    let refusal = errno(Errno::EFBIG);
+    assert_eq!(owner.refusal(forward(source, elsewhere, TransactionId(1), "two", 901)), refusal);
+    let dump = owner.read_stream(vol::Dump { transaction: source, from_date: EVERYTHING }).unwrap_err();
+    assert_eq!(dump.abort_code(), Some(refusal));
+    let to = |transaction, server: Destination| Replica { transaction, server };
+    let results = owner.ask(vol::ForwardMultiple {
+        transaction: source,
+        from_date: EVERYTHING,
+        replicas: BoundedVec::first_of([to(TransactionId(1), elsewhere), to(targets[1], own_address())]),
+        spare: 0,
+        cookie: cookie("two", 901),
+    });
+    assert_eq!(results.unwrap().results.to_vec(), [refusal.0, 0]);
+    assert!(sent.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_server_that_does_not_know_holes_gets_a_dump_of_afs() {
+    let (cell, client, owner, [small, _]) = filled(232);
+    let sent = Arc::default();
+    let _stranger = stranger(&cell, &sent);
+    client.store(small, 3 << 20, b"end").unwrap();
+    let source = take(&owner, cell.root().volume.0, AttachFlags::BUSY);
+    owner
+        .ask(vol::Forward {
+            transaction: source,
+            from_date: EVERYTHING,
+            destination: Destination { host: STRANGER_IP, ..own_address() },
+            destination_transaction: TransactionId(1),
+            cookie: cookie("copy", 900),
+        })
+        .unwrap();
+    let dumped = owner.read_stream(vol::Dump { transaction: source, from_date: EVERYTHING }).unwrap();
+    assert!(*sent.lock().unwrap() == dumped);
 }
 
 #[test]

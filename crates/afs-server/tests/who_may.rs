@@ -476,6 +476,7 @@ fn volume_rows() -> Vec<Row> {
         row(EVERYBODY, vol::PartitionInfo64 { name: slots() }),
         row(EVERYBODY, vol::GetNthVolume { index: 0 }),
         row(EVERYBODY, vol::ListSnapshots { volume }),
+        row(EVERYBODY, vol::DumpFormats {}),
         row(
             ADMINISTRATORS,
             vol::FetchPart {

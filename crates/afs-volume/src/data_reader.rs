@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::error::VolumeError;
 use crate::extent::{SLOT_LEN, Source};
 use crate::ids::SlotIndex;
+use crate::key::{self, SLOTS};
 use crate::leases::Lease;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, damaged};
@@ -31,10 +32,21 @@ pub struct DataReader {
     _lease: Lease,
     position: u64,
     end: u64,
+    /// Of a hole behind which `position` is, so much was not handed out as bytes yet.
+    zeros: u64,
     /// First byte whose rows were not read yet.
     planned: u64,
     plan: VecDeque<Part>,
     reading: VecDeque<Reading>,
+}
+
+/// What comes next of an object's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// Bytes, at most one slot.
+    Bytes(Bytes),
+    /// So many zeros that are not stored: at least one.
+    Hole(u64),
 }
 
 /// Bytes one behind the other.
@@ -69,6 +81,7 @@ impl DataReader {
             _lease: lease,
             position,
             end,
+            zeros: 0,
             planned: position,
             plan: VecDeque::new(),
             reading: VecDeque::new(),
@@ -84,11 +97,28 @@ impl DataReader {
 
     /// How many bytes are still to come.
     pub fn remaining(&self) -> u64 {
-        self.end - self.position
+        self.end - self.position + self.zeros
     }
 
     /// The next bytes, at most one slot; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Bytes>, VolumeError> {
+        if self.zeros == 0 {
+            match self.next_span().await? {
+                Some(Span::Hole(len)) => self.zeros = len,
+                Some(Span::Bytes(bytes)) => return Ok(Some(bytes)),
+                None => return Ok(None),
+            }
+        }
+        let now = self.zeros.min(ZEROS.len() as u64);
+        self.zeros -= now;
+        Ok(Some(Bytes::from_static(&ZEROS[..now as usize])))
+    }
+
+    /// As [`DataReader::next`], with holes as what they are: takes as long as there are data, however long the file is.
+    pub async fn next_span(&mut self) -> Result<Option<Span>, VolumeError> {
+        if self.zeros > 0 {
+            return Ok(Some(Span::Hole(std::mem::take(&mut self.zeros))));
+        }
         if self.position == self.end {
             return Ok(None);
         }
@@ -102,16 +132,13 @@ impl DataReader {
             Some(Reading::Ready(bytes)) => bytes,
             Some(Reading::Chunk(read)) => read.await?,
             Some(Reading::Zeros(len)) => {
-                let now = len.min(ZEROS.len() as u64);
-                if len > now {
-                    self.reading.push_front(Reading::Zeros(len - now));
-                }
-                Bytes::from_static(&ZEROS[..now as usize])
+                self.position += len;
+                return Ok(Some(Span::Hole(len)));
             }
             None => return Err(damaged(self.record.vnode, "its data ends too early")),
         };
         self.position += bytes.len() as u64;
-        Ok(Some(bytes))
+        Ok(Some(Span::Bytes(bytes)))
     }
 
     fn read_ahead(&mut self) {
@@ -143,8 +170,35 @@ impl DataReader {
                 break;
             }
             self.plan_slot(snapshot)?;
+            self.pass_holes(snapshot)?;
         }
         Ok(())
+    }
+
+    /// Slots without rows are passed over together.
+    fn pass_holes(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
+        if !matches!(self.plan.back(), Some(Part::Zeros(_))) || self.planned == self.end {
+            return Ok(());
+        }
+        let place = self.volume.place_at(snapshot)?;
+        let prefix = key::content_prefix(place.group, self.record.content);
+        let first = [&prefix[..], &((self.planned / SLOT_LEN) as u32).to_be_bytes()].concat();
+        let end = key::after_prefix(&prefix);
+        let next = snapshot.range(SLOTS, key::bounds(&first, end.as_deref()), false).next().transpose()?;
+        let slot = next.and_then(|(key, _)| Some(u32::from_be_bytes(key.get(12..16)?.try_into().ok()?)));
+        let next = slot.map_or(self.end, |slot| (u64::from(slot) * SLOT_LEN).min(self.end));
+        if next > self.planned {
+            self.plan_zeros(next - self.planned);
+            self.planned = next;
+        }
+        Ok(())
+    }
+
+    fn plan_zeros(&mut self, len: u64) {
+        match self.plan.back_mut() {
+            Some(Part::Zeros(before)) => *before += len,
+            _ => self.plan.push_back(Part::Zeros(len)),
+        }
     }
 
     fn plan_slot(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
@@ -159,7 +213,7 @@ impl DataReader {
                 continue;
             }
             if from > at {
-                self.plan.push_back(Part::Zeros(u64::from(from - at)));
+                self.plan_zeros(u64::from(from - at));
             }
             let skip = from - extent.start;
             self.plan.push_back(match extent.source {
@@ -173,7 +227,7 @@ impl DataReader {
             at = to;
         }
         if at < end {
-            self.plan.push_back(Part::Zeros(u64::from(end - at)));
+            self.plan_zeros(u64::from(end - at));
         }
         self.planned = base + u64::from(end);
         Ok(())

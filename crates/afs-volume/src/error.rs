@@ -22,6 +22,20 @@ pub enum VolumeError {
     /// Small stores have scattered a part of the file so much that it must be written anew first, which has begun.
     #[error("this part of the file is being written anew; try again")]
     Scattered,
+    /// A dump without holes would be mostly zeros.
+    #[error(
+        "vnode {vnode} has {length} bytes, nearly all of them a hole, and with it the volume's holes are {holes} bytes: \
+         a dump that writes holes as zeros may have 2 TiB of them; make the file shorter, or send the volume to a \
+         server that takes dumps with holes"
+    )]
+    Sparse {
+        /// Which vnode.
+        vnode: VnodeId,
+        /// Its length in bytes.
+        length: u64,
+        /// Bytes of holes of the volume up to it.
+        holes: u64,
+    },
     /// The data are of another version than was expected.
     #[error("the file has changed")]
     Changed,
@@ -106,6 +120,7 @@ impl VolumeError {
             Self::Changed => Errno::EAGAIN,
             Self::VolumeExists => return AbortCode::VVOLEXISTS,
             Self::NoVnode => return AbortCode::VNOVNODE,
+            Self::Sparse { .. } => Errno::EFBIG,
             Self::OverQuota => return AbortCode::VOVERQUOTA,
             Self::DiskFull => return AbortCode::VDISKFULL,
             Self::Refused(code) => return *code,

@@ -50,7 +50,7 @@ mod volume;
 mod walk;
 
 pub use afs_drive::Usage;
-pub use data_reader::{DataReader, WINDOW_SLOTS};
+pub use data_reader::{DataReader, Span, WINDOW_SLOTS};
 pub use error::VolumeError;
 pub use extent::{LITERAL_MAX, SLOT_LEN};
 pub use header::VolumeHeader;

@@ -179,6 +179,31 @@ impl DataWriter {
         Ok(())
     }
 
+    /// Takes so many zeros. Takes no longer for more of them.
+    pub async fn push_hole(&mut self, len: u64) -> Result<(), VolumeError> {
+        let end = self.data.end().checked_add(len).filter(|end| *end <= FILE_LEN_MAX);
+        let end = end.ok_or(VolumeError::TooLarge)?;
+        // What is gathered ends with its slot; whole slots need no bytes.
+        let to_slot = self.data.end().next_multiple_of(SLOT_LEN).min(end);
+        self.push_zeros(to_slot - self.data.end()).await?;
+        let whole = (end - to_slot) / SLOT_LEN * SLOT_LEN;
+        if whole > 0 {
+            self.put_zeros(to_slot, whole);
+            self.data.len += whole;
+            self.data.end += whole;
+        }
+        self.push_zeros(end - self.data.end()).await
+    }
+
+    async fn push_zeros(&mut self, mut len: u64) -> Result<(), VolumeError> {
+        while len > 0 {
+            let now = len.min(ZEROS.len() as u64);
+            self.push(Bytes::from_static(&ZEROS[..now as usize])).await?;
+            len -= now;
+        }
+        Ok(())
+    }
+
     /// Resolves when all bytes are durable.
     pub async fn finish(mut self) -> Result<NewData, VolumeError> {
         self.end_range().await?;
@@ -273,3 +298,4 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 /// Slots of one store being written at a time.
 const WRITING_MAX: usize = 3;
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

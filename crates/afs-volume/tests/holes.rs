@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use afs_drive::{MemorySegments, SegmentDrive};
 use afs_kv::{Inline, Kv, MemoryMedium};
-use afs_volume::dump::{DumpOptions, VolumeDump};
+use afs_volume::dump::{DumpOptions, VolumeDump, ZEROS_MAX};
 use afs_volume::restore::{RestoreAs, RestoreStream};
-use afs_volume::{Config, SLOT_LEN, TABLES, Volume, VolumeSpec, VolumeStore};
-use afs_wire::error::AbortCode;
-use afs_wire::ids::{Fid, UnixSeconds, VolumeId, VolumeName};
+use afs_volume::{CloneSpec, Config, SLOT_LEN, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::ids::{Fid, UnixSeconds, VolumeId, VolumeKind, VolumeName};
+use bytes::Bytes;
 use support::*;
 
 const PIB: u64 = 1 << 50;
@@ -144,6 +145,42 @@ fn a_slot_with_holes_is_written_anew_with_its_holes() {
     assert!(read_bytes(volume, file, 0, u64::MAX).unwrap() == expected);
 }
 
+/// An empty volume beside the one of the test.
+fn beside(parts: &Parts, number: u32) -> Arc<Volume> {
+    let name = VolumeName::new(&format!("copy{number}")).unwrap();
+    let spec = VolumeSpec { id: VolumeId(VOLUME.0 + number), name, root: None, ..spec(0) };
+    now(parts.store.create_volume(spec)).unwrap()
+}
+
+fn restore(into: &Arc<Volume>) -> RestoreStream {
+    let header = into.header();
+    let restore_as = RestoreAs {
+        name: header.name.clone(),
+        kind: header.kind,
+        parent: header.parent,
+        clone: header.read_only,
+        keep_usage: true,
+        keep_service: false,
+    };
+    RestoreStream::new(into.clone(), restore_as)
+}
+
+fn dump(volume: &Arc<Volume>) -> VolumeDump {
+    VolumeDump::new(volume.clone(), DumpOptions { since: UnixSeconds(0), all_directories: false })
+}
+
+fn all(mut dump: VolumeDump) -> Result<Vec<u8>, VolumeError> {
+    let mut bytes = Vec::new();
+    while let Some(part) = now(dump.next())? {
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+fn there(copy: &Arc<Volume>, file: Fid) -> Fid {
+    Fid::new(copy.id(), file.vnode, file.unique)
+}
+
 #[test]
 fn a_volume_that_is_dumped_and_restored_has_its_holes_again() {
     let parts = parts(0);
@@ -152,32 +189,103 @@ fn a_volume_that_is_dumped_and_restored_has_its_holes_again() {
     store_bytes(volume, file, 20 << 20, b"end", u64::MAX).unwrap();
     store_bytes(volume, file, 5 << 20, &vec![3; 100_000], u64::MAX).unwrap();
     let (charge, used) = (charged(volume), parts.segments.used());
-    let id = VolumeId(VOLUME.0 + 1);
-    let spec = VolumeSpec { id, name: VolumeName::new("copy").unwrap(), root: None, ..spec(0) };
-    let copy = now(parts.store.create_volume(spec)).unwrap();
-    let header = copy.header();
-    let into = RestoreAs {
-        name: header.name.clone(),
-        kind: header.kind,
-        parent: header.parent,
-        clone: header.read_only,
-        keep_usage: true,
-        keep_service: false,
-    };
-    let mut restore = RestoreStream::new(copy.clone(), into);
-    let all = DumpOptions { since: UnixSeconds(0), all_directories: false };
-    let mut dump = VolumeDump::new(volume.clone(), all);
-    let mut len = 0;
-    while let Some(part) = now(dump.next()).unwrap() {
-        len += part.len();
-        now(restore.push(part)).unwrap();
-    }
-    now(restore.finish()).unwrap();
-    assert!(len > 20 << 20, "the format of dumps has no holes");
+    let copy = beside(&parts, 1);
+    let plain = all(dump(volume)).unwrap();
+    let mut stream = restore(&copy);
+    now(stream.push(plain.clone().into())).unwrap();
+    now(stream.finish()).unwrap();
+    assert!(plain.len() > 20 << 20, "the dumps of AFS have no holes");
     // Each run of data may have grown to whole blocks of 64 KiB.
     assert!((charge..=charge + 128).contains(&charged(&copy)), "{} {charge}", charged(&copy));
     assert!(parts.segments.used() <= 2 * used + (128 << 10));
     let whole = read_bytes(volume, file, 0, u64::MAX).unwrap();
-    let there = Fid::new(id, file.vnode, file.unique);
-    assert!(read_bytes(&copy, there, 0, u64::MAX).unwrap() == whole);
+    assert!(read_bytes(&copy, there(&copy, file), 0, u64::MAX).unwrap() == whole);
+}
+
+#[test]
+fn a_dump_that_keeps_holes_is_as_long_as_the_data() {
+    let parts = parts(0);
+    let volume = &parts.volume;
+    let file = create(volume, ROOT, b"f").unwrap();
+    let spots = [(0, 3), ((3 << 40) - 70_000, 200_000), (5 << 40, 5 << 20), (PIB - 5, 5)];
+    for (at, len) in spots {
+        store_bytes(volume, file, at, &vec![7; len], u64::MAX).unwrap();
+    }
+    // A hole at the end, one within a slot, a file that is nothing else, and a file without any.
+    store_bytes(volume, file, PIB + (3 << 30), b"", u64::MAX).unwrap();
+    store_bytes(volume, file, (5 << 40) + 100_000, &[0; 300_000], u64::MAX).unwrap();
+    let hollow = create(volume, ROOT, b"hollow").unwrap();
+    store_bytes(volume, hollow, 1 << 40, b"", u64::MAX).unwrap();
+    let full = create(volume, ROOT, b"full").unwrap();
+    store_bytes(volume, full, 0, &[9; 300_000], u64::MAX).unwrap();
+    let kept = all(dump(volume).keeping_holes()).unwrap();
+    assert!(kept.len() < 6 << 20, "{}", kept.len());
+    let copy = beside(&parts, 1);
+    let mut stream = restore(&copy);
+    for piece in kept.chunks(61_003) {
+        now(stream.push(Bytes::copy_from_slice(piece))).unwrap();
+    }
+    now(stream.finish()).unwrap();
+    for fid in [file, hollow, full] {
+        assert_eq!(length(&copy, there(&copy, fid)), length(volume, fid));
+    }
+    for (at, len) in spots {
+        let from = at.saturating_sub(1000);
+        let read = |volume: &Arc<Volume>, fid| read_bytes(volume, fid, from, len as u64 + 70_000).unwrap();
+        assert!(read(&copy, there(&copy, file)) == read(volume, file), "{at}");
+    }
+    assert!(read_bytes(&copy, there(&copy, full), 0, u64::MAX).unwrap() == [9; 300_000]);
+    assert!(charged(&copy) <= charged(volume) + 4 * 128, "{} {}", charged(&copy), charged(volume));
+    // The same again, and a copy within the store.
+    assert!(all(dump(&copy).keeping_holes()).unwrap().len() < 6 << 20);
+    let (id, name) = (VolumeId(VOLUME.0 + 5), VolumeName::new("clone").unwrap());
+    let clone = CloneSpec { id, name, kind: VolumeKind::ReadWrite, snapshot: false };
+    let clone = now(parts.store.clone_volume(VOLUME, clone)).unwrap();
+    assert_eq!(length(&clone, there(&clone, file)), length(volume, file));
+    assert_eq!(read_bytes(&clone, there(&clone, file), PIB - 6, 7).unwrap(), b"\0\x07\x07\x07\x07\x07\0");
+}
+
+#[test]
+fn a_dump_with_holes_that_is_cut_changes_nothing() {
+    let parts = parts(0);
+    let volume = &parts.volume;
+    let file = create(volume, ROOT, b"f").unwrap();
+    for at in [0, 5 << 30, PIB] {
+        store_bytes(volume, file, at, b"some bytes", u64::MAX).unwrap();
+    }
+    let whole = all(dump(volume).keeping_holes()).unwrap();
+    let copy = beside(&parts, 1);
+    for len in 0..whole.len() {
+        let mut stream = restore(&copy);
+        now(stream.push(Bytes::copy_from_slice(&whole[..len]))).unwrap();
+        now(stream.finish()).unwrap_err();
+        assert_eq!(copy.header().file_count, 0);
+    }
+    let mut stream = restore(&copy);
+    now(stream.push(whole.into())).unwrap();
+    now(stream.finish()).unwrap();
+    assert_eq!(length(&copy, there(&copy, file)), PIB + 10);
+}
+
+#[test]
+fn a_dump_without_holes_is_refused_at_its_beginning_where_it_would_be_endless() {
+    let parts = parts(0);
+    let volume = &parts.volume;
+    let many: Vec<_> = [b"a", b"b", b"c"].map(|name| create(volume, ROOT, name).unwrap()).into();
+    for file in &many {
+        store_bytes(volume, *file, ZEROS_MAX * 2 / 5, b"x", u64::MAX).unwrap();
+    }
+    let refused = now(dump(volume).next()).unwrap_err();
+    let VolumeError::Sparse { vnode, length, holes } = refused else { panic!("{refused:?}") };
+    assert_eq!((vnode, length), (many[2].vnode, ZEROS_MAX * 2 / 5 + 1), "together they are too many");
+    assert!(holes > ZEROS_MAX);
+    let text = refused.to_string();
+    assert!(text.contains(&vnode.to_string()) && text.contains(&length.to_string()), "{text}");
+    assert_eq!(refused.code(), Errno::EFBIG.to_uae());
+    update(volume, |tx| tx.remove_file(ROOT, b"c", ALICE)).unwrap();
+    assert!(now(dump(volume).next()).unwrap().is_some());
+    // What does not travel does not count.
+    let later = DumpOptions { since: UnixSeconds(9), all_directories: false };
+    store_bytes(volume, many[0], PIB, b"x", u64::MAX).unwrap();
+    assert!(now(VolumeDump::new(volume.clone(), later).next()).unwrap().is_some());
 }

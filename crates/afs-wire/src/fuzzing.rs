@@ -5,7 +5,7 @@
 
 use crate::acl::{Acl, BLOCK_LEN, NamedAcl, WellKnownNames};
 use crate::dir::{self, Blob, PAGE_LEN};
-use crate::dump::{DumpError, DumpReader, DumpWriter, Event, VnodeEnd};
+use crate::dump::{DumpError, DumpReader, DumpWriter, Event, VnodeEnd, VnodeFields};
 use crate::ids::{CellName, PartitionId, Rights, Uniquifier, Uuid, VnodeId, VolumeName};
 use crate::mountpoint::MountPoint;
 use crate::xdr::{Decode, Encode, Reader};
@@ -143,7 +143,7 @@ pub fn dump(bytes: &[u8]) {
 /// Reads a dump in pieces and writes what it says in the writer's order.
 pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, Vec<u8>) {
     let (mut reader, mut writer) = (DumpReader::default(), DumpWriter::default());
-    let (mut vnode, mut data) = (Default::default(), Vec::new());
+    let (mut vnode, mut data, mut pieces) = (Default::default(), Vec::new(), Vec::new());
     for mut piece in bytes.chunks(piece_len.max(1)) {
         loop {
             match reader.next(&mut piece) {
@@ -152,10 +152,11 @@ pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, V
                 Ok(Some(Event::Volume(volume))) => writer.volume(&volume),
                 Ok(Some(Event::Vnode(number, unique))) => vnode = (number, unique),
                 Ok(Some(Event::Data(part))) => data.extend_from_slice(part),
+                Ok(Some(Event::Hole(hole))) => pieces.push((hole, data.len())),
                 Ok(Some(Event::VnodeEnd(VnodeEnd::Bare))) => writer.bare_vnode(vnode.0, vnode.1),
                 Ok(Some(Event::VnodeEnd(VnodeEnd::Full(fields)))) => {
-                    writer.vnode(vnode.0, vnode.1, &fields, data.len() as u64);
-                    writer.data(&std::mem::take(&mut data));
+                    let (data, pieces) = (std::mem::take(&mut data), std::mem::take(&mut pieces));
+                    write_vnode(&mut writer, vnode, &fields, &data, &pieces);
                 }
                 Ok(Some(Event::End)) => writer.end(),
                 Ok(Some(Event::Length(_) | Event::Ignored(..))) => {}
@@ -165,6 +166,32 @@ pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, V
         assert!(piece.is_empty(), "a piece is used up");
     }
     (reader.finish(), writer.take())
+}
+
+/// A vnode with its data, and holes before some bytes of them.
+fn write_vnode(
+    writer: &mut DumpWriter,
+    (vnode, unique): (VnodeId, Uniquifier),
+    fields: &VnodeFields,
+    data: &[u8],
+    holes: &[(u64, usize)],
+) {
+    if holes.is_empty() {
+        writer.vnode(vnode, unique, fields, data.len() as u64);
+        return writer.data(data);
+    }
+    let length = holes.iter().fold(data.len() as u64, |length, (hole, _)| length + hole);
+    writer.sparse_vnode(vnode, unique, fields, length);
+    let before = holes.first().map_or(0, |(_, at)| *at);
+    if before > 0 {
+        writer.piece(0, before as u64);
+        writer.data(&data[..before]);
+    }
+    let ends = holes.iter().skip(1).map(|(_, at)| *at).chain([data.len()]);
+    for ((hole, at), end) in holes.iter().zip(ends) {
+        writer.piece(*hole, (end - at) as u64);
+        writer.data(&data[*at..end]);
+    }
 }
 
 /// An access list as text, and as a block of a dump.

@@ -20,6 +20,8 @@ enum Said {
     Volume(VolumeFields),
     Bare(VnodeId, Uniquifier),
     Full(VnodeId, Uniquifier, VnodeFields, Vec<u8>),
+    /// Pieces of a hole and what follows it.
+    Sparse(VnodeId, Uniquifier, VnodeFields, Vec<(u64, Vec<u8>)>),
     Ignored(Ignored),
     End,
 }
@@ -28,6 +30,7 @@ enum Said {
 fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
     let (mut reader, mut said, mut rest) = (DumpReader::default(), Vec::new(), bytes);
     let (mut vnode, mut data, mut length) = (Default::default(), Vec::new(), 0);
+    let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
     for size in sizes.iter().cycle() {
         let mut piece = rest.split_off(..(*size).min(rest.len())).unwrap();
         while let Some(event) = reader.next(&mut piece)? {
@@ -36,8 +39,16 @@ fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
                 Event::Volume(volume) => said.push(Said::Volume(*volume)),
                 Event::Vnode(number, unique) => vnode = (number, unique),
                 Event::Length(bytes) => length = bytes,
-                Event::Data(part) => data.extend_from_slice(part),
+                Event::Hole(hole) => pieces.push((hole, Vec::new())),
+                Event::Data(part) => {
+                    pieces.last_mut().map_or(&mut data, |(_, data)| data).extend_from_slice(part)
+                }
                 Event::VnodeEnd(VnodeEnd::Bare) => said.push(Said::Bare(vnode.0, vnode.1)),
+                Event::VnodeEnd(VnodeEnd::Full(fields)) if !pieces.is_empty() => {
+                    let sum = pieces.iter().map(|(hole, data)| hole + data.len() as u64).sum::<u64>();
+                    assert_eq!(sum, std::mem::take(&mut length));
+                    said.push(Said::Sparse(vnode.0, vnode.1, *fields, std::mem::take(&mut pieces)));
+                }
                 Event::VnodeEnd(VnodeEnd::Full(fields)) => {
                     assert_eq!(data.len() as u64, std::mem::take(&mut length));
                     said.push(Said::Full(vnode.0, vnode.1, *fields, std::mem::take(&mut data)));
@@ -68,6 +79,14 @@ fn write(said: &[Said]) -> Vec<u8> {
                 writer.vnode(*vnode, *unique, fields, data.len() as u64);
                 writer.data(data);
                 assert_eq!((writer.pending() - before) as u64, vnode_len(fields, data.len() as u64));
+            }
+            Said::Sparse(vnode, unique, fields, pieces) => {
+                let length = pieces.iter().map(|(hole, data)| hole + data.len() as u64).sum();
+                writer.sparse_vnode(*vnode, *unique, fields, length);
+                for (hole, data) in pieces {
+                    writer.piece(*hole, data.len() as u64);
+                    writer.data(data);
+                }
             }
             Said::Ignored(_) => {}
             Said::End => writer.end(),
@@ -191,6 +210,13 @@ fn full() -> impl Strategy<Value = Said> {
     )
 }
 
+fn sparse() -> impl Strategy<Value = Said> {
+    let pieces = vec((1u64..1 << 50, vec(any::<u8>(), 0..40)), 1..5);
+    (fields(FileKind::File), any::<(u32, u32)>(), pieces).prop_map(|(fields, (vnode, unique), pieces)| {
+        Said::Sparse(VnodeId(vnode & !1), Uniquifier(unique), fields, pieces)
+    })
+}
+
 fn bare() -> impl Strategy<Value = Said> {
     any::<(u32, u32)>().prop_map(|(vnode, unique)| Said::Bare(VnodeId(vnode), Uniquifier(unique)))
 }
@@ -198,7 +224,7 @@ fn bare() -> impl Strategy<Value = Said> {
 prop_compose! {
     fn dump()(
         header in header(),
-        parts in vec((volume(), vec(prop_oneof![2 => full(), 1 => bare()], 0..6)), 1..3),
+        parts in vec((volume(), vec(prop_oneof![2 => full(), 1 => bare(), 1 => sparse()], 0..6)), 1..3),
     ) -> Vec<Said> {
         let parts = parts.into_iter().flat_map(|(volume, vnodes)| std::iter::once(Said::Volume(volume)).chain(vnodes));
         std::iter::once(Said::Dump(header)).chain(parts).chain([Said::End]).collect()
@@ -300,6 +326,27 @@ fn second_data_of_a_vnode_is_skipped() {
     let said = said.unwrap();
     assert!(matches!(&said[2], Said::Ignored(Ignored::SecondData)));
     assert!(matches!(&said[3], Said::Full(.., data) if data == b"x"));
+}
+
+#[test]
+fn data_with_holes_that_cannot_be_are_refused() {
+    let numbers =
+        |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+    let vnode = |number: u8, words: &[u64]| {
+        with(&[b"\x02\x03\0\0\0", &[number], b"\0\0\0\x03t\x01\x7eH", &numbers(words)])
+    };
+    let what = |bytes: &[u8]| match problem(bytes) {
+        (_, Problem::Sparse { vnode, what }) => (vnode, what),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(what(&vnode(1, &[0])).0, 1, "a directory");
+    assert_eq!(what(&vnode(2, &[9, 0, 0])), (2, "has an impossible piece of data"));
+    assert_eq!(what(&vnode(2, &[9, u64::MAX, 1])), (2, "has an impossible piece of data"));
+    assert_eq!(what(&vnode(2, &[9, 9, 1])), (2, "has more data than it says"));
+    let twice = [&b"\x02\x03\0\0\0\x02\0\0\0\x03t\x01f\0\0\0\0\x7eH"[..], &numbers(&[9])].concat();
+    assert_eq!(what(&with(&[&twice])), (2, "cannot have data with holes here"));
+    let link = [&b"\x02\x03\0\0\0\x02\0\0\0\x03t\x03\x7eH"[..], &numbers(&[1 << 40, 1 << 40, 0])].concat();
+    assert!(matches!(problem(&with(&[&link])).1, Problem::LinkTooLong { vnode: 2, .. }));
 }
 
 #[test]

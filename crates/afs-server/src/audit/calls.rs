@@ -137,4 +137,5 @@ described! {
     Read: vol::ListSnapshots |call| call.volume;
     Read: vol::FetchPart |call| call.fid.volume;
     Change: vol::ForwardDifference |call| call.transaction;
+    Read: vol::DumpFormats |_| ();
 }

@@ -9,7 +9,8 @@ use afs_wire::ids::UnixSeconds;
 use afs_wire::vol::{self, TransactionId};
 
 use super::VolumeServer;
-use crate::guard::{administrators, administrators_streamed};
+use super::work::Work;
+use crate::guard::{administrators, administrators_streamed, anyone};
 
 type Server = Arc<VolumeServer>;
 
@@ -22,6 +23,9 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         let all_directories = request.flags & vol::OMIT_UNCHANGED_DIRECTORIES == 0;
         let options = DumpOptions { since: request.from_date, all_directories };
         server.send_dump(call, request.transaction, options).await
+    });
+    let table = anyone(table, |_: Server, _: vol::DumpFormats| async move {
+        Ok(vol::DumpFormatsReply { formats: vol::DUMP_WITH_HOLES })
     });
     administrators(table, |server: Server, call: vol::GetSize| async move {
         server.size(call.transaction, call.from_date).await
@@ -43,15 +47,39 @@ impl VolumeServer {
         Ok(vol::GetSizeReply { dump_size })
     }
 
+    async fn open_dump(
+        self: &Arc<Self>,
+        id: TransactionId,
+        options: DumpOptions,
+    ) -> Result<(VolumeDump, Work), AbortCode> {
+        let work = self.enter(id, "Dump")?;
+        let dump = VolumeDump::new(work.volume()?, options);
+        Ok((self.prepare(&work, dump, false).await?, work))
+    }
+
+    /// Makes a dump ready for a reader that takes holes, or one that takes zeros for them.
+    pub(super) async fn prepare(
+        &self,
+        work: &Work,
+        dump: VolumeDump,
+        holes: bool,
+    ) -> Result<VolumeDump, AbortCode> {
+        if holes {
+            return Ok(dump.keeping_holes());
+        }
+        let prepared = self.env.run_blocking(move || dump.prepare()).await;
+        let prepared = prepared.map_err(|_| AbortCode::VRESTARTING)?;
+        prepared.map_err(|error| self.code(work.id(), &error))
+    }
+
     async fn send_dump(
         self: &Arc<Self>,
         mut call: ServerCall,
         id: TransactionId,
         options: DumpOptions,
     ) -> Result<(), (ServerCall, AbortCode)> {
-        let opened =
-            self.enter(id, "Dump").and_then(|work| Ok((VolumeDump::new(work.volume()?, options), work)));
-        let (mut dump, work) = match opened {
+        // What a dump is used for nobody says: it may go to a file, and from there to any server.
+        let (mut dump, work) = match self.open_dump(id, options).await {
             Ok(opened) => opened,
             Err(code) => return Err((call, code)),
         };

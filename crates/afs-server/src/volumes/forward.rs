@@ -51,11 +51,12 @@ impl VolumeServer {
     async fn send_dump_to(
         self: &Arc<Self>,
         work: &Work,
-        mut dump: VolumeDump,
+        dump: VolumeDump,
         (to, into): To<'_>,
         since: UnixSeconds,
         cookie: RestoreCookie,
     ) -> Result<Nothing, AbortCode> {
+        let mut dump = self.prepare(work, dump, self.takes_holes(to).await?).await?;
         let mut delivery = Delivery::begin(self, to, into, since, cookie).await?;
         loop {
             match dump.next().await {

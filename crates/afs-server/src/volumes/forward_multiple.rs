@@ -14,6 +14,7 @@ use bytes::Bytes;
 use super::VolumeServer;
 use super::dump::forwarded;
 use super::peers::Delivery;
+use super::work::Work;
 use crate::guard::administrators;
 
 /// How long a destination may keep all others waiting for it to take one piece: less than a peer waits for the next.
@@ -29,13 +30,47 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 /// One destination: its stream, or with which code it dropped out.
 type Outcome = Result<Delivery, AbortCode>;
 
+/// Destinations by their places in the call, and what each says in the end.
+type Results = Vec<(usize, i32)>;
+
 impl VolumeServer {
     async fn forward_multiple(self: &Arc<Self>, call: &ForwardMultiple) -> Result<Vec<i32>, AbortCode> {
         let work = self.enter(call.transaction, "ForwardMulti")?;
-        let mut dump = VolumeDump::new(work.volume()?, forwarded(call.from_date));
         // Who is not there at all is found out before anybody waits for bytes.
         let reached = future::join_all(call.replicas.iter().map(|to| self.reach(to))).await;
-        let begun = call.replicas.iter().zip(reached).map(|(to, reached)| self.begin(to, call, reached));
+        let streams = [true, false].map(|holes| {
+            let alike =
+                |(at, reached): (usize, &Result<bool, AbortCode>)| (*reached == Ok(holes)).then_some(at);
+            let to: Vec<usize> = reached.iter().enumerate().filter_map(alike).collect();
+            self.stream(&work, call, holes, to)
+        });
+        let mut results: Vec<i32> = reached.iter().map(|to| to.err().map_or(0, |code| code.0)).collect();
+        for stream in future::join_all(streams).await {
+            for (at, code) in stream? {
+                results[at] = code;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Sends the volume to those that take the same.
+    async fn stream(
+        self: &Arc<Self>,
+        work: &Work,
+        call: &ForwardMultiple,
+        holes: bool,
+        to: Vec<usize>,
+    ) -> Result<Results, AbortCode> {
+        if to.is_empty() {
+            return Ok(Vec::new());
+        }
+        let dump = VolumeDump::new(work.volume()?, forwarded(call.from_date));
+        let mut dump = match self.prepare(work, dump, holes).await {
+            Ok(dump) => dump,
+            // The others may take it.
+            Err(code) => return Ok(to.into_iter().map(|at| (at, code.0)).collect()),
+        };
+        let begun = to.iter().filter_map(|at| call.replicas.get(*at)).map(|to| self.begin(to, call));
         let mut all = future::join_all(begun).await;
         loop {
             let piece = match dump.next().await {
@@ -59,15 +94,16 @@ impl VolumeServer {
             }
         });
         let ends = future::join_all(ends).await;
-        Ok(ends.into_iter().map(|end| end.map_or_else(|code| code.0, |()| 0)).collect())
+        Ok(to.into_iter().zip(ends.into_iter().map(|end| end.err().map_or(0, |code| code.0))).collect())
     }
 
-    async fn reach(&self, to: &Replica) -> Result<(), AbortCode> {
-        self.look_at_transaction(&to.server, to.transaction).await
+    /// Whether it takes holes.
+    async fn reach(&self, to: &Replica) -> Result<bool, AbortCode> {
+        self.look_at_transaction(&to.server, to.transaction).await?;
+        self.takes_holes(&to.server).await
     }
 
-    async fn begin(&self, to: &Replica, call: &ForwardMultiple, reached: Result<(), AbortCode>) -> Outcome {
-        reached?;
+    async fn begin(&self, to: &Replica, call: &ForwardMultiple) -> Outcome {
         Delivery::begin(self, &to.server, to.transaction, call.from_date, call.cookie).await
     }
 

@@ -139,6 +139,9 @@ impl VolumeServer {
         if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
             tracing::error!(%volume, %error, "a volume cannot be used");
         }
+        if matches!(error, VolumeError::Sparse { .. }) {
+            tracing::warn!(%volume, %error, "a volume is not dumped");
+        }
         // Volume tools know Linux numbers and no translated ones.
         untranslated(error.code())
     }

@@ -8,7 +8,9 @@ use afs_rpc::{CallError, CallOptions, ClientCall, Connection, Rx, Security, Weak
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::UnixSeconds;
 use afs_wire::rpc::ServiceId;
-use afs_wire::vol::{Destination, GetFlags, Restore, RestoreCookie, TransactionId};
+use afs_wire::vol::{
+    DUMP_WITH_HOLES, Destination, DumpFormats, GetFlags, Restore, RestoreCookie, TransactionId,
+};
 use bytes::Bytes;
 
 use super::{VolumeServer, errno};
@@ -39,6 +41,15 @@ impl VolumeServer {
         let address = SocketAddr::from((server.host, port));
         let options = CallOptions { dead: Some(DEAD), hard: None };
         Ok(rx.connection(address, ServiceId::VOLUME, (peers.security)()).with_options(options))
+    }
+
+    /// Whether a peer takes dumps with holes: one of ours says so, and others do not know the question.
+    pub(super) async fn takes_holes(&self, to: &Destination) -> Result<bool, AbortCode> {
+        match self.peer(to)?.call(&DumpFormats {}).await {
+            Ok(reply) => Ok(reply.formats & DUMP_WITH_HOLES != 0),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(false),
+            Err(error) => Err(code(&error)),
+        }
     }
 
     /// Whether a peer is there and knows a transaction.

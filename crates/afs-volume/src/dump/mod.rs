@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use afs_wire::dump::{BARE_VNODE_LEN, DumpWriter, END_LEN, vnode_len};
+use afs_wire::fs::FileKind;
 use afs_wire::ids::{UnixSeconds, VnodeId};
 use bytes::Bytes;
 
-use crate::data_reader::DataReader;
+use crate::data_reader::{DataReader, Span};
 use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 use crate::volume::Volume;
@@ -30,10 +31,17 @@ impl DumpOptions {
     }
 }
 
+/// Bytes of holes that are written as zeros, in all files of a dump: 2 TiB, as much as a volume may have by the counters of AFS, which count
+/// KiB in 31 bits.
+pub const ZEROS_MAX: u64 = 1 << 41;
+
 /// Makes the bytes of a dump as they are asked for, in memory bounded by a few slots of file data.
 ///
 /// Of a read-only or backup volume that nobody reclones meanwhile it is one state. Who dumps a read-write volume keeps its
 /// writers away until the end; a file that changes under the dump ends it with [`VolumeError::Busy`].
+///
+/// The dumps of AFS have no holes: they become zeros, and where there would be more than [`ZEROS_MAX`] of them the dump fails at its
+/// beginning, with [`VolumeError::Sparse`]. One for a reader that has said that it takes them keeps them.
 pub struct VolumeDump {
     volume: Arc<Volume>,
     options: DumpOptions,
@@ -42,8 +50,26 @@ pub struct VolumeDump {
     writer: DumpWriter,
     ready: VecDeque<Bytes>,
     vnodes: Vnodes,
-    data: Option<DataReader>,
+    data: Option<Data>,
+    holes: Holes,
     ended: bool,
+}
+
+/// The data of the vnode that was begun.
+struct Data {
+    reader: DataReader,
+    /// In pieces, and so many zeros stand before the next; else zeros are bytes.
+    hole: Option<u64>,
+}
+
+/// What becomes of holes.
+enum Holes {
+    /// They are zeros. First it is looked whether they are too many: so many there are up to here.
+    Counted(Box<Vnodes>, u64),
+    /// They are zeros.
+    Zeros,
+    /// They are holes.
+    Kept,
 }
 
 impl VolumeDump {
@@ -69,12 +95,24 @@ impl VolumeDump {
             ready: VecDeque::new(),
             vnodes: Vnodes::default(),
             data: None,
+            holes: Holes::Counted(Box::default(), 0),
             ended: false,
         }
     }
 
+    /// Has holes stay holes, for a reader that takes them (`docs/protocol/extensions.md` "Dumps with holes").
+    pub fn keeping_holes(self) -> Self {
+        Self { holes: Holes::Kept, ..self }
+    }
+
+    /// Does what comes before the first byte: where holes become zeros it looks at the record of every vnode. [`VolumeDump::next`] does it else.
+    pub fn prepare(mut self) -> Result<Self, VolumeError> {
+        self.count_holes().map(|()| self)
+    }
+
     /// The next bytes, never none, at most a mebibyte; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Bytes>, VolumeError> {
+        self.count_holes()?;
         loop {
             if let Some(bytes) = self.ready.pop_front() {
                 return Ok(Some(bytes));
@@ -90,12 +128,8 @@ impl VolumeDump {
     }
 
     async fn step(&mut self) -> Result<(), VolumeError> {
-        if let Some(data) = &mut self.data {
-            match data.next().await? {
-                Some(bytes) => self.put_data(bytes),
-                None => self.data = None,
-            }
-            return Ok(());
+        if self.data.is_some() {
+            return self.step_in_data().await;
         }
         match self.vnodes.next(&self.volume)? {
             Some(record) if self.wants(&record)? => self.begin_vnode(&record)?,
@@ -103,6 +137,51 @@ impl VolumeDump {
             None => {
                 self.writer.end();
                 self.ended = true;
+            }
+        }
+        Ok(())
+    }
+
+    async fn step_in_data(&mut self) -> Result<(), VolumeError> {
+        let Some(Data { reader, hole }) = &mut self.data else { return Ok(()) };
+        let Some(hole) = hole else {
+            match reader.next().await? {
+                Some(bytes) => self.put_data(bytes),
+                None => self.data = None,
+            }
+            return Ok(());
+        };
+        match reader.next_span().await? {
+            Some(Span::Hole(len)) => *hole += len,
+            Some(Span::Bytes(bytes)) => {
+                self.writer.piece(std::mem::take(hole), bytes.len() as u64);
+                self.put_data(bytes);
+            }
+            None => {
+                if *hole > 0 {
+                    self.writer.piece(*hole, 0);
+                }
+                self.data = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_holes(&mut self) -> Result<(), VolumeError> {
+        while let Holes::Counted(vnodes, holes) = &mut self.holes {
+            let Some(record) = vnodes.next(&self.volume)? else {
+                self.holes = Holes::Zeros;
+                break;
+            };
+            let sum = holes.saturating_add(holes_of(&record));
+            if !self.wants(&record)? {
+                continue;
+            }
+            if sum > ZEROS_MAX {
+                return Err(VolumeError::Sparse { vnode: record.vnode, length: record.length, holes: sum });
+            }
+            if let Holes::Counted(_, holes) = &mut self.holes {
+                *holes = sum;
             }
         }
         Ok(())
@@ -121,8 +200,14 @@ impl VolumeDump {
         let data = self.volume.read_data(listed.fid(self.volume.id()), 0, u64::MAX)?;
         // The reader's record is of the version whose data follow.
         let record = data.record();
-        self.writer.vnode(record.vnode, record.unique, &fields::of_vnode(record), data.remaining());
-        self.data = Some(data);
+        let (fields, len) = (fields::of_vnode(record), data.remaining());
+        let sparse = matches!(self.holes, Holes::Kept) && holes_of(record) >= HOLE_MIN;
+        if sparse {
+            self.writer.sparse_vnode(record.vnode, record.unique, &fields, len);
+        } else {
+            self.writer.vnode(record.vnode, record.unique, &fields, len);
+        }
+        self.data = Some(Data { reader: data, hole: sparse.then_some(0) });
         Ok(())
     }
 
@@ -163,6 +248,11 @@ fn write_headers(writer: &mut DumpWriter, volume: &Volume, options: DumpOptions)
     writer.volume(&fields::of_volume(&header));
 }
 
+/// Bytes of a file that are not stored.
+fn holes_of(record: &VnodeRecord) -> u64 {
+    if record.kind == FileKind::File { record.length.saturating_sub(record.stored) } else { 0 }
+}
+
 /// Walks through a volume: directories first, then the rest, each in the order of their numbers.
 #[derive(Default)]
 struct Vnodes {
@@ -189,5 +279,7 @@ impl Vnodes {
 
 /// Bytes that are gathered before they are handed out.
 const BATCH_LEN: usize = 64 << 10;
+/// Files with fewer bytes of holes are dumped as any other.
+const HOLE_MIN: u64 = 64 << 10;
 /// Records that are read together.
 const PAGE_VNODES: usize = 256;

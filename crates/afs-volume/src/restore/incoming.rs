@@ -44,6 +44,17 @@ impl Incoming {
         Ok(())
     }
 
+    pub(super) async fn push_hole(&mut self, len: u64) -> Result<(), VolumeError> {
+        match &mut self.data {
+            Data::Gathered(data) => {
+                let len = usize::try_from(len).ok().filter(|len| *len as u64 <= LINK_LEN_MAX);
+                data.resize(data.len() + len.ok_or(VolumeError::TooLarge)?, 0);
+                Ok(())
+            }
+            Data::Written(writer, _) => writer.push_hole(len).await,
+        }
+    }
+
     /// Bytes of data; called when all are there.
     pub(super) fn len(&self) -> u64 {
         match &self.data {

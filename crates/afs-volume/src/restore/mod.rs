@@ -150,6 +150,7 @@ impl RestoreStream {
                 vnode.begin_data(len, restore)?;
             }
             Event::Data(part) => coming(&mut self.vnode)?.push(bytes.slice_ref(part)).await?,
+            Event::Hole(len) => coming(&mut self.vnode)?.push_hole(len).await?,
             Event::VnodeEnd(end) => self.end_of_vnode(end).await?,
             Event::Ignored(offset, what) => self.note_ignored(offset, what),
             Event::End => {}

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use afs_wire::ids::{Uniquifier, VnodeId};
 
+use crate::data_reader::Span;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::new_data::DataWriter;
@@ -109,8 +110,11 @@ impl Restore {
         let record = reader.record().clone();
         let data = if record.kind == afs_wire::fs::FileKind::File {
             let mut writer = self.write_data()?;
-            while let Some(bytes) = reader.next().await? {
-                writer.push(bytes).await?;
+            while let Some(span) = reader.next_span().await? {
+                match span {
+                    Span::Bytes(bytes) => writer.push(bytes).await?,
+                    Span::Hole(len) => writer.push_hole(len).await?,
+                }
             }
             ImageData::Bytes(writer.finish().await?)
         } else {

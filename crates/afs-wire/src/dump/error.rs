@@ -76,6 +76,14 @@ pub enum Problem {
         /// Its length in bytes.
         length: u64,
     },
+    /// Data with holes that cannot be.
+    #[error("vnode {vnode} {what}")]
+    Sparse {
+        /// Which vnode.
+        vnode: u32,
+        /// What is wrong with them.
+        what: &'static str,
+    },
     /// The end is not marked as such.
     #[error("the mark of the dump's end is wrong")]
     EndMark,

@@ -25,7 +25,7 @@ fn needed(item: &[u8], form: Form, tag: u8) -> Result<usize, Problem> {
     match form {
         Form::Fixed(len) => Ok(len),
         Form::Length32 => Ok(4),
-        Form::Length64 => Ok(8),
+        Form::Length64 | Form::Sparse => Ok(8),
         Form::Text => match item.last() {
             Some(0) => Ok(item.len()),
             _ if item.len() >= TEXT_MAX => Err(Problem::Text),

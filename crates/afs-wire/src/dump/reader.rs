@@ -1,7 +1,7 @@
 //! Reading a dump.
 
 use super::item::{gather, length, number};
-use super::tags::{self, Form, Section, Tag};
+use super::tags::{self, Form, SPARSE_TAG, Section, Tag};
 use super::{
     BEGIN_MAGIC, DIRECTORY_LEN_MAX, DUMP_SECTION, DumpError, DumpHeader, END_MAGIC, END_SECTION, FIRST_TAG,
     LINK_LEN_MAX, Problem, VERSION, VNODE_SECTION, VOLUME_SECTION, VnodeFields, VolumeFields,
@@ -12,7 +12,7 @@ use crate::ids::{Uniquifier, VnodeId};
 /// What a dump says next.
 ///
 /// A dump is `Dump`, then parts of `Volume` and vnodes, then `End`. A vnode is `Vnode`, perhaps `Length` and so many bytes as
-/// `Data`, and `VnodeEnd`. `Ignored` may come anywhere.
+/// `Data` and `Hole`, and `VnodeEnd`. `Ignored` may come anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The dump's header.
@@ -25,6 +25,8 @@ pub enum Event<'a> {
     Length(u64),
     /// The next of its data; never empty.
     Data(&'a [u8]),
+    /// The next of its data are so many zeros; never none.
+    Hole(u64),
     /// It ends.
     VnodeEnd(VnodeEnd),
     /// Something was skipped that begins at this byte of the dump.
@@ -79,7 +81,10 @@ enum State {
     Value(u8, Form),
     Unknown(u8, Form),
     Skip(u64),
-    Data(u64),
+    /// So many bytes of data, and what of a file with holes comes after them.
+    Data(u64, Option<u64>),
+    /// A piece of a file with holes, of which so much is missing.
+    Piece(u64),
     Numbers,
     EndMark,
     Ended,
@@ -164,7 +169,10 @@ impl DumpReader {
             State::Value(tag, form) => self.whole(form, tag, input, |reader| reader.value(tag, form)),
             State::Unknown(tag, form) => self.whole(form, tag, input, |reader| reader.unknown(tag, form)),
             State::Skip(left) => self.skip(left, input),
-            State::Data(left) => self.data(left, input),
+            State::Data(left, behind) => self.data(left, behind, input),
+            State::Piece(missing) => {
+                self.whole(Form::Fixed(16), SPARSE_TAG, input, |reader| reader.piece(missing))
+            }
             State::Numbers => self.whole(Form::Fixed(8), 0, input, Self::numbers),
             State::EndMark => self.whole(Form::Fixed(4), 0, input, Self::end),
             State::Ended if input.is_empty() => Ok(Step::Starved),
@@ -275,8 +283,10 @@ impl DumpReader {
             (Section::Volume, _) => self.volume.set(tag, &self.item),
             (Section::Vnode, form) => {
                 self.vnode.full = true;
-                if matches!(form, Form::Length32 | Form::Length64) {
-                    return self.begin_data(length(&self.item, form));
+                match form {
+                    Form::Length32 | Form::Length64 => return self.begin_data(length(&self.item, form)),
+                    Form::Sparse => return self.begin_pieces(length(&self.item, form)),
+                    _ => {}
                 }
                 self.vnode.fields.set(self.vnode.number, tag, &self.item)?;
             }
@@ -294,8 +304,35 @@ impl DumpReader {
             return Err(Problem::DirectoryTooLong { vnode: vnode.0, length });
         }
         self.vnode.length = Some(length);
-        self.state = State::Data(length);
+        self.state = State::Data(length, None);
         Ok(Step::Event(Event::Length(length)))
+    }
+
+    fn begin_pieces<'a>(&mut self, length: u64) -> Result<Step<'a>, Problem> {
+        let vnode = self.vnode.number;
+        // How long second data are, which would be skipped, the tag does not say.
+        if vnode.is_directory() || self.vnode.length.is_some() {
+            return Err(Problem::Sparse { vnode: vnode.0, what: "cannot have data with holes here" });
+        }
+        self.vnode.length = Some(length);
+        self.state = Self::after_piece(length);
+        Ok(Step::Event(Event::Length(length)))
+    }
+
+    fn piece<'a>(&mut self, missing: u64) -> Result<Step<'a>, Problem> {
+        let (hole, data) = self.item.split_at_checked(8).ok_or(Problem::Cut)?;
+        let (hole, data) = (length(hole, Form::Length64), length(data, Form::Length64));
+        let vnode = self.vnode.number.0;
+        let piece = hole.checked_add(data).filter(|piece| *piece > 0);
+        let piece = piece.ok_or(Problem::Sparse { vnode, what: "has an impossible piece of data" })?;
+        let behind = missing.checked_sub(piece);
+        let behind = behind.ok_or(Problem::Sparse { vnode, what: "has more data than it says" })?;
+        self.state = State::Data(data, Some(behind));
+        Ok(if hole > 0 { Step::Event(Event::Hole(hole)) } else { Step::On })
+    }
+
+    fn after_piece(missing: u64) -> State {
+        if missing == 0 { State::Tag } else { State::Piece(missing) }
     }
 
     fn unknown<'a>(&mut self, tag: u8, form: Form) -> Result<Step<'a>, Problem> {
@@ -312,10 +349,16 @@ impl DumpReader {
         Ok(if taken == left { Step::On } else { Step::Starved })
     }
 
-    fn data<'a>(&mut self, left: u64, input: &mut &'a [u8]) -> Result<Step<'a>, Problem> {
+    fn data<'a>(
+        &mut self,
+        left: u64,
+        behind: Option<u64>,
+        input: &mut &'a [u8],
+    ) -> Result<Step<'a>, Problem> {
         let data = take(left, input);
         let left = left - data.len() as u64;
-        self.state = if left == 0 { State::Tag } else { State::Data(left) };
+        self.state =
+            if left == 0 { Self::after_piece(behind.unwrap_or(0)) } else { State::Data(left, behind) };
         Ok(match data {
             [] if left == 0 => Step::On,
             [] => Step::Starved,

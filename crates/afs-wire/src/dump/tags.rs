@@ -22,6 +22,8 @@ pub(super) enum Form {
     Length32,
     /// A length of 64 bits, before data.
     Length64,
+    /// A length of 64 bits, before pieces of data with holes between them.
+    Sparse,
     /// A length in as many bytes as its first byte says, before something to skip.
     Length,
 }
@@ -41,6 +43,11 @@ const BYTE: Form = Form::Fixed(1);
 const SHORT: Form = Form::Fixed(2);
 const INT: Form = Form::Fixed(4);
 const ACL: Form = Form::Fixed(crate::acl::BLOCK_LEN);
+
+/// Data with holes: our own, and after a mark that says that it must be understood.
+pub(super) const SPARSE_TAG: u8 = b'H';
+/// The tag after it must be a known one.
+pub(super) const CRITICAL: u8 = 0x7e;
 
 /// `None` of a byte that is no tag.
 pub(super) fn tag(section: Section, tag: u8) -> Option<Tag> {
@@ -62,6 +69,7 @@ fn known(section: Section, tag: u8) -> Option<Form> {
         (Section::Vnode, b'A') => Some(ACL),
         (Section::Vnode, b'f') => Some(Form::Length32),
         (Section::Vnode, b'h') => Some(Form::Length64),
+        (Section::Vnode, SPARSE_TAG) => Some(Form::Sparse),
         _ => None,
     }
 }
@@ -71,7 +79,7 @@ fn unknown(tag: u8) -> Option<Tag> {
         super::FIRST_TAG..=0x60 => Some(Tag::Unknown(Form::Length)),
         0x61..=0x7a => Some(Tag::Unknown(INT)),
         0x7b..=0x7d => Some(Tag::Unknown(Form::Fixed(0))),
-        0x7e => Some(Tag::Critical),
+        CRITICAL => Some(Tag::Critical),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Writing a dump.
 
+use super::tags::{CRITICAL, SPARSE_TAG};
 use super::{
     BARE_VNODE_LEN, BEGIN_MAGIC, DUMP_SECTION, DumpHeader, END_MAGIC, END_SECTION, MESSAGE_MAX, NAME_MAX,
     SPANS_MAX, VERSION, VNODE_SECTION, VOLUME_SECTION, VnodeFields, VolumeFields,
@@ -76,6 +77,29 @@ impl DumpWriter {
 
     /// A vnode; `length` bytes of data follow. What is no directory gets no access list.
     pub fn vnode(&mut self, vnode: VnodeId, unique: Uniquifier, fields: &VnodeFields, length: u64) {
+        self.status(vnode, unique, fields);
+        // Older readers know `f` only.
+        match u32::try_from(length) {
+            Ok(length) => self.int(b'f', length),
+            Err(_) => self.long(b'h', length),
+        }
+    }
+
+    /// A file with holes, of `length` bytes; pieces follow until there are so many ([`DumpWriter::piece`]). Only for readers that have
+    /// said that they understand it.
+    pub fn sparse_vnode(&mut self, vnode: VnodeId, unique: Uniquifier, fields: &VnodeFields, length: u64) {
+        self.status(vnode, unique, fields);
+        self.out.push(CRITICAL);
+        self.long(SPARSE_TAG, length);
+    }
+
+    /// The next piece of a file with holes: `hole` bytes of zeros, then `length` bytes of data, which follow. Not both 0.
+    pub fn piece(&mut self, hole: u64, length: u64) {
+        self.out.extend_from_slice(&hole.to_be_bytes());
+        self.out.extend_from_slice(&length.to_be_bytes());
+    }
+
+    fn status(&mut self, vnode: VnodeId, unique: Uniquifier, fields: &VnodeFields) {
         self.bare_vnode(vnode, unique);
         if fields.kind != FileKind::Invalid {
             self.out.extend([b't', fields.kind as u8]);
@@ -94,14 +118,6 @@ impl DumpWriter {
         if let Some(acl) = fields.acl.as_ref().filter(|_| fields.kind == FileKind::Directory) {
             self.out.push(b'A');
             self.out.extend_from_slice(&acl.to_block());
-        }
-        // Older readers know `f` only.
-        match u32::try_from(length) {
-            Ok(length) => self.int(b'f', length),
-            Err(_) => {
-                self.out.push(b'h');
-                self.out.extend_from_slice(&length.to_be_bytes());
-            }
         }
     }
 
@@ -123,6 +139,11 @@ impl DumpWriter {
     fn int(&mut self, tag: u8, value: u32) {
         self.out.push(tag);
         self.word(value);
+    }
+
+    fn long(&mut self, tag: u8, value: u64) {
+        self.out.push(tag);
+        self.out.extend_from_slice(&value.to_be_bytes());
     }
 
     fn short(&mut self, tag: u8, value: u16) {

@@ -11,6 +11,9 @@ pub const SNAPSHOTS_MAX: usize = 4096;
 /// Most bytes of one [`FetchPart`].
 pub const PART_MAX: usize = 256 * 1024;
 
+/// Of [`DumpFormats`]: `Restore` takes dumps with holes ([`crate::dump::DumpWriter::sparse_vnode`]).
+pub const DUMP_WITH_HOLES: u32 = 1;
+
 /// The snapshots of a volume, newest first.
 pub type Snapshots = BoundedVec<Snapshot, SNAPSHOTS_MAX>;
 
@@ -47,4 +50,7 @@ calls! {
         destination_transaction: TransactionId,
         cookie: RestoreCookie,
     } -> Nothing;
+
+    /// What `Restore` takes beyond the dumps of AFS: a sum of [`DUMP_WITH_HOLES`] and bits that are not used yet.
+    0x414E_4404 "DumpFormats" DumpFormats {} -> DumpFormatsReply { formats: u32 };
 }

@@ -48,6 +48,7 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4401, "ListSnapshots"),
     (0x414E_4402, "FetchPart"),
     (0x414E_4403, "ForwardDifference"),
+    (0x414E_4404, "DumpFormats"),
 ];
 
 #[cfg(test)]
