@@ -44,6 +44,50 @@ fn a_store_that_is_never_finished_is_ended_by_the_server() {
     assert_eq!(client.fetch_status(fid).unwrap().status.length, 0);
 }
 
+/// A store of two ranges, of which the bytes stop in the table, in the first range, and between the two.
+#[test]
+fn a_store_of_ranges_that_stops_in_the_middle_is_ended_and_nothing_of_it_is_seen() {
+    let cell = Cell::new(244);
+    let client = cell.client(1);
+    let fid = file(&client, &cell, "f");
+    client.store(fid, 0, b"as it was").unwrap();
+    let before = (client.fetch_status(fid).unwrap().status, cell.bytes_on_drive());
+    let ranges = [(0, 2 << 20), (5 << 20, 3 << 20)];
+    let request = fs::StoreRanges {
+        fid,
+        status: fs::SetStatus::default(),
+        expected: before.0.data_version,
+        file_length: 1 << 30,
+        grown_to: 9 << 20,
+        ranges: 2,
+    };
+    let mut sent: Vec<u8> = ranges
+        .iter()
+        .flat_map(|(at, len): &(u64, u64)| [at.to_be_bytes(), len.to_be_bytes()].concat())
+        .collect();
+    sent.resize(sent.len() + (2 << 20), 7);
+    let long_table = fs::StoreRanges { ranges: 1000, ..request.clone() };
+    let stops = [(long_table, 12_000), (request.clone(), 32 + (1 << 20)), (request.clone(), 32 + (2 << 20))];
+    let stalled =
+        stops.clone().map(|(request, stop)| client.begin_unfinished(request, sent[..stop].to_vec()));
+    cell.sim.run_for(Duration::from_secs(45));
+    assert!(
+        stalled.iter().all(|stalled| stalled.lock().unwrap().is_none()),
+        "a pause of some seconds is no crime"
+    );
+    assert_eq!(client.read(fid), b"as it was");
+    cell.sim.run_for(Duration::from_secs(60));
+    for (stalled, (_, stop)) in stalled.iter().zip(stops) {
+        assert_eq!(stalled.lock().unwrap().take(), Some(Some(AbortCode(-32))), "after {stop} bytes");
+    }
+    assert_eq!(client.read(fid), b"as it was");
+    assert_eq!((client.fetch_status(fid).unwrap().status, cell.bytes_on_drive()), before);
+    // The same store, whole, is taken: nobody holds anything of the others.
+    sent.resize(sent.len() + (3 << 20), 7);
+    client.store_as(request, &sent).unwrap();
+    assert_eq!(client.fetch_status(fid).unwrap().status.length, 9 << 20);
+}
+
 #[test]
 fn stores_that_are_never_finished_hold_no_more_than_the_quota() {
     let cell = Cell::new(242);

@@ -20,6 +20,7 @@ mod server;
 mod status;
 mod store;
 mod store_ranges;
+mod storing;
 mod volume;
 
 use std::sync::Arc;

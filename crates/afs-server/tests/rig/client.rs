@@ -219,12 +219,20 @@ impl Client {
         announced: u64,
         data: Vec<u8>,
     ) -> Arc<Mutex<Option<Option<AbortCode>>>> {
-        let connection = self.connection::<fs::StoreData64>();
+        let (status, length) = (SetStatus::default(), announced);
+        self.begin_unfinished(fs::StoreData64 { fid, status, position: 0, length, file_length: length }, data)
+    }
+
+    /// Sends the arguments of a call and some bytes, and then nothing.
+    pub fn begin_unfinished<R: Request>(
+        &self,
+        request: R,
+        data: Vec<u8>,
+    ) -> Arc<Mutex<Option<Option<AbortCode>>>> {
+        let connection = self.connection::<R>();
         let outcome = Arc::new(Mutex::new(None));
         let slot = outcome.clone();
         self.world.env(self.node).spawn(Box::pin(async move {
-            let (status, length) = (SetStatus::default(), announced);
-            let request = fs::StoreData64 { fid, status, position: 0, length, file_length: length };
             let work = async move {
                 let mut call = connection.open(&request).await?;
                 call.write(Bytes::from(data)).await?;
