@@ -138,12 +138,19 @@ impl ErrorKind {
             AbortCode::RXGEN_OPCODE => ErrorKind::NotSupported,
             other => match other.to_errno() {
                 Some(errno) => ErrorKind::of_errno(errno),
-                None => ErrorKind::Refused(5),
+                None => ErrorKind::Refused(EIO),
             },
         }
     }
 
     fn of_errno(errno: i32) -> ErrorKind {
+        match errno {
+            // The kernel would never make that call again in the whole mount, for whichever server.
+            ENOSYS => return ErrorKind::NotSupported,
+            // Only the kernel can say these: programs would try for ever, or take the mount for dead.
+            EINTR | NOT_CONNECTED => return ErrorKind::Refused(EIO),
+            _ => {}
+        }
         const NAMED: [ErrorKind; 19] = [
             ErrorKind::NotPermitted,
             ErrorKind::NotFound,
@@ -168,6 +175,11 @@ impl ErrorKind {
         NAMED.into_iter().find(|kind| kind.errno() == errno).unwrap_or(ErrorKind::Refused(errno))
     }
 }
+
+const EINTR: i32 = 4;
+const EIO: i32 = 5;
+const ENOSYS: i32 = 38;
+const NOT_CONNECTED: i32 = 107;
 
 /// A failure: what was tried, on what, why it failed, and whose answer (or silence) it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -277,6 +289,16 @@ impl fmt::Display for ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_code_of_a_server_turns_a_call_of_the_kernel_off() {
+        const UAE: i32 = 49_733_376;
+        for code in (-1000..2000).chain(UAE..UAE + 600).chain([i32::MIN, i32::MAX]) {
+            let errno = ErrorKind::of_abort(AbortCode(code)).errno();
+            assert!((1..512).contains(&errno), "{code}: {errno}");
+            assert!(![EINTR, ENOSYS, NOT_CONNECTED].contains(&errno), "{code}: {errno}");
+        }
+    }
 
     #[test]
     fn abort_codes_become_the_errno_the_field_knows() {

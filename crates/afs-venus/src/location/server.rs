@@ -10,6 +10,7 @@ use afs_rpc::{CallOptions, Connection, Instant, Rx, sync};
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 
+use crate::key::CellIndex;
 use crate::lock;
 use crate::tokens::{Proof, TokenId};
 use crate::vnode::ServerReset;
@@ -234,36 +235,44 @@ impl Server {
     }
 }
 
-/// All file servers met so far. As many as the cells have: nothing is dropped.
+/// All file servers met so far. As many as the cells have: nothing is dropped. Each cell has its own, so that no cell can
+/// say where the servers of another one are.
 #[derive(Default)]
 pub(crate) struct ServerTable(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    by_uuid: BTreeMap<Uuid, Arc<Server>>,
-    by_address: BTreeMap<SocketAddr, Arc<Server>>,
+    by_uuid: BTreeMap<(CellIndex, Uuid), Arc<Server>>,
+    by_address: BTreeMap<(CellIndex, SocketAddr), Arc<Server>>,
 }
 
 impl ServerTable {
     /// The server of a UUID if the addresses we have are of this version of its list.
-    pub fn current(&self, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
+    pub fn current(&self, cell: CellIndex, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
         let known = lock(&self.0);
-        known.by_uuid.get(&uuid).filter(|server| server.unique.load(Ordering::SeqCst) == unique).cloned()
+        known
+            .by_uuid
+            .get(&(cell, uuid))
+            .filter(|server| server.unique.load(Ordering::SeqCst) == unique)
+            .cloned()
     }
 
-    /// The server of a UUID, whatever its addresses.
-    pub fn by_uuid(&self, uuid: Uuid) -> Option<Arc<Server>> {
-        lock(&self.0).by_uuid.get(&uuid).cloned()
+    /// The servers of a UUID, of whichever cell and whatever their addresses.
+    pub fn by_uuid(&self, uuid: Uuid) -> Vec<Arc<Server>> {
+        let known = lock(&self.0);
+        known.by_uuid.iter().filter(|((_, of), _)| *of == uuid).map(|(_, server)| server.clone()).collect()
     }
 
-    /// The server at an address.
-    pub fn by_address(&self, peer: SocketAddr) -> Option<Arc<Server>> {
-        lock(&self.0).by_address.get(&peer).cloned()
+    /// The servers at an address, of whichever cell.
+    pub fn by_address(&self, peer: SocketAddr) -> Vec<Arc<Server>> {
+        let known = lock(&self.0);
+        known.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
     }
 
     /// A server and its addresses, as the location service says. Addresses that stay keep what is known of them.
     pub fn learn(
         &self,
+        cell: CellIndex,
         uuid: Option<Uuid>,
         unique: u32,
         peers: &[SocketAddr],
@@ -274,10 +283,12 @@ impl ServerTable {
         let mut known = lock(&self.0);
         let server = match uuid {
             Some(uuid) => {
-                known.by_uuid.entry(uuid).or_insert_with(|| Arc::new(Server::new(Some(uuid), draw))).clone()
+                let make = || Arc::new(Server::new(Some(uuid), draw));
+                known.by_uuid.entry((cell, uuid)).or_insert_with(make).clone()
             }
             None => {
-                known.by_address.entry(first).or_insert_with(|| Arc::new(Server::new(None, draw))).clone()
+                let make = || Arc::new(Server::new(None, draw));
+                known.by_address.entry((cell, first)).or_insert_with(make).clone()
             }
         };
         let mut addresses = lock(&server.addresses);
@@ -285,7 +296,7 @@ impl ServerTable {
         for peer in peers {
             let kept = old.iter().find(|address| address.peer == *peer).cloned();
             addresses.push(kept.unwrap_or_else(|| Arc::new(make(*peer))));
-            known.by_address.insert(*peer, server.clone());
+            known.by_address.insert((cell, *peer), server.clone());
         }
         drop(addresses);
         server.unique.store(unique, Ordering::SeqCst);

@@ -107,10 +107,13 @@ fn note_proof(venus: &Venus, caller: &Caller) {
 /// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
 async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> Answer<()> {
     note_proof(venus, caller);
-    let by_uuid = named.and_then(|request| venus.servers.by_uuid(request.server));
-    match by_uuid.or_else(|| venus.servers.by_address(caller.peer)) {
-        Some(server) => venus.server_reset(&server),
-        None => tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises"),
+    let mut servers = named.map(|request| venus.servers.by_uuid(request.server)).unwrap_or_default();
+    if servers.is_empty() {
+        servers = venus.servers.by_address(caller.peer);
+    }
+    servers.iter().for_each(|server| venus.server_reset(server));
+    if servers.is_empty() {
+        tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises");
     }
     settle(venus).await;
     Ok(())

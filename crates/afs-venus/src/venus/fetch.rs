@@ -22,6 +22,9 @@ use crate::vnode::Vnode;
 
 /// Bytes taken from the wire before they are written to the cache.
 const PIECE: usize = 256 << 10;
+/// How often in a row bytes may be asked for that do not come, because the server answers as of an older version than it
+/// has told.
+const VAIN_MAX: u32 = 16;
 /// How often a handle may have to start again because the file changed at the server while it was fetched.
 const VERSIONS_MAX: u32 = 16;
 
@@ -54,8 +57,8 @@ impl Venus {
     /// Makes sure that a range of what a handle reads is here. If the file has another version by now, the handle goes on
     /// with that one.
     pub(super) async fn fetch_range(&self, handle: &Arc<Handle>, range: Range<u64>) -> Result<()> {
-        let mut versions = 0;
-        while versions < VERSIONS_MAX {
+        let (mut versions, mut vain) = (0, 0);
+        while versions < VERSIONS_MAX && vain < VAIN_MAX {
             let data = handle.data();
             let _pin = data.pin(range.clone());
             let changed = data.changed.notified();
@@ -70,6 +73,8 @@ impl Venus {
                 Some(gap) => {
                     count(&self.counters.data_misses);
                     self.fetch_chunk(handle, &data, gap.start).await?;
+                    let came = data.content().present.contains(&(gap.start..gap.start + 1));
+                    vain = if came { 0 } else { vain + 1 };
                 }
                 None if under_way => changed.await,
                 None => return Ok(()),

@@ -152,7 +152,7 @@ impl Venus {
         let (uuid, unique, addresses) = match name {
             ServerName::Address(address) => (None, 0, vec![address]),
             ServerName::Uuid(uuid, unique) => {
-                if let Some(server) = self.servers.current(uuid, unique) {
+                if let Some(server) = self.servers.current(cell, uuid, unique) {
                     return Ok(Some(server));
                 }
                 let (addresses, _) = config.addresses(&self.asking(), uuid).await?;
@@ -163,7 +163,7 @@ impl Venus {
             reachable(addresses).map(|ip| SocketAddr::from((ip, config.file_port))).collect();
         let dead = self.limits.server_dead;
         let draw = self.env.random_u64();
-        Ok(self.servers.learn(uuid, unique, &peers, draw, |peer| Address::new(&self.rx, peer, dead)))
+        Ok(self.servers.learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.rx, peer, dead)))
     }
 
     fn asking(&self) -> Asking<'_> {
@@ -175,13 +175,40 @@ impl Venus {
     }
 }
 
-/// Loopback addresses only if there are no others: they are somebody else's unless the server is on this machine
-/// (docs/protocol/vldb.md "9. Traps").
-fn reachable(addresses: Vec<Ipv4Addr>) -> impl Iterator<Item = Ipv4Addr> {
+/// Addresses that can be one server's. Loopback addresses only if there are no others: they are somebody else's unless
+/// the server is on this machine (docs/protocol/vldb.md "9. Traps").
+fn reachable(mut addresses: Vec<Ipv4Addr>) -> impl Iterator<Item = Ipv4Addr> {
+    addresses.retain(|ip| !ip.is_unspecified() && !ip.is_multicast() && !is_reserved(*ip));
     let only_loopback = addresses.iter().all(Ipv4Addr::is_loopback);
     addresses.into_iter().filter(move |ip| only_loopback || !ip.is_loopback())
 }
 
+/// 240.0.0.0/4, with the address of everybody (RFC 1112, section 4; RFC 919, section 7).
+fn is_reserved(ip: Ipv4Addr) -> bool {
+    ip.octets()[0] >= 240
+}
+
 fn missing() -> VenusError {
     VenusError::new(ErrorKind::NoVolume, "volume")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_go_to_addresses_that_can_be_one_servers_only() {
+        let kept = |addresses: &[[u8; 4]]| {
+            let addresses = addresses.iter().map(|octets| Ipv4Addr::from(*octets)).collect();
+            reachable(addresses).map(|ip| ip.octets()).collect::<Vec<_>>()
+        };
+        let (server, here) = ([192, 0, 2, 1], [127, 0, 0, 1]);
+        assert_eq!(kept(&[server, here]), [server]);
+        assert_eq!(kept(&[here]), [here]);
+        for nobodys in [[0, 0, 0, 0], [224, 0, 0, 1], [239, 255, 255, 255], [240, 0, 0, 1], [255; 4]] {
+            assert_eq!(kept(&[nobodys, server]), [server], "{nobodys:?}");
+            assert_eq!(kept(&[nobodys, here]), [here], "{nobodys:?}");
+            assert!(kept(&[nobodys]).is_empty(), "{nobodys:?}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::vnode::{Vnode, is_mount_point, kind_of};
 pub(super) const NAME_MAX: usize = 255;
 /// Links followed in one walk.
 const LINKS_MAX: u32 = 40;
-/// Longest text of a link that is read.
+/// Longest text of a link that is read; one that fills it may be longer, and is no path.
 const LINK_MAX: u64 = 4096;
 /// Values of `@sys` tried.
 const SYSNAMES_MAX: usize = 32;
@@ -95,7 +95,12 @@ impl Venus {
         if status.kind != FileKind::Symlink {
             return Err(VenusError::new(ErrorKind::Invalid, "readlink").of(vnode.key.fid));
         }
-        self.link_text(&vnode).await
+        let text = self.link_text(&vnode).await?;
+        match text.is_empty() || text.len() as u64 >= LINK_MAX || text.contains(&0) {
+            // The kernel would take a part of it for the whole.
+            true => Err(VenusError::new(ErrorKind::Protocol, "readlink").of(vnode.key.fid)),
+            false => Ok(text),
+        }
     }
 
     /// An entry for one who will hold it: the look-up is counted.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use afs_wire::dir::{self, Blob};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId};
+use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, VolumeId};
 
 /// The contents of one volume, or of several that share them.
 #[derive(Clone)]
@@ -41,6 +41,29 @@ impl Image {
         self
     }
 
+    /// A link, or with such a text and mode a mount point.
+    pub fn with_link(mut self, name: &str, text: &[u8], mode: Mode) -> Image {
+        let vnode = self.create(name.as_bytes()).vnode;
+        let object = self.vnodes.get_mut(&vnode).unwrap();
+        (object.status.kind, object.status.mode) = (FileKind::Symlink, mode);
+        object.status.length = text.len() as u64;
+        object.data = text.to_vec();
+        self
+    }
+
+    /// The root directory's bytes are changed, whatever they are then.
+    pub fn with_root(mut self, change: impl FnOnce(&mut Vec<u8>)) -> Image {
+        let root = self.vnodes.get_mut(&ROOT.0).unwrap();
+        change(&mut root.data);
+        root.status.length = root.data.len() as u64;
+        self
+    }
+
+    /// The object of a name in the root.
+    pub fn find(&self, volume: VolumeId, name: &[u8]) -> Option<Fid> {
+        self.root.lookup(name).unwrap().map(|(vnode, unique)| Fid { volume, vnode, unique })
+    }
+
     /// The next release: some files have other contents.
     pub fn released(&self, files: &[(&str, Vec<u8>)]) -> Image {
         let mut image = self.clone();
@@ -69,13 +92,16 @@ impl Image {
 
     pub fn data(&self, fid: Fid, position: u64, length: u64) -> Result<Vec<u8>, AbortCode> {
         let object = self.vnodes.get(&fid.vnode).ok_or(AbortCode::VNOVNODE)?;
-        let end = (position + length).min(object.data.len() as u64);
+        let end = position.saturating_add(length).min(object.data.len() as u64);
         Ok(object.data.get(position as usize..end as usize).unwrap_or_default().to_vec())
     }
 
     pub fn store(&mut self, vnode: VnodeId, at: u64, data: &[u8], file_length: u64) -> Result<(), AbortCode> {
         let object = self.vnodes.get_mut(&vnode).ok_or(AbortCode::VNOVNODE)?;
-        let end = at as usize + data.len();
+        let end = (at as usize).saturating_add(data.len());
+        if end > 1 << 28 {
+            return Err(AbortCode::VDISKFULL);
+        }
         object.data.truncate(file_length as usize);
         if object.data.len() < end {
             object.data.resize(end, 0);

@@ -68,13 +68,18 @@ impl Fakes {
     }
 
     fn start_location(&self, n: usize) {
-        let rx = self.rx(self.locations[n], SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003));
         let table = Table::new(ServiceId::LOCATION, self.entries.clone()).call(
             |entries: Arc<Mutex<BTreeMap<String, Entry>>>, _, request: vl::GetEntryByNameN| async move {
                 let entry = entries.lock().unwrap().get(&request.name.to_text()).cloned();
                 entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
             },
         );
+        self.start_location_with(n, table);
+    }
+
+    /// A location server that answers as a test says. It takes the place of the one that was there.
+    pub fn start_location_with<T: Send + Sync + 'static>(&self, n: usize, table: Table<T>) {
+        let rx = self.rx(self.locations[n], SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003));
         rx.listen(Arc::new(table)).unwrap();
         let env = self.sim.env(self.locations[n]);
         env.spawn(Box::pin(async move {
@@ -143,6 +148,12 @@ impl Fakes {
     }
 
     pub fn client_of(&self, number: u8, root: &str) -> Client {
+        let all = (0..self.locations.len()).collect();
+        self.client_with(number, RootKind::Volume(VolumeName::new(root).unwrap()), &[("test.cell", all)])
+    }
+
+    /// A client of several cells, each with the location servers of these numbers.
+    pub fn client_with(&self, number: u8, root: RootKind, cells: &[(&str, Vec<usize>)]) -> Client {
         let address = IpAddr::from([10, 0, 0, 10 + number]);
         let node = self.sim.node(&format!("client{number}"), address);
         let env = self.sim.env(node);
@@ -151,12 +162,15 @@ impl Fakes {
         let config = VenusConfig {
             env: env.clone(),
             rx: self.rx(node, SocketAddr::new(address, 7001)),
-            cells: vec![CellConfig {
-                name: CellName::new("test.cell").unwrap(),
-                location_servers: (0..self.locations.len()).map(at).collect(),
-                file_port: 7000,
-            }],
-            root: RootKind::Volume(VolumeName::new(root).unwrap()),
+            cells: cells
+                .iter()
+                .map(|(name, servers)| CellConfig {
+                    name: CellName::new(name).unwrap(),
+                    location_servers: servers.iter().copied().map(at).collect(),
+                    file_port: 7000,
+                })
+                .collect(),
+            root,
             uuid: Uuid([number + 1; 16]),
             cache: Arc::new(MemoryCache::new(64 << 20)),
             sink: Arc::new(told.clone()),

@@ -10,7 +10,7 @@ use afs_rpc::{Caller, EnvExt, EnvRef, Rx, Security, ServerCall, Table};
 use afs_sim::NodeId;
 use afs_wire::cb;
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, CallBack, VolSync};
+use afs_wire::fs::{self, CallBack, Status, VolSync};
 use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::rpc::ServiceId;
 use afs_wire::vol::Snapshot;
@@ -21,6 +21,9 @@ use super::Image;
 
 /// Contents that several servers may have at once: a volume that moves.
 pub type Shared = Arc<Mutex<Image>>;
+
+/// What a server says of an object in place of the truth.
+type Lie = Arc<dyn Fn(Fid, &mut Status) + Send + Sync>;
 
 /// One server.
 #[derive(Clone)]
@@ -40,6 +43,10 @@ struct Inner {
     calls: Mutex<BTreeMap<&'static str, u64>>,
     /// `None`: it knows nothing of snapshots.
     snapshots: Mutex<Option<Vec<Snapshot>>>,
+    /// By the call in whose answer it lies.
+    lies: Mutex<BTreeMap<&'static str, Lie>>,
+    /// Objects whose bytes begin to come and never end.
+    endless: Mutex<BTreeSet<Fid>>,
 }
 
 struct Hosted {
@@ -57,6 +64,8 @@ impl FakeServer {
             callers: Mutex::default(),
             calls: Mutex::default(),
             snapshots: Mutex::default(),
+            lies: Mutex::default(),
+            endless: Mutex::default(),
         };
         FakeServer { node, address, inner: Arc::new(inner) }
     }
@@ -82,6 +91,16 @@ impl FakeServer {
         *self.inner.snapshots.lock().unwrap() = snapshots;
     }
 
+    /// Has it lie in the statuses that its answers to one call have.
+    pub fn lie(&self, call: &'static str, lie: impl Fn(Fid, &mut Status) + Send + Sync + 'static) {
+        self.inner.lies.lock().unwrap().insert(call, Arc::new(lie));
+    }
+
+    /// Has the bytes of an object begin to come and never end.
+    pub fn never_finish(&self, fid: Fid) {
+        self.inner.endless.lock().unwrap().insert(fid);
+    }
+
     pub fn calls(&self, name: &str) -> u64 {
         self.inner.calls.lock().unwrap().get(name).copied().unwrap_or(0)
     }
@@ -95,6 +114,14 @@ impl FakeServer {
 impl Inner {
     fn count(&self, name: &'static str) {
         *self.calls.lock().unwrap().entry(name).or_default() += 1;
+    }
+
+    fn said(&self, call: &'static str, fid: Fid, mut status: Status) -> Status {
+        let lie = self.lies.lock().unwrap().get(call).cloned();
+        if let Some(lie) = lie {
+            lie(fid, &mut status);
+        }
+        status
     }
 
     async fn tell(&self, fid: Fid, but: Option<SocketAddr>) {
@@ -119,12 +146,17 @@ impl Inner {
         }
     }
 
-    fn fetch_status(&self, peer: SocketAddr, fid: Fid) -> Result<fs::FetchStatusReply, AbortCode> {
+    fn fetch_status(
+        &self,
+        call: &'static str,
+        peer: SocketAddr,
+        fid: Fid,
+    ) -> Result<fs::FetchStatusReply, AbortCode> {
         self.callers.lock().unwrap().insert(peer);
         let (image, _) = self.image(fid.volume, false)?;
         let image = image.lock().unwrap();
         Ok(fs::FetchStatusReply {
-            status: image.status(fid)?,
+            status: self.said(call, fid, image.status(fid)?),
             callback: CallBack::shared(3600),
             sync: VolSync { creation: image.creation },
         })
@@ -133,7 +165,7 @@ impl Inner {
     /// Bytes go out in pieces, so that something can happen in between.
     async fn fetch(&self, call: &mut ServerCall, request: fs::FetchData64) -> Result<(), AbortCode> {
         let peer = call.caller().peer;
-        let status = self.fetch_status(peer, request.fid)?;
+        let status = self.fetch_status("FetchData", peer, request.fid)?;
         let (image, _) = self.image(request.fid.volume, false)?;
         let data = image.lock().unwrap().data(request.fid, request.position as u64, request.length as u64)?;
         let tail = fs::FetchDataReply { status: status.status, callback: status.callback, sync: status.sync };
@@ -141,6 +173,9 @@ impl Inner {
         for piece in data.chunks(64 << 10) {
             if call.write(Bytes::copy_from_slice(piece)).await.is_err() {
                 return Ok(());
+            }
+            if self.endless.lock().unwrap().contains(&request.fid) {
+                std::future::pending::<()>().await;
             }
         }
         call.write(Bytes::from(tail.to_bytes())).await.ok();
@@ -160,7 +195,8 @@ impl Inner {
         let reply = {
             let mut image = image.lock().unwrap();
             image.store(fid.vnode, request.position, &data, request.file_length)?;
-            fs::StatusReply { status: image.status(fid)?, sync: VolSync { creation: image.creation } }
+            let status = self.said("StoreData", fid, image.status(fid)?);
+            fs::StatusReply { status, sync: VolSync { creation: image.creation } }
         };
         self.tell(fid, Some(call.caller().peer)).await;
         Ok(reply)
@@ -170,11 +206,14 @@ impl Inner {
         let (image, _) = self.image(request.dir.volume, true)?;
         let reply = {
             let mut image = image.lock().unwrap();
+            if image.find(request.dir.volume, request.name.as_bytes()).is_some() {
+                return Err(AbortCode(17));
+            }
             let fid = Fid { volume: request.dir.volume, ..image.create(request.name.as_bytes()) };
             fs::CreateReply {
                 fid,
-                status: image.status(fid)?,
-                dir_status: image.status(request.dir)?,
+                status: self.said("CreateFile", fid, image.status(fid)?),
+                dir_status: self.said("CreateFile", request.dir, image.status(request.dir)?),
                 callback: CallBack::shared(3600),
                 sync: VolSync { creation: image.creation },
             }
@@ -188,7 +227,7 @@ impl Inner {
         let volume = fids.iter().next().map(|fid| fid.volume).unwrap_or_default();
         let (image, _) = self.image(volume, false)?;
         let sync = VolSync { creation: image.lock().unwrap().creation };
-        let one = |fid: &Fid| match self.fetch_status(peer, *fid) {
+        let one = |fid: &Fid| match self.fetch_status("InlineBulkStatus", peer, *fid) {
             Ok(reply) => (reply.status, reply.callback),
             Err(error) => (fs::Status { error, ..Default::default() }, CallBack::NONE),
         };
@@ -209,7 +248,7 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::FetchStatus| async move {
             inner.count("FetchStatus");
-            inner.fetch_status(caller.peer, request.fid)
+            inner.fetch_status("FetchStatus", caller.peer, request.fid)
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::InlineBulkStatus| async move {
             inner.count("InlineBulkStatus");

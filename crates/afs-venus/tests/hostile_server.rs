@@ -1,0 +1,297 @@
+//! Servers that lie: what they say of their own volumes is believed at most of these, and no lie costs more than an error.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, Table};
+use afs_sim::SimRng;
+use afs_venus::{ErrorKind, OpenFlags, RootKind};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{FileKind, Status};
+use afs_wire::ids::{DataVersion, Fid, Mode, PartitionNumber, UnixSeconds, Uuid, VolumeId};
+use afs_wire::rpc::ServiceId;
+use afs_wire::vl::{self, EntryFlags, NameChars, SiteFlags, UuidEntry, UuidSite};
+use afs_wire::xdr::BoundedVec;
+use common::fakes::{Fakes, Image, RW};
+use common::{Client, pattern};
+
+const MASTER: SiteFlags = SiteFlags::RW_VOLUME;
+/// Longer than any operation may take with a server that answers at once.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// Another volume, on an honest server.
+const HONEST: VolumeId = VolumeId(2000);
+
+/// A cell whose first server has the root volume, with these contents.
+fn cell(seed: u64, image: Image) -> Fakes {
+    let cell = Fakes::new(seed, 2, 1);
+    cell.servers[0].host(RW, &Arc::new(Mutex::new(image)), true);
+    cell.locate(&[(0, MASTER)]);
+    cell
+}
+
+fn image() -> Image {
+    Image::new(100)
+        .with("file", &pattern(200_000, 1))
+        .with("empty", b"")
+        .with_link("link", b"file", Mode(0o755))
+        .with_link("loop", b"#proj.", Mode(0o644))
+}
+
+#[test]
+fn a_server_whose_data_is_older_than_it_said_ends_the_read_with_an_error() {
+    let cell = cell(1, image());
+    let newer = |fid: Fid, status: &mut Status| {
+        if !fid.is_directory() {
+            status.data_version = DataVersion(90);
+        }
+    };
+    cell.servers[0].lie("FetchStatus", newer);
+    cell.servers[0].lie("InlineBulkStatus", newer);
+    let client = cell.client(0);
+    let one = client.clone();
+    let read = cell.on(&client, async move { one.env.timeout(PATIENCE, one.get("file")).await });
+    assert_eq!(read.unwrap().unwrap_err().kind, ErrorKind::Stale);
+}
+
+/// Two cells; the location service of the second says that the first one's file server is one of its own, elsewhere.
+#[test]
+fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {
+    const SERVER: Uuid = Uuid([7; 16]);
+    let cells = Fakes::new(6, 2, 2);
+    for (n, unique) in [(0, 1), (1, 2)] {
+        let image = Image::new(100).with("first", &[n; 9]).with("second", &[n; 9]);
+        cells.servers[usize::from(n)].host(RW, &Arc::new(Mutex::new(image)), true);
+        cells.sim.crash(cells.locations[usize::from(n)]);
+        cells.sim.restart(cells.locations[usize::from(n)]);
+        let table = says_of(SERVER, unique, cells.servers[usize::from(n)].address);
+        cells.start_location_with(n.into(), table);
+    }
+    let two = [("good.cell", vec![0]), ("bad.cell", vec![1])];
+    let client = cells.client_with(0, RootKind::Cells, &two);
+    let one = client.clone();
+    cells.on(&client, async move {
+        assert_eq!(one.get("good.cell/first").await.unwrap(), [0; 9]);
+        assert_eq!(one.get("bad.cell/first").await.unwrap(), [1; 9]);
+        assert_eq!(one.get("good.cell/second").await.unwrap(), [0; 9]);
+    });
+}
+
+/// A location service which knows `root.cell`, on a server with a UUID.
+fn says_of(server: Uuid, unique: u32, address: Ipv4Addr) -> Table<()> {
+    let site = UuidSite {
+        server,
+        unique,
+        partition: PartitionNumber(0),
+        flags: SiteFlags::RW_VOLUME | SiteFlags::UUID,
+    };
+    let entry = UuidEntry {
+        name: NameChars::new(b"root.cell").unwrap(),
+        sites: BoundedVec::first_of([site]),
+        ids: [RW, VolumeId(0), VolumeId(0)],
+        flags: EntryFlags::RW_EXISTS,
+        ..UuidEntry::default()
+    };
+    Table::new(ServiceId::LOCATION, Arc::new(()))
+        .call(move |_, _, _: vl::GetEntryByNameU| {
+            let entry = entry.clone();
+            async move { Ok::<_, AbortCode>(vl::UuidEntryReply { entry }) }
+        })
+        .call(move |_, _, _: vl::GetAddrsU| async move {
+            let addresses = BoundedVec::first_of([address]);
+            Ok::<_, AbortCode>(vl::GetAddrsUReply { uuid: server, unique, count: 1, addresses })
+        })
+}
+
+#[test]
+fn names_that_lead_elsewhere_make_a_directory_unreadable() {
+    for (from, to) in [
+        (&b"file"[..], &b"fi/e"[..]),
+        (b"link\0", b"..\0k\0"),
+        (b"empty", b"link\0"),
+        (b"loop\0", b"\0oop\0"),
+    ] {
+        let spoilt = image().with_root(|bytes| {
+            let at = bytes.windows(from.len()).position(|place| place == from).unwrap();
+            bytes[at..at + to.len()].copy_from_slice(to);
+        });
+        let cell = cell(2, spoilt);
+        let client = cell.client(0);
+        let one = client.clone();
+        cell.on(&client, async move {
+            assert_eq!(one.names("").await.unwrap_err().kind, ErrorKind::Protocol, "{to:?}");
+            assert_eq!(one.find("empty").await.unwrap_err().kind, ErrorKind::Protocol, "{to:?}");
+        });
+    }
+}
+
+#[test]
+fn links_whose_text_no_path_can_be_are_an_error() {
+    let long = [b'x'; 5000];
+    for text in [&b"file\0../secret"[..], b"", &long] {
+        let cell = cell(3, Image::new(1).with_link("link", text, Mode(0o755)));
+        let client = cell.client(0);
+        let one = client.clone();
+        let kind = cell.on(&client, async move {
+            let node = one.find("link").await.unwrap().node;
+            one.venus.readlink(node).await.unwrap_err().kind
+        });
+        assert_eq!(kind, ErrorKind::Protocol, "{} bytes", text.len());
+    }
+}
+
+#[test]
+fn a_mount_point_of_its_own_volume_leads_nowhere_new() {
+    let cell = cell(4, image());
+    let client = cell.client(0);
+    let one = client.clone();
+    cell.on(&client, async move {
+        let root = one.venus.walk(b"", true).await.unwrap().node;
+        let deep = "loop/".repeat(300);
+        assert_eq!(one.venus.walk(deep.as_bytes(), true).await.unwrap().node, root);
+        assert_eq!(one.venus.walk(b"loop/loop/../../../..", true).await.unwrap().node, root);
+    });
+}
+
+#[test]
+fn an_answer_that_never_ends_holds_up_nobody_else() {
+    let image = image();
+    let endless = image.find(RW, b"file").unwrap();
+    let cell = cell(5, image);
+    cell.servers[1].host(HONEST, &Arc::new(Mutex::new(Image::new(7).with("here", b"at once"))), true);
+    cell.locate_alone("honest", HONEST, 1);
+    cell.servers[0].never_finish(endless);
+    let client = cell.client(0);
+    let (one, other) = (client.clone(), client.clone());
+    cell.on(&client, async move {
+        let env = one.env.clone();
+        let waiting = one.clone();
+        env.spawn(Box::pin(async move { drop(waiting.get("file").await) }));
+        env.sleep(Duration::from_secs(2)).await;
+        let others = async {
+            assert_eq!(other.get("empty").await.unwrap(), b"");
+            assert_eq!(other.names("").await.unwrap().len(), 6);
+        };
+        assert!(env.timeout(Duration::from_secs(1), others).await.is_ok(), "another file of the same server");
+    });
+    let honest = cell.client_of(1, "honest");
+    let one = honest.clone();
+    cell.on(&honest, async move { assert_eq!(one.get("here").await.unwrap(), b"at once") });
+}
+
+/// Whatever the statuses say, everything ends, with an error or not, and nothing panics.
+#[test]
+fn whatever_a_server_says_of_its_objects_every_operation_ends() {
+    let seeds = std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    for seed in 0..seeds {
+        let mut rng = SimRng::new(seed);
+        let cell = cell(seed, image());
+        for call in ["FetchStatus", "InlineBulkStatus", "FetchData", "StoreData", "CreateFile"] {
+            // One lie for a while, or one that is new each time.
+            let (seed, steady) = (rng.between(0, u64::MAX >> 1), rng.chance(500_000));
+            let told = Arc::new(Mutex::new(SimRng::new(seed)));
+            cell.servers[0].lie(call, move |fid, status| match steady {
+                true => lie(&mut SimRng::new(seed ^ u64::from(fid.vnode.0)), status),
+                false => lie(&mut told.lock().unwrap(), status),
+            });
+        }
+        let client = cell.client(0);
+        let one = client.clone();
+        cell.on(&client, async move {
+            for turn in 0..30 {
+                let kind = rng.between(0, 10);
+                let done = one.env.timeout(PATIENCE, operation(&one, kind, &mut rng)).await;
+                assert!(done.is_ok(), "seed {seed}: turn {turn} with operation {kind} does not end");
+            }
+        });
+        let stopping = client.clone();
+        let _ = cell.on(&client, async move { stopping.venus.shut_down().await });
+    }
+}
+
+async fn operation(client: &Client, kind: u64, rng: &mut SimRng) {
+    let names = ["file", "empty", "link", "loop", "new", "loop/file", "file/x"];
+    let name = *rng.pick(&names).unwrap();
+    let venus = &client.venus;
+    match kind {
+        0 => drop(look_at(client, name, &[0, 1 << 17, 200_000]).await),
+        1 => drop(client.put(name, b"something").await),
+        2 => drop(client.names("").await),
+        3 => {
+            let Ok(entry) = client.find(name).await else { return };
+            drop(venus.getattr(entry.node).await);
+            drop(venus.readlink(entry.node).await);
+        }
+        4 => {
+            let root = venus.walk(b"", true).await.map(|entry| entry.node);
+            let Ok(root) = root else { return };
+            drop(venus.readdirplus(root, 0, 100).await);
+        }
+        5 => drop(venus.walk(b"loop/link", true).await),
+        6 => {
+            let Ok(handle) = client.open(name, OpenFlags::READ_WRITE).await else { return };
+            let at = [0, 100, 1 << 18][rng.between(0, 2) as usize];
+            drop(venus.write(handle, at, bytes::Bytes::from_static(b"there")).await);
+            drop(venus.read(handle, at.saturating_sub(100), 1 << 17).await);
+            drop(venus.fsync(handle).await);
+            drop(venus.release(handle).await);
+        }
+        7 => drop(look_at(client, name, &[0, 1 << 30, 1 << 43, 1 << 62]).await),
+        8 => {
+            let Ok(entry) = client.find(name).await else { return };
+            drop(venus.getxattr(entry.node, b"afs.fid").await);
+            drop(venus.statfs(entry.node).await);
+        }
+        9 => {
+            let Ok((dir, last)) = client.place(name).await else { return };
+            drop(venus.mknod(dir, last, 0o600).await);
+        }
+        _ => client.env.sleep(Duration::from_secs(rng.between(1, 90))).await,
+    }
+}
+
+/// Reads in some places only: what says that it is long is not read to its end.
+async fn look_at(client: &Client, name: &str, places: &[u64]) -> afs_venus::Result<()> {
+    let handle = client.open(name, OpenFlags::READ).await?;
+    for at in places {
+        drop(client.venus.read(handle, *at, 1 << 17).await);
+    }
+    client.venus.release(handle).await
+}
+
+/// Changes some of a status to what may be hardest to bear.
+fn lie(rng: &mut SimRng, status: &mut Status) {
+    const LENGTHS: [u64; 9] = [0, 1, 4095, 200_001, 1 << 31, 1 << 44, i64::MAX as u64, 1 << 63, u64::MAX];
+    const KINDS: [FileKind; 4] = [FileKind::File, FileKind::Directory, FileKind::Symlink, FileKind::Invalid];
+    if rng.chance(300_000) {
+        status.length = *rng.pick(&LENGTHS).unwrap();
+    }
+    if rng.chance(200_000) {
+        status.kind = *rng.pick(&KINDS).unwrap();
+    }
+    if rng.chance(300_000) {
+        status.data_version = DataVersion([0, 1, 2, 90, u64::MAX][rng.between(0, 4) as usize]);
+    }
+    if rng.chance(200_000) {
+        status.server_mod_time = UnixSeconds([0, 1, u32::MAX][rng.between(0, 2) as usize]);
+        status.client_mod_time = status.server_mod_time;
+    }
+    if rng.chance(100_000) {
+        let Fid { vnode, unique, .. } = Fid::root(RW);
+        (status.parent, status.parent_unique) = (vnode, unique);
+    }
+    if rng.chance(100_000) {
+        status.error = AbortCode([38, -1, 110, 103][rng.between(0, 3) as usize]);
+    }
+    if rng.chance(100_000) {
+        status.mode = Mode(rng.between(0, 0o7777) as u32);
+    }
+    if rng.chance(100_000) {
+        status.link_count = [0, u32::MAX][rng.between(0, 1) as usize];
+    }
+}
