@@ -18,6 +18,8 @@ mod checkpoint;
 mod cursor;
 mod error;
 mod file_medium;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod kv;
 mod log;
 mod medium;

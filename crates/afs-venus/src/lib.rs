@@ -25,6 +25,8 @@ mod config;
 mod counters;
 mod data;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod key;
 mod location;
 mod locks;

@@ -26,6 +26,8 @@ mod doomed_row;
 pub mod dump;
 mod error;
 mod extent;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gathering;
 mod group;
 mod header;

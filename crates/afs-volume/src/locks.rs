@@ -70,7 +70,7 @@ fn key(fid: Fid, holder: &[u8]) -> Vec<u8> {
     key
 }
 
-fn decode(key: &Bytes, value: &[u8]) -> Option<KeptLock> {
+pub(crate) fn decode(key: &Bytes, value: &[u8]) -> Option<KeptLock> {
     let number = |n: usize| Some(u32::from_be_bytes(key.get(4 * n..4 * n + 4)?.try_into().ok()?));
     let fid =
         Fid { volume: VolumeId(number(0)?), vnode: VnodeId(number(1)?), unique: Uniquifier(number(2)?) };

@@ -13,6 +13,8 @@ mod memory;
 mod ranges;
 
 pub use disk::DiskCache;
+#[cfg(feature = "fuzzing")]
+pub(crate) use disk::read_any_index;
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
 

@@ -55,7 +55,7 @@ impl Group {
         txn.put(GROUPS, &key::group(id), row);
     }
 
-    fn decode(row: Bytes) -> Decoded<Self> {
+    pub(crate) fn decode(row: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(row);
         let next_epoch = Epoch(fields.u32()?);
         let writer = Some(VolumeId(fields.u32()?)).filter(|volume| volume.0 != 0);

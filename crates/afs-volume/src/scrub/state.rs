@@ -66,7 +66,7 @@ impl ScrubState {
         row
     }
 
-    fn decode(row: Bytes) -> Decoded<Self> {
+    pub(crate) fn decode(row: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(row);
         let (volume, after) = (VolumeId(fields.u32()?), VnodeId(fields.u32()?));
         let within =

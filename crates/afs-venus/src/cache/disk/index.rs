@@ -141,6 +141,26 @@ fn read_note(reader: &mut impl Read) -> io::Result<Option<(Note, usize)>> {
     Ok(decode(&body).map(|note| (note, length + 8)))
 }
 
+/// Reads an index of any bytes. Of each hundred bytes the first says whether they are a record with the right length and
+/// checksum.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_any(bytes: &[u8]) {
+    let mut file = Vec::new();
+    for piece in bytes.chunks(100) {
+        let Some((&first, body)) = piece.split_first() else { continue };
+        if first & 1 == 0 {
+            file.extend((body.len() as u32).to_be_bytes());
+            file.extend(crc32c::crc32c(body).to_be_bytes());
+        }
+        file.extend(body);
+    }
+    let (mut rest, mut kept) = (file.as_slice(), KeptFiles::default());
+    while let Ok(Some((note, length))) = read_note(&mut rest) {
+        assert!(length >= 8, "a record has a length");
+        apply(&mut kept, note);
+    }
+}
+
 /// Whether the whole buffer could be filled.
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match reader.read_exact(buffer) {

@@ -26,6 +26,8 @@ use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
 use crate::lock;
 use file::DiskFile;
+#[cfg(feature = "fuzzing")]
+pub(crate) use index::read_any as read_any_index;
 use index::{Index, Note};
 
 /// Files kept open though nobody uses them, so that the next open of them is quick.
