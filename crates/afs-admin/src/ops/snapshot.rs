@@ -68,7 +68,7 @@ impl Admin {
         let doing = format!("Could not make snapshot {name} of {volume}");
         let (group, place) = self.read_write(&doing, volume).await?;
         let whole_name = format!("{}.{name}", group.name());
-        check_snapshot_name(&doing, name, &whole_name)?;
+        check_snapshot_name(&doing, &group.name(), name)?;
         self.check_keeps_snapshots(&doing, place.server).await?;
         if self.entry_named(&whole_name).await?.is_some() {
             return Err(AdminError::refused(doing, format!("there is a volume {whole_name} already")));
@@ -264,17 +264,18 @@ impl SnapshotPlan {
     }
 }
 
-fn check_snapshot_name(doing: &str, name: &str, whole: &str) -> AdminResult {
+fn check_snapshot_name(doing: &str, volume: &str, name: &str) -> AdminResult {
     let good = !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_');
     let reserved = name.ends_with("readonly") || name.ends_with("backup");
     let wrong = |why: &str| Err(AdminError::refused(doing, why));
+    // The dot between the two.
+    let room = VolumeName::HEADER_MAX.saturating_sub(volume.len() + 1);
     match () {
         () if !good => wrong("a snapshot's name is made of letters, digits, '-' and '_'"),
         () if reserved => wrong("a snapshot's name may not end in readonly or backup"),
-        () if whole.len() > VolumeName::HEADER_MAX => wrong(&format!(
-            "the volume's name and the snapshot's have {} characters together at most",
-            VolumeName::HEADER_MAX - 1
-        )),
+        () if room == 0 => wrong("the volume's name is so long that no snapshot of it can have one"),
+        () if name.len() > room => wrong(&format!("the name has {} characters", name.len()))
+            .map_err(|error| error.with_hint(format!("a snapshot of {volume} has room for {room}"))),
         () => Ok(()),
     }
 }

@@ -251,3 +251,33 @@ fn the_databases_die_while_snapshots_are_sent() {
 fn the_server_dies_while_a_volume_goes_to_its_other_partition() {
     die(0, place(0, 1));
 }
+
+/// A volume header holds 31 characters: the volume's name, a dot, and the snapshot's.
+#[test]
+fn names_are_taken_up_to_the_longest_that_a_volume_can_have() {
+    let cell = Cell::new(6, 1);
+    for volume in ["v", "user.alice", &"v".repeat(22)] {
+        let options = CreateOptions { name: volume.into(), place: FROM(), quota: 0, id: None };
+        cell.run(|admin| async move { admin.create(options).await }).unwrap();
+        let room = 30 - volume.len();
+        let make = |len: usize| {
+            let (volume, name) = (volume.to_owned(), "s".repeat(len));
+            cell.run(move |admin| async move { admin.create_snapshot(&volume, &name).await })
+        };
+        let error = make(room + 1).unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!(
+                "the name has {} characters; a snapshot of {volume} has room for {room}",
+                room + 1
+            )),
+            "{error}"
+        );
+        make(room).unwrap();
+        let of = volume.to_owned();
+        let all = cell.run(move |admin| async move { admin.snapshots(&of).await }).unwrap();
+        assert_eq!(all.iter().map(|s| s.name.len()).collect::<Vec<_>>(), [room], "{volume}");
+        let whole = format!("{volume}.{}", "s".repeat(room));
+        let entry = cell.run(move |admin| async move { admin.group(&whole).await }).unwrap();
+        assert_eq!(entry.name().len(), 31);
+    }
+}
