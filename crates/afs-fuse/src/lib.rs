@@ -31,6 +31,7 @@ mod negative;
 mod ops;
 mod options;
 mod passthrough;
+mod readers;
 mod sessions;
 mod signals;
 mod sink;

@@ -3,11 +3,12 @@
 //! A session is a random number in the environment of its processes, which their children inherit. The environment is
 //! read from `/proc`, as it was when the process began its program.
 
-use afs_venus::SessionLookup;
+use crate::readers::Readers;
+use afs_venus::{Requester, SessionLookup, TellSession};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The environment variable: 32 hexadecimal digits.
 pub const SESSION_VARIABLE: &str = "ANDREW_SESSION";
@@ -17,9 +18,24 @@ const ENVIRONMENT_MAX: u64 = 1 << 20;
 /// Processes remembered, about 100 bytes each.
 const PROCESSES_MAX: usize = 4096;
 
+/// Reads the environment of a process. A process can keep it waiting for ever (see [`crate::readers`]).
+type Environment = fn(u32) -> Option<Vec<u8>>;
+
+/// What is known of processes: what each runs, and its session.
+type Known = BTreeMap<u32, (Program, Option<u128>)>;
+
 /// Finds the sessions of processes of this machine.
-#[derive(Default)]
-pub struct ProcessSessions(Mutex<BTreeMap<u32, (Program, Option<u128>)>>);
+pub struct ProcessSessions {
+    known: Arc<Mutex<Known>>,
+    readers: Readers,
+    environment: Environment,
+}
+
+impl Default for ProcessSessions {
+    fn default() -> Self {
+        Self { known: Arc::default(), readers: Readers::default(), environment }
+    }
+}
 
 /// What tells one program that a process runs from the next: when the process began, and where its environment lies,
 /// which is somewhere else for each program.
@@ -27,31 +43,47 @@ pub struct ProcessSessions(Mutex<BTreeMap<u32, (Program, Option<u128>)>>);
 struct Program([u64; 3]);
 
 impl SessionLookup for ProcessSessions {
-    fn session_of(&self, pid: u32) -> Option<u128> {
-        let program = Program::of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-        if let Some((known, session)) = self.lock().get(&pid)
-            && *known == program
-        {
-            return *session;
+    fn find_session(&self, of: Requester, tell: TellSession) {
+        // Of this line the kernel has all it needs: no process can make it wait.
+        let Some(program) = Program::running(of.pid) else { return tell(None) };
+        match self.lock().get(&of.pid) {
+            Some((known, session)) if *known == program => return tell(*session),
+            _ => {}
         }
-        let session = session_in(&environment(pid)?);
-        let mut known = self.lock();
-        if known.len() >= PROCESSES_MAX {
-            // Those that still ask are found again.
-            known.clear();
-        }
-        known.insert(pid, (program, session));
-        session
+        let (known, environment) = (self.known.clone(), self.environment);
+        self.readers.read(of.uid, move || {
+            let Some(read) = environment(of.pid) else { return tell(None) };
+            let session = session_in(&read);
+            remember(&mut lock(&known), of.pid, program, session);
+            tell(session);
+        });
     }
 }
 
 impl ProcessSessions {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, (Program, Option<u128>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
     }
 }
 
+fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remember(known: &mut Known, pid: u32, program: Program, session: Option<u128>) {
+    if known.len() >= PROCESSES_MAX {
+        // Those that still ask are found again.
+        known.clear();
+    }
+    known.insert(pid, (program, session));
+}
+
 impl Program {
+    /// What a process runs now; `None` if it has ended.
+    fn running(pid: u32) -> Option<Self> {
+        Self::of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
     /// From the line of `/proc/PID/stat`: fields 22, 50 and 51 (proc(5)). The second field is a name in brackets, which may
     /// contain anything.
     fn of(stat: &str) -> Option<Self> {
@@ -80,7 +112,9 @@ fn session_in(environment: &[u8]) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::readers::OF_USER_MAX;
     use std::process::{Command, Stdio};
+    use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
     const SESSION: &str = "00112233445566778899aabbccddeeff";
 
@@ -92,6 +126,47 @@ mod tests {
         assert_eq!(with("1234"), None);
         assert_eq!(session_in(format!("X{SESSION_VARIABLE}={SESSION}\0").as_bytes()), None);
         assert_eq!(session_in(b""), None);
+    }
+
+    fn asked(sessions: &ProcessSessions, uid: u32, pid: u32) -> Receiver<Option<u128>> {
+        let (tell, told) = channel();
+        sessions.find_session(Requester { uid, pid }, Box::new(move |session| _ = tell.send(session)));
+        told
+    }
+
+    /// Everybody is in the session 5, but the environment of a process of [`sleeper`] cannot be read to its end.
+    fn blocked(pid: u32) -> Option<Vec<u8>> {
+        let line = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        if line == "sleep\n" {
+            loop {
+                std::thread::park();
+            }
+        }
+        Some(format!("{SESSION_VARIABLE}={:032x}", 5).into_bytes())
+    }
+
+    fn sleeper() -> std::process::Child {
+        let mut child =
+            Command::new("sh").args(["-c", "echo; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
+        while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap() != "sleep\n" {
+            assert_eq!(child.try_wait().unwrap(), None);
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_holds_up_nobody_else() {
+        let sessions = ProcessSessions { environment: blocked, ..ProcessSessions::default() };
+        let mut child = sleeper();
+        let (mine, theirs) = (1, 2);
+        let stuck: Vec<_> = (0..10 * OF_USER_MAX).map(|_| asked(&sessions, mine, child.id())).collect();
+        for _ in 0..10 {
+            assert_eq!(asked(&sessions, theirs, std::process::id()).recv(), Ok(Some(5)));
+        }
+        assert!(stuck.iter().all(|told| told.try_recv() == Err(TryRecvError::Empty)));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
@@ -107,19 +182,20 @@ mod tests {
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
-        let before = sessions.session_of(child.id());
+        let of = |pid| asked(&sessions, 1, pid).recv().unwrap();
+        let before = of(child.id());
         assert_eq!(before, None);
         std::io::Write::write_all(&mut input, b"go\necho\n").unwrap();
         // `cat` runs when it answers.
         let mut answer = [0; 5];
         child.stdout.take().unwrap().read_exact(&mut answer).unwrap();
         let expected = u128::from_str_radix(SESSION, 16).ok();
-        assert_eq!(sessions.session_of(child.id()), expected);
-        assert_eq!(sessions.session_of(child.id()), expected);
+        assert_eq!(of(child.id()), expected);
+        assert_eq!(of(child.id()), expected);
         drop(input);
         child.wait().unwrap();
-        assert_eq!(sessions.session_of(child.id()), None);
-        assert_eq!(sessions.session_of(0), None);
+        assert_eq!(of(child.id()), None);
+        assert_eq!(of(0), None);
     }
 
     #[test]

@@ -39,8 +39,8 @@ mod vnode;
 
 pub use api::{
     Access, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind, LockRange,
-    NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, SessionLookup, SetAttr, Space, Token,
-    TokenInfo, TokenOwner,
+    NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, SessionLookup, SetAttr, Space, TellSession,
+    Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
 pub use config::{CellConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};

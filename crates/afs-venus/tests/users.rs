@@ -5,11 +5,14 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::UnixTime;
-use afs_venus::{Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, SessionLookup, SetAttr, TokenOwner};
+use afs_venus::{
+    Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, Requester, SessionLookup, SetAttr, TellSession,
+    TokenOwner,
+};
 use bytes::Bytes;
 use common::{CAREFUL, Cell, Client, TOO_LATE, pattern};
 
@@ -418,19 +421,42 @@ fn while_the_server_is_away_everybody_goes_on_with_what_he_could_read() {
     }
 }
 
-/// Processes with even numbers are in session 5.
-struct Even;
+/// Processes with even numbers are in session 5. The session of the process 7 is never found, for as long as this lives.
+#[derive(Default)]
+struct Even(Mutex<Vec<TellSession>>);
 
 impl SessionLookup for Even {
-    fn session_of(&self, pid: u32) -> Option<u128> {
-        pid.is_multiple_of(2).then_some(5)
+    fn find_session(&self, of: Requester, tell: TellSession) {
+        match of.pid {
+            7 => self.0.lock().unwrap().push(tell),
+            pid => tell(pid.is_multiple_of(2).then_some(5)),
+        }
     }
+}
+
+#[test]
+fn a_process_whose_session_cannot_be_found_in_time_is_in_none() {
+    let cell = cell(13);
+    *cell.sessions.lock().unwrap() = Some(Arc::new(Even::default()));
+    let machine = cell.client(1);
+    let here = machine.clone();
+    cell.on(&machine, async move {
+        log_in(&here).await;
+        home_of_alice(&here).await;
+        here.log_in_as(TokenOwner::Session { id: 5, uid: BOB }, "alice", None).await;
+        let before = here.env.now();
+        let stuck = here.process(BOB, 7).await;
+        let waited = here.env.now().saturating_since(before);
+        assert!((Duration::from_secs(1)..Duration::from_secs(3)).contains(&waited), "{waited:?}");
+        denied(stuck.get("home/secret").await);
+        assert_eq!(here.process(BOB, 2).await.get("home/secret").await.unwrap(), b"of alice");
+    });
 }
 
 #[test]
 fn a_session_has_a_token_of_its_own() {
     let cell = cell(11);
-    *cell.sessions.lock().unwrap() = Some(Arc::new(Even));
+    *cell.sessions.lock().unwrap() = Some(Arc::new(Even::default()));
     let machine = cell.client(1);
     let here = machine.clone();
     cell.on(&machine, async move {

@@ -15,5 +15,5 @@ pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
 pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry, NodeId};
-pub use requester::{Requester, SessionLookup, Token, TokenInfo, TokenOwner};
+pub use requester::{Requester, SessionLookup, TellSession, Token, TokenInfo, TokenOwner};
 pub use space::Space;

@@ -74,8 +74,13 @@ pub struct TokenInfo {
     pub label: String,
 }
 
-/// Tells in which session a process is. Asked only about processes of users who have a session.
+/// Takes the session of a process, once; `None` if it is in none, or cannot be seen. Dropped without being called, it
+/// means the same.
+pub type TellSession = Box<dyn FnOnce(Option<u128>) + Send>;
+
+/// Finds in which session a process is, for processes of users who have a session.
 pub trait SessionLookup: Send + Sync + 'static {
-    /// The session of a process; `None` if it is in none, or cannot be seen.
-    fn session_of(&self, pid: u32) -> Option<u128>;
+    /// Tells the session of a process, now or later, from any thread. Never waits: a process may be able to keep whoever
+    /// looks into it waiting for ever, and may itself wait for the one who calls.
+    fn find_session(&self, of: Requester, tell: TellSession);
 }

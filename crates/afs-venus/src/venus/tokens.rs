@@ -1,8 +1,10 @@
 //! Users and their tokens.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use afs_rpc::EnvExt;
+use afs_rpc::sync::oneshot;
 use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
@@ -12,21 +14,23 @@ use crate::tokens::{Proof, TokenId, Who};
 use crate::venus::{Venus, callbacks};
 use crate::vnode::Vnode;
 
+/// How long a request waits until the session of its process is found.
+const SESSION_PATIENCE: Duration = Duration::from_secs(2);
+
 impl Venus {
     /// The same cache manager, speaking for a process: with its session's token, else its user's, else as nobody in
     /// particular. Which token that is, is decided anew at each call to a server. Waits only for the session of a user who
-    /// has one.
+    /// has one, at most two seconds: a process whose session cannot be found by then is in none.
     pub async fn on_behalf_of(&self, requester: Requester) -> Venus {
-        let session = match &self.sessions {
-            Some(sessions) if self.tokens.has_session(requester.uid) => {
-                let sessions = sessions.clone();
-                // It may look into the process, which may be waiting for us.
-                let found = self.env.run_blocking(move || sessions.session_of(requester.pid)).await;
-                found.unwrap_or_default()
-            }
-            _ => None,
-        };
+        let session = self.session_of(requester).await;
         self.speaking_for(Some(self.tokens.owner(requester.uid, session)))
+    }
+
+    async fn session_of(&self, requester: Requester) -> Option<u128> {
+        let sessions = self.sessions.as_ref().filter(|_| self.tokens.has_session(requester.uid))?;
+        let (tell, told) = oneshot::channel();
+        sessions.find_session(requester, Box::new(move |session| tell.send(session)));
+        self.env.timeout(SESSION_PATIENCE, told).await.ok()?.ok()?
     }
 
     /// Gives somebody a token for a cell, in place of the one he had. What he could not store for want of it is tried
