@@ -7,12 +7,12 @@ use crate::commands::{
 use crate::error::{CommandError, CommandResult};
 use clap::builder::styling::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The Andrew File System: one name space over many servers, at the speed of a local disk.
+/// The Andrew File System: one name space over many servers, with files cached on this machine.
 #[derive(Parser, Debug)]
 #[command(
     name = "andrew",
@@ -42,9 +42,11 @@ Examples:
   andrew mount --cell example.org --servers 192.0.2.1 ~/example
                                 somebody else's cell
 
-Environment: ANDREW_STATE, the state directory of the cell that commands mean, as --state; ANDREW_LOG, what
-the servers and mounts log, as in afs_venus=debug; ANDREW_TOKENS, a file with the token to use; ANDREW_RUN, a directory
-for the sockets of mounts, in place of /run/andrew and the user's own.
+Environment:
+  ANDREW_STATE   state directory of the cell that commands mean, as --state
+  ANDREW_LOG     what servers and mounts log, as in afs_venus=debug
+  ANDREW_TOKENS  a file with the token to use
+  ANDREW_RUN     a directory for the sockets of mounts, in place of /run/andrew and the user's own
 
 Exit status: 0 done, 1 failed, 2 the input was wrong.";
 
@@ -95,6 +97,42 @@ pub enum Command {
     Completions(completions::Args),
 }
 
+impl Cli {
+    /// The commands and options, with their help.
+    pub fn definition() -> clap::Command {
+        flowing(Self::command())
+    }
+}
+
+/// The command with each paragraph after its options in one line: the terminal's width breaks it.
+fn flowing(command: clap::Command) -> clap::Command {
+    let mut command = command.mut_subcommands(flowing);
+    if let Some(text) = command.get_after_help().map(ToString::to_string) {
+        command = command.after_help(in_paragraphs(&text));
+    }
+    command
+}
+
+/// Joins the lines of each paragraph. Lines that begin with a blank, and what follows a colon, stay as they are.
+fn in_paragraphs(text: &str) -> String {
+    let mut out = String::new();
+    let goes_on = |out: &str| !out.is_empty() && !out.ends_with(['\n', ':']) && !last(out).starts_with(' ');
+    for line in text.lines() {
+        let joins = goes_on(&out) && !line.is_empty() && !line.starts_with(' ') && line != "Examples:";
+        if joins {
+            out.push(' ');
+        } else if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+fn last(text: &str) -> &str {
+    text.rsplit('\n').next().unwrap_or_default()
+}
+
 impl Command {
     fn run(self, json: bool) -> CommandResult {
         match self {
@@ -128,7 +166,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Keys and passphrases are in this process's memory: no core file of it, and nobody looks in with a debugger.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let args = words::long_options(args.into_iter().collect());
-    let outcome = match Cli::try_parse_from(&args) {
+    let parsed =
+        Cli::definition().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
+    let outcome = match parsed {
         Ok(cli) => cli.command.run(cli.json),
         Err(error) if !error.use_stderr() => {
             let _ = error.print();
@@ -182,8 +222,20 @@ mod tests {
 
     #[test]
     fn the_definitions_are_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
+        Cli::definition().debug_assert();
+    }
+
+    #[test]
+    fn help_is_broken_at_the_terminals_width_alone() {
+        assert_eq!(
+            in_paragraphs("one two\nthree.\n\nfour\nExamples:\n  a\n    b\n  c\n\nfive\nsix"),
+            "one two three.\n\nfour\nExamples:\n  a\n    b\n  c\n\nfive six"
+        );
+        let help = Cli::definition().term_width(72).render_help().to_string();
+        assert!(help.lines().all(|line| line.chars().count() <= 72), "{help}");
+        let mut commands = Cli::definition();
+        let help = commands.find_subcommand_mut("ssh-keys").unwrap().render_help().to_string();
+        assert!(help.contains("administrator, and the owner"), "{help}");
     }
 
     #[test]

@@ -17,7 +17,10 @@ use afs_net::{System, Udp};
 use afs_rpc::{EnvExt, Level, Security};
 use afs_rx::{NullServer, ServerSecurity};
 use afs_server::ROOT_CELL;
-use afs_venus::{CellConfig, DiskCache, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig};
+use afs_venus::{
+    CellConfig, DiskCache, ErrorKind, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig,
+    VenusError,
+};
 use afs_wire::ids::{CellName, Uuid, VolumeName};
 use afs_wire::rpc::ServiceId;
 use std::ffi::OsStr;
@@ -136,10 +139,7 @@ impl Client {
         let sink = KernelSink::new();
         let own_names = own.clone().unwrap_or_else(Security::null);
         let config = self.config(options, own, sink.clone())?;
-        let venus = self
-            .system
-            .block_on(Venus::start(config))
-            .map_err(|e| CommandError::failed(format!("cannot reach the cell {}: {e}", options.cell)))?;
+        let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, &e))?;
         self.running = Some((venus.clone(), sink.clone()));
         let place = CellPlace {
             cell: options.cell.clone(),
@@ -269,6 +269,20 @@ impl Client {
 }
 
 /// Servers of other makers call back without proving anything; ours prove that they are those we called.
+/// Why a cell cannot be mounted, as whoever named its servers needs to know it.
+fn no_cell(options: &ClientOptions, error: &VenusError) -> CommandError {
+    let cell = &options.cell;
+    if error.kind != ErrorKind::ServerAway {
+        return CommandError::failed(format!("cannot reach the cell {cell}: {error}"));
+    }
+    let servers: Vec<String> = options.servers.iter().map(ToString::to_string).collect();
+    CommandError::failed(format!(
+        "no location server of the cell {cell} answers at {}, port {}; check --servers and --base-port, or start its servers",
+        servers.join(", "),
+        options.ports.location()
+    ))
+}
+
 fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
     let names = Arc::new(LocalNames::default());
     let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, clock(system), Level::Clear);

@@ -2,7 +2,6 @@
 
 use crate::cli::Cli;
 use crate::error::CommandResult;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::{self, Write};
 
@@ -23,7 +22,7 @@ impl Args {
     /// None: a reader that goes away is no error.
     pub fn run(self) -> CommandResult {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "andrew", &mut script);
+        clap_complete::generate(self.shell, &mut Cli::definition(), "andrew", &mut script);
         let _ = io::stdout().write_all(&script);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::Cli;
 use crate::error::{CommandError, CommandResult};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use std::fs;
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ impl Args {
             CommandError::failed(format!("cannot write manual pages to {}: {e}", self.out.display()))
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
-        let mut root = Cli::command().disable_help_subcommand(true);
+        let mut root = Cli::definition().disable_help_subcommand(true);
         root.build();
         clap_mangen::generate_to(with_usage(root), &self.out).map_err(failed)
     }

@@ -35,6 +35,13 @@ pub(super) struct Ways {
     start: ViceId,
 }
 
+/// What to say of a name that the protection database does not have.
+pub(super) fn unknown(name: &str, cell: &str) -> CommandError {
+    CommandError::usage(format!(
+        "fs: there is no user or group '{name}' in {cell}; `andrew pts listentries -users -groups` shows those there are"
+    ))
+}
+
 impl Way {
     pub(super) fn new(reach: Reach) -> Self {
         Way { reach, target: None }
@@ -54,7 +61,11 @@ impl Way {
             return Ok(Person { name: "anybody".into(), subject: Subject::anonymous() });
         };
         let target = self.target()?;
-        let id = names::find(target, name)?.id;
+        let found = names::find(target, name).map_err(|error| match error.status {
+            CommandError::USAGE => unknown(name, "the cell"),
+            _ => error,
+        })?;
+        let id = found.id;
         let known = names::of(target, &[id])?.pop().unwrap_or_else(|| name.to_owned());
         let reply = target.call(&pt::GetCps { id });
         let groups = reply.map_err(|f| refused(f, &format!("unable to get the groups of {known}")))?.ids;

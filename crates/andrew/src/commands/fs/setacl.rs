@@ -1,6 +1,7 @@
 //! `andrew fs setacl`.
 
 use super::access_list::{AccessList, Change};
+use super::access_people::unknown;
 use super::attribute;
 use super::place;
 use crate::commands::pts::names;
@@ -117,10 +118,7 @@ fn unknown_name(directory: &Path, changes: &[(String, Change)]) -> Option<Comman
         names::find(&mut target, name).is_err_and(|error| error.status == CommandError::USAGE)
     };
     let name = changes.iter().map(|(name, _)| name).find(|name| is_unknown(name))?;
-    Some(CommandError::usage(format!(
-        "fs: there is no user or group '{name}' in {}; `andrew pts listentries -users -groups` shows those there are",
-        place.cell
-    )))
+    Some(unknown(name, place.cell.as_str()))
 }
 
 #[cfg(test)]

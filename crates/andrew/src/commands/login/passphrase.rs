@@ -20,7 +20,10 @@ pub(in crate::commands) fn ask(prompt: &str) -> CommandResult<Secret> {
     let cannot = |e: io::Error| {
         CommandError::usage(format!("cannot ask for a passphrase: {e}; give it with --passphrase-file"))
     };
-    let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(cannot)?;
+    let terminal = File::options().read(true).write(true).open("/dev/tty");
+    let mut terminal = terminal.map_err(|_| {
+        CommandError::usage("there is no terminal to type the passphrase at; give it with --passphrase-file")
+    })?;
     write!(terminal, "{prompt}: ").map_err(cannot)?;
     let line = {
         let _quiet = Quiet::begin(&terminal).map_err(cannot)?;

@@ -124,7 +124,9 @@ impl Ops {
         match name {
             Some(name) => self.server(name),
             None => {
-                self.own.ok_or_else(|| CommandError::usage("vos: name a server of the cell, by its address"))
+                self.own.ok_or_else(|| CommandError::usage(
+                    "vos: no server of the cell runs here; give one by its address (`andrew server list` shows them)",
+                ))
             }
         }
     }
