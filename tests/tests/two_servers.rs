@@ -104,7 +104,7 @@ fn each_word_reaches_the_server_that_was_named() {
 
     let examined = two.json("examine two");
     assert_eq!(examined["volumes"][0]["server"], SECOND);
-    assert_eq!(examined["volumes"][0]["quota_kib"], 321);
+    assert_eq!(examined["volumes"][0]["quota_bytes"], 321 * 1024);
     assert_eq!(examined["entry"]["sites"][0]["server"], SECOND);
     let of_second = two.json(&format!("listvldb -server {SECOND}"));
     assert_eq!(of_second.as_array().unwrap().len(), 1);
@@ -143,7 +143,7 @@ fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
     // One copy, and then it is not there to be removed again.
     two.vos("remove two.backup");
     assert_eq!(two.volumes(SECOND), ["two"]);
-    assert_eq!(two.json("examine two")["entry"]["backup"], Value::Null);
+    assert_eq!(two.json("examine two")["entry"]["backup_id"], Value::Null);
     assert!(two.refused("remove two.backup").contains("neither in the VLDB nor on"));
 
     two.vos(&format!("addsite {SECOND} a one"));
@@ -153,7 +153,7 @@ fn what_is_removed_is_gone_from_its_server_and_from_the_database() {
     assert_eq!(left["copies_remain"], true);
     assert_eq!(two.volumes(FIRST), ["root.afs", "root.cell"]);
     let entry = &two.json("examine one.readonly")["entry"];
-    assert_eq!((&entry["read_write"], &entry["backup"]), (&Value::Null, &Value::Null));
+    assert_eq!((&entry["read_write_id"], &entry["backup_id"]), (&Value::Null, &Value::Null));
     two.vos(&format!("remove {SECOND} a one.readonly"));
     two.vos("remove two");
     assert_eq!(two.volumes(SECOND), Vec::<String>::new());
@@ -200,8 +200,8 @@ fn a_check_finds_what_does_not_fit_and_mends_it() {
     assert!(two.vos("check").ends_with("all is well\n"));
 
     // What only one side knows, made by the words that do not look at the other.
-    let id = |name: &str| two.json(&format!("examine {name}"))["entry"]["read_write"].as_u64().unwrap();
-    let copy = two.json("examine replicated")["entry"]["read_only"].as_u64().unwrap();
+    let id = |name: &str| two.json(&format!("examine {name}"))["entry"]["read_write_id"].as_u64().unwrap();
+    let copy = two.json("examine replicated")["entry"]["read_only_id"].as_u64().unwrap();
     two.vos(&format!("zap {FIRST} a {}", id("gone")));
     two.vos(&format!("changeloc {SECOND} a strayed"));
     two.vos(&format!("zap {SECOND} a {copy}"));

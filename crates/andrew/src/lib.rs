@@ -20,5 +20,6 @@ pub mod size;
 pub mod state;
 mod sys;
 pub mod tokens;
+mod units;
 
 pub use cli::main;

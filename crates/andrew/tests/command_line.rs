@@ -4,6 +4,7 @@
 mod home;
 
 use home::{Home, free_ports};
+use serde_json::Value;
 
 /// Bad input: status 2 and exactly this line, nothing on standard output. `~` is the home directory.
 fn refused(line: &str, want: &str) {
@@ -183,6 +184,67 @@ fn man_pages_and_completions_come_from_the_definitions() {
     }
 }
 
+/// What every JSON answer about volumes and snapshots has in common: docs/json.md.
+#[test]
+fn volumes_and_snapshots_are_told_alike_by_every_command() {
+    let home = Home::new();
+    home.done(&format!("serve --base-port {} --detach", free_ports(31_000)));
+    home.done("vos create projects -maxquota 123");
+    home.done("vos snapshot create projects before");
+    home.done("vos backup projects");
+    let json = |line: &str| -> Value { serde_json::from_str(&home.done(&format!("{line} --json"))).unwrap() };
+    let listed = json("vos listvol")[0]["volumes"].as_array().unwrap().clone();
+    let volume = |name: &str| listed.iter().find(|volume| volume["name"] == name).unwrap().clone();
+    for (name, kind) in
+        [("projects", "read-write"), ("projects.before", "snapshot"), ("projects.backup", "backup")]
+    {
+        assert_eq!(volume(name)["kind"], kind);
+        let examined = json(&format!("vos examine {name}"));
+        for same in ["id", "name", "kind", "created", "quota_bytes", "read_write_id"] {
+            assert_eq!(examined["volumes"][0][same], volume(name)[same], "{same} of {name}");
+        }
+    }
+    assert_eq!(volume("projects")["quota_bytes"], 123 * 1024);
+    assert_eq!(volume("projects")["backed_up"], volume("projects.backup")["created"]);
+    let snapshot = json("vos snapshot list projects")[0].clone();
+    assert_eq!(
+        (&snapshot["name"], &snapshot["id"], &snapshot["created"]),
+        (&"before".into(), &volume("projects.before")["id"], &volume("projects.before")["created"])
+    );
+    let entry = &json("vos listvldb projects.before")[0];
+    assert_eq!(
+        (&entry["read_write_id"], &entry["sites"][0]["role"]),
+        (&snapshot["id"], &"read-write".into())
+    );
+    assert!(json("vos partinfo")[0]["total_bytes"].as_u64().unwrap() > 1 << 20);
+    assert!(json("server list")[0]["partitions"][0]["free_bytes"].is_u64());
+    for line in
+        ["listvol", "listvldb", "examine projects", "snapshot list projects", "partinfo", "size projects"]
+    {
+        in_form(&json(&format!("vos {line}")), line);
+    }
+}
+
+/// Sizes are in bytes, times in RFC 3339, and volumes of no number are null.
+fn in_form(value: &Value, line: &str) {
+    const TIMES: [&str; 6] = ["created", "copied", "backed_up", "accessed", "updated", "since"];
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| in_form(one, line)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            assert!(!name.ends_with("_kib") && !name.ends_with("size"), "{line}: {name} has no unit");
+            let is_time = |text: &str| text.len() == "2026-11-21T04:01:18Z".len() && text.ends_with('Z');
+            if TIMES.contains(&name.as_str()) {
+                assert!(value.is_null() || value.as_str().is_some_and(is_time), "{line}: {name}: {value}");
+            }
+            if name == "id" || name.ends_with("_id") {
+                assert!(value.is_null() || value.as_u64() > Some(0), "{line}: {name}: {value}");
+            }
+            in_form(value, line);
+        }),
+        _ => {}
+    }
+}
+
 /// Servers without a mount need no privilege: a cell is made, used as its owner and as a stranger, stopped,
 /// and is the same cell after the next start.
 #[test]
@@ -202,7 +264,7 @@ fn a_cell_is_served_and_its_volumes_managed() {
     let stranger = format!("--servers 127.0.0.1 --base-port {base}");
     let seen: serde_json::Value =
         serde_json::from_str(&run(&format!("vos {stranger} --json examine projects"))).unwrap();
-    assert_eq!(seen["volumes"][0]["quota_kib"], 123);
+    assert_eq!(seen["volumes"][0]["quota_bytes"], 123 * 1024);
     let denied = home.run(&format!("vos {stranger} remove projects"));
     assert_eq!(denied.status.code(), Some(1));
     run("down");

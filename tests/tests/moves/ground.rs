@@ -141,7 +141,7 @@ impl Ground {
         until("the transaction of the move at its target", seconds(60), || {
             let all = self.fleet.vos(&["status", address]);
             let open = all["transactions"].as_array()?;
-            let held = open.iter().find(|one| one["volume"].as_u64() == Some(volume))?;
+            let held = open.iter().find(|one| one["volume_id"].as_u64() == Some(volume))?;
             let number = held["id"].as_i64()?.to_string();
             self.fleet.try_vos(&["endtrans", address, &number]).status.success().then_some(())
         });

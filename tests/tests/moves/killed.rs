@@ -104,5 +104,5 @@ fn elsewhere(ground: &Ground, name: &str) -> String {
 fn fail(ground: &mut Ground, name: &str) {
     let entry = ground.fleet.vos(&["listvldb", name]);
     assert!(ground.caught(name, "send"), "the move of {name} was over before it could fail");
-    ground.end_transaction(TARGET, entry[0]["read_write"].as_u64().unwrap());
+    ground.end_transaction(TARGET, entry[0]["read_write_id"].as_u64().unwrap());
 }

@@ -70,7 +70,7 @@ pub fn check(ground: &mut Ground, step: &str) {
 /// What each server with a copy shows, by what a dump of it has; `None` is a mixture.
 fn states(ground: &Ground, name: &str) -> Vec<(String, Option<&'static str>)> {
     let entry = ground.fleet.vos(&["listvldb", name]);
-    let is_copy = |site: &&Value| site["kind"] == "RO" && site["state"] != "Not released";
+    let is_copy = |site: &&Value| site["role"] == "read-only" && site["state"] != "Not released";
     let sites = entry[0]["sites"].as_array().unwrap().iter().filter(is_copy);
     let servers = sites.map(|site| site["server"].as_str().unwrap().to_owned());
     servers.map(|server| (server.clone(), state(ground, name, &server))).collect()

@@ -13,8 +13,8 @@ pub fn check(fleet: &Fleet) {
         let name = entry["name"].as_str().unwrap();
         assert_eq!(entry["locked"], false, "{entry}");
         for site in entry["sites"].as_array().unwrap() {
-            let kind = site["kind"].as_str().unwrap();
-            let id = &entry[if kind == "RW" { "read_write" } else { "read_only" }];
+            let role = site["role"].as_str().unwrap();
+            let id = &entry[if role == "read-write" { "read_write_id" } else { "read_only_id" }];
             if site["state"] != "Not released" {
                 named.insert((
                     site["server"].as_str().unwrap().to_owned(),

@@ -43,7 +43,7 @@ pub fn check(scratch: &Scratch) {
         (&server["up"], &server["services"]),
         (&true.into(), &serde_json::json!(["files", "volumes"]))
     );
-    assert!(server["partitions"][0]["free_kib"].as_i64() > Some(0), "{server}");
+    assert!(server["partitions"][0]["free_bytes"].as_i64() > Some(0), "{server}");
 
     emptied_though_interrupted(&first, &second);
     for volume in VOLUMES {

@@ -5,6 +5,7 @@ use super::login::place::PlaceOptions;
 use super::passwd::Changer;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::units;
 use afs_login::UserKey;
 use afs_login::client;
 use afs_wire::login::Ways;
@@ -55,8 +56,9 @@ enum Command {
 #[derive(Serialize)]
 struct Answer {
     user: String,
-    /// When it was set, in Unix seconds; none: there is none.
-    passphrase: Option<u32>,
+    /// When it was set, in Unix seconds; 0: there is none.
+    #[serde(rename = "passphrase_set", serialize_with = "units::time")]
+    passphrase: u32,
     keys: Vec<Row>,
 }
 
@@ -65,6 +67,7 @@ struct Row {
     fingerprint: String,
     comment: String,
     /// Unix seconds.
+    #[serde(serialize_with = "units::time")]
     added: u32,
 }
 
@@ -99,8 +102,11 @@ fn list(changer: &Changer) -> CommandResult<Answer> {
         comment: info.comment.to_text(),
         added: info.added.0,
     };
-    let passphrase = Some(ways.passphrase.0).filter(|set| *set > 0);
-    Ok(Answer { user: changer.user.to_string(), passphrase, keys: ways.keys.iter().map(row).collect() })
+    Ok(Answer {
+        user: changer.user.to_string(),
+        passphrase: ways.passphrase.0,
+        keys: ways.keys.iter().map(row).collect(),
+    })
 }
 
 fn add(changer: &Changer, file: &Path) -> CommandResult {
@@ -131,7 +137,7 @@ fn remove(changer: &Changer, which: &str) -> CommandResult {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let passphrase = if self.passphrase.is_some() { "a passphrase" } else { "no passphrase" };
+        let passphrase = if self.passphrase > 0 { "a passphrase" } else { "no passphrase" };
         writeln!(f, "{} has {passphrase} and {} SSH keys", self.user, self.keys.len())?;
         self.keys.iter().try_for_each(|key| writeln!(f, "{} {}", key.fingerprint, key.comment.escape_debug()))
     }

@@ -4,6 +4,7 @@ use crate::commands::words_of_time::in_words;
 use crate::error::CommandResult;
 use crate::output;
 use crate::tokens::{HeldToken, KeptToken, Mounts, SessionId, TokenStore, warning};
+use crate::units;
 use afs_net::System;
 use afs_rpc::{Env, Level, UnixTime};
 use serde::Serialize;
@@ -26,8 +27,10 @@ struct Row {
     cell: String,
     user: String,
     /// Unix seconds; none: never.
+    #[serde(serialize_with = "units::some_time")]
     expires: Option<u64>,
     /// Unix seconds; none: not renewable.
+    #[serde(serialize_with = "units::some_time")]
     renewable_until: Option<u64>,
     level: Option<&'static str>,
     /// Whether there is a file with it.

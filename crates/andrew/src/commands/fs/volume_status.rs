@@ -2,20 +2,27 @@
 
 use super::attribute;
 use crate::error::{CommandError, CommandResult};
+use crate::units;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// A volume's status. Sizes are in units of 1024 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct VolumeStatus {
-    #[serde(rename(deserialize = "id"))]
+    #[serde(rename = "id")]
     pub(super) volume_id: u32,
     pub(super) name: String,
     /// 0: no limit.
+    #[serde(rename(serialize = "quota_bytes"), serialize_with = "units::limit")]
     pub(super) quota_kib: u64,
+    #[serde(rename(serialize = "used_bytes"), serialize_with = "units::bytes")]
     pub(super) used_kib: u64,
+    #[serde(rename(serialize = "partition_free_bytes"), serialize_with = "units::bytes")]
     pub(super) partition_free_kib: u64,
-    #[serde(rename(deserialize = "partition_kib"))]
+    #[serde(
+        rename(serialize = "partition_total_bytes", deserialize = "partition_kib"),
+        serialize_with = "units::bytes"
+    )]
     pub(super) partition_total_kib: u64,
     #[serde(default)]
     pub(super) offline_message: String,

@@ -3,6 +3,7 @@
 use crate::commands::vos::ops::{Ops, partition_id};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::units;
 use afs_admin::{EmptyOptions, EmptyPlan, EmptyTask};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -41,6 +42,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Step {
     volume: String,
+    #[serde(rename = "size_bytes", serialize_with = "units::bytes")]
     size_kib: i64,
     from: Option<String>,
     to: Option<String>,

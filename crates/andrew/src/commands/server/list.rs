@@ -4,6 +4,7 @@ use super::probe::versions;
 use crate::commands::vos::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
+use crate::units;
 use afs_admin::{Admin, AdminResult, EntryFilter, KnownServer, Place};
 use afs_wire::vl::{Entry, SiteFlags};
 use serde::Serialize;
@@ -28,7 +29,9 @@ const SERVICES: [(&str, u16); 4] = [("files", 0), ("users", 2), ("locations", 3)
 #[derive(Serialize)]
 struct Partition {
     name: String,
+    #[serde(rename = "free_bytes", serialize_with = "units::bytes")]
     free_kib: i64,
+    #[serde(rename = "total_bytes", serialize_with = "units::bytes")]
     total_kib: i64,
 }
 

@@ -74,6 +74,7 @@ pub struct EndArgs {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     place: String,
     state: &'static str,

@@ -49,6 +49,7 @@ pub struct AllArgs {
 #[derive(Serialize)]
 struct One {
     name: String,
+    #[serde(rename = "backup_id")]
     backup: Option<u32>,
     error: Option<String>,
 }

@@ -63,6 +63,7 @@ pub struct HalfArgs {
 
 #[derive(Serialize)]
 struct Shown {
+    #[serde(rename = "id")]
     volume: u32,
     name: String,
     server: Option<Ipv4Addr>,

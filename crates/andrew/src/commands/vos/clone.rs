@@ -44,6 +44,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     of: String,
     place: String,

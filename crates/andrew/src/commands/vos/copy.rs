@@ -51,6 +51,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     name: String,
     to: String,

@@ -49,6 +49,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Answer {
     volume: String,
+    #[serde(rename = "dump_bytes")]
     bytes: u64,
     from: String,
     file: String,

@@ -2,7 +2,7 @@
 
 use afs_wire::ids::{PartitionId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, SiteFlags};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,8 @@ pub(super) struct ShownSite {
     pub(super) server: Ipv4Addr,
     pub(super) partition: String,
     /// `RW` or `RO`.
-    pub(super) kind: &'static str,
+    #[serde(serialize_with = "role")]
+    pub(super) role: &'static str,
     /// Not released, new release, old release; empty if there is nothing to say.
     pub(super) state: &'static str,
 }
@@ -21,9 +22,13 @@ pub(super) struct ShownSite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ShownEntry {
     pub(super) name: String,
+    #[serde(rename = "read_write_id")]
     pub(super) read_write: Option<u32>,
+    #[serde(rename = "read_only_id")]
     pub(super) read_only: Option<u32>,
+    #[serde(rename = "backup_id")]
     pub(super) backup: Option<u32>,
+    #[serde(rename = "release_clone_id")]
     pub(super) release_clone: Option<u32>,
     pub(super) sites: Vec<ShownSite>,
     pub(super) locked: bool,
@@ -37,7 +42,7 @@ impl From<&Entry> for ShownEntry {
         let sites = entry.sites.iter().map(|site| ShownSite {
             server: site.server,
             partition: partition(site.partition.check()),
-            kind: if site.flags.contains(SiteFlags::RW_VOLUME) { "RW" } else { "RO" },
+            role: if site.flags.contains(SiteFlags::RW_VOLUME) { "RW" } else { "RO" },
             state: match (site.flags.contains(SiteFlags::DONT_USE), releasing) {
                 (true, false) => "Not released",
                 (_, true) if site.flags.contains(SiteFlags::NEW_REPSITE) => "New release",
@@ -55,6 +60,11 @@ impl From<&Entry> for ShownEntry {
             locked: entry.flags.intersects(EntryFlags::LOCK_OPERATIONS),
         }
     }
+}
+
+/// In JSON: which of the entry's volumes the place has. The location database does not tell a snapshot from a read-write volume.
+fn role<S: Serializer>(role: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if role == "RW" { "read-write" } else { "read-only" })
 }
 
 /// A partition's name.
@@ -78,7 +88,7 @@ impl fmt::Display for ShownEntry {
         writeln!(f, "{line}")?;
         writeln!(f, "    number of sites -> {}", self.sites.len())?;
         for site in &self.sites {
-            write!(f, "       server {} partition {} {} Site ", site.server, site.partition, site.kind)?;
+            write!(f, "       server {} partition {} {} Site ", site.server, site.partition, site.role)?;
             let dashes = if site.state.is_empty() { "" } else { " -- " };
             writeln!(f, "{dashes}{}", site.state)?;
         }

@@ -56,6 +56,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     from: String,
     to: String,

@@ -81,6 +81,7 @@ struct Done {
 #[derive(Serialize)]
 struct Size {
     volume: String,
+    #[serde(rename = "dump_bytes")]
     dump_size: u64,
 }
 

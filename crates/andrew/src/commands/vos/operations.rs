@@ -4,6 +4,7 @@ use super::dates;
 use super::ops::{Ops, told};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
+use crate::units;
 use afs_admin::journal::Record;
 use serde::Serialize;
 use std::fmt;
@@ -32,10 +33,12 @@ pub struct ResumeArgs {
 pub(super) struct Shown {
     id: u64,
     operation: String,
+    #[serde(rename = "volume_id")]
     volume: u32,
     name: String,
     step: String,
     holder: String,
+    #[serde(serialize_with = "units::time")]
     since: u32,
     interrupted: bool,
 }

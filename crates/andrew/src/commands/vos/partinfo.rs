@@ -4,6 +4,7 @@ use super::listvol::places;
 use super::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
+use crate::units;
 use afs_admin::{Admin, AdminResult};
 use serde::Serialize;
 use std::fmt;
@@ -30,7 +31,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Room {
     partition: String,
+    #[serde(rename = "free_bytes", serialize_with = "units::bytes")]
     free_kib: i64,
+    #[serde(rename = "total_bytes", serialize_with = "units::bytes")]
     total_kib: i64,
 }
 

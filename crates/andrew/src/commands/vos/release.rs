@@ -33,6 +33,7 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     name: String,
     sites: Vec<String>,

@@ -87,9 +87,11 @@ impl From<Which> for RestoreDate {
 
 #[derive(Serialize)]
 struct Answer {
+    #[serde(rename = "id")]
     volume: u32,
     name: String,
     place: String,
+    #[serde(rename = "dump_bytes")]
     bytes: u64,
 }
 

@@ -1,6 +1,7 @@
 //! A volume at a server, as it is shown.
 
 use super::dates;
+use crate::units;
 use afs_wire::ids::{UnixSeconds, VolumeKind};
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 use serde::Serialize;
@@ -12,22 +13,35 @@ use std::net::Ipv4Addr;
 pub(super) struct ShownVolume {
     pub(super) name: String,
     pub(super) id: u32,
-    /// `RW`, `RO` or `BK`.
+    /// `read-write`, `read-only`, `backup` or `snapshot`.
     pub(super) kind: &'static str,
+    /// `RW`, `RO` or `BK`: what AFS knows.
+    #[serde(skip)]
+    pub(super) letters: &'static str,
     /// `OK`, `BUSY` or `UNATTACHABLE`.
     pub(super) status: &'static str,
     pub(super) online: bool,
     pub(super) needs_salvage: bool,
+    #[serde(rename = "size_bytes", serialize_with = "units::bytes")]
     pub(super) size_kib: i32,
+    #[serde(rename = "quota_bytes", serialize_with = "units::limit")]
     pub(super) quota_kib: i32,
     pub(super) files: i32,
+    #[serde(rename = "read_write_id", serialize_with = "units::id")]
     pub(super) parent: u32,
+    #[serde(rename = "read_only_id", serialize_with = "units::id")]
     pub(super) clone: u32,
+    #[serde(rename = "backup_id", serialize_with = "units::id")]
     pub(super) backup: u32,
+    #[serde(serialize_with = "units::time")]
     pub(super) created: u32,
+    #[serde(serialize_with = "units::time")]
     pub(super) copied: u32,
+    #[serde(serialize_with = "units::time")]
     pub(super) backed_up: u32,
+    #[serde(serialize_with = "units::time")]
     pub(super) accessed: u32,
+    #[serde(serialize_with = "units::time")]
     pub(super) updated: u32,
     pub(super) accesses_in_the_past_day: i32,
     pub(super) server: Ipv4Addr,
@@ -40,7 +54,8 @@ impl ShownVolume {
         Self {
             name: info.name.to_string(),
             id: info.id.0,
-            kind: match info.kind.check() {
+            kind: units::kind(info.kind.check(), &info.name.to_string()),
+            letters: match info.kind.check() {
                 Some(VolumeKind::ReadWrite) => "RW",
                 Some(VolumeKind::ReadOnly) => "RO",
                 Some(VolumeKind::Backup) => "BK",
@@ -80,7 +95,7 @@ impl ShownVolume {
         let state = if self.online { "On-line" } else { "Off-line" };
         let gap = if long { "  " } else { " " };
         let salvage = if self.needs_salvage { "**needs salvage**" } else { "" };
-        let (name, id, kind, size) = (&self.name, self.id, self.kind, self.size_kib);
+        let (name, id, kind, size) = (&self.name, self.id, self.letters, self.size_kib);
         writeln!(out, "{name:<32} {id:>10} {kind} {size:>10} K{gap}{state}{salvage}")
     }
 

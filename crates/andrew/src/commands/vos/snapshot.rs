@@ -5,6 +5,7 @@ use super::ops::Ops;
 use super::snapshot_schedule;
 use crate::error::CommandResult;
 use crate::output;
+use crate::units;
 use afs_wire::ids::UnixSeconds;
 use clap::Subcommand;
 use serde::Serialize;
@@ -59,7 +60,9 @@ struct Of {
 #[derive(Serialize)]
 struct Shown {
     name: String,
+    #[serde(rename = "id")]
     volume: u32,
+    #[serde(serialize_with = "units::time")]
     created: u32,
 }
 

@@ -6,6 +6,7 @@ use super::operations::Shown as Operation;
 use super::ops::Ops;
 use crate::error::CommandResult;
 use crate::output;
+use crate::units;
 use afs_wire::ids::UnixSeconds;
 use serde::Serialize;
 use std::fmt;
@@ -26,7 +27,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Transaction {
     id: i32,
+    #[serde(serialize_with = "units::time")]
     created: u32,
+    #[serde(rename = "volume_id")]
     volume: u32,
     partition: String,
     last_procedure: String,
