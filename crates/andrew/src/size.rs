@@ -20,6 +20,16 @@ pub fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is more than 16 EiB"))
 }
 
+/// A number of bytes for people: `0 bytes`, `1023 bytes`, `1.0 KiB`, `3.1 GiB`.
+pub fn show(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let Some(power) = bytes.checked_ilog2().map(|log| log / 10).filter(|power| *power > 0) else {
+        return format!("{bytes} bytes");
+    };
+    let tenths = (u128::from(bytes) * 10) >> (10 * power);
+    format!("{}.{} {}", tenths / 10, tenths % 10, units[power as usize - 1])
+}
+
 fn wrong(text: &str) -> String {
     format!("'{text}' is not a size; a size is a number with k, M, G or T, like 500M")
 }
@@ -34,6 +44,20 @@ mod tests {
         assert_eq!(parse("64k"), Ok(65536));
         assert_eq!(parse("2GiB"), Ok(2 << 30));
         assert_eq!(parse("1TB"), Ok(1 << 40));
+    }
+
+    #[test]
+    fn people_see_two_digits_and_a_unit() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KiB"),
+            (6 * 1024, "6.0 KiB"),
+            (3_330_000_000, "3.1 GiB"),
+            (u64::MAX, "15.9 EiB"),
+        ] {
+            assert_eq!(show(bytes), text);
+        }
     }
 
     #[test]

@@ -9,7 +9,12 @@ use std::path::PathBuf;
 
 /// Options of `andrew fs rmmount`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  andrew fs rmmount ~/afs/projects")]
+#[command(after_help = "\
+The volume behind a mount point stays as it is; `andrew vos remove` removes volumes. `rm -r` would remove what the
+volume holds, and leave the mount point.
+
+Examples:
+  andrew fs rmmount ~/afs/projects")]
 pub struct Args {
     /// Mount points
     #[arg(value_name = "DIR", required_unless_present = "named")]

@@ -27,6 +27,7 @@ mod partinfo;
 mod progress;
 pub(in crate::commands) mod reach;
 mod release;
+mod removal;
 mod remove;
 mod restore;
 mod show;

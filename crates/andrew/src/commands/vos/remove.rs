@@ -2,11 +2,13 @@
 
 use super::entries;
 use super::ops::Ops;
+use super::removal::Loss;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use afs_admin::RemoveOptions;
 use serde::Serialize;
 use std::fmt;
+use std::io::{self, IsTerminal};
 use std::net::Ipv4Addr;
 
 /// Options of `andrew vos remove`.
@@ -18,6 +20,9 @@ What the volume holds is gone, and so is its backup volume. Mount points that na
 remove them with `andrew fs rmmount`. Read-only copies stay: NAME.readonly and NAME.backup
 remove one copy. A volume that is in several places needs SERVER and PARTITION; so does one
 that the location database does not know, which is given by its number.
+
+At a terminal, the removal of a read-write volume that holds anything is confirmed by typing
+the volume's name; --yes leaves that out. In a script nothing is confirmed, as with OpenAFS's vos.
 
 Examples:
   andrew vos remove projects
@@ -40,6 +45,9 @@ pub struct Args {
     /// Remove its snapshots too
     #[arg(long)]
     snapshots: bool,
+    /// Remove it without confirmation at a terminal
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Serialize)]
@@ -68,6 +76,13 @@ impl Args {
         let partition = self.partition.or_else(|| bare.next());
         let place = ops.place(server.as_deref(), partition.as_deref())?;
         let options = RemoveOptions { volume, place, snapshots: self.snapshots };
+        if !self.yes && io::stdin().is_terminal() && io::stderr().is_terminal() {
+            let loss = ops.run(|admin| {
+                let options = options.clone();
+                async move { Loss::of(&admin, &options).await }
+            })?;
+            loss.map_or(Ok(()), |loss| loss.confirm(io::stdin().lock(), io::stderr()))?;
+        }
         let removed = ops.run(|admin| async move { admin.remove(options).await })?;
         let partition = entries::partition(removed.place.partition.check());
         let (id, server, copies_remain) = (removed.volume.0, removed.place.server, removed.copies_remain);
