@@ -1,4 +1,4 @@
-//! The life of a command that runs until it is told to stop, in the foreground or the background.
+//! The life of a command that runs until it is stopped, in the foreground or the background.
 
 use crate::detach::{self, Child};
 use crate::error::{CommandError, CommandResult};
@@ -99,7 +99,7 @@ pub fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
 }
 
-/// Sends what the program has to tell to standard error. `ANDREW_LOG` chooses what, as in
+/// Writes the program's log to standard error. `ANDREW_LOG` chooses what, as in
 /// `ANDREW_LOG=afs_venus=debug`.
 fn write_log(default: &str) {
     let filter = EnvFilter::try_from_env("ANDREW_LOG").unwrap_or_else(|_| EnvFilter::new(default));

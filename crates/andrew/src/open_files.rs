@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
-/// Most uses that are told.
+/// Most uses in one answer.
 const TOLD_MAX: usize = 1000;
 /// Most uses that a line for a person names.
 const SHOWN_MAX: usize = 4;

@@ -78,7 +78,7 @@ const CACHE_BYTES_MAX: u64 = 8 << 30;
 pub const CACHE_BYTES_MIN: u64 = 16 << 20;
 
 impl Client {
-    /// Opens socket and cache. Nothing is asked of any server yet.
+    /// Opens socket and cache. No server is called yet.
     ///
     /// # Errors
     /// No socket, or a cache that is in use or cannot be opened.

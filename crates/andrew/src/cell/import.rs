@@ -1,7 +1,7 @@
 //! The databases of an OpenAFS cell taken into this one, in the process that serves it.
 //!
 //! Both files are read and looked at as a whole before anything is written. Then it is written in parts, people first:
-//! what is interrupted is gone on with by doing it again, and until then the databases say that it is not finished.
+//! an interrupted import is completed by repeating it; until then the databases say that it is not finished.
 
 use crate::cell::import_file::File;
 use afs_db::import::location::{self, ImportLocations, ReadLocation};
@@ -87,7 +87,7 @@ pub struct ImportedFile {
     pub notes_total: u64,
 }
 
-/// Does what a request, as JSON, asks for.
+/// Carries out a request, given as JSON.
 ///
 /// # Errors
 /// As [`Importer::import`], and when there is none.
@@ -101,13 +101,13 @@ pub(super) fn asked(
     importer.import(system, &request)
 }
 
-/// Most notes that are told.
+/// Most notes in an answer.
 const NOTES_MAX: usize = 100;
 /// Most contradictions and damages that one message shows.
 const SHOWN_MAX: usize = 10;
 
 impl Importer {
-    /// Does what is asked for.
+    /// Carries out the request.
     ///
     /// # Errors
     /// A line for a person: a file that cannot be read or is damaged, a cell that has other things already, or a database

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Name of a cell's first user, who may do everything.
 pub const ADMIN_NAME: &str = "admin";
-/// How long the mount in the servers' own process is good for; it asks for another with each connection.
+/// Lifetime of a token of the mount in the servers' own process; each connection gets a new one.
 const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
 
 /// What decides who is heard.

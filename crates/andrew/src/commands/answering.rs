@@ -34,7 +34,7 @@ pub(in crate::commands) fn answering_first(
             }
         }));
     }
-    // With the last of those that ask this end is told too.
+    // The channel closes when the last of the probes has ended.
     drop(tell);
     let answered: Vec<SocketAddr> = told.recv_timeout(PATIENCE).into_iter().chain(told.try_iter()).collect();
     order.sort_by_key(|server| answered.iter().position(|other| other == server).unwrap_or(usize::MAX));

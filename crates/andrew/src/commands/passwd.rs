@@ -72,7 +72,7 @@ pub(super) struct Changer {
 }
 
 impl Changer {
-    /// For `user`, or for the one who asks.
+    /// For `user`, or for the user of the command.
     pub(super) fn open(place: Place, user: Option<&str>) -> CommandResult<Self> {
         let network = Network::open()?;
         let own = OwnService::of(&place)?.map(Arc::new);
@@ -92,8 +92,8 @@ impl Changer {
         Ok(changer)
     }
 
-    /// Finds out that there is such a user, before anything is asked of a person. A protection service that does not
-    /// say leaves that to the login service.
+    /// Checks that the user exists, before a passphrase is typed. Where the protection service does not say, the login
+    /// service decides.
     ///
     /// # Errors
     /// There is none.

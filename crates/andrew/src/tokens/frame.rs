@@ -14,7 +14,7 @@ const QUESTION_LEN_MAX: usize = LEN_MAX + 64;
 /// Longest answer: a list of some hundred tokens or cells.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
 
-/// What a user asks of a mount. A `session` of `None` means him outside of all sessions.
+/// A user's request to a mount. A `session` of `None` means the user outside of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenQuestion {
     /// Use this token from now on.

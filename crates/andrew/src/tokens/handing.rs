@@ -50,7 +50,7 @@ impl Mounts {
         let knows = |path: &&PathBuf| match ask(path, &TokenQuestion::Cells) {
             Ok(Some(TokenAnswer::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
             Ok(None) => false,
-            // What is wrong with it is told when it is asked to take the token.
+            // What is wrong with the mount is reported when it is given the token.
             Ok(Some(_)) | Err(_) => true,
         };
         Self(self.0.iter().filter(knows).cloned().collect())

@@ -80,7 +80,7 @@ impl Args {
     }
 }
 
-/// What a user, or the one who asks, may do at a path: asked of the cell of the path's own mount.
+/// What a named user, or the user of the command, may do at a path: asked of the cell of the path's own mount.
 fn of_path(reach: &Reach, user: Option<&str>, path: PathBuf) -> CommandResult<Explained> {
     let place = place::of(&path)?;
     let own = if user.is_some() { None } else { access_people::own_name(place.as_ref())? };

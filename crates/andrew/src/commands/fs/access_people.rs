@@ -1,4 +1,4 @@
-//! What `andrew fs access` asks the protection service: who is meant, and through which groups he is in others.
+//! The calls of `andrew fs access` to the protection service: which user or group is meant, and through which groups it is a member of others.
 
 use crate::cell::security::ADMIN_NAME;
 use crate::commands::pts::names;
@@ -21,7 +21,7 @@ pub(super) struct Person {
     pub(super) subject: Subject,
 }
 
-/// The protection service, opened when it is asked for the first time.
+/// The protection service, opened with its first call.
 pub(super) struct Way {
     reach: Reach,
     target: Option<Target>,

@@ -93,7 +93,13 @@ fn is_there(parent: &Path, cell: &str, volume: &str) -> CommandResult {
         }
         Err(error) => {
             let told = told(&error);
-            Err(CommandError { message: format!("{}; --fast asks nobody", told.message), ..told })
+            Err(CommandError {
+                message: format!(
+                    "{}; --fast makes the mount point without looking for the volume",
+                    told.message
+                ),
+                ..told
+            })
         }
     }
 }

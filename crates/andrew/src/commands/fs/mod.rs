@@ -1,7 +1,7 @@
 //! `andrew fs`: files, directories and mount points, in the words of OpenAFS's `fs`.
 //!
 //! Everything goes through extended attributes of the mount (`afs.acl`, `afs.quota`, ...), so these
-//! commands work on every mount of ours, whoever mounted it, with the rights of the one who asks.
+//! commands work on every mount of ours, whoever mounted it, with the rights of the user of the command.
 
 mod access;
 mod access_list;

@@ -102,7 +102,7 @@ impl Attempt<'_> {
         match (&self.way.ssh_key, &self.way.passphrase_file) {
             (Some(file), _) => Ok(vec![key::of_file(file)?]),
             (None, Some(_)) => Ok(Vec::new()),
-            // Nobody is asked about a host key he may never need.
+            // No question about a host key that may never be needed.
             (None, None) if self.way.ssh || self.expected()?.is_some() => Ok(key::usual()),
             (None, None) => Ok(Vec::new()),
         }

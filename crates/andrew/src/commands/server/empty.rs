@@ -14,9 +14,9 @@ use std::sync::{Mutex, PoisonError};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Read-write volumes are moved while they are in use, each to the partition with most room, with their backup volumes made
-anew. Read-only copies are removed when there are others; the last one is made on another server first. Interrupted, it
-is gone on with by the same command: what is done is done, and a move that was cut short is undone or completed by the
-cell's servers.
+anew. Read-only copies are removed when there are others; the last one is made on another server first. After an
+interruption the same command goes on with the rest; a move that was cut short is undone or completed by the cell's
+servers.
 
 Examples:
   andrew server empty 192.0.2.2 --plan

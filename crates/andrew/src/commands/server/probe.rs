@@ -1,5 +1,5 @@
 //! Which services of a host answer, and with which version: one packet each, which every Rx service of every maker
-//! answers before it knows who asks (docs/protocol rx.md "13. DEBUG and VERSION").
+//! answers to an unknown caller (docs/protocol rx.md "13. DEBUG and VERSION").
 
 use crate::error::{CommandError, CommandResult};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// How long is waited for answers, and how often is asked meanwhile.
+/// How long the probe waits for answers, and how often it sends the request meanwhile.
 const PATIENCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -61,7 +61,7 @@ fn hear(
                 }
             }
             Ok(_) => {}
-            // A port that nobody listens at is told of by an error of the socket.
+            // A port without a listener gives an error of the socket.
             Err(e) if is_no_answer(e.kind()) => {}
             Err(e) => return Err(e),
         }

@@ -59,7 +59,7 @@ impl fmt::Display for Removed {
             )?;
             writeln!(
                 f,
-                "server.toml, out of etcd (`etcdctl member remove`), and out of what clients are told"
+                "server.toml, out of etcd (`etcdctl member remove`), and out of --servers of the clients"
             )?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `andrew vos zap`, `online`, `offline`, `endtrans`: what one server is told.
+//! `andrew vos zap`, `online`, `offline`, `endtrans`: orders to one server.
 
 use super::ops::{Ops, volume_id};
 use crate::error::{CommandError, CommandResult};

@@ -11,11 +11,11 @@ use std::net::Ipv4Addr;
 /// Options of `andrew vos check`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Compares the location database with the servers, and tells what does not fit; the exit
+Compares the location database with the servers, and lists what does not fit; the exit
 status is 1 then. With --repair the database is made to say what is there, wherever that can
 be decided: a volume without an entry gets one, a place that has no volume is taken out, a
 lost read-only copy waits for the next release. Volumes are neither changed nor deleted: what
-needs a person is told with the command to run. Volumes that an operation works on are left
+needs a decision is listed with the command to run. Volumes that an operation works on are left
 alone, and so is what is on a server that does not answer.
 
 Examples:

@@ -1,4 +1,4 @@
-//! Dates as the field's tools print and read them, in the time zone of whoever asks: `Sat Nov 21 04:01:18 2026`, `11/21/2026 04:01`.
+//! Dates as the field's tools print and read them, in the user's time zone: `Sat Nov 21 04:01:18 2026`, `11/21/2026 04:01`.
 
 use afs_wire::ids::UnixSeconds;
 use jiff::Timestamp;
