@@ -11,13 +11,13 @@ use andrew_tests::live::cell::andrew;
 use andrew_tests::live::needs::{Need, all_there, root};
 use andrew_tests::live::process::{run, seconds};
 
-/// Both in namespaces of their own: ports and mounts meet nobody else's. `$1` is the script, `$2` the program.
-const AS_ROOT: &str = "ip link set lo up && exec \"$1\" \"$2\"";
+/// `$1` is the script, `$2` the program. The shell stays, to wait for the processes whose parents have ended.
+const AS_ROOT: &str = "ip link set lo up && \"$1\" \"$2\"; exit $?";
 
 /// `/dev/fuse` is everybody's on an ordinary machine, and root's alone on some: here it is everybody's.
 const AS_NOBODY: &str = "ip link set lo up && mknod \"$3/fuse\" c 10 229 && chmod 666 \"$3/fuse\" \
     && mount --bind \"$3/fuse\" /dev/fuse && cd / \
-    && exec setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$1\" \"$2\"";
+    && setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$1\" \"$2\"; exit $?";
 
 #[test]
 fn root_has_a_cell_from_one_command() {
@@ -46,12 +46,34 @@ fn the_start_of_readme_works_word_for_word() {
         return;
     }
     let folder = Open::new("readme");
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--net", "--propagation", "private"]);
+    let mut command = apart("\"$@\"; exit $?");
     command.arg(root().join("crates/andrew/scripts/readme"));
     command.args([root().join("README.md"), root().join("Makefile"), andrew()]).arg(&folder.0);
     let said = run(command, seconds(400));
     assert!(said.trim_end().ends_with("all good"), "{said}");
+    assert_eq!(left_by(&folder.0), Vec::<String>::new());
+}
+
+/// A shell line in namespaces of its own: ports and mounts meet nobody else's, and no process outlives the line.
+fn apart(line: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "--propagation", "private"]);
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", line, "sh"]);
+    command
+}
+
+/// Processes that a folder's path leads to: by their arguments or their environment.
+fn left_by(folder: &Path) -> Vec<String> {
+    let path = folder.as_os_str().as_encoded_bytes();
+    let names = |bytes: &[u8]| bytes.windows(path.len()).any(|part| part == path);
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let of = |process: PathBuf| {
+        let arguments = fs::read(process.join("cmdline")).ok()?;
+        let environment = fs::read(process.join("environ")).ok()?;
+        let line = String::from_utf8_lossy(&arguments).replace('\0', " ");
+        (names(&arguments) || names(&environment)).then(|| format!("{}: {line}", process.display()))
+    };
+    processes.filter_map(of).collect()
 }
 
 fn runs(script: &str, name: &str, how: &str) {
@@ -61,11 +83,11 @@ fn runs(script: &str, name: &str, how: &str) {
     let folder = Open::new(name);
     let script = folder.copy(&root().join("crates/andrew/scripts").join(script));
     let andrew = folder.copy(&andrew());
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--net", "--propagation", "private", "sh", "-c", how, "sh"]);
+    let mut command = apart(how);
     command.arg(script).arg(andrew).arg(&folder.0);
     let said = run(command, seconds(300));
     assert!(said.trim_end().ends_with("all good"), "{said}");
+    assert_eq!(left_by(&folder.0), Vec::<String>::new());
 }
 
 /// A folder that every user can look into, wherever the project itself may be.
