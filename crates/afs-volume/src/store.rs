@@ -103,20 +103,17 @@ impl Store {
         lock(&self.shown).insert(volume.id(), Arc::downgrade(volume));
     }
 
-    /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away.
-    pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64) {
+    /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away. `frozen` says that
+    /// the volume's state went to a clone, so that it goes on in another epoch with all that it had.
+    pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64, frozen: bool) {
         let volume = match &header {
             Some(_) => lock(&self.shown).get(&id).cloned(),
             // The number may be given to another volume, which readers of this one must not meet.
             None => lock(&self.shown).remove(&id),
         };
         let Some(volume) = volume.and_then(|volume| volume.upgrade()) else { return };
-        let moves = header.as_ref().is_none_or(|header| {
-            let shown = volume.header();
-            // A read-write volume that is cloned has in its next epoch what it had before.
-            Place::of(&shown) != Place::of(header)
-                && !(shown.group == header.group && header.newest_clone == Some(shown.epoch))
-        });
+        let place = header.as_ref().map(Place::of);
+        let moves = place != Some(Place::of(&volume.header())) && !frozen;
         volume.show_header(header, sequence);
         if moves {
             self.cache.invalidate_volume(id, sequence);

@@ -90,7 +90,7 @@ impl Members<'_, '_> {
         // The clone has what the writer held.
         epochs::release(self.txn, place)?;
         epochs::hold(self.txn, Place::of(&header))?;
-        self.put(header);
+        self.put_frozen(header);
         Ok(place)
     }
 

@@ -1,6 +1,6 @@
 //! Headers within a transaction that is about more than one volume.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use afs_kv::Txn;
@@ -19,12 +19,14 @@ pub(crate) struct Members<'t, 'a> {
     pub(super) store: &'t Arc<Store>,
     /// `None` for a volume that goes.
     changed: BTreeMap<VolumeId, Option<VolumeHeader>>,
+    /// Volumes whose state went to a clone.
+    frozen: BTreeSet<VolumeId>,
     work: bool,
 }
 
 impl<'t, 'a> Members<'t, 'a> {
     pub(crate) fn new(txn: &'t mut Txn<'a>, store: &'t Arc<Store>) -> Self {
-        Self { txn, store, changed: BTreeMap::new(), work: false }
+        Self { txn, store, changed: BTreeMap::new(), frozen: BTreeSet::new(), work: false }
     }
 
     /// A volume's header as this transaction leaves it.
@@ -48,6 +50,12 @@ impl<'t, 'a> Members<'t, 'a> {
 
     pub(crate) fn put(&mut self, header: VolumeHeader) {
         self.changed.insert(header.id, Some(header));
+    }
+
+    /// As [`Members::put`], of a volume that goes on in a new epoch as it was in the one that a clone has now.
+    pub(super) fn put_frozen(&mut self, header: VolumeHeader) {
+        self.frozen.insert(header.id);
+        self.put(header);
     }
 
     /// Takes a volume out of its group.
@@ -96,7 +104,7 @@ impl<'t, 'a> Members<'t, 'a> {
 
     /// Puts the headers into the transaction. Once it is durable, everybody sees them.
     pub(crate) fn finish(self) {
-        let Self { txn, store, changed, work } = self;
+        let Self { txn, store, changed, frozen, work } = self;
         for (id, header) in &changed {
             match header {
                 Some(header) => txn.put(HEADERS, &key::volume(*id), header.encode()),
@@ -106,7 +114,7 @@ impl<'t, 'a> Members<'t, 'a> {
         let store = store.clone();
         txn.before_visible(move |sequence| {
             for (id, header) in changed {
-                store.show(id, header, sequence);
+                store.show(id, header, sequence, frozen.contains(&id));
             }
             if work {
                 store.work.notify();

@@ -135,7 +135,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
                 store.cache.invalidate(id, vnode, sequence);
             }
             if let Some(header) = header {
-                store.show(id, Some(header), sequence);
+                store.show(id, Some(header), sequence, false);
             }
             if work {
                 store.work.notify();
