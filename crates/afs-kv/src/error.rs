@@ -23,6 +23,9 @@ pub enum KvError {
     /// One operation changed more than [`MAX_OPERATION_BYTES`] bytes.
     #[error("the operation changes {0} bytes, the most is {MAX_OPERATION_BYTES}")]
     TooLarge(usize),
+    /// A read that was limited to memory needs the medium.
+    #[error("the row is not in memory")]
+    NotInMemory,
     /// The engine went away before the operation ran.
     #[error("the store was closed")]
     Closed,

@@ -100,6 +100,14 @@ impl Snapshot {
         self.get_raw(&self.published.tables.key(table, key))
     }
 
+    /// As [`Snapshot::get`], without a read of the medium: for callers that must not wait for a disk.
+    ///
+    /// # Errors
+    /// [`KvError::NotInMemory`] where the row was not written since the last two checkpoints, so that only the medium knows it.
+    pub fn get_in_memory(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        self.recent(&self.published.tables.key(table, key)).ok_or(KvError::NotInMemory)
+    }
+
     /// Rows of one table in the order of their keys, or in the reverse order.
     pub fn range(&self, table: &str, range: impl RangeBounds<[u8]>, reverse: bool) -> Range<'_> {
         let span = Span::within(self.published.tables.number(table), &range, reverse);
@@ -113,13 +121,16 @@ impl Snapshot {
     }
 
     pub(crate) fn get_raw(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        if let Some(value) = self.layers.active.get(key, self.sequence) {
-            return Ok(value);
+        match self.recent(key) {
+            Some(value) => Ok(value),
+            None => self.layers.base.get(key),
         }
-        if let Some(value) = self.layers.frozen.as_ref().and_then(|table| table.get(key, self.sequence)) {
-            return Ok(value);
-        }
-        self.layers.base.get(key)
+    }
+
+    /// The row in the tables in memory; the outer `None` means that they say nothing of the key.
+    fn recent(&self, key: &[u8]) -> Option<Option<Bytes>> {
+        let active = self.layers.active.get(key, self.sequence);
+        active.or_else(|| self.layers.frozen.as_ref()?.get(key, self.sequence))
     }
 
     pub(crate) fn layers_newest_first(&self) -> Vec<Box<dyn Layer + '_>> {

@@ -1,13 +1,14 @@
-//! Vnode records that readers asked for lately.
+//! A second-chance cache of vnode records and small contents that readers asked for lately.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use afs_wire::ids::{VnodeId, VolumeId};
+use bytes::Bytes;
 
 use crate::record::VnodeRecord;
 
-/// A bounded cache of committed records, in shards that share nothing.
+/// A bounded cache of committed records, and of contents that belong to them, in shards that share nothing.
 ///
 /// It never shows an older state than the index does. A commit tells it what changed when the change is durable
 /// and not yet visible in the index: the record goes, and the shard remembers the commit. From then on only a
@@ -15,6 +16,7 @@ use crate::record::VnodeRecord;
 pub(crate) struct VnodeCache {
     shards: Vec<Mutex<Shard>>,
     shard_capacity: usize,
+    shard_bytes: usize,
 }
 
 type Key = (VolumeId, VnodeId);
@@ -23,8 +25,10 @@ type Key = (VolumeId, VnodeId);
 struct Shard {
     places: BTreeMap<Key, usize>,
     entries: Vec<Entry>,
-    /// Where the search for a record to replace goes on.
+    /// Where the search for a record to replace, or a content to drop, goes on.
     hand: usize,
+    /// Bytes of the contents.
+    bytes: usize,
     /// The last commit that changed a record of this shard.
     changed: u64,
 }
@@ -32,37 +36,54 @@ struct Shard {
 struct Entry {
     key: Key,
     record: Arc<VnodeRecord>,
+    /// All of the object's data.
+    content: Option<Bytes>,
     used: bool,
 }
 
 impl VnodeCache {
-    /// Room for about `capacity` records.
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// Room for about `capacity` records and `bytes` bytes of contents.
+    pub(crate) fn new(capacity: usize, bytes: usize) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, shard_capacity: capacity.div_ceil(SHARDS).max(1) }
+        let shard_capacity = capacity.div_ceil(SHARDS).max(1);
+        Self { shards, shard_capacity, shard_bytes: bytes / SHARDS }
     }
 
     pub(crate) fn get(&self, volume: VolumeId, vnode: VnodeId) -> Option<Arc<VnodeRecord>> {
+        self.shard(volume, vnode).entry((volume, vnode)).map(|entry| entry.record.clone())
+    }
+
+    /// A record with all of the object's data.
+    pub(crate) fn get_content(&self, volume: VolumeId, vnode: VnodeId) -> Option<(Arc<VnodeRecord>, Bytes)> {
         let mut shard = self.shard(volume, vnode);
-        let place = *shard.places.get(&(volume, vnode))?;
-        let entry = &mut shard.entries[place];
-        entry.used = true;
-        Some(entry.record.clone())
+        let entry = shard.entry((volume, vnode))?;
+        Some((entry.record.clone(), entry.content.clone()?))
     }
 
     /// Keeps a record read at commit `sequence`, unless something of its shard changed since.
     pub(crate) fn insert(&self, volume: VolumeId, record: Arc<VnodeRecord>, sequence: u64) {
-        let key = (volume, record.vnode);
         let mut shard = self.shard(volume, record.vnode);
-        if sequence < shard.changed {
+        if sequence >= shard.changed {
+            shard.put((volume, record.vnode), record, self.shard_capacity);
+        }
+    }
+
+    /// As [`VnodeCache::insert`], with the data read at the same commit.
+    pub(crate) fn insert_content(
+        &self,
+        volume: VolumeId,
+        record: Arc<VnodeRecord>,
+        content: Bytes,
+        sequence: u64,
+    ) {
+        let mut shard = self.shard(volume, record.vnode);
+        if sequence < shard.changed || content.len() > self.shard_bytes {
             return;
         }
-        let entry = Entry { key, record, used: false };
-        match shard.places.get(&key).copied() {
-            Some(place) => shard.entries[place] = entry,
-            None if shard.entries.len() < self.shard_capacity => shard.append(entry),
-            None => shard.replace(entry),
-        }
+        shard.make_room(self.shard_bytes - content.len());
+        let place = shard.put((volume, record.vnode), record, self.shard_capacity);
+        shard.bytes += content.len();
+        shard.entries[place].content = Some(content);
     }
 
     /// Drops a record that commit `sequence` changes.
@@ -70,6 +91,7 @@ impl VnodeCache {
         let mut shard = self.shard(volume, vnode);
         shard.changed = shard.changed.max(sequence);
         if let Some(place) = shard.places.remove(&(volume, vnode)) {
+            shard.drop_content(place);
             shard.entries.swap_remove(place);
             if let Some(moved) = shard.entries.get(place) {
                 let key = moved.key;
@@ -85,6 +107,7 @@ impl VnodeCache {
             shard.changed = shard.changed.max(sequence);
             shard.entries.retain(|entry| entry.key.0 != volume);
             shard.places = shard.entries.iter().enumerate().map(|(at, entry)| (entry.key, at)).collect();
+            shard.bytes = shard.entries.iter().map(Entry::content_len).sum();
             shard.hand = 0;
         }
     }
@@ -97,24 +120,111 @@ impl VnodeCache {
 }
 
 impl Shard {
-    fn append(&mut self, entry: Entry) {
-        self.places.insert(entry.key, self.entries.len());
-        self.entries.push(entry);
+    /// An entry, which counts as used from now on.
+    fn entry(&mut self, key: Key) -> Option<&Entry> {
+        let place = *self.places.get(&key)?;
+        let entry = &mut self.entries[place];
+        entry.used = true;
+        Some(entry)
     }
 
-    /// Replaces the next record that was not used since the hand last passed it.
-    fn replace(&mut self, entry: Entry) {
+    /// Puts a record in, without content, and answers its place.
+    fn put(&mut self, key: Key, record: Arc<VnodeRecord>, capacity: usize) -> usize {
+        let place = match self.places.get(&key).copied() {
+            Some(place) => place,
+            None if self.entries.len() < capacity => self.entries.len(),
+            None => self.victim(),
+        };
+        let entry = Entry { key, record, content: None, used: false };
+        if place == self.entries.len() {
+            self.entries.push(entry);
+        } else {
+            self.drop_content(place);
+            self.places.remove(&self.entries[place].key);
+            self.entries[place] = entry;
+        }
+        self.places.insert(key, place);
+        place
+    }
+
+    /// The next record that was not used since the hand last passed it.
+    fn victim(&mut self) -> usize {
         loop {
             self.hand = (self.hand + 1) % self.entries.len();
-            let candidate = &mut self.entries[self.hand];
-            if !std::mem::take(&mut candidate.used) {
-                self.places.remove(&candidate.key);
-                self.places.insert(entry.key, self.hand);
-                *candidate = entry;
-                return;
+            if !std::mem::take(&mut self.entries[self.hand].used) {
+                return self.hand;
             }
         }
+    }
+
+    /// Drops contents, those first that were not used since the hand last passed them, until `bytes` are left at most.
+    fn make_room(&mut self, bytes: usize) {
+        while self.bytes > bytes {
+            let place = self.victim();
+            self.drop_content(place);
+        }
+    }
+
+    fn drop_content(&mut self, place: usize) {
+        self.bytes -= self.entries[place].content_len();
+        self.entries[place].content = None;
+    }
+}
+
+impl Entry {
+    fn content_len(&self) -> usize {
+        self.content.as_ref().map_or(0, Bytes::len)
     }
 }
 
 const SHARDS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::example;
+
+    const VOLUME: VolumeId = VolumeId(7);
+
+    fn record(vnode: u32) -> Arc<VnodeRecord> {
+        Arc::new(example(VnodeId(vnode)))
+    }
+
+    fn total(cache: &VnodeCache) -> usize {
+        cache.shards.iter().map(|shard| shard.lock().unwrap().bytes).sum()
+    }
+
+    #[test]
+    fn contents_stay_within_their_bytes_and_those_in_use_stay() {
+        let cache = VnodeCache::new(SHARDS * 100, SHARDS * 1000);
+        for vnode in 0..10_000 {
+            cache.insert_content(VOLUME, record(vnode), vec![1; 100].into(), 1);
+            assert!(cache.get_content(VOLUME, VnodeId(0)).is_some(), "{vnode}");
+        }
+        assert!(total(&cache) <= SHARDS * 1000, "{}", total(&cache));
+        cache.invalidate_volume(VOLUME, 2);
+        assert_eq!(total(&cache), 0);
+    }
+
+    #[test]
+    fn a_content_goes_with_its_record_and_none_older_comes_in() {
+        let cache = VnodeCache::new(SHARDS * 10, SHARDS * 1000);
+        let content = || Bytes::from_static(b"content");
+        cache.insert_content(VOLUME, record(4), content(), 1);
+        cache.insert(VOLUME, record(4), 1);
+        assert_eq!((cache.get_content(VOLUME, VnodeId(4)).is_some(), total(&cache)), (false, 0));
+        cache.insert_content(VOLUME, record(4), content(), 1);
+        assert_eq!(cache.get_content(VOLUME, VnodeId(4)).unwrap().1, content());
+        cache.invalidate(VOLUME, VnodeId(4), 2);
+        cache.insert_content(VOLUME, record(4), content(), 1);
+        assert!(cache.get_content(VOLUME, VnodeId(4)).is_none());
+        assert_eq!(total(&cache), 0);
+    }
+
+    #[test]
+    fn a_content_larger_than_the_room_is_not_kept() {
+        let cache = VnodeCache::new(SHARDS * 10, SHARDS * 10);
+        cache.insert_content(VOLUME, record(4), vec![0; 11].into(), 1);
+        assert!(cache.get_content(VOLUME, VnodeId(4)).is_none());
+    }
+}

@@ -9,6 +9,7 @@ use crate::error::VolumeError;
 use crate::extent::{Extent, Slot, Source};
 use crate::ids::SlotIndex;
 use crate::new_data::{DataWriter, NewData};
+use crate::reads::Depth;
 use crate::rows::Rows;
 use crate::store::Store;
 use crate::volume::Volume;
@@ -24,7 +25,7 @@ pub(crate) async fn compact(
         let snapshot = store.kv.snapshot();
         let lease = store.leases.take(snapshot.sequence(), store.work.clone());
         let place = volume.place_at(&snapshot)?;
-        let Some(record) = volume.record_at(&snapshot, vnode)? else { return Ok(()) };
+        let Some(record) = volume.reads(Depth::Disk).record_at(&snapshot, vnode)? else { return Ok(()) };
         (lease, snapshot.slot_row(place.group, &record, index, place.epoch)?)
     };
     if !slot.wants_compaction() {
@@ -57,7 +58,9 @@ impl Volume {
     fn crowded_slots(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<Vec<SlotIndex>, VolumeError> {
         let snapshot = self.store().kv.snapshot();
         let place = self.place_at(&snapshot)?;
-        let Some(record) = self.record_at(&snapshot, fid.vnode)? else { return Ok(Vec::new()) };
+        let Some(record) = self.reads(Depth::Disk).record_at(&snapshot, fid.vnode)? else {
+            return Ok(Vec::new());
+        };
         let mut crowded = Vec::new();
         for index in data.slots_in_part() {
             if snapshot.slot_row(place.group, &record, index, place.epoch)?.is_crowded() {

@@ -14,8 +14,9 @@ use crate::extent::{SLOT_LEN, Source};
 use crate::ids::SlotIndex;
 use crate::key::{self, SLOTS};
 use crate::leases::Lease;
+use crate::reads::Depth;
 use crate::record::VnodeRecord;
-use crate::rows::{Rows, damaged};
+use crate::rows::{Rows, RowsTo, damaged};
 use crate::store::Store;
 use crate::volume::Volume;
 
@@ -64,18 +65,31 @@ enum Reading {
 
 impl DataReader {
     pub(crate) fn open(
-        store: &Arc<Store>,
         volume: &Arc<Volume>,
         vnode: VnodeId,
         position: u64,
         len: u64,
+        depth: Depth,
     ) -> Result<Option<Self>, VolumeError> {
+        let store = volume.store();
         let snapshot = store.kv.snapshot();
         let lease = store.leases.take(snapshot.sequence(), store.work.clone());
-        let Some(record) = volume.record_at(&snapshot, vnode)? else { return Ok(None) };
+        if let Some((record, content)) = store.cache.get_content(volume.id(), vnode) {
+            return Ok(Some(Self::of_content(volume, lease, record, content, position, len)));
+        }
+        let Some(record) = volume.reads(depth).record_at(&snapshot, vnode)? else { return Ok(None) };
+        let mut reader = Self::new(volume, lease, record, position, len);
+        reader.plan_window(&RowsTo { snapshot: &snapshot, depth })?;
+        reader.keep_content(snapshot.sequence());
+        // The drive is at work while the caller changes threads.
+        reader.read_ahead();
+        Ok(Some(reader))
+    }
+
+    fn new(volume: &Arc<Volume>, lease: Lease, record: Arc<VnodeRecord>, position: u64, len: u64) -> Self {
         let end = record.length.min(position.saturating_add(len)).max(position);
-        let mut reader = Self {
-            store: store.clone(),
+        Self {
+            store: volume.store().clone(),
             volume: volume.clone(),
             record,
             _lease: lease,
@@ -85,9 +99,41 @@ impl DataReader {
             planned: position,
             plan: VecDeque::new(),
             reading: VecDeque::new(),
-        };
-        reader.plan_window(&snapshot)?;
-        Ok(Some(reader))
+        }
+    }
+
+    /// A reader of a content that is in memory as a whole.
+    fn of_content(
+        volume: &Arc<Volume>,
+        lease: Lease,
+        record: Arc<VnodeRecord>,
+        content: Bytes,
+        position: u64,
+        len: u64,
+    ) -> Self {
+        let mut reader = Self::new(volume, lease, record, position, len);
+        if position < reader.end {
+            reader.plan.push_back(Part::Ready(content.slice(position as usize..reader.end as usize)));
+        }
+        reader.planned = reader.end;
+        reader
+    }
+
+    /// Keeps a small content that was planned as a whole, and is in the index as a whole, for the next reader.
+    fn keep_content(&self, sequence: u64) {
+        let whole = self.position == 0 && self.end == self.record.length && self.planned == self.end;
+        if !whole || self.end > CONTENT_MAX {
+            return;
+        }
+        let mut content = Vec::with_capacity(self.end as usize);
+        for part in &self.plan {
+            match part {
+                Part::Ready(bytes) => content.extend_from_slice(bytes),
+                Part::Zeros(len) => content.resize(content.len() + *len as usize, 0),
+                Part::Chunk { .. } => return,
+            }
+        }
+        self.store.cache.insert_content(self.volume.id(), self.record.clone(), content.into(), sequence);
     }
 
     /// The object as of the version that is read.
@@ -122,10 +168,8 @@ impl DataReader {
         if self.position == self.end {
             return Ok(None);
         }
-        if self.plan.is_empty() && self.reading.is_empty() {
-            let snapshot = self.store.kv.snapshot();
-            self.look_again(&snapshot)?;
-            self.plan_window(&snapshot)?;
+        if self.must_plan() {
+            self.plan()?;
         }
         self.read_ahead();
         let bytes = match self.reading.pop_front() {
@@ -139,6 +183,23 @@ impl DataReader {
         };
         self.position += bytes.len() as u64;
         Ok(Some(Span::Bytes(bytes)))
+    }
+
+    /// Whether [`DataReader::next`] reads the index before it gives bytes, and so may block on a disk.
+    pub fn must_plan(&self) -> bool {
+        self.position < self.end && self.plan.is_empty() && self.reading.is_empty()
+    }
+
+    /// Reads the rows of the next window from the index, which may block on a disk.
+    ///
+    /// # Errors
+    /// As [`DataReader::next`].
+    pub fn plan(&mut self) -> Result<(), VolumeError> {
+        let snapshot = self.store.kv.snapshot();
+        self.look_again(&snapshot)?;
+        self.plan_window(&RowsTo { snapshot: &snapshot, depth: Depth::Disk })?;
+        self.read_ahead();
+        Ok(())
     }
 
     fn read_ahead(&mut self) {
@@ -155,31 +216,35 @@ impl DataReader {
     /// Goes on where the same version of the object is by now: a reclone or a restore may have brought it elsewhere.
     fn look_again(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
         let version = |record: &VnodeRecord| (record.unique, record.data_version, record.length);
-        let record = self.volume.record_at(snapshot, self.record.vnode)?;
+        let record = self.volume.reads(Depth::Disk).record_at(snapshot, self.record.vnode)?;
         let same = record.filter(|record| version(record) == version(&self.record));
         self.record = same.ok_or(VolumeError::Busy)?;
         Ok(())
     }
 
-    fn plan_window(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
+    fn plan_window(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
         if self.record.is_directory() {
-            return self.plan_pages(snapshot);
+            return self.plan_pages(rows);
         }
         for _ in 0..WINDOW_SLOTS {
             if self.planned == self.end {
                 break;
             }
-            self.plan_slot(snapshot)?;
-            self.pass_holes(snapshot)?;
+            self.plan_slot(rows)?;
+            self.pass_holes(rows)?;
         }
         Ok(())
     }
 
     /// Slots without rows are passed over together.
-    fn pass_holes(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
+    fn pass_holes(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
         if !matches!(self.plan.back(), Some(Part::Zeros(_))) || self.planned == self.end {
             return Ok(());
         }
+        if rows.depth == Depth::Memory {
+            return Err(VolumeError::NotInMemory);
+        }
+        let snapshot = rows.snapshot;
         let place = self.volume.place_at(snapshot)?;
         let prefix = key::content_prefix(place.group, self.record.content);
         let first = [&prefix[..], &((self.planned / SLOT_LEN) as u32).to_be_bytes()].concat();
@@ -201,13 +266,13 @@ impl DataReader {
         }
     }
 
-    fn plan_slot(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
-        let place = self.volume.place_at(snapshot)?;
+    fn plan_slot(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
+        let place = self.volume.place_at(rows.snapshot)?;
         let slot = SlotIndex((self.planned / SLOT_LEN) as u32);
         let base = self.planned / SLOT_LEN * SLOT_LEN;
         let mut at = (self.planned - base) as u32;
         let end = (self.end - base).min(SLOT_LEN) as u32;
-        for extent in snapshot.slot_row(place.group, &self.record, slot, place.epoch)?.extents {
+        for extent in rows.slot_row(place.group, &self.record, slot, place.epoch)?.extents {
             let (from, to) = (extent.start.max(at), extent.end().min(end));
             if from >= to {
                 continue;
@@ -234,11 +299,11 @@ impl DataReader {
     }
 
     /// A directory has 2 MiB at most, so that all of it is one window.
-    fn plan_pages(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
-        let place = self.volume.place_at(snapshot)?;
+    fn plan_pages(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
+        let place = self.volume.place_at(rows.snapshot)?;
         while self.planned < self.end {
             let page = SlotIndex((self.planned / PAGE_LEN as u64) as u32);
-            let row = snapshot.page_row(place.group, self.record.content, page, place.epoch)?;
+            let row = rows.page_row(place.group, self.record.content, page, place.epoch)?;
             let row = row.filter(|row| row.len() == PAGE_LEN);
             let row = row.ok_or_else(|| damaged(self.record.vnode, "a page of the directory is missing"))?;
             let from = self.planned as usize % PAGE_LEN;
@@ -250,6 +315,8 @@ impl DataReader {
     }
 }
 
+/// The largest content that is kept in memory, in bytes: a directory of about 1,000 entries.
+const CONTENT_MAX: u64 = 64 << 10;
 /// Slots whose rows are read together, from one state of the index.
 pub const WINDOW_SLOTS: u64 = 64;
 /// Parts being read ahead of the reader.

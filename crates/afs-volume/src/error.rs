@@ -90,6 +90,9 @@ pub enum VolumeError {
     /// There is no room on the partition.
     #[error("the partition is full")]
     DiskFull,
+    /// A read that was limited to memory ([`Depth::Memory`](crate::Depth::Memory)) needs the disk.
+    #[error("the rows are not in memory")]
+    NotInMemory,
     /// What is stored contradicts itself.
     #[error("vnode {vnode} is damaged: {what}")]
     Damaged {
@@ -116,7 +119,7 @@ impl VolumeError {
             Self::NoVolume => return AbortCode::VNOVOL,
             Self::Offline => return AbortCode::VOFFLINE,
             // Clients ask again, and the second time it is done.
-            Self::Busy | Self::Scattered => return AbortCode::VBUSY,
+            Self::Busy | Self::Scattered | Self::NotInMemory => return AbortCode::VBUSY,
             Self::Changed => Errno::EAGAIN,
             Self::VolumeExists => return AbortCode::VVOLEXISTS,
             Self::NoVnode => return AbortCode::VNOVNODE,
@@ -159,6 +162,7 @@ impl From<KvError> for VolumeError {
     fn from(error: KvError) -> Self {
         match error {
             KvError::NoSpace => Self::DiskFull,
+            KvError::NotInMemory => Self::NotInMemory,
             other => Self::Index(other),
         }
     }

@@ -6,7 +6,8 @@
 //! drive and makes them durable, and only then [`VolumeTx::store_data`] makes them part of a file; what a crash leaves
 //! between the two is garbage that [`VolumeStore::sweep`] frees.
 //!
-//! Readers see committed, durable state only, from memory where they can ([`Volume::vnode`]).
+//! Readers see committed, durable state only. Each read has two forms ([`Depth`]): one of memory alone, for threads that must not
+//! wait, and one that may wait for the disk.
 //!
 //! A volume becomes a stream of bytes, and such a stream a volume, in [`dump`] and [`restore`].
 //!
@@ -38,6 +39,7 @@ mod locks;
 mod new_data;
 mod notify;
 mod place;
+mod reads;
 mod record;
 pub mod restore;
 mod rows;
@@ -60,6 +62,7 @@ pub use ids::{ContentId, Epoch, GroupId};
 pub use key::TABLES;
 pub use locks::KeptLock;
 pub use new_data::{DataWriter, FILE_LEN_MAX, NewData, RANGES_MAX};
+pub use reads::{Depth, Reads};
 pub use record::{VnodeRecord, blocks};
 pub use scrub::{BadData, BadPart, Scrub, ScrubReport, ScrubRound, ScrubState};
 pub use spec::{CloneSpec, VolumeSpec};

@@ -181,6 +181,30 @@ const VERSION_WITHOUT_HOLES: u8 = 1;
 const VERSION_WITH_CUTS: u8 = 3;
 
 #[cfg(test)]
+pub(crate) fn example(vnode: VnodeId) -> VnodeRecord {
+    VnodeRecord {
+        vnode,
+        unique: Uniquifier(9),
+        kind: FileKind::Directory,
+        data_version: DataVersion(1 << 40),
+        length: 2048,
+        author: ViceId(1),
+        owner: ViceId(-2),
+        group: 3,
+        mode: Mode(0o755),
+        link_count: 2,
+        parent: VnodeId(1),
+        parent_unique: Uniquifier(1),
+        client_mod_time: UnixSeconds(4),
+        server_mod_time: UnixSeconds(5),
+        acl: None,
+        content: ContentId(6),
+        stored: 0,
+        cuts: Cuts::default(),
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -195,26 +219,7 @@ mod tests {
             positive: vec![(ViceId::ADMINISTRATORS, Rights::ALL), (ViceId::ANYUSER, Rights::READ)],
             negative: vec![(ViceId(7), Rights::WRITE)],
         };
-        let record = VnodeRecord {
-            vnode: VnodeId(5),
-            unique: Uniquifier(9),
-            kind: FileKind::Directory,
-            data_version: DataVersion(1 << 40),
-            length: 2048,
-            author: ViceId(1),
-            owner: ViceId(-2),
-            group: 3,
-            mode: Mode(0o755),
-            link_count: 2,
-            parent: VnodeId(1),
-            parent_unique: Uniquifier(1),
-            client_mod_time: UnixSeconds(4),
-            server_mod_time: UnixSeconds(5),
-            acl: Some(Arc::new(acl)),
-            content: ContentId(6),
-            stored: 0,
-            cuts: Cuts::default(),
-        };
+        let record = VnodeRecord { acl: Some(Arc::new(acl)), ..example(VnodeId(5)) };
         let stored = Bytes::from(record.encode());
         assert_eq!(VnodeRecord::decode(VnodeId(5), stored.clone()), Ok(record.clone()));
         let whole_without_acl = VnodeRecord { acl: None, ..record }.encode().len();

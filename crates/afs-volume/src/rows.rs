@@ -8,6 +8,7 @@ use crate::error::VolumeError;
 use crate::extent::Slot;
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
 use crate::key::RowId;
+use crate::reads::Depth;
 use crate::record::VnodeRecord;
 
 /// Something that has rows.
@@ -82,6 +83,32 @@ impl Rows for Snapshot {
 
     fn last_row(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Bytes>, KvError> {
         Ok(self.last_at_or_before(table, first, last)?.map(|(_, row)| row))
+    }
+}
+
+/// The rows of a snapshot, as deep as a read may look for them.
+pub(crate) struct RowsTo<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) depth: Depth,
+}
+
+impl Rows for RowsTo<'_> {
+    fn get_row(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError> {
+        match self.depth {
+            Depth::Memory => self.snapshot.get_in_memory(table, key),
+            Depth::Disk => self.snapshot.get_row(table, key),
+        }
+    }
+
+    fn last_row(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Bytes>, KvError> {
+        match self.depth {
+            // No row can be nearer than the one at the end of the range; only the medium knows those before it.
+            Depth::Memory => match self.snapshot.get_in_memory(table, last)? {
+                Some(row) => Ok(Some(row)),
+                None => Err(KvError::NotInMemory),
+            },
+            Depth::Disk => self.snapshot.last_row(table, first, last),
+        }
     }
 }
 

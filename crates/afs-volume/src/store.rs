@@ -35,12 +35,14 @@ pub struct Config {
     pub clock: Clock,
     /// Vnode records kept in memory for readers, about 300 bytes each. Default 65536.
     pub cached_vnodes: usize,
+    /// Bytes of small contents (up to 64 KiB each) kept in memory for readers. Default 32 MiB.
+    pub cached_bytes: usize,
 }
 
 impl Config {
     /// Defaults, with this clock.
     pub fn new(clock: impl Fn() -> UnixSeconds + Send + Sync + 'static) -> Self {
-        Self { clock: Arc::new(clock), cached_vnodes: 65536 }
+        Self { clock: Arc::new(clock), cached_vnodes: 65536, cached_bytes: 32 << 20 }
     }
 }
 
@@ -147,7 +149,7 @@ impl VolumeStore {
             kv,
             drive,
             clock: config.clock,
-            cache: VnodeCache::new(config.cached_vnodes),
+            cache: VnodeCache::new(config.cached_vnodes, config.cached_bytes),
             leases: Leases::default(),
             work: Notify::default(),
             compactions: Compactions::default(),

@@ -10,8 +10,8 @@ use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::new_data::DataWriter;
 use crate::place::{Place, Places};
+use crate::reads::Depth;
 use crate::record::VnodeRecord;
-use crate::rows::Rows;
 use crate::store::Store;
 use crate::tx::VolumeTx;
 
@@ -64,44 +64,19 @@ impl Volume {
         &self.store
     }
 
-    /// The record of a vnode, or `None` where the number is free. From memory when it was asked for lately, else from the
-    /// index, which may read the disk.
-    pub fn vnode(&self, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
-        if let Some(record) = self.store.cache.get(self.id, vnode) {
-            return Ok(Some(record));
-        }
-        self.record_at(&self.store.kv.snapshot(), vnode)
+    /// As [`Reads::vnode`](crate::Reads::vnode) at [`Depth::Disk`].
+    pub fn vnode(self: &Arc<Self>, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
+        self.reads(Depth::Disk).vnode(vnode)
     }
 
-    /// The record behind a fid, with the errors of [`VolumeTx::vnode`].
-    pub fn fetch(&self, fid: Fid) -> Result<Arc<VnodeRecord>, VolumeError> {
-        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
-            return Err(VolumeError::Invalid);
-        }
-        if fid.volume != self.id {
-            return Err(VolumeError::NoVolume);
-        }
-        self.vnode(fid.vnode)?.filter(|record| record.unique == fid.unique).ok_or(VolumeError::NoVnode)
+    /// As [`Reads::fetch`](crate::Reads::fetch) at [`Depth::Disk`].
+    pub fn fetch(self: &Arc<Self>, fid: Fid) -> Result<Arc<VnodeRecord>, VolumeError> {
+        self.reads(Depth::Disk).fetch(fid)
     }
 
-    pub(crate) fn record_at(
-        &self,
-        snapshot: &Snapshot,
-        vnode: VnodeId,
-    ) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
-        let place = self.place_at(snapshot)?;
-        let Some(record) = snapshot.vnode_row(place.group, vnode, place.epoch)? else { return Ok(None) };
-        let record = Arc::new(record);
-        self.store.cache.insert(self.id, record.clone(), snapshot.sequence());
-        Ok(Some(record))
-    }
-
-    /// Opens up to `len` bytes of an object's data from `position` on: a file's bytes, a link's text, a directory's pages.
-    /// The data is of the version that the reader's record tells.
+    /// As [`Reads::data`](crate::Reads::data) at [`Depth::Disk`].
     pub fn read_data(self: &Arc<Self>, fid: Fid, position: u64, len: u64) -> Result<DataReader, VolumeError> {
-        self.fetch(fid)?;
-        let reader = DataReader::open(&self.store, self, fid.vnode, position, len)?;
-        reader.filter(|reader| reader.record().unique == fid.unique).ok_or(VolumeError::NoVnode)
+        self.reads(Depth::Disk).data(fid, position, len)
     }
 
     /// Begins to take bytes that are to go to `position` of some file.

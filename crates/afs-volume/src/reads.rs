@@ -1,0 +1,81 @@
+//! Reads of a volume in two forms: of memory alone, for threads that must not wait, and to the disk, for threads that may.
+
+use std::sync::Arc;
+
+use afs_kv::Snapshot;
+use afs_wire::ids::{Fid, VnodeId};
+
+use crate::data_reader::DataReader;
+use crate::error::VolumeError;
+use crate::record::VnodeRecord;
+use crate::rows::{Rows, RowsTo};
+use crate::volume::Volume;
+
+/// How deep a read may look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// Records and small contents read lately, and rows written since the last two checkpoints. Never blocks on a disk;
+    /// [`VolumeError::NotInMemory`] where that does not suffice.
+    Memory,
+    /// Everything. May block on a disk.
+    Disk,
+}
+
+/// Reads of a volume's committed, durable state, at one [`Depth`].
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    volume: &'a Arc<Volume>,
+    depth: Depth,
+}
+
+impl Volume {
+    /// Reads that look as deep as `depth` allows.
+    pub fn reads(self: &Arc<Self>, depth: Depth) -> Reads<'_> {
+        Reads { volume: self, depth }
+    }
+}
+
+impl Reads<'_> {
+    /// The record of a vnode, or `None` where the number is free.
+    pub fn vnode(&self, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
+        let store = self.volume.store();
+        if let Some(record) = store.cache.get(self.volume.id(), vnode) {
+            return Ok(Some(record));
+        }
+        self.record_at(&store.kv.snapshot(), vnode)
+    }
+
+    /// The record behind a fid, with the errors of [`VolumeTx::vnode`](crate::VolumeTx::vnode).
+    pub fn fetch(&self, fid: Fid) -> Result<Arc<VnodeRecord>, VolumeError> {
+        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
+            return Err(VolumeError::Invalid);
+        }
+        if fid.volume != self.volume.id() {
+            return Err(VolumeError::NoVolume);
+        }
+        self.vnode(fid.vnode)?.filter(|record| record.unique == fid.unique).ok_or(VolumeError::NoVnode)
+    }
+
+    /// Opens up to `len` bytes of an object's data from `position` on: a file's bytes, a link's text, a directory's pages.
+    /// The data is of the version that the reader's record tells. What the reader gives later, it may have to read from
+    /// the disk ([`DataReader::must_plan`]).
+    pub fn data(&self, fid: Fid, position: u64, len: u64) -> Result<DataReader, VolumeError> {
+        self.fetch(fid)?;
+        let reader = DataReader::open(self.volume, fid.vnode, position, len, self.depth)?;
+        reader.filter(|reader| reader.record().unique == fid.unique).ok_or(VolumeError::NoVnode)
+    }
+
+    /// The record as of a snapshot, which is kept for the next reader.
+    pub(crate) fn record_at(
+        &self,
+        snapshot: &Snapshot,
+        vnode: VnodeId,
+    ) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
+        let place = self.volume.place_at(snapshot)?;
+        let rows = RowsTo { snapshot, depth: self.depth };
+        let Some(record) = rows.vnode_row(place.group, vnode, place.epoch)? else { return Ok(None) };
+        let record = Arc::new(record);
+        self.volume.store().cache.insert(self.volume.id(), record.clone(), snapshot.sequence());
+        Ok(Some(record))
+    }
+}

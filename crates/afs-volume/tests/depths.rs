@@ -1,0 +1,65 @@
+//! Reads of memory alone: what they know, and that they say so where they do not.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+
+use afs_volume::{Depth, Volume, VolumeError};
+
+use afs_wire::ids::Fid;
+use support::crash_disk::CrashDisk;
+use support::*;
+
+/// The whole content, if it can be had at that depth.
+fn content(volume: &Arc<Volume>, fid: Fid, depth: Depth) -> Result<Vec<u8>, VolumeError> {
+    let mut reader = volume.reads(depth).data(fid, 0, u64::MAX)?;
+    let mut content = Vec::new();
+    while let Some(bytes) = now(reader.next())? {
+        content.extend_from_slice(&bytes);
+    }
+    Ok(content)
+}
+
+fn in_memory(volume: &Arc<Volume>, fid: Fid) -> Option<Vec<u8>> {
+    match content(volume, fid, Depth::Memory) {
+        Err(VolumeError::NotInMemory) => None,
+        content => Some(content.unwrap()),
+    }
+}
+
+#[test]
+fn what_was_written_or_read_lately_is_in_memory_and_the_rest_is_not() {
+    let (index, data) = (CrashDisk::new(), CrashDisk::new());
+    let store = open(&index, &data).unwrap();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let root = Fid::root(VOLUME);
+    let small = create(&volume, root, b"small").unwrap();
+    let large = create(&volume, root, b"large").unwrap();
+    store_bytes(&volume, small, 0, b"small content", 13).unwrap();
+    store_bytes(&volume, large, 0, &[7; 100_000], 100_000).unwrap();
+    assert_eq!(in_memory(&volume, small).unwrap(), b"small content");
+    drop((volume, store));
+
+    // Opening checkpoints the log, so that nothing is in memory.
+    let store = open(&index, &data).unwrap();
+    let volume = store.volume(VOLUME).unwrap();
+    for fid in [root, small, large] {
+        assert!(matches!(volume.reads(Depth::Memory).fetch(fid), Err(VolumeError::NotInMemory)), "{fid}");
+        let found = content(&volume, fid, Depth::Disk).unwrap();
+        volume.reads(Depth::Memory).fetch(fid).unwrap();
+        // Chunks of a drive are not kept.
+        assert_eq!(in_memory(&volume, fid), (fid != large).then_some(found), "{fid}");
+    }
+    let part = volume.reads(Depth::Memory).data(small, 6, 3).and_then(|mut part| now(part.next()));
+    assert_eq!(part.unwrap().unwrap(), b"con"[..]);
+
+    store_bytes(&volume, small, 0, b"other content", 13).unwrap();
+    create(&volume, root, b"another").unwrap();
+    for fid in [root, small] {
+        let there = content(&volume, fid, Depth::Disk).unwrap();
+        assert_eq!(in_memory(&volume, fid).unwrap(), there, "{fid}");
+    }
+    assert_eq!(in_memory(&volume, small).unwrap(), b"other content");
+}
