@@ -15,6 +15,7 @@ use afs_venus::VenusError;
 use andrew_tests::sim::cell::Cell;
 use andrew_tests::sim::fate;
 use andrew_tests::sim::history::History;
+use andrew_tests::sim::terms::Terms;
 use andrew_tests::sim::user::{Habits, User};
 use andrew_tests::sim::weather::Weather;
 
@@ -139,7 +140,10 @@ struct Scene {
 
 impl Scene {
     fn new(seed: u64) -> Self {
-        let cell = Cell::new(seed);
+        Scene::of(Cell::new(seed))
+    }
+
+    fn of(cell: Cell) -> Self {
         cell.start();
         let history = History::new(cell.sim.world());
         let users: Vec<User> = (0..2).map(|number| cell.user(number, &history).unwrap()).collect();
@@ -237,4 +241,36 @@ fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
         sim.resume(scene.users[1].node);
         assert_eq!(scene.content(1), expected, "{clock:?}");
     }
+}
+
+/// Calls begin on the thread that receives datagrams: a call that reads the disk there keeps all other clients waiting.
+#[test]
+fn the_file_service_reads_no_disk_on_the_receiving_thread() {
+    // The index does not fit into what is kept of it.
+    let scene = Scene::of(Cell::with(3, Terms { index_cache: 16 << 10, ..Terms::default() }));
+    let files: Vec<String> = (0..200).map(|n| format!("file{n}")).collect();
+    let names = files.clone();
+    scene.on(0, |user| async move { user.prepare(&names).await });
+    for file in ["file1", "file100"] {
+        scene.on(0, move |user| async move { user.store(file).await });
+    }
+    // The first start takes the log into the index, the second finds nothing to do, and so has nothing in memory.
+    for _ in 0..2 {
+        scene.cell.sim.restart(scene.cell.server);
+        scene.cell.start();
+    }
+    let history = History::new(scene.cell.sim.world());
+    let newcomer = scene.cell.user(2, &history).unwrap();
+    let disk = scene.cell.machine.disk.clone();
+    let before = disk.stats().reads_while_receiving;
+    let node = newcomer.node;
+    let looked = scene.cell.sim.block_on(node, RUN, async move {
+        newcomer.list().await?;
+        for file in &files {
+            newcomer.read(file).await?;
+        }
+        Ok::<_, VenusError>(())
+    });
+    looked.unwrap().unwrap();
+    assert_eq!(disk.stats().reads_while_receiving - before, 0);
 }

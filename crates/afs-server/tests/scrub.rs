@@ -130,7 +130,7 @@ fn content() -> Vec<u8> {
 }
 
 /// The one file of a volume.
-fn file(volume: &Volume) -> Fid {
+fn file(volume: &Arc<Volume>) -> Fid {
     let vnode = afs_wire::ids::VnodeId(2);
     let record = volume.vnode(vnode).unwrap().unwrap();
     Fid { volume: volume.id(), vnode, unique: record.unique }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use afs_rpc::Instant;
 
 use crate::datagram::{Port, PortId};
+use crate::disk::Receiving;
 use crate::node::NodeId;
 use crate::task::{Ready, TaskId, waker_of};
 use crate::timeline::Happening;
@@ -197,6 +198,7 @@ impl World {
             Some((port.handler.clone(), handle, now, arrived, timed_out))
         });
         if let Some((handler, port, now, arrived, timed_out)) = work {
+            let _receiving = Receiving::begin();
             handler.service(&port, now, arrived, timed_out);
         }
     }

@@ -187,7 +187,7 @@ impl DataReader {
 
     /// Whether [`DataReader::next`] reads the index before it gives bytes, and so may block on a disk.
     pub fn must_plan(&self) -> bool {
-        self.position < self.end && self.plan.is_empty() && self.reading.is_empty()
+        self.zeros == 0 && self.position < self.end && self.plan.is_empty() && self.reading.is_empty()
     }
 
     /// Reads the rows of the next window from the index, which may block on a disk.

@@ -58,9 +58,9 @@ impl Machine {
     /// The disk fails while they start, or what is on it cannot be.
     pub async fn start(&self) -> Result<(), Trouble> {
         let (env, disk) = (self.world.env(self.node), &self.disk);
-        let rows = index(&env, disk, "index", afs_volume::TABLES)?;
+        let rows = self.index(&env, "index", afs_volume::TABLES)?;
         let db: Arc<dyn LocationDb> =
-            Arc::new(EmbeddedLocationDb::new(index(&env, disk, "db", afs_db::TABLES)?));
+            Arc::new(EmbeddedLocationDb::new(self.index(&env, "db", afs_db::TABLES)?));
         let blocking = env.clone();
         let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
         let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), runner, SEGMENT_BYTES)?);
@@ -77,6 +77,14 @@ impl Machine {
             self.make_volume(&store, db.as_ref()).await?;
         }
         self.serve(&env, store, db)
+    }
+
+    fn index(&self, env: &EnvRef, name: &str, tables: &[&str]) -> Result<Kv, Trouble> {
+        let env = env.clone();
+        let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
+        let cache_bytes = self.terms.index_cache;
+        let config = afs_kv::Config { log_bytes: LOG_BYTES, cache_bytes, ..afs_kv::Config::default() };
+        Ok(Kv::open(Arc::new(self.disk.medium(name)), tables, runner, config)?)
     }
 
     /// Looks into the processes of the present life, if the machine has been started.
@@ -160,13 +168,6 @@ async fn enter_volume(db: &dyn LocationDb) -> Result<VolumeId, Trouble> {
     };
     db.create(proposal).await?;
     Ok(id)
-}
-
-fn index(env: &EnvRef, disk: &SimDisk, name: &str, tables: &[&str]) -> Result<Kv, Trouble> {
-    let env = env.clone();
-    let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
-    let config = afs_kv::Config { log_bytes: LOG_BYTES, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
-    Ok(Kv::open(Arc::new(disk.medium(name)), tables, runner, config)?)
 }
 
 /// The name of the cell's volume.

@@ -9,6 +9,8 @@ use afs_wire::ids::Rights;
 /// What is fixed before a cell begins.
 #[derive(Clone)]
 pub struct Terms {
+    /// Bytes of the server's indexes that are kept in memory. Default 1 MiB.
+    pub index_cache: usize,
     /// How the users prove who they are, in turn; `None` is not at all.
     pub proofs: Vec<Option<Level>>,
     /// What everybody may do in the volume. Users who prove who they are may do everything.
@@ -30,6 +32,7 @@ impl Default for Terms {
         let mut files = FileServerLimits::default();
         files.patience.breaking = Duration::from_secs(30);
         Self {
+            index_cache: 1 << 20,
             proofs: vec![None],
             anyuser: Rights::ALL,
             rx: afs_rx::Config::default(),

@@ -28,7 +28,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 impl FileServer {
     /// On a file or link this is the list of its directory, with the status of the object itself.
     async fn fetch_acl(&self, visit: &Visit, fid: Fid) -> Result<fs::FetchAclReply, AbortCode> {
-        let found = self.find(visit, fid)?;
+        let found = self.find(visit, fid).await?;
         found.check(&visit.subject, Wish::FetchAcl)?;
         let named = found.acl.named(&Known::of_ids(self.guard.names(), &found.acl).await?);
         let acl = named.to_opaque().map_err(|_| Errno::E2BIG.to_uae())?;
@@ -42,7 +42,7 @@ impl FileServer {
         fid: Fid,
         text: &[u8],
     ) -> Result<fs::StatusReply, AbortCode> {
-        let found = self.find_to_change(visit, fid)?;
+        let found = self.find_to_change(visit, fid).await?;
         found.check(&visit.subject, Wish::StoreAcl)?;
         let invalid = |_| Errno::EINVAL.to_uae();
         let named = NamedAcl::from_opaque(text).map_err(invalid)?;

@@ -95,7 +95,7 @@ impl Made {
         visit: &Visit,
     ) -> Result<fs::CreateReply, AbortCode> {
         let callback: CallBack = server.promise(visit, self.fid, &self.header, Grant::Single).await;
-        if let Ok(found) = server.find(visit, self.fid) {
+        if let Ok(found) = server.find(visit, self.fid).await {
             self.created.object = (*found.record).clone();
         }
         Ok(fs::CreateReply {

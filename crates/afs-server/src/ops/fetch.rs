@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{ServerCall, Table};
-use afs_volume::DataReader;
+use afs_rpc::{EnvExt, ServerCall, Table};
+use afs_volume::{DataReader, VolumeError};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::Fid;
@@ -56,14 +56,23 @@ impl FileServer {
         visit: &Visit,
         part: Part,
     ) -> Result<(DataReader, fs::FetchDataReply), AbortCode> {
-        let found = self.find(visit, part.fid)?;
+        let found = self.find(visit, part.fid).await?;
         found.check(&visit.subject, Wish::FetchData)?;
         let (position, length) = part.bounds()?;
         let callback = self.promise(visit, part.fid, &found.header, Grant::Single).await;
-        let opened = found.served.volume.read_data(part.fid, position, length);
-        let data = opened.map_err(|error| self.code(part.fid, &error))?;
+        let opened = self.read(&found.served.volume, move |volume| volume.data(part.fid, position, length));
+        let data = opened.await.map_err(|error| self.code(part.fid, &error))?;
         let status = self.status(&visit.subject, &found.header, data.record(), &found.acl);
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
+    }
+
+    /// The next bytes, with the reader for those behind them.
+    async fn next_piece(&self, mut data: DataReader) -> Result<(Option<Bytes>, DataReader), VolumeError> {
+        if data.must_plan() {
+            let planned = self.env.run_blocking(move || data.plan().map(|()| data));
+            data = planned.await.unwrap_or(Err(VolumeError::Busy))?;
+        }
+        Ok((data.next().await?, data))
     }
 
     /// Sends count, bytes and status as the window lets them go. What fails on the way ends the call.
@@ -78,9 +87,13 @@ impl FileServer {
         self.statistics.count_fetched_data(data.remaining());
         let mut out = count(data.remaining());
         loop {
-            let piece = match data.next().await {
-                Ok(Some(piece)) => piece,
-                Ok(None) => break,
+            let next = self.next_piece(data).await;
+            let piece = match next {
+                Ok((Some(piece), reader)) => {
+                    data = reader;
+                    piece
+                }
+                Ok((None, _)) => break,
                 Err(error) => return Err((call, self.code(fid, &error))),
             };
             // The count goes out with the first bytes where that saves a packet.

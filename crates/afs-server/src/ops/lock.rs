@@ -18,7 +18,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         server.set_lock(&visit, call.fid, call.kind).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ExtendLock| async move {
-        server.extend_lock(&visit, call.fid)
+        server.extend_lock(&visit, call.fid).await
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::ReleaseLock| async move {
         server.release_lock(&visit, call.fid).await
@@ -30,7 +30,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         server.set_lock(&visit, call.fid, call.kind).await.map(drop)
     });
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::OldExtendLock| async move {
-        server.extend_lock(&visit, call.fid).map(drop)
+        server.extend_lock(&visit, call.fid).await.map(drop)
     });
     super::call(table, |server: Arc<FileServer>, visit, call: fs::OldReleaseLock| async move {
         server.release_lock(&visit, call.fid).await.map(drop)
@@ -43,7 +43,7 @@ type Taken = (Holder, LockMode, Kept);
 impl FileServer {
     async fn set_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
         let take = |holder, mode| self.locks.set(fid, holder, mode, self.clients.now());
-        let (found, taken) = self.take_lock(visit, fid, kind, take)?;
+        let (found, taken) = self.take_lock(visit, fid, kind, take).await?;
         if let Some((holder, mode, Kept::NotYet)) = taken
             && let Err(code) = self.keep_lock(&found, fid, holder, mode).await
         {
@@ -55,7 +55,7 @@ impl FileServer {
 
     async fn change_lock(&self, visit: &Visit, fid: Fid, kind: LockKind) -> Result<LockReply, AbortCode> {
         let change = |holder, mode| self.locks.change(fid, holder, mode, self.clients.now());
-        let (found, taken) = self.take_lock(visit, fid, kind, change)?;
+        let (found, taken) = self.take_lock(visit, fid, kind, change).await?;
         if let Some((holder, mode, Kept::NotYet)) = taken {
             self.keep_lock(&found, fid, holder, mode).await?;
         }
@@ -63,7 +63,7 @@ impl FileServer {
     }
 
     /// Checks everything and takes the lock in memory, of a volume that is written to.
-    fn take_lock(
+    async fn take_lock(
         &self,
         visit: &Visit,
         fid: Fid,
@@ -75,7 +75,7 @@ impl FileServer {
             LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
             _ => return Err(Errno::EINVAL.to_uae()),
         };
-        let found = self.find(visit, fid)?;
+        let found = self.find(visit, fid).await?;
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
             let holder = visit.host.holder();
@@ -103,8 +103,8 @@ impl FileServer {
         Ok(())
     }
 
-    fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(visit, fid)?;
+    async fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
+        let found = self.find(visit, fid).await?;
         if found.header.is_writable() {
             self.locks.extend(fid, visit.host.holder(), self.clients.now())?;
         }
@@ -113,7 +113,7 @@ impl FileServer {
 
     /// When the object is free again all others are told, so that those who wait try again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(visit, fid)?;
+        let found = self.find(visit, fid).await?;
         if found.header.is_writable() && self.locks.release(fid, visit.host.holder()) {
             self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use afs_volume::{Actor, VnodeRecord, VolumeError, VolumeHeader, VolumeTx};
+use afs_rpc::EnvExt;
+use afs_volume::{Actor, Depth, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
@@ -53,33 +54,50 @@ impl FileServer {
     }
 
     /// An object to read.
-    pub(super) fn find(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
+    pub(super) async fn find(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
         let (served, header) = self.volume(visit, fid, false)?;
-        self.found(served, header, fid)
+        self.found(served, header, fid).await
     }
 
     /// An object to change.
-    pub(super) fn find_to_change(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
+    pub(super) async fn find_to_change(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
         let (served, header) = self.volume(visit, fid, true)?;
-        self.found(served, header, fid)
+        self.found(served, header, fid).await
     }
 
     /// An object of a volume that serves.
-    pub(super) fn found(
+    pub(super) async fn found(
         &self,
         served: Served,
         header: Arc<VolumeHeader>,
         fid: Fid,
     ) -> Result<Found, AbortCode> {
-        let volume = &served.volume;
-        let record = volume.fetch(fid).map_err(|error| self.code(fid, &error))?;
-        let acl = if record.is_directory() {
-            record.acl.clone()
-        } else {
-            let parent = volume.vnode(record.parent).map_err(|error| self.code(fid, &error))?;
-            parent.and_then(|parent| parent.acl.clone())
-        };
+        let read = self.read(&served.volume, move |volume| {
+            let record = volume.fetch(fid)?;
+            if record.is_directory() {
+                return Ok((record.acl.clone(), record));
+            }
+            let parent = volume.vnode(record.parent)?;
+            Ok((parent.and_then(|parent| parent.acl.clone()), record))
+        });
+        let (acl, record) = read.await.map_err(|error| self.code(fid, &error))?;
         Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
+    }
+
+    /// Reads a volume: on the calling thread where memory suffices, else on one that may wait for a disk. `read` may run
+    /// twice. The thread that receives packets runs calls, so that a read of the disk there would stall all clients.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        volume: &Arc<Volume>,
+        read: impl Fn(Reads<'_>) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, VolumeError> {
+        match read(volume.reads(Depth::Memory)) {
+            Err(VolumeError::NotInMemory) => {}
+            done => return done,
+        }
+        let volume = volume.clone();
+        // Without an answer the server is at its end, and so is the call.
+        self.env.run_blocking(move || read(volume.reads(Depth::Disk))).await.unwrap_or(Err(VolumeError::Busy))
     }
 
     /// Promises to tell the caller before an object changes, unless nothing is promised to it at present. To be given before

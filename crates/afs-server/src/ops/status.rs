@@ -30,11 +30,11 @@ impl FileServer {
         fid: Fid,
         grant: Grant,
     ) -> Result<fs::FetchStatusReply, AbortCode> {
-        let found = self.find(visit, fid)?;
+        let found = self.find(visit, fid).await?;
         found.check(&visit.subject, Wish::FetchStatus)?;
         let callback = self.promise(visit, fid, &found.header, grant).await;
         // Read again: what changed since the first look has found no promise of this caller to break.
-        let found = self.found(found.served, found.header, fid)?;
+        let found = self.found(found.served, found.header, fid).await?;
         let status = self.status(&visit.subject, &found.header, &found.record, &found.acl);
         Ok(fs::FetchStatusReply { status, callback, sync: sync(&found.header) })
     }
@@ -45,7 +45,7 @@ impl FileServer {
         call: fs::StoreStatus,
     ) -> Result<fs::StatusReply, AbortCode> {
         let fs::StoreStatus { fid, status: set } = call;
-        let found = self.find_to_change(visit, fid)?;
+        let found = self.find_to_change(visit, fid).await?;
         let subject = visit.subject.clone();
         let change = self.change(&found.served, fid, move |tx| {
             let record = tx.vnode(fid)?;

@@ -46,7 +46,7 @@ impl FileServer {
     ) -> Result<(), (ServerCall, AbortCode)> {
         storing::answer(call, async move |call| {
             let change = change?;
-            let found = self.find_to_store(&visit, change.fid, &change.status)?;
+            let found = self.find_to_store(&visit, change.fid, &change.status).await?;
             self.store(call, &visit, &found, change).await
         })
         .await

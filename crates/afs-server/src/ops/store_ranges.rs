@@ -45,7 +45,7 @@ impl FileServer {
         request: fs::StoreRanges,
     ) -> Result<fs::StatusReply, AbortCode> {
         let fs::StoreRanges { fid, status, file_length, grown_to, expected, .. } = request;
-        let found = self.find_to_store(visit, fid, &status)?;
+        let found = self.find_to_store(visit, fid, &status).await?;
         if found.record.data_version != expected {
             return Err(Errno::EAGAIN.to_uae());
         }

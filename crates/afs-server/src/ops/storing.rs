@@ -92,13 +92,13 @@ pub(super) async fn answer(
 
 impl FileServer {
     /// The file that bytes are to be stored in, by one who may.
-    pub(super) fn find_to_store(
+    pub(super) async fn find_to_store(
         &self,
         visit: &Visit,
         fid: Fid,
         status: &SetStatus,
     ) -> Result<Found, AbortCode> {
-        let found = self.find_to_change(visit, fid)?;
+        let found = self.find_to_change(visit, fid).await?;
         if !is_file(&found.record) {
             return Err(Errno::EISDIR.to_uae());
         }

@@ -17,20 +17,24 @@ use crate::volumes::snapshots_of;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, visit, call: fs::GetVolumeStatus| async move {
-        server.volume_status(&visit, call.volume)
+        server.volume_status(&visit, call.volume).await
     });
     let table =
         super::call(table, |server: Arc<FileServer>, visit, call: fs::StoreVolumeStatus| async move {
             server.set_volume_status(&visit, call).await
         });
     super::call(table, |server: Arc<FileServer>, visit, call: fs::ListSnapshots| async move {
-        server.snapshots(&visit, call.volume)
+        server.snapshots(&visit, call.volume).await
     })
 }
 
 impl FileServer {
-    fn volume_status(&self, visit: &Visit, id: VolumeId) -> Result<fs::GetVolumeStatusReply, AbortCode> {
-        let found = self.root(visit, id)?;
+    async fn volume_status(
+        &self,
+        visit: &Visit,
+        id: VolumeId,
+    ) -> Result<fs::GetVolumeStatusReply, AbortCode> {
+        let found = self.root(visit, id).await?;
         let header = &found.header;
         let (free, total) = self.room(id);
         let status = VolumeStatus {
@@ -56,8 +60,8 @@ impl FileServer {
     }
 
     /// For whoever may look names up in the volume's root.
-    fn snapshots(&self, visit: &Visit, id: VolumeId) -> Result<fs::ListSnapshotsReply, AbortCode> {
-        let found = self.root(visit, id)?;
+    async fn snapshots(&self, visit: &Visit, id: VolumeId) -> Result<fs::ListSnapshotsReply, AbortCode> {
+        let found = self.root(visit, id).await?;
         found.check(&visit.subject, Wish::FetchData)?;
         let store = self.partitions.store(found.served.place.partition).ok_or(AbortCode::VNOVOL)?;
         Ok(fs::ListSnapshotsReply { snapshots: snapshots_of(store, id) })
@@ -68,7 +72,7 @@ impl FileServer {
         visit: &Visit,
         call: fs::StoreVolumeStatus,
     ) -> Result<Nothing, AbortCode> {
-        let found = self.root(visit, call.volume)?;
+        let found = self.root(visit, call.volume).await?;
         if !visit.subject.is_administrator() {
             return Err(Errno::EACCES.to_uae());
         }
@@ -101,8 +105,8 @@ impl FileServer {
     }
 
     /// Volume 0 makes no sense; otherwise the root directory stands for the volume.
-    fn root(&self, visit: &Visit, id: VolumeId) -> Result<Found, AbortCode> {
-        self.find(visit, Fid::root(id))
+    async fn root(&self, visit: &Visit, id: VolumeId) -> Result<Found, AbortCode> {
+        self.find(visit, Fid::root(id)).await
     }
 
     /// Free and total KiB of the partition that has a volume.

@@ -7,6 +7,7 @@
 mod blob;
 mod image;
 mod medium;
+mod receiving;
 mod segments;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::blob::{BlobHandle, BlobState};
 pub use crate::disk::medium::SimMedium;
+pub(crate) use crate::disk::receiving::Receiving;
 pub use crate::disk::segments::SimSegments;
 use crate::node::Incarnation;
 use crate::rng::SimRng;
@@ -34,6 +36,8 @@ pub struct DiskStats {
     pub failures: u64,
     /// Times that power went away.
     pub crashes: u64,
+    /// Reads made while datagrams were being handled. A real disk would keep all peers of that socket waiting meanwhile.
+    pub reads_while_receiving: u64,
 }
 
 pub(crate) struct Disk {
@@ -202,6 +206,7 @@ impl Disk {
 
     fn check_read(&mut self, cycle: u64) -> io::Result<()> {
         self.check_power(cycle)?;
+        self.stats.reads_while_receiving += u64::from(Receiving::is_under_way());
         if self.rng.chance(self.fail_reads_per_million) {
             self.stats.failures += 1;
             return Err(io::Error::other("the disk reports an error"));
