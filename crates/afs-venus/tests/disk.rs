@@ -189,6 +189,40 @@ fn what_the_kernel_writes_by_itself_is_stored_at_close() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"WRITTEN by the kernel");
 }
 
+/// A length that is known here from before the kernel wrote is not the one that the file has.
+#[test]
+fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(7);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let b = cell.client(2);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = opened.backing.clone().unwrap().file;
+        let cut = |length| {
+            let change = SetAttr { size: Some(length), ..SetAttr::default() };
+            one.venus.setattr(entry.node, Some(opened.handle), change)
+        };
+        for length in [0, 0, 100, 100] {
+            assert_eq!(cut(length).await.unwrap().size, length);
+            assert_eq!(file.metadata().unwrap().len(), length);
+            file.write_all_at(b"old", 500).unwrap();
+        }
+        let second = one.venus.open(entry.node, OpenFlags { truncate: true, ..DIRECT }).await.unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 0);
+        file.write_all_at(b"old", 500).unwrap();
+        one.venus.release(second.handle).await.unwrap();
+        cut(0).await.unwrap();
+        file.write_all_at(b"new", 600).unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        one.venus.release(opened.handle).await.unwrap();
+    });
+    let two = b.clone();
+    let seen = cell.on(&b, async move { two.get("file").await.unwrap() });
+    assert_eq!(seen, [&[0; 600], &b"new"[..]].concat());
+}
+
 /// The kernel releases the first handle when somebody has opened, cut and half written the file through a second one.
 #[test]
 fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
