@@ -40,6 +40,17 @@ fn an_unknown_service_is_refused_without_state() {
     script.sent_none();
 }
 
+/// A server that was killed has its socket again before it has opened its stores.
+#[test]
+fn who_offers_nothing_yet_is_silent() {
+    let mut script = Script::new(Config::default());
+    script.give(from_client(DATA, 1, 1, 1, LAST), b"request");
+    script.sent_none();
+    script.end.listen(SERVICE, vec![Box::new(afs_rx::NullServer)]).unwrap();
+    script.give(from_client(DATA, 1, 1, 2, LAST), b"request");
+    script.incoming();
+}
+
 #[test]
 fn an_index_not_offered_is_refused_and_a_changed_one_ignored() {
     let mut script = Script::server();

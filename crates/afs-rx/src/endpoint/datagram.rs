@@ -105,7 +105,10 @@ impl Endpoint {
     ) -> Option<Key> {
         let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
             self.stats.drop_packet(Drop::NoSuchService);
-            self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
+            // Who offers nothing yet is starting: its callers send again, and must not take it for one without the service.
+            if !self.services.is_empty() {
+                self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
+            }
             return None;
         };
         if header.kind != PacketType::DATA {

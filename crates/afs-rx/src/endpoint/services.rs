@@ -22,6 +22,10 @@ struct Service {
 }
 
 impl ServiceList {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A session for a new connection, when the service is offered under this index.
     pub(super) fn accept(&mut self, id: u16, index: u8) -> Option<(Box<dyn ServerSession>, ServiceOptions)> {
         let service = self.0.iter_mut().find(|service| service.id == id)?;
