@@ -12,6 +12,8 @@ pub(crate) struct LockTable {
     pub at_server: Option<LockKind>,
     /// When that was taken or extended last.
     pub extended: Option<Instant>,
+    /// Whether we have held one there before: then nothing is left of a client that was killed.
+    pub was_held: bool,
 }
 
 /// One lock of one owner.
@@ -84,6 +86,11 @@ impl LockTable {
             Some(LockKind::Write) => strongest.and(self.at_server),
             _ => strongest,
         }
+    }
+
+    /// The server has given us a lock of that kind, asked for at `now`.
+    pub fn hold_at_server(&mut self, kind: LockKind, now: Instant) {
+        (self.at_server, self.extended, self.was_held) = (Some(kind), Some(now), true);
     }
 
     /// The locks there are, to be put back if a change of them fails.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{Backing, DiskCache, HandleId, LockKind, LockRange, OpenFlags, Result};
+use afs_venus::{Backing, DiskCache, HandleId, LockHolder, LockKind, LockRange, OpenFlags, Result};
 use bytes::Bytes;
 use common::{Cell, Client};
 
@@ -43,6 +43,11 @@ impl Process {
 
     async fn unlock(&self, range: LockRange) {
         self.client.venus.unlock(self.handle, self.owner, range).await.unwrap();
+    }
+
+    /// Whom F_GETLK for a lock to write would name.
+    async fn holder_in_the_way(&self) -> Option<LockHolder> {
+        self.client.venus.test_lock(self.handle, self.owner, TURN, LockKind::Write).await.unwrap()
     }
 
     async fn read(&self) -> u64 {
@@ -148,4 +153,30 @@ fn who_changes_a_file_through_the_kernel_under_a_lock_loses_nothing_either() {
 #[test]
 fn a_lock_to_read_becomes_one_to_write_only_if_nobody_wrote_in_between() {
     (0..4).for_each(|seed| all_additions_count(seed, seed % 2 == 1, true));
+}
+
+/// The database SQLite asks so before it uses its shared memory: an answer of before, or one beyond what a kernel can say of
+/// a file, keeps it from its own data.
+#[test]
+fn who_asks_for_the_holder_of_a_lock_is_told_of_this_moment() {
+    let (cell, dir) = (Cell::new(31), tempfile::tempdir().unwrap());
+    let machines = [machine(&cell, 1, &dir), machine(&cell, 2, &dir)];
+    let (ours, theirs) = (machines[0].clone(), machines[1].clone());
+    cell.on(&machines[0], async move {
+        ours.put("file", b"data").await.unwrap();
+        let [here, there] = [Process::open(&ours, 1, false).await, Process::open(&theirs, 2, false).await];
+        for _ in 0..2 {
+            for holder in [&here, &there] {
+                holder.lock(TURN, LockKind::Write, false).await.unwrap();
+                assert_eq!(holder.holder_in_the_way().await, None);
+                let other = if holder.owner == 1 { &there } else { &here };
+                let told = other.holder_in_the_way().await.unwrap();
+                assert_eq!((told.kind, told.pid), (LockKind::Write, 0));
+                assert!(i64::try_from(told.range.last).is_ok(), "{told:?}");
+                holder.unlock(TURN).await;
+                assert_eq!(holder.holder_in_the_way().await, None);
+                assert_eq!(other.holder_in_the_way().await, None);
+            }
+        }
+    });
 }

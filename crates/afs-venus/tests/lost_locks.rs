@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use afs_venus::{ErrorKind, HandleId, LockKind, LockRange, OpenFlags};
 use bytes::Bytes;
-use common::{Cell, Client};
+use common::{Cell, Client, LATER_LIFE};
 
 const OWNER: u64 = 7;
 
@@ -132,4 +132,39 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
     });
     let two = b.clone();
     cell.on(&b, async move { assert!(two.get("file").await.unwrap().starts_with(b"anew")) });
+}
+
+#[test]
+fn a_lock_that_a_killed_client_has_left_is_its_successors() {
+    for (seed, left) in [(45, LockKind::Read), (46, LockKind::Write)] {
+        let cell = Cell::new(seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let lock = |client: &Client, kinds: &'static [LockKind]| {
+            let one = client.clone();
+            cell.on(client, async move {
+                let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+                for kind in kinds {
+                    one.venus.lock(handle, OWNER, 1, LockRange::WHOLE, *kind, false).await.unwrap();
+                }
+                handle
+            })
+        };
+        let one = a.clone();
+        cell.on(&a, async move { one.put("file", b"before").await.unwrap() });
+        lock(&a, if left == LockKind::Read { &[LockKind::Read] } else { &[LockKind::Write] });
+        cell.sim.crash(a.node);
+        // As a database does that asks who is there, begins to read, and then writes.
+        let again = cell.client(1 + LATER_LIFE);
+        let one = again.clone();
+        let in_the_way = cell.on(&again, async move {
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            one.venus.test_lock(handle, OWNER, LockRange::WHOLE, LockKind::Write).await.unwrap()
+        });
+        assert_eq!(in_the_way, None, "{left:?}");
+        let handle = lock(&again, &[LockKind::Read, LockKind::Write]);
+        assert!(!try_lock(&cell, &b, None));
+        let one = again.clone();
+        cell.on(&again, async move { one.venus.flush(handle, OWNER).await.unwrap() });
+        assert!(try_lock(&cell, &b, None), "{left:?}");
+    }
 }

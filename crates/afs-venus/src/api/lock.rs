@@ -9,7 +9,8 @@ pub enum LockKind {
     Write,
 }
 
-/// The bytes a lock covers, both ends included.
+/// The bytes a lock covers, both ends included. A kernel takes no end beyond the largest signed offset, which it writes for "to
+/// the end".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockRange {
     /// First byte.
@@ -21,12 +22,7 @@ pub struct LockRange {
 impl LockRange {
     /// The whole file: only such a lock is taken at the server and holds on other machines
     /// (docs/protocol/client.md "Semantics promised to applications").
-    pub const WHOLE: LockRange = LockRange { first: 0, last: u64::MAX };
-
-    /// Whether the range is the whole file. The kernel writes the largest signed offset for "to the end".
-    pub fn is_whole(&self) -> bool {
-        self.first == 0 && self.last >= i64::MAX as u64
-    }
+    pub const WHOLE: LockRange = LockRange { first: 0, last: i64::MAX as u64 };
 
     /// Whether the two have a byte in common.
     pub fn overlaps(&self, other: &LockRange) -> bool {

@@ -101,30 +101,54 @@ impl Venus {
             };
         }
         match (held, wanted) {
-            (None, Some(kind)) => self.set_lock(&volume, vnode, kind).await.map(|()| true),
+            (None, Some(kind)) => self.take_lock(&volume, vnode, kind).await.map(|()| true),
             (Some(_), Some(kind)) => self.change_lock(&volume, vnode, kind).await.map(|()| false),
             (_, None) => self.give_lock_back(&volume, vnode).await.map(|()| false),
         }
     }
 
+    /// A client that was killed has left its locks at the server, under the name that this one goes on with: nobody else can
+    /// give them up. So the first lock of a file is asked for as a change of what may be left.
+    async fn take_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
+        if !vnode.state().locks.was_held && self.turn_lock(volume, vnode, kind).await.is_ok() {
+            return Ok(());
+        }
+        self.set_lock(volume, vnode, kind).await
+    }
+
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let (fid, now) = (vnode.key.fid, self.now());
         self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await.map_err(|error| error.of(fid))?;
-        let mut state = vnode.state();
-        (state.locks.at_server, state.locks.extended) = (Some(kind), Some(now));
+        vnode.state().locks.hold_at_server(kind, now);
+        Ok(())
+    }
+
+    /// Releases what a client that was killed has left, if it was ours: a server of another maker would release anybody's lock, and
+    /// does not know the call that tells. Says whether it did.
+    async fn give_up_what_is_left(&self, vnode: &Vnode, volume: &Arc<Volume>) -> Result<bool> {
+        let _turn = vnode.changing.lock().await;
+        let is_ours =
+            !vnode.state().locks.was_held && self.turn_lock(volume, vnode, LockKind::Read).await.is_ok();
+        if is_ours {
+            self.release_lock(volume, vnode).await?;
+        }
+        Ok(is_ours)
+    }
+
+    /// Makes the lock that the server has of this machine one of that kind.
+    async fn turn_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
+        let now = self.now();
+        self.call(volume, fs::ChangeLock { fid: vnode.key.fid, kind: wire(kind) }).await?;
+        vnode.state().locks.hold_at_server(kind, now);
         Ok(())
     }
 
     /// Makes a lock one of another kind, with no moment in which another machine could have it. A server without that
     /// call has to be asked for both locks in turn; that nobody used the moment shows in the version of the file.
     async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
-        let (fid, now) = (vnode.key.fid, self.now());
-        match self.call(volume, fs::ChangeLock { fid, kind: wire(kind) }).await {
-            Ok(_) => {
-                let mut state = vnode.state();
-                (state.locks.at_server, state.locks.extended) = (Some(kind), Some(now));
-                return Ok(());
-            }
+        let fid = vnode.key.fid;
+        match self.turn_lock(volume, vnode, kind).await {
+            Ok(()) => return Ok(()),
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {}
             Err(error) => return Err(error.of(fid)),
         }
@@ -191,7 +215,8 @@ impl Venus {
         }
     }
 
-    /// A lock that stands in the way of such a lock, if there is one.
+    /// A lock that stands in the way of such a lock, if there is one. Nobody is told of a lock that another machine takes, and
+    /// we are not told of our own, so the server is asked.
     pub async fn test_lock(
         &self,
         handle: HandleId,
@@ -205,7 +230,15 @@ impl Venus {
         if here.is_some() || vnode.state().locks.at_server.is_some() {
             return Ok(here);
         }
-        let status = self.speaking_for(handle.who).status_unseen(vnode).await?;
+        let volume = self.volume_of(vnode.key).await?;
+        if vnode.state().orphan || !volume.is_writable() {
+            return Ok(None);
+        }
+        let me = self.speaking_for(handle.who);
+        let mut status = me.ask_status(vnode, &volume).await?;
+        if status.lock_count != 0 && me.give_up_what_is_left(vnode, &volume).await? {
+            status = me.ask_status(vnode, &volume).await?;
+        }
         let elsewhere = match status.lock_count {
             0 => None,
             n if n < 0 => Some(LockKind::Write),

@@ -44,6 +44,9 @@ pub const SMALL_KIB: u32 = 40;
 /// A volume in which anybody may look, and nobody may change anything.
 pub const GUARDED: &str = "guarded";
 
+/// Between the numbers of clients that have one name.
+pub const LATER_LIFE: u8 = 100;
+
 pub struct Cell {
     pub sim: Sim,
     pub server: NodeId,
@@ -110,7 +113,8 @@ impl Cell {
         change(&mut self.limits.lock().unwrap());
     }
 
-    /// A client with an empty cache in memory.
+    /// A client with an empty cache in memory. With [`LATER_LIFE`] added to its number it is one that goes on under the name of
+    /// an earlier one, at another address.
     pub fn client(&self, number: u8) -> Client {
         self.client_with(number, Arc::new(MemoryCache::new(64 << 20)))
     }
@@ -150,7 +154,7 @@ impl Cell {
                 file_port: 7000,
             }],
             root,
-            uuid: Uuid([number + 1; 16]),
+            uuid: Uuid([number % LATER_LIFE + 1; 16]),
             cache,
             sink: Arc::new(told.clone()),
             snapshots: Some(".snapshots".into()),
