@@ -10,7 +10,7 @@ BINARY := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/andrew
 
 SHARE  := $(DESTDIR)$(PREFIX)/share
 
-.PHONY: help build install uninstall up down test deps deps-build lint unit live fuzz clean
+.PHONY: help build install uninstall up down test deps deps-build lint unit live fuzz soak clean
 
 help:
 	@sed -n '2,3s/^#  *//p' Makefile
@@ -18,6 +18,7 @@ help:
 	@echo 'make install, uninstall   program, manual pages and completions, to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make unit   the tests that need neither root nor peers; ANDREW_SEEDS=N for more simulated worlds'
 	@echo 'make live   cells with real mounts and real peers (as root)'
+	@echo 'make soak   long runs of databases, exercisers and git on cells whose processes are killed (as root): docs/long-runs.md'
 	@echo 'make lint   format, lints, dependencies;  make fuzz  every fuzz target, SECONDS=60 each (nightly compiler)'
 
 build: deps-build
@@ -72,5 +73,13 @@ live: build
 SECONDS ?= 60
 fuzz:
 	scripts/fuzz $(SECONDS)
+
+# PARTS=databases, KILLS=1000 or MINUTES=240 for other ones; SOAK for further words of scripts/soak.
+PARTS   ?= databases exercisers git
+KILLS   ?= 100
+MINUTES ?= 10
+soak: build
+	scripts/install-needed soak
+	scripts/soak $(PARTS) --andrew '$(BINARY)' --kills $(KILLS) --minutes $(MINUTES) $(SOAK)
 
 clean: ; $(CARGO) clean
