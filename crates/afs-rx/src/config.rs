@@ -20,8 +20,8 @@ pub struct Config {
     /// size, 32 to 8192 packets. Default 4 MiB.
     pub receive_buffer: usize,
     /// Bytes all calls together may hold received and unread, 96 for each packet included. Above it only the packet
-    /// that a call with nothing else to read waits for is taken, at most 16 KiB a call. A quarter of it is the most
-    /// that calls may hold together while their clients have not proven themselves. Default 256 MiB.
+    /// that a call with nothing else to read waits for is taken, at most 16 KiB a call. A quarter of it is for calls whose
+    /// clients have not proven themselves, and for no others. Default 256 MiB.
     pub receive_buffer_total: usize,
     /// Bytes one call may hold written and unsent. Default 4 MiB.
     pub send_buffer: usize,

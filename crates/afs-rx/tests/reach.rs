@@ -81,6 +81,30 @@ fn the_oldest_call_without_proof_gives_way_to_a_new_one() {
 }
 
 #[test]
+fn the_first_packet_of_a_new_call_finds_room_among_those_without_proof() {
+    let mut config = Config::default();
+    config.receive_buffer_total = 1 << 20;
+
+    let mut script = checking_server(config);
+    for number in 0..=255u8 {
+        let false_address = SocketAddr::from(([198, 51, 100, number], 7001));
+        for seq in [1, 2] {
+            let header = Header { cid: CID + 64 * u32::from(number), ..from_client(DATA, 1, seq, seq, 0) };
+            script.give_from(false_address, header, &[1; 1400]);
+        }
+        script.sent();
+    }
+    assert!(script.end.holdings().buffered_bytes <= 256 << 10);
+    let header = Header { cid: CID + 4, ..from_client(DATA, 1, 1, 1, LAST) };
+    script.give(header, &[2; 1400]);
+    let ping = script.sent_one();
+    let answer = ack_payload(1, 0, ping.header.serial, reason::PING_RESPONSE, &[]);
+    script.give(Header { cid: CID + 4, ..from_client(ACK, 1, 0, 2, 0) }, &answer);
+    let call = script.incoming();
+    assert_eq!(script.read_all(call).0, [2; 1400]);
+}
+
+#[test]
 fn replies_that_one_host_does_not_acknowledge_leave_room_for_others() {
     let mut config = Config::default();
     config.incoming_calls_max = 16;

@@ -28,7 +28,8 @@ impl Endpoint {
         let is_last = header.has(flags::LAST_PACKET);
         let arrival = call.receive.classify(header.seq, is_last);
         let kept = matches!(arrival, Arrival::InOrder | Arrival::FillsGap | Arrival::OutOfOrder);
-        if kept && !self.has_room(key, payload.len() + KEPT_COST, arrival) {
+        let cost = payload.len() + KEPT_COST;
+        if kept && !self.has_room(key, cost, arrival) && !self.make_room_for_packet(now, key, cost, arrival) {
             self.stats.drop_packet(Drop::BufferFull);
             return;
         }
@@ -42,14 +43,14 @@ impl Endpoint {
     /// Memory for a packet. A call that has nothing else to read may always have its next packet, so that
     /// full memory slows calls but stops none.
     ///
-    /// A call that still waits to be admitted may be anyone's. All of them have a share of the memory, and what finds
-    /// no room there is sent again when the call is admitted.
-    fn has_room(&self, key: Key, cost: usize, arrival: Arrival) -> bool {
+    /// A call that still waits to be admitted may be anyone's. All of them have a share of the memory, which no other call
+    /// takes, and what finds no room there is sent again when the call is admitted.
+    pub(super) fn has_room(&self, key: Key, cost: usize, arrival: Arrival) -> bool {
         let Some(call) = self.calls.get(key) else { return false };
         let total = self.config.receive_buffer_total;
+        let for_waiting = total / WAITING_SHARE;
         if call.phase == Phase::Waiting {
-            return self.waiting_bytes + cost <= total / WAITING_SHARE
-                && self.stats.buffered_bytes + cost <= total;
+            return self.waiting_bytes + cost <= for_waiting;
         }
         let connection = self.connections.slab.get(call.connection);
         let Some(peer) = connection.and_then(|connection| self.peers.get(connection.peer)) else {
@@ -57,7 +58,8 @@ impl Endpoint {
         };
         let needed = arrival != Arrival::OutOfOrder && !call.receive.is_readable();
         let own = call.receive.held() + cost <= call.receive.held_max(peer.packet_size_own);
-        needed || own && self.stats.buffered_bytes + cost <= total
+        let of_others = self.stats.buffered_bytes - self.waiting_bytes;
+        needed || own && of_others + cost <= total - for_waiting
     }
 
     fn keep_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes, arrival: Arrival) {

@@ -5,7 +5,7 @@
 
 use super::Endpoint;
 use crate::Instant;
-use crate::call::{Call, Phase};
+use crate::call::{Arrival, Call, Phase};
 use crate::error::CallError;
 use crate::hash::HashSeed;
 use crate::slab::Key;
@@ -60,6 +60,36 @@ impl Endpoint {
         while let Some(key) = self.shares.waiting.pop_front() {
             if self.calls.get(key).is_some_and(|call| call.phase == Phase::Waiting) {
                 self.fail_call(now, key, CallError::Superseded, None);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Room for the first packet of a call that waits: where the memory for such calls is used up, the oldest give way.
+    /// Otherwise those who send the most in false names would keep new clients out.
+    pub(super) fn make_room_for_packet(
+        &mut self,
+        now: Instant,
+        key: Key,
+        cost: usize,
+        arrival: Arrival,
+    ) -> bool {
+        let is_first = self.calls.get(key).is_some_and(|call| {
+            call.phase == Phase::Waiting && call.receive.held() == 0 && arrival == Arrival::InOrder
+        });
+        if !is_first {
+            return false;
+        }
+        while let Some(oldest) = self.shares.waiting.pop_front() {
+            if oldest == key {
+                self.shares.waiting.push_front(oldest);
+                return false;
+            }
+            if self.calls.get(oldest).is_some_and(|call| call.phase == Phase::Waiting) {
+                self.fail_call(now, oldest, CallError::Superseded, None);
+            }
+            if self.has_room(key, cost, arrival) {
                 return true;
             }
         }
