@@ -1,4 +1,11 @@
-//! Counters of failed attempts, in a fixed number of slots that a keyed hash chooses.
+//! Counters of failed attempts, in a fixed number of slots that a keyed hash chooses: one in each of several rows. The least
+//! of them counts, so that somebody has to share all of his slots with others to be slowed for what they did (a count-min
+//! sketch).
+
+/// Rows, each with its own part of the slots and of the hash.
+const ROWS: usize = 3;
+/// Bits of the hash from one row to the next.
+const ROW_BITS: usize = 21;
 
 /// Longest wait between two attempts, in seconds.
 const WAIT_MAX: u64 = 60;
@@ -23,8 +30,9 @@ struct Slot {
 }
 
 impl Slots {
+    /// `count` slots, at least one in each row.
     pub(super) fn new(count: usize, free: u32) -> Self {
-        Self { slots: vec![Slot::default(); count.max(1)], free, drain: 0 }
+        Self { slots: vec![Slot::default(); count.max(ROWS)], free, drain: 0 }
     }
 
     /// The free failures come back evenly over `seconds`.
@@ -34,28 +42,33 @@ impl Slots {
     }
 
     pub(super) fn may_try(&self, hash: u64, now: u64) -> bool {
-        let slot = self.slots.get(self.place(hash)).copied().unwrap_or_default();
-        let beyond = self.left(slot, now).saturating_sub(self.free);
-        let wait =
-            if beyond == 0 { 0 } else { 1u64.checked_shl(beyond - 1).unwrap_or(WAIT_MAX).min(WAIT_MAX) };
-        now >= slot.last.saturating_add(wait)
+        self.places(hash).any(|place| {
+            let slot = self.slots.get(place).copied().unwrap_or_default();
+            let beyond = self.left(slot, now).saturating_sub(self.free);
+            let wait =
+                if beyond == 0 { 0 } else { 1u64.checked_shl(beyond - 1).unwrap_or(WAIT_MAX).min(WAIT_MAX) };
+            now >= slot.last.saturating_add(wait)
+        })
     }
 
     pub(super) fn count(&mut self, hash: u64, now: u64) {
-        let (place, most) = (self.place(hash), self.free + BEYOND_MAX);
-        let Some(slot) = self.slots.get(place).copied() else { return };
-        let left = self.left(slot, now);
-        // What has not drained yet goes on to drain from the last whole failure on.
-        let last = if self.drain > 0 && left == slot.failures && left > 0 { slot.last } else { now };
-        if let Some(slot) = self.slots.get_mut(place) {
-            *slot = Slot { failures: (left + 1).min(most), last };
+        for place in self.places(hash) {
+            let Some(slot) = self.slots.get(place).copied() else { continue };
+            let left = self.left(slot, now);
+            // What has not drained yet goes on to drain from the last whole failure on.
+            let last = if self.drain > 0 && left == slot.failures && left > 0 { slot.last } else { now };
+            let failures = (left + 1).min(self.free + BEYOND_MAX);
+            if let Some(slot) = self.slots.get_mut(place) {
+                *slot = Slot { failures, last };
+            }
         }
     }
 
     pub(super) fn refund(&mut self, hash: u64) {
-        let place = self.place(hash);
-        if let Some(slot) = self.slots.get_mut(place) {
-            slot.failures = slot.failures.saturating_sub(1);
+        for place in self.places(hash) {
+            if let Some(slot) = self.slots.get_mut(place) {
+                slot.failures = slot.failures.saturating_sub(1);
+            }
         }
     }
 
@@ -72,9 +85,11 @@ impl Slots {
         slot.failures.saturating_sub(u32::try_from(drained).unwrap_or(u32::MAX))
     }
 
-    fn place(&self, hash: u64) -> usize {
+    /// The slots of a hash, one in each row.
+    fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let row_len = self.slots.len() / ROWS;
         // Far below the size of either type.
-        (hash % self.slots.len() as u64) as usize
+        (0..ROWS).map(move |row| row * row_len + (hash >> (row * ROW_BITS)) as usize % row_len)
     }
 
     #[cfg(test)]

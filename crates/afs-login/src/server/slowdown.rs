@@ -2,7 +2,7 @@
 //!
 //! A source is an address that has proven itself to the transport (`docs/protocol/rx.md` "9. Keepalive"). It is slowed by
 //! what came from it, for one user and for all users; a user is slowed everywhere only when many sources try at once, and
-//! not at all where he has logged in before. Memory is fixed: two who share a slot share its delay.
+//! not at all where he has logged in before. Memory is fixed: two who share all their slots share a delay.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -18,9 +18,10 @@ use super::slots::Slots;
 use crate::crypto::Randomness;
 use crate::user::UserName;
 
-/// Slots for pairs of user and source: 256 KiB. For sources, and for users: 64 KiB each.
-const PAIR_SLOTS: usize = 16_384;
-const SLOTS: usize = 4096;
+/// Slots for pairs of user and source: 6 MiB, which no thousands of sources fill with the failures that are free to them. For
+/// sources, and for users: 768 KiB each.
+const PAIR_SLOTS: usize = 393_216;
+const SLOTS: usize = 49_152;
 /// Failures after which a slot is slowed: of one user from one source; of a source, where many users may sit; of a user
 /// from everywhere.
 const PAIR_FREE: u32 = 5;
@@ -251,6 +252,23 @@ mod tests {
         assert_eq!(slowdown.begin(&alice(), from(1), false, at(5)), Err(Slowed::ByOthers));
         assert!(slowdown.begin(&alice(), from(1), true, at(5)).is_ok(), "who was here before");
         assert!(slowdown.begin(&alice(), from(2), false, at(5)).is_ok());
+    }
+
+    #[test]
+    fn few_share_the_delay_of_thousands_of_sources() {
+        let slowdown = slowdown();
+        for n in 0..2048 {
+            for guess in 0..32 {
+                let user = UserName::new(&format!("user{n}-{guess}")).unwrap();
+                let _ = slowdown.begin(&user, from(n), false, at(5));
+            }
+        }
+        let refused = (0..1000u32).filter(|n| {
+            let user = UserName::new(&format!("honest{n}")).unwrap();
+            slowdown.begin(&user, from(0xff_0000 + n), false, at(5)).is_err()
+        });
+        let refused = refused.count();
+        assert!(refused < 50, "{refused}");
     }
 
     #[test]
