@@ -28,6 +28,8 @@ pub struct Limits {
     pub reply: usize,
     /// Rx connections that one [`Connection`](crate::Connection) opens; each carries four calls at a time, more wait. Default 8.
     pub connections: usize,
+    /// Peers and services together to which unused client connections are kept; those of one more end. Default 16384.
+    pub idle_pools: usize,
     /// How long an unused client connection is kept. Default 10 min, below the 700 s after which servers forget.
     pub connection_idle: Duration,
 }
@@ -44,6 +46,7 @@ impl Default for Limits {
             request: 64 << 10,
             reply: 1 << 20,
             connections: 8,
+            idle_pools: 16_384,
             connection_idle: Duration::from_secs(600),
         }
     }

@@ -202,6 +202,20 @@ fn more_calls_than_channels_wait_for_their_turn() {
 }
 
 #[test]
+fn connections_to_peers_that_nobody_calls_any_more_are_bounded() {
+    let limits = Limits { idle_pools: 4, ..Limits::default() };
+    let cell = cell_with(61, Config::default(), limits);
+    for port in 0..20 {
+        let (peer, at) = cell.world.node(8000 + port);
+        peer.listen(cell.fake.clone().service()).unwrap();
+        let connection = cell.server.connection(at, ServiceId::FILE, Security::null());
+        cell.world.run(async move { ask_status(&connection, 1).await }).unwrap();
+    }
+    let held = cell.server.holdings().client_connections;
+    assert!(held <= 5, "{held}");
+}
+
+#[test]
 fn slow_calls_run_side_by_side_within_the_limits() {
     let limits = Limits { calls_per_host: 3, ..Limits::default() };
     let cell = cell_with(13, Config::default(), limits);

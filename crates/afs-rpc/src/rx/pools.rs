@@ -50,7 +50,12 @@ pub(super) struct Pools {
     by_key: BTreeMap<PoolKey, PoolId>,
     owners: BTreeMap<ConnId, PoolId>,
     reap_at: Option<Instant>,
+    /// Where the search for a pool that makes way goes on.
+    hand: PoolId,
 }
+
+/// Pools looked at for one that makes way. Bounds the work that a call can cause.
+const LOOKED_AT_MAX: usize = 16;
 
 impl Pools {
     pub(super) fn new(limits: Limits) -> Self {
@@ -61,6 +66,7 @@ impl Pools {
             by_key: BTreeMap::new(),
             owners: BTreeMap::new(),
             reap_at: None,
+            hand: PoolId(0),
         }
     }
 
@@ -113,7 +119,36 @@ impl Pools {
         }
         let connection = pool.connect(now, security, endpoint);
         self.owners.insert(connection, channels.pool);
+        self.make_way(now, endpoint);
         endpoint.open_call(now, connection).ok()
+    }
+
+    /// Where there are more pools than are kept, one that nobody uses ends: whom a server asks something is chosen by those who
+    /// call it, so nothing else bounds how many there are.
+    fn make_way(&mut self, now: Instant, endpoint: &mut Endpoint) {
+        if self.pools.len() <= self.limits.idle_pools {
+            return;
+        }
+        let permits = self.permits();
+        let looked_at = self.pools.range(self.hand..).take(LOOKED_AT_MAX);
+        let unused =
+            |pool: &Pool| pool.channels.free.available() == permits && Arc::strong_count(&pool.channels) == 1;
+        let mut found = None;
+        let mut last = None;
+        for (id, pool) in looked_at {
+            last = Some(*id);
+            if unused(pool) {
+                found = Some(*id);
+                break;
+            }
+        }
+        self.hand = last.map_or(PoolId(0), |PoolId(id)| PoolId(id + 1));
+        let Some(pool) = found.and_then(|id| self.pools.remove(&id)) else { return };
+        self.by_key.remove(&pool.key);
+        for connection in pool.connections {
+            self.owners.remove(&connection);
+            endpoint.close(now, connection);
+        }
     }
 
     fn owner(&self, connection: ConnId) -> Option<&Pool> {
