@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::error::Errno;
 use afs_wire::fs::LOCK_LIFETIME;
-use afs_wire::ids::Fid;
+use afs_wire::ids::{Fid, UnixSeconds, VolumeId};
 
 pub use holder::Holder;
 
@@ -60,6 +60,8 @@ pub struct Locks {
 struct State {
     held: BTreeMap<Fid, BTreeMap<Holder, Hold>>,
     count: usize,
+    /// Instances of volumes of which there are locks.
+    instances: BTreeMap<VolumeId, UnixSeconds>,
     /// Rows that are on disk.
     rows: BTreeMap<(Fid, Holder), LockMode>,
     /// Rows that are being deleted.
@@ -79,6 +81,17 @@ impl Locks {
         if state.count < self.locks_max {
             let hold = Hold { mode, count: 1, end: now + LOCK_LIFETIME.as_secs(), restored: true };
             state.put(fid, holder, hold);
+        }
+    }
+
+    /// Says when the instance of a volume that is on this server came to be. Locks of an earlier one are gone: the volume has been
+    /// elsewhere meanwhile, where others may have locked and changed what is in it.
+    pub fn see(&self, volume: VolumeId, instance: UnixSeconds) {
+        let mut state = self.lock();
+        let before = state.instances.insert(volume, instance);
+        if before.is_some_and(|before| before != instance) {
+            state.held.retain(|fid, _| fid.volume != volume);
+            state.count = state.held.values().map(BTreeMap::len).sum();
         }
     }
 
@@ -172,7 +185,8 @@ impl Locks {
     pub fn sweep(&self, now: u64) -> Vec<(Fid, Holder)> {
         let mut state = self.lock();
         state.drop_all_ended(now.saturating_sub(LOCK_LIFETIME.as_secs()));
-        let State { held, rows, leaving, .. } = &mut *state;
+        let State { held, rows, leaving, instances, .. } = &mut *state;
+        instances.retain(|volume, _| held.keys().any(|fid| fid.volume == *volume));
         let needed = |key: &(Fid, Holder)| held.get(&key.0).is_some_and(|holds| holds.contains_key(&key.1));
         let unneeded: Vec<_> = rows.keys().filter(|key| !needed(key)).copied().collect();
         for key in &unneeded {

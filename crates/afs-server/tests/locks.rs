@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, LockKind};
-use afs_wire::ids::{Fid, Uuid};
+use afs_wire::ids::{Fid, KindNumber, PartitionNumber, UnixSeconds, Uuid, VolumeId};
+use afs_wire::vol::{self, AttachFlags, NameChars, RestoreCookie, VolumeFlags};
 use rig::{Cell, Client, Heard, Manner};
 
 fn refused() -> AbortCode {
@@ -43,6 +44,39 @@ fn a_lock_outlives_the_server_process() {
     assert_eq!(b.refusal(write_lock(fid)), refused());
     a.ask(fs::ReleaseLock { fid }).unwrap();
     b.ask(write_lock(fid)).unwrap();
+}
+
+/// The volume goes, as to another server, and comes back.
+fn go_and_come_back(cell: &Cell) {
+    let (owner, volume, partition) = (cell.owner(), cell.root().volume, PartitionNumber(0));
+    let take = vol::TransCreate { volume, partition, flags: AttachFlags::BUSY };
+    let transaction = owner.ask(take).unwrap().transaction;
+    let dump = owner.read_stream(vol::Dump { transaction, from_date: UnixSeconds(0) }).unwrap();
+    owner.ask(vol::DeleteVolume { transaction }).unwrap();
+    owner.ask(vol::EndTrans { transaction }).unwrap();
+    cell.sim.run_for(Duration::from_secs(5));
+    let (name, kind) = (vol::NameText::new(b"root.cell").unwrap(), KindNumber(0));
+    let create = vol::CreateVolume { partition, name, kind, parent: volume, volume };
+    let transaction = owner.ask(create).unwrap().transaction;
+    let name = NameChars::truncated(b"root.cell");
+    let cookie = RestoreCookie { name, kind, clone: VolumeId(0), parent: volume };
+    owner.send_stream(vol::Restore { transaction, flags: 0, cookie }, &[&dump]).unwrap();
+    owner.ask(vol::SetFlags { transaction, flags: VolumeFlags(0) }).unwrap();
+    owner.ask(vol::EndTrans { transaction }).unwrap();
+}
+
+/// Elsewhere somebody else may have had the lock, and changed the file.
+#[test]
+fn a_lock_does_not_wait_for_a_volume_that_goes_and_comes_back() {
+    let (cell, a, b, fid) = scene(269);
+    a.ask(write_lock(fid)).unwrap();
+    assert_eq!(b.refusal(write_lock(fid)), refused());
+    go_and_come_back(&cell);
+    assert_eq!(a.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae());
+    b.ask(write_lock(fid)).unwrap();
+    assert_eq!(a.refusal(write_lock(fid)), refused());
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    assert_eq!(a.refusal(write_lock(fid)), refused(), "it was not the caller's to release");
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) struct LockTable {
     pub at_server: Option<LockKind>,
     /// When that was taken or extended last.
     pub extended: Option<Instant>,
+    /// The number of the last break before that.
+    pub extended_since: u64,
     /// Whether we have held one there before: then nothing is left of a client that was killed.
     pub was_held: bool,
 }
@@ -29,6 +31,11 @@ pub(crate) struct Held {
 const HELD_MAX: usize = 10_000;
 
 impl LockTable {
+    /// The server has given or extended the lock, asked at `now`, after break number `since`.
+    pub fn extend(&mut self, now: Instant, since: u64) {
+        (self.extended, self.extended_since) = (Some(now), since);
+    }
+
     /// A lock of somebody else that stands in the way.
     pub fn conflict(&self, owner: u64, range: LockRange, kind: LockKind) -> Option<LockHolder> {
         let in_way = |held: &&Held| {
@@ -88,9 +95,10 @@ impl LockTable {
         }
     }
 
-    /// The server has given us a lock of that kind, asked for at `now`.
-    pub fn hold_at_server(&mut self, kind: LockKind, now: Instant) {
-        (self.at_server, self.extended, self.was_held) = (Some(kind), Some(now), true);
+    /// The server has given us a lock of that kind, asked for at `now`, after break number `since`.
+    pub fn hold_at_server(&mut self, kind: LockKind, now: Instant, since: u64) {
+        (self.at_server, self.was_held) = (Some(kind), true);
+        self.extend(now, since);
     }
 
     /// The locks there are, to be put back if a change of them fails.

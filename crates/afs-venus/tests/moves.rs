@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_sim::SimRng;
-use afs_venus::{ErrorKind, OpenFlags};
+use afs_venus::{ErrorKind, HandleId, LockKind, LockRange, OpenFlags};
 use afs_wire::error::AbortCode;
 use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
@@ -72,6 +72,67 @@ fn what_is_unsaved_when_a_volume_moves_is_stored_where_it_is_then() {
         assert_eq!((cell.servers[0].calls("StoreData"), cell.servers[1].calls("StoreData")), (0, 1));
         assert_eq!(get(&cell, &b, "file"), b"written before and after");
     }
+}
+
+/// The first machine has the file locked, and unsaved changes in it.
+fn locked(cell: &Fakes, a: &Client) -> HandleId {
+    let one = a.clone();
+    cell.on(a, async move {
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.lock(handle, 7, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"under the lock")).await.unwrap();
+        handle
+    })
+}
+
+/// The second machine tries to lock the file, and changes it if it may.
+fn lock_and_change(cell: &Fakes, b: &Client) -> bool {
+    let two = b.clone();
+    cell.on(b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        let got = two.venus.lock(handle, 9, 2, LockRange::WHOLE, LockKind::Write, false).await.is_ok();
+        if got {
+            two.venus.write(handle, 0, Bytes::from_static(b"of the other")).await.unwrap();
+        }
+        two.venus.flush(handle, 9).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+        got
+    })
+}
+
+#[test]
+fn a_lock_goes_on_at_the_server_that_its_volume_moved_to() {
+    let (cell, image) = cell(11);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let handle = locked(&cell, &a);
+    assert!(!lock_and_change(&cell, &b));
+    arrive(&cell, &image, (0, 1), AbortCode::VMOVED);
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.fsync(handle).await.unwrap() });
+    assert!(!lock_and_change(&cell, &b), "what is stored under a lock is stored where the lock is");
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.flush(handle, 7).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    assert!(lock_and_change(&cell, &b));
+}
+
+#[test]
+fn a_lock_that_another_machine_got_after_a_move_is_lost_and_its_changes_are_not_overwritten() {
+    let (cell, image) = cell(12);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let handle = locked(&cell, &a);
+    arrive(&cell, &image, (0, 1), AbortCode::VMOVED);
+    assert!(lock_and_change(&cell, &b));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let refused = one.venus.fsync(handle).await.unwrap_err();
+        assert_eq!((refused.kind, refused.errno()), (ErrorKind::LockLost, 5), "{refused}");
+        one.venus.flush(handle, 7).await.unwrap_err();
+        one.venus.release(handle).await.ok();
+    });
+    assert_eq!(get(&cell, &b, "file"), b"of the other");
 }
 
 #[test]

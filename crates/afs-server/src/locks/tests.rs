@@ -23,6 +23,21 @@ fn readers_share_and_writers_do_not() {
 }
 
 #[test]
+fn locks_of_an_earlier_instance_of_a_volume_are_gone() {
+    let (locks, other) = (Locks::new(10), Fid::root(VolumeId(2)));
+    for fid in [F, other] {
+        locks.see(fid.volume, UnixSeconds(5));
+        locks.set(fid, A, LockMode::Write, 0).unwrap();
+    }
+    locks.see(F.volume, UnixSeconds(5));
+    assert_eq!(locks.set(F, B, LockMode::Write, 0), AGAIN);
+    locks.see(F.volume, UnixSeconds(9));
+    assert_eq!(locks.extend(F, A, 0), Err(Errno::EINVAL));
+    locks.set(F, B, LockMode::Write, 0).unwrap();
+    assert_eq!(locks.set(other, B, LockMode::Write, 0), AGAIN);
+}
+
+#[test]
 fn a_machine_that_took_a_lock_twice_gives_it_up_twice() {
     let locks = Locks::new(10);
     locks.set(F, A, LockMode::Read, 0).unwrap();

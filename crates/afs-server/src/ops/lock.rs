@@ -75,7 +75,7 @@ impl FileServer {
             LockKind::WRITE => (LockMode::Write, Wish::WriteLock),
             _ => return Err(Errno::EINVAL.to_uae()),
         };
-        let found = self.find(visit, fid).await?;
+        let found = self.find_locked(visit, fid).await?;
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
             let holder = visit.host.holder();
@@ -86,6 +86,13 @@ impl FileServer {
             return Err(Errno::EROFS.to_uae());
         }
         Ok((found, None))
+    }
+
+    /// An object whose locks are to be looked at: those of before its volume was elsewhere are gone.
+    async fn find_locked(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
+        let found = self.find(visit, fid).await?;
+        self.locks.see(fid.volume, found.header.copy_date);
+        Ok(found)
     }
 
     /// Writes a lock down, so that a restart does not give it to another machine.
@@ -104,7 +111,7 @@ impl FileServer {
     }
 
     async fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(visit, fid).await?;
+        let found = self.find_locked(visit, fid).await?;
         if found.header.is_writable() {
             self.locks.extend(fid, visit.host.holder(), self.clients.now())?;
         }
@@ -113,7 +120,7 @@ impl FileServer {
 
     /// When the object is free again all others are told, so that those who wait try again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
-        let found = self.find(visit, fid).await?;
+        let found = self.find_locked(visit, fid).await?;
         if found.header.is_writable() && self.locks.release(fid, visit.host.holder()) {
             self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
         }

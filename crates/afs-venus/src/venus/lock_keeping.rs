@@ -33,8 +33,8 @@ impl Venus {
         }
     }
 
-    /// Before a store: a lock that was not extended in time is asked about first, as after a suspend; and data of which a lock was
-    /// lost is not stored. For one who has the turn to change the file.
+    /// Before a store: a lock that was not extended in time is asked about first, as after a suspend, and one of a volume that may have
+    /// moved since, whose new server knows of no lock; and data of which a lock was lost is not stored. For one who has the turn to change the file.
     pub(super) async fn check_lock(
         &self,
         vnode: &Arc<Vnode>,
@@ -44,7 +44,9 @@ impl Venus {
         let is_old = {
             let (state, now) = (vnode.state(), self.now());
             let old = |at| now.saturating_since(at) >= LOCK_LIFETIME;
-            state.locks.at_server.is_some() && state.locks.extended.is_none_or(old)
+            // A server tells of a move by breaking what it promised of the whole volume.
+            let may_have_moved = volume.broken.load(Ordering::SeqCst) > state.locks.extended_since;
+            state.locks.at_server.is_some() && (may_have_moved || state.locks.extended.is_none_or(old))
         };
         if is_old && !self.extend_lock(vnode, volume).await {
             self.take_lock_again(vnode, volume).await;
@@ -57,10 +59,10 @@ impl Venus {
 
     /// `false` if the server says that there is no such lock.
     async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
-        let now = self.now();
+        let (now, since) = (self.now(), self.breaks.now());
         match self.call(volume, fs::ExtendLock { fid: vnode.key.fid }).await {
             Ok(_) => {
-                vnode.state().locks.extended = Some(now);
+                vnode.state().locks.extend(now, since);
                 true
             }
             Err(error) if error.code.and_then(|code| code.to_errno()) == Some(Errno::EINVAL.number()) => {

@@ -117,9 +117,9 @@ impl Venus {
     }
 
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        let (fid, now) = (vnode.key.fid, self.now());
+        let (fid, now, since) = (vnode.key.fid, self.now(), self.breaks.now());
         self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await.map_err(|error| error.of(fid))?;
-        vnode.state().locks.hold_at_server(kind, now);
+        vnode.state().locks.hold_at_server(kind, now, since);
         Ok(())
     }
 
@@ -137,9 +137,9 @@ impl Venus {
 
     /// Makes the lock that the server has of this machine one of that kind.
     async fn turn_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        let now = self.now();
+        let (now, since) = (self.now(), self.breaks.now());
         self.call(volume, fs::ChangeLock { fid: vnode.key.fid, kind: wire(kind) }).await?;
-        vnode.state().locks.hold_at_server(kind, now);
+        vnode.state().locks.hold_at_server(kind, now, since);
         Ok(())
     }
 

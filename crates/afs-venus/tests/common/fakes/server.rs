@@ -9,7 +9,7 @@ use afs_rpc::future::join_all;
 use afs_rpc::{Caller, EnvExt, EnvRef, Rx, Security, ServerCall, Table};
 use afs_sim::NodeId;
 use afs_wire::cb;
-use afs_wire::error::AbortCode;
+use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CallBack, Status, VolSync};
 use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::rpc::ServiceId;
@@ -47,6 +47,8 @@ struct Inner {
     lies: Mutex<BTreeMap<&'static str, Lie>>,
     /// Objects whose bytes begin to come and never end.
     endless: Mutex<BTreeSet<Fid>>,
+    /// Who has which lock. All of them are alone.
+    locks: Mutex<BTreeMap<Fid, SocketAddr>>,
 }
 
 struct Hosted {
@@ -66,6 +68,7 @@ impl FakeServer {
             snapshots: Mutex::default(),
             lies: Mutex::default(),
             endless: Mutex::default(),
+            locks: Mutex::default(),
         };
         FakeServer { node, address, inner: Arc::new(inner) }
     }
@@ -160,6 +163,21 @@ impl Inner {
             callback: CallBack::shared(3600),
             sync: VolSync { creation: image.creation },
         })
+    }
+
+    /// What is to become of a lock: who has it then, asked with who has it now.
+    fn lock(
+        &self,
+        fid: Fid,
+        change: impl FnOnce(Option<SocketAddr>) -> Result<Option<SocketAddr>, Errno>,
+    ) -> Result<fs::LockReply, AbortCode> {
+        let (image, _) = self.image(fid.volume, true)?;
+        let mut locks = self.locks.lock().unwrap();
+        match change(locks.get(&fid).copied()).map_err(Errno::to_uae)? {
+            Some(holder) => locks.insert(fid, holder),
+            None => locks.remove(&fid),
+        };
+        Ok(fs::LockReply { sync: VolSync { creation: image.lock().unwrap().creation } })
     }
 
     /// Bytes go out in pieces, so that something can happen in between.
@@ -263,6 +281,24 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             inner.image(request.volume, false)?;
             let known = inner.snapshots.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
             Ok::<_, AbortCode>(fs::ListSnapshotsReply { snapshots: BoundedVec::first_of(known) })
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::SetLock| async move {
+            inner.count("SetLock");
+            inner.lock(request.fid, |holder| match holder {
+                None => Ok(Some(caller.peer)),
+                Some(_) => Err(Errno::EAGAIN),
+            })
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::ExtendLock| async move {
+            inner.count("ExtendLock");
+            inner.lock(request.fid, |holder| match holder == Some(caller.peer) {
+                true => Ok(holder),
+                false => Err(Errno::EINVAL),
+            })
+        })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::ReleaseLock| async move {
+            inner.count("ReleaseLock");
+            inner.lock(request.fid, |holder| Ok(holder.filter(|holder| *holder != caller.peer)))
         })
         .call(|_, _, _: fs::GiveUpCallBacks| async move { Ok::<_, AbortCode>(()) })
         .call(|_, _, _: fs::GiveUpAllCallBacks| async move { Ok::<_, AbortCode>(()) });
