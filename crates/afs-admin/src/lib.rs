@@ -16,6 +16,7 @@ mod error;
 mod group;
 pub mod journal;
 mod kept;
+mod losing;
 mod ops;
 mod place;
 mod plan;

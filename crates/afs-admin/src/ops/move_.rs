@@ -31,7 +31,7 @@ pub struct MoveOptions {
     pub to: Place,
     /// Send it in one go while its clients wait: no clone, no increments.
     pub live: bool,
-    /// Lose its snapshots. To a server of another maker a volume that has some is not moved without this; to one of ours they
+    /// Lose its snapshots. To a server of another maker a volume that has some, dated ones aside, is not moved without this; to one of ours they
     /// go with it.
     pub drop_snapshots: bool,
 }

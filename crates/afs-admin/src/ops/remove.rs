@@ -9,8 +9,8 @@ use super::Outcome;
 use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
+use crate::losing::Losing;
 use crate::plan::Plan;
-use crate::scheduled::is_scheduled;
 use crate::{Admin, Group, Place};
 
 /// Which volume is to go.
@@ -137,11 +137,13 @@ impl Admin {
         agreed: bool,
     ) -> AdminResult {
         let snapshots = self.snapshots_at(place, group.id()).await?;
-        let by_hand = snapshots.iter().map(|s| s.name.as_str()).filter(|name| !is_scheduled(name));
-        let names: Vec<&str> = by_hand.collect();
-        if !names.is_empty() && !agreed {
-            return Err(AdminError::refused(doing, format!("it has snapshots: {}", names.join(", ")))
-                .with_hint("--snapshots removes them too"));
+        let losing = Losing::of(&snapshots);
+        if let Some(which) = losing.described() {
+            if losing.needs_consent() && !agreed {
+                return Err(AdminError::refused(doing, format!("it has snapshots: {which}"))
+                    .with_hint("--snapshots removes them too"));
+            }
+            self.progress().warn(&format!("the snapshots of {} are removed with it: {which}", group.name()));
         }
         for snapshot in snapshots {
             self.delete_snapshot(place, &snapshot).await?;

@@ -1,9 +1,10 @@
 //! Snapshots by the clock: made of what changed, kept as the schedule says, and not in the way of what a user asks for.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_admin::scheduled::{Snapshotter, USUAL, Work};
-use afs_admin::{CreateOptions, RemoveOptions};
+use afs_admin::{CreateOptions, Progress, RemoveOptions};
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::operations::SnapshotSchedule;
 
@@ -78,6 +79,20 @@ fn the_cell_keeps_the_schedule_and_none_is_none() {
     cell.run(move |admin| async move { admin.set_snapshot_schedule(wrong).await }).unwrap_err();
 }
 
+/// Keeps what a user is warned of.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Progress for Told {
+    fn step(&self, _: &str) {}
+
+    fn bytes(&self, _: u64, _: Option<u64>) {}
+
+    fn warn(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+}
+
 #[test]
 fn a_volume_is_removed_with_the_snapshots_that_its_server_made() {
     let cell = Cell::new(54, 2);
@@ -86,8 +101,11 @@ fn a_volume_is_removed_with_the_snapshots_that_its_server_made() {
     let remove = || RemoveOptions { volume: "v".into(), place: None, snapshots: false };
     cell.run(|admin| async move { admin.create_snapshot("v", "by-hand").await }).unwrap();
     let refused = cell.run(|admin| async move { admin.remove(remove()).await }).unwrap_err();
-    assert!(refused.to_string().contains("it has snapshots: by-hand;"), "{refused}");
+    assert!(refused.to_string().contains("it has snapshots: by-hand, and 1 dated one;"), "{refused}");
     cell.run(|admin| async move { admin.remove_snapshot("v", "by-hand").await }).unwrap();
-    cell.run(|admin| async move { admin.remove(remove()).await }).unwrap();
+    let told = Arc::new(Told::default());
+    let telling = told.clone();
+    cell.run(|admin| async move { admin.with_progress(telling).remove(remove()).await }).unwrap();
+    assert_eq!(*told.0.lock().unwrap(), ["the snapshots of v are removed with it: 1 dated one"]);
     assert_eq!(cell.volumes(place(0, 0)), []);
 }

@@ -9,13 +9,14 @@ use afs_wire::xdr::BoundedVec;
 use super::MovePlan;
 use crate::calls::{Attach, Transaction, UNPUBLISHED};
 use crate::error::{AdminError, AdminResult};
+use crate::losing::Losing;
 use crate::{Admin, Place, Snapshot};
 
 /// Snapshots that one move takes: the journal names them all.
 const SNAPSHOTS_MAX: usize = 1000;
 
 impl Admin {
-    /// The snapshots of the volume, oldest first, and in the plan. Refuses where they would be lost.
+    /// The snapshots of the volume, oldest first, and in the plan. Refuses where any that a user made would be lost.
     pub(super) async fn plan_snapshots(
         &self,
         doing: &str,
@@ -31,14 +32,21 @@ impl Admin {
                 "remove old ones with `andrew vos snapshot remove`, or all with --drop-snapshots",
             ));
         }
-        if !snapshots.is_empty() && !dropped && !self.is_ours(plan.to.server).await {
-            let names: Vec<_> = snapshots.iter().map(|s| s.name.as_str()).collect();
-            let why = format!(
-                "server {} keeps no snapshots, and these would be lost: {}",
-                plan.to.server,
-                names.join(", ")
-            );
-            return Err(AdminError::refused(doing, why).with_hint("--drop-snapshots moves it without them"));
+        let losing = Losing::of(&snapshots);
+        if let Some(which) = losing.described().filter(|_| !dropped)
+            && !self.is_ours(plan.to.server).await
+        {
+            let server = plan.to.server;
+            if losing.needs_consent() {
+                let why = format!("server {server} keeps no snapshots, and these would be lost: {which}");
+                return Err(
+                    AdminError::refused(doing, why).with_hint("--drop-snapshots moves it without them")
+                );
+            }
+            let what =
+                format!("server {server} keeps no snapshots; those of {} are lost: {which}", plan.name);
+            self.progress().warn(&what);
+            plan.drop_snapshots = true;
         }
         plan.snapshots = snapshots.iter().map(|s| s.volume.0).collect();
         Ok(snapshots)

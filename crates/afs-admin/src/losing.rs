@@ -1,0 +1,63 @@
+//! Snapshots that an operation would lose.
+
+use crate::Snapshot;
+use crate::scheduled::is_scheduled;
+
+/// Snapshots that go when their volume goes, or goes to a server that keeps none. Those that a user has made are not lost unasked; dated ones,
+/// which servers make and remove by the schedule, are, and the user is told how many.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losing {
+    by_hand: Vec<String>,
+    dated: usize,
+}
+
+impl Losing {
+    pub(crate) fn of(snapshots: &[Snapshot]) -> Self {
+        let (dated, by_hand): (Vec<_>, Vec<_>) = snapshots.iter().partition(|s| is_scheduled(&s.name));
+        Self { by_hand: by_hand.into_iter().map(|s| s.name.clone()).collect(), dated: dated.len() }
+    }
+
+    /// Whether the user has to agree.
+    pub(crate) fn needs_consent(&self) -> bool {
+        !self.by_hand.is_empty()
+    }
+
+    /// Which they are, if there are any: `monday, tuesday, and 5 dated ones`.
+    pub(crate) fn described(&self) -> Option<String> {
+        let dated = match self.dated {
+            0 => None,
+            1 => Some("1 dated one".to_owned()),
+            count => Some(format!("{count} dated ones")),
+        };
+        match (self.by_hand.is_empty(), dated) {
+            (true, dated) => dated,
+            (false, None) => Some(self.by_hand.join(", ")),
+            (false, Some(dated)) => Some(format!("{}, and {dated}", self.by_hand.join(", "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{UnixSeconds, VolumeId};
+
+    use super::*;
+
+    fn losing(names: &[&str]) -> Losing {
+        let snapshot =
+            |name: &&str| Snapshot { name: (*name).to_owned(), volume: VolumeId(1), created: UnixSeconds(1) };
+        Losing::of(&names.iter().map(snapshot).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn dated_snapshots_are_counted_and_others_are_named() {
+        assert_eq!(losing(&[]).described(), None);
+        let described = |names: &[&str]| losing(names).described().unwrap_or_default();
+        assert_eq!(described(&["2026-11-22"]), "1 dated one");
+        assert_eq!(described(&["2026-11-22", "2026-11-21"]), "2 dated ones");
+        assert_eq!(described(&["monday", "before"]), "monday, before");
+        assert_eq!(described(&["monday", "2026-11-22"]), "monday, and 1 dated one");
+        assert!(losing(&["monday", "2026-11-22"]).needs_consent());
+        assert!(!losing(&["2026-11-22"]).needs_consent());
+    }
+}
