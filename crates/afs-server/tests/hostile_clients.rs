@@ -48,31 +48,6 @@ fn callers_that_do_not_say_who_they_are_take_no_place_and_get_no_promise() {
     cell.client(1).fetch_status(cell.root()).unwrap();
 }
 
-/// The places for calls at work are 4096, three quarters of them for callers without a name, 256 for one address.
-#[test]
-fn callers_that_leave_the_question_open_hold_nobody_up() {
-    let cell = Cell::new(226);
-    let alive = cell.client(2);
-    alive.fetch_status(cell.root()).unwrap();
-    for host in 1..=14 {
-        let address = |port| SocketAddr::from(([10, 0, 9, host], port));
-        let first = cell.client_at(address(7001), name_of(0), Manner::Mute);
-        for port in 0..60 {
-            let mute = Client::on(cell.world(), first.node, address(8000 + port), name_of(0), Manner::Mute);
-            for _ in 0..4 {
-                mute.begin(afs_wire::fs::FetchStatus { fid: cell.root() });
-            }
-        }
-    }
-    cell.sim.run_for(Duration::from_millis(500));
-    for (client, how) in [(alive, "known"), (cell.client(1), "new")] {
-        let before = cell.sim.now();
-        client.fetch_status(cell.root()).unwrap();
-        let took = cell.sim.now() - before;
-        assert!(took < Duration::from_secs(1), "a {how} client waited {took:?}");
-    }
-}
-
 #[test]
 fn clients_without_promises_make_room_for_new_ones() {
     let cell = small_table(222, 8);

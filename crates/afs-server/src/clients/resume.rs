@@ -11,28 +11,7 @@ use afs_wire::ids::Fid;
 
 use super::Clients;
 use super::messages::Way;
-use crate::callbacks::Callbacks;
-use crate::hosts::{Host, HostId};
-
-/// Breaks that are owed to a host and on their way to it. They stay owed unless it was told.
-struct Owed<'a> {
-    callbacks: &'a Callbacks,
-    host: HostId,
-    fids: Vec<Fid>,
-    told: bool,
-}
-
-impl Drop for Owed<'_> {
-    fn drop(&mut self) {
-        for fid in &self.fids {
-            if self.told {
-                self.callbacks.broken(*fid, self.host);
-            } else {
-                self.callbacks.delay(*fid, self.host);
-            }
-        }
-    }
-}
+use crate::hosts::Host;
 
 impl Clients {
     /// Resets a host that was never told of this server's start, or delivers the breaks it is owed.
@@ -64,12 +43,19 @@ impl Clients {
             host.with(|state| state.reset = true);
         }
         loop {
-            let mut owed = self.take_owed_or_rise(host);
-            if owed.fids.is_empty() {
+            let owed = self.take_owed_or_rise(host);
+            if owed.is_empty() {
                 return true;
             }
-            owed.told = self.tell_breaks(host, &owed.fids, self.patience.breaking).await.is_ok();
-            if !owed.told {
+            let told = self.tell_breaks(host, &owed, self.patience.breaking).await.is_ok();
+            for fid in owed {
+                if told {
+                    self.callbacks.broken(fid, host.id())
+                } else {
+                    self.callbacks.delay(fid, host.id())
+                }
+            }
+            if !told {
                 return false;
             }
         }
@@ -77,11 +63,11 @@ impl Clients {
 
     /// The next breaks that are owed; when there are none the host is up. Both under the host's lock: a break that finds the
     /// host down adds to what is owed under the same lock, so none falls between.
-    fn take_owed_or_rise<'a>(&'a self, host: &Host) -> Owed<'a> {
+    fn take_owed_or_rise(&self, host: &Host) -> Vec<Fid> {
         host.with(|state| {
-            let fids = self.callbacks.take_delayed(host.id(), FIDS_MAX);
-            state.down = !fids.is_empty();
-            Owed { callbacks: &self.callbacks, host: host.id(), fids, told: false }
+            let owed = self.callbacks.take_delayed(host.id(), FIDS_MAX);
+            state.down = !owed.is_empty();
+            owed
         })
     }
 
