@@ -69,6 +69,9 @@ pub struct Config {
     /// Most packets waiting to leave that belong to no call (challenges, aborts, answers to rxdebug).
     /// Default 1024; more are dropped.
     pub control_packets_max: usize,
+    /// Whether calls get no answer as long as no service is offered: of a server that is starting, whose callers are to send
+    /// again. An endpoint that will never offer one refuses them, which spares its callers the wait. Default off.
+    pub silent_until_offering: bool,
     /// Text of the answer to a VERSION request, cut at 64 bytes.
     pub version: String,
 }
@@ -100,6 +103,7 @@ impl Default for Config {
             responses_per_second: 8192,
             responses_per_source: 256,
             control_packets_max: 1024,
+            silent_until_offering: false,
             version: concat!("Andrew ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

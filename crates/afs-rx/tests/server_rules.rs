@@ -42,13 +42,23 @@ fn an_unknown_service_is_refused_without_state() {
 
 /// A server that was killed has its socket again before it has opened its stores.
 #[test]
-fn who_offers_nothing_yet_is_silent() {
-    let mut script = Script::new(Config::default());
+fn a_server_that_offers_nothing_yet_is_silent() {
+    let mut config = Config::default();
+    config.silent_until_offering = true;
+    let mut script = Script::new(config);
     script.give(from_client(DATA, 1, 1, 1, LAST), b"request");
     script.sent_none();
     script.end.listen(SERVICE, vec![Box::new(afs_rx::NullServer)]).unwrap();
     script.give(from_client(DATA, 1, 1, 2, LAST), b"request");
     script.incoming();
+}
+
+/// A caller of a program that is a client only, as a server that wants to know who called, must not wait for it.
+#[test]
+fn a_client_that_offers_nothing_refuses_at_once() {
+    let mut script = Script::new(Config::default());
+    script.give(from_client(DATA, 1, 1, 1, LAST), b"request");
+    assert_eq!(script.sent_one().abort(), code::INVALID_OPERATION);
 }
 
 #[test]

@@ -105,8 +105,8 @@ impl Endpoint {
     ) -> Option<Key> {
         let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
             self.stats.drop_packet(Drop::NoSuchService);
-            // Who offers nothing yet is starting: its callers send again, and must not take it for one without the service.
-            if !self.services.is_empty() {
+            // The callers of a server that is starting must not take it for one without the service.
+            if !(self.config.silent_until_offering && self.services.is_empty()) {
                 self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
             }
             return None;

@@ -55,7 +55,8 @@ impl Servers {
         let identity = identity(system, options)?;
         // Sockets first: a port that is taken is the likeliest trouble, and nothing has been touched then.
         let sockets = Sockets::bind(system, options)?;
-        let owner = self::bind(system, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let owner = self::bind(system, here, afs_rx::Config::default())?;
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
         let elsewhere = Elsewhere { system, rx: sockets.overseer.rx(), options, security: &security };
@@ -281,7 +282,10 @@ struct DatabaseSockets {
 
 impl Sockets {
     fn bind(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
-        let bind = |port| bind(system, Ports::at(options.listen, port));
+        // Clients that call before the stores are open send again.
+        let mut config = afs_rx::Config::default();
+        config.silent_until_offering = true;
+        let bind = |port| bind(system, Ports::at(options.listen, port), config.clone());
         let ports = options.ports;
         let files = || Ok(FileSockets { file: bind(ports.file())?, volume: bind(ports.volume())? });
         let databases = || {
@@ -296,8 +300,8 @@ impl Sockets {
     }
 }
 
-fn bind(system: &Arc<System>, address: SocketAddr) -> CommandResult<Udp> {
-    Udp::bind(system, address, afs_rx::Config::default()).map_err(|error| match error.kind() {
+fn bind(system: &Arc<System>, address: SocketAddr, config: afs_rx::Config) -> CommandResult<Udp> {
+    Udp::bind(system, address, config).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => CommandError::usage(format!(
             "port {} of {} is taken; stop what uses it, or give other ports with --base-port",
             address.port(),
