@@ -22,7 +22,8 @@ pub(super) struct KeptFiles {
     records: BTreeMap<(CellName, Fid), Record>,
     by_age: BTreeMap<u64, (CellName, Fid)>,
     next_age: u64,
-    bytes: u64,
+    /// Wide enough for whatever an index on disk says of its files.
+    bytes: u128,
 }
 
 impl KeptFiles {
@@ -30,7 +31,7 @@ impl KeptFiles {
     pub fn keep(&mut self, key: &CacheKey, file: u64, kept: Kept) -> Option<Record> {
         let old = self.forget(&key.cell, key.fid);
         self.next_age += 1;
-        self.bytes += kept.present.bytes();
+        self.bytes += u128::from(kept.present.bytes());
         let name = (key.cell.clone(), key.fid);
         self.by_age.insert(self.next_age, name.clone());
         self.records.insert(name, Record { version: key.version, file, kept, age: self.next_age });
@@ -58,7 +59,7 @@ impl KeptFiles {
     pub fn forget(&mut self, cell: &CellName, fid: Fid) -> Option<Record> {
         let record = self.records.remove(&(cell.clone(), fid))?;
         self.by_age.remove(&record.age);
-        self.bytes -= record.kept.present.bytes();
+        self.bytes -= u128::from(record.kept.present.bytes());
         Some(record)
     }
 
@@ -69,11 +70,37 @@ impl KeptFiles {
 
     /// Bytes present in all of them.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
 
     /// How many.
     pub fn count(&self) -> usize {
         self.records.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{VnodeId, VolumeId};
+
+    use super::*;
+    use crate::cache::Ranges;
+
+    #[test]
+    fn an_index_that_claims_more_bytes_than_there_can_be_is_counted() {
+        let key = |vnode| CacheKey {
+            cell: CellName::new("example.org").unwrap(),
+            fid: Fid { vnode: VnodeId(vnode), volume: VolumeId(1), ..Fid::default() },
+            version: DataVersion(1),
+        };
+        let mut kept = KeptFiles::default();
+        for vnode in 1..4 {
+            kept.keep(&key(vnode), 1, Kept { length: u64::MAX, present: Ranges::whole(u64::MAX) });
+        }
+        assert_eq!((kept.count(), kept.bytes()), (3, u64::MAX));
+        for vnode in 1..4 {
+            kept.forget(&key(vnode).cell, key(vnode).fid);
+        }
+        assert_eq!((kept.count(), kept.bytes()), (0, 0));
     }
 }
