@@ -243,9 +243,10 @@ fn a_machine_that_slept_past_its_promise_reads_nothing_old() {
     }
 }
 
-/// Calls begin on the thread that receives datagrams: a call that reads the disk there keeps all other clients waiting.
+/// Calls begin on the thread that receives datagrams: a call that reads the disk there keeps all other clients waiting. This is
+/// about listing and reading; a store may still look there for slots that are to be written anew.
 #[test]
-fn the_file_service_reads_no_disk_on_the_receiving_thread() {
+fn listing_and_reading_read_no_disk_on_the_receiving_thread() {
     // The index does not fit into what is kept of it.
     let scene = Scene::of(Cell::with(3, Terms { index_cache: 16 << 10, ..Terms::default() }));
     let files: Vec<String> = (0..200).map(|n| format!("file{n}")).collect();

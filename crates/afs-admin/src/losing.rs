@@ -3,8 +3,8 @@
 use crate::Snapshot;
 use crate::scheduled::is_scheduled;
 
-/// Snapshots that go when their volume goes, or goes to a server that keeps none. Those that a user has made are not lost unasked; dated ones,
-/// which servers make and remove by the schedule, are, and the user is told how many.
+/// Snapshots that are lost when their volume is removed, or moves to a server that keeps none. A snapshot that a user made is lost
+/// only with the user's consent. A dated snapshot, made by the schedule, is lost without it, and a warning says how many are.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Losing {
     by_hand: Vec<String>,

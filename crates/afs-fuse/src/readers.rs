@@ -1,8 +1,8 @@
 //! Reads that may never end, on threads of their own.
 //!
-//! A process may keep whoever reads its memory waiting for ever: a file of a file system that never answers can be mapped
-//! over the place. Such a read must cost nobody else anything: each user has few threads, no thread is shared with other
-//! work, and a thread ends when there is nothing left to read.
+//! A process can block a read of its environment for ever, by mapping there a file of a file system that never answers. Such
+//! a read must not delay other users or other work: each user has few threads, these threads do nothing else, and a thread
+//! ends when its queue is empty.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,7 +68,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The life of a thread: one read after the other, whoever's turn it is.
+/// The loop of a reading thread: takes the next queued read, of the users in turn, until no read is queued.
 fn work(state: &Mutex<State>, mut uid: u32, mut read: Read) {
     loop {
         if catch_unwind(AssertUnwindSafe(read)).is_err() {

@@ -63,7 +63,7 @@ struct Connected {
 }
 
 impl Connected {
-    /// Small messages leave at once: whoever wants larger segments writes more at a time.
+    /// Sets TCP_NODELAY: small messages leave at once. A caller that wants larger segments writes more bytes per call.
     fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let (local, peer) = (stream.local_addr()?, stream.peer_addr()?);

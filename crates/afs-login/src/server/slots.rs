@@ -1,6 +1,6 @@
 //! Counters of failed attempts, in a fixed number of slots that a keyed hash chooses: one in each of several rows. The least
-//! of them counts, so that somebody has to share all of his slots with others to be slowed for what they did (a count-min
-//! sketch).
+//! of its counters is taken for a source (a count-min sketch): a source is delayed for the failures of other sources only where
+//! it shares a slot with them in every row.
 
 /// Rows, each with its own part of the slots and of the hash.
 const ROWS: usize = 3;

@@ -1,7 +1,7 @@
 //! A client's change of address: docs/protocol/rx.md "3. Connections, ids, epochs".
 //!
 //! The ids in a header prove nothing, and a packet that opens under the connection's keys does not prove where its client is:
-//! whoever hears it can send a copy, which may come first. So a connection follows its client only to an address that has
+//! an eavesdropper can send a copy, which may arrive before the original. So a connection follows its client only to an address that has
 //! answered a challenge with the connection's keys. Until then that address has a connection of its own, a claim, which
 //! takes no calls; the claimed connection goes on where it is.
 

@@ -1,4 +1,4 @@
-//! What is told to addresses that have no connection: answers to questions of rxdebug, and aborts of what found nothing.
+//! A byte budget for replies to addresses without a connection: rxdebug answers, and aborts of packets that match no connection.
 //!
 //! It is at most three times what came from there, as with everything that goes where nobody has proven to be. A host
 //! with a proven address, and the machine itself, may ask as it likes.

@@ -19,7 +19,7 @@ use crate::server::{FileServer, Visit};
 use crate::stores::{Room, StoreUnderWay};
 use crate::volume_states::Served;
 
-/// What a client is told that sent fewer bytes than it said, or that sent them too slowly
+/// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
 pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
 /// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
