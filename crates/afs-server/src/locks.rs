@@ -139,6 +139,26 @@ impl Locks {
         self.lock().rows.insert((fid, holder), mode);
     }
 
+    /// Gives a machine what it holds of an object under other names; answers the kind if that was something, which then has to be
+    /// written down like a lock that was set.
+    pub fn adopt(&self, fid: Fid, earlier: &[Holder], holder: Holder) -> Option<LockMode> {
+        let mut state = self.lock();
+        let mut adopted = None;
+        for other in earlier {
+            let holds = state.held.get(&fid)?;
+            let Some(mut hold) = holds.get(other).copied() else { continue };
+            if let Some(own) = holds.get(&holder) {
+                let is_alone = hold.mode == LockMode::Write || own.mode == LockMode::Write;
+                hold.mode = if is_alone { LockMode::Write } else { LockMode::Read };
+                (hold.count, hold.end) = (hold.count.max(own.count), hold.end.max(own.end));
+            }
+            state.take(fid, *other);
+            state.put(fid, holder, hold);
+            adopted = Some(hold.mode);
+        }
+        adopted
+    }
+
     /// Lets a machine's lock last another lifetime, also one that has ended if nobody took it since. Not locked by that
     /// machine is [`Errno::EINVAL`].
     pub fn extend(&self, fid: Fid, holder: Holder, now: u64) -> Result<(), Errno> {

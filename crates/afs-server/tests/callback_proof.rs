@@ -6,6 +6,8 @@ mod rig;
 
 use std::net::SocketAddr;
 
+use afs_wire::error::Errno;
+use afs_wire::fs::{self, LockKind};
 use afs_wire::ids::{Fid, Uuid};
 use rig::{Cell, Claim, Client, Heard, SERVER_UUID};
 
@@ -104,4 +106,77 @@ fn a_client_at_a_new_address_proves_that_it_is_the_same() {
     elsewhere.heard();
     change(&cell, fid);
     assert_eq!(elsewhere.heard(), [Heard::Break(vec![fid])], "where it called from last");
+}
+
+fn write_lock(fid: Fid) -> fs::SetLock {
+    fs::SetLock { fid, kind: LockKind::WRITE }
+}
+
+/// A killed mount that is back at another port calls before its user has handed in a token: then it is a client of its own.
+/// `before` is what it does in that time.
+fn back_at_another_port(cell: &Cell, fid: Fid, before: impl FnOnce(&Client)) -> Client {
+    let (nobody, alice) = careful(cell, 50, "swordfish");
+    alice.ask(write_lock(fid)).unwrap();
+    let node = nobody.node;
+    drop((nobody, alice));
+    cell.world().restart(node);
+    let port = SocketAddr::new(address(50).ip(), 40_000);
+    let again = Client::with_word(cell.world(), port, UUID, Some("another word"), true);
+    again.fetch_status(cell.root()).unwrap();
+    before(&again);
+    again.acting_as(&Claim::of("alice").called_back_with("another word"))
+}
+
+#[test]
+fn a_client_that_began_anew_has_its_locks_as_soon_as_it_proves_a_name() {
+    let cell = Cell::new(106);
+    let fid = shared_file(&cell);
+    let alice = back_at_another_port(&cell, fid, |again| {
+        assert_eq!(again.refusal(write_lock(fid)), Errno::EAGAIN.to_uae(), "it has proven nothing");
+    });
+    alice.ask(fs::ExtendLock { fid }).unwrap();
+    alice.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.owner().ask(write_lock(fid)).unwrap();
+    // What it was promised under its other name is void, and it knows.
+    assert!(alice.heard().ends_with(&[Heard::Reset(SERVER_UUID)]), "and hears of no break of what is gone");
+    assert_eq!(cell.files().clients().hosts().len(), 2, "this client and the owner");
+}
+
+#[test]
+fn a_client_that_is_known_again_keeps_the_locks_it_took_meanwhile() {
+    let mut cell = Cell::new(107);
+    let (fid, other) = (shared_file(&cell), cell.owner().create(cell.root(), "g").unwrap().fid);
+    let alice = back_at_another_port(&cell, fid, |again| {
+        again.ask(write_lock(other)).unwrap();
+    });
+    alice.ask(fs::ExtendLock { fid: other }).unwrap();
+    assert_eq!(cell.owner().refusal(write_lock(other)), Errno::EAGAIN.to_uae());
+    cell.restart();
+    alice.ask_anew(fs::GetTime {}, 10).unwrap();
+    alice.ask(fs::ReleaseLock { fid: other }).unwrap();
+    cell.owner().ask(write_lock(other)).unwrap();
+}
+
+#[test]
+fn nobody_takes_the_locks_of_a_client_that_is_there() {
+    let cell = Cell::new(108);
+    let fid = shared_file(&cell);
+    let (_, alice) = careful(&cell, 50, "swordfish");
+    alice.ask(write_lock(fid)).unwrap();
+    alice.heard();
+    let thief = Client::with_word(cell.world(), address(66), UUID, Some("mine"), true);
+    let mallory = thief.acting_as(&Claim::of("bob").called_back_with("mine"));
+    for client in [&thief, &mallory, &thief.acting_as(&Claim::of("bob"))] {
+        client.fetch_status(fid).unwrap();
+        client.ask(fs::ReleaseLock { fid }).unwrap();
+        assert_eq!(client.refusal(write_lock(fid)), Errno::EAGAIN.to_uae());
+        assert_eq!(client.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae());
+    }
+    assert_eq!(
+        cell.files().clients().hosts().len(),
+        3,
+        "it goes on as a client of its own, the owner and alice"
+    );
+    assert!(alice.heard().iter().all(|heard| *heard == Heard::Probe), "its promises are its own");
+    alice.ask(fs::ExtendLock { fid }).unwrap();
 }

@@ -11,7 +11,9 @@
 //!
 //! The name of a client that brought no such means can be used by anybody, because it tells its name to everybody. A call from
 //! a new address is that client's only if its old address is silent. While the old one answers, the new one is a host of its
-//! own: what is promised over it is broken there, and nothing that it does touches what the first one was promised.
+//! own: what is promised over it is broken there, and nothing that it does touches what the first one was promised. With each
+//! new connection that could change this the bearer of the name is asked again: a client that was killed and began anew at
+//! another port may have called before it could prove anything, and is itself again as soon as it does.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,7 +96,7 @@ impl Clients {
         Ok(host)
     }
 
-    /// The host that calls, if it is known: the one at this address, or the one that bears this name elsewhere.
+    /// The host that calls, if it is known: the one that bears this name elsewhere, or the one at this address.
     async fn find_same(
         &self,
         caller: &Caller,
@@ -102,26 +104,48 @@ impl Clients {
         security: Option<&Security>,
     ) -> Option<Arc<Host>> {
         let here = self.hosts.by_peer(caller.peer);
-        let same_name = here.as_ref().filter(|host| host.identity() == identity).cloned();
-        let bearer = same_name.or_else(|| match identity {
-            HostIdentity::Uuid(uuid) => self.hosts.by_uuid(uuid),
-            _ => None,
-        });
-        let mut found = None;
-        if let Some(bearer) = bearer {
-            if self.is_same(&bearer, caller.peer, security).await {
-                self.leave_old_address(&bearer, caller.peer).await;
-                found = Some(bearer);
-            } else {
-                tracing::info!(peer = %caller.peer, "a client uses the name of another that is still there");
-                bearer.with(|state| state.shares_name = true);
-            }
-        }
+        let same_name = here.as_ref().filter(|host| host.identity() == identity);
+        let found = match self.bearer_elsewhere(same_name, identity, security) {
+            Some(bearer) if self.is_back(&bearer, caller, security).await => Some(bearer),
+            // The caller has taken its place, and begins anew under the name: not as what it was called before.
+            Some(bearer) if bearer.is_gone() => None,
+            _ => match same_name {
+                Some(same) if self.is_back(same, caller, security).await => Some(same.clone()),
+                _ => None,
+            },
+        };
         let other = here.filter(|here| found.as_ref().is_none_or(|found| !Arc::ptr_eq(found, here)));
         if let Some(other) = other {
             self.part(&other, caller);
         }
         found
+    }
+
+    /// The bearer of a name that somebody uses, if it is not the one that this name leads to at the caller's address and if the
+    /// caller could be the same: who brings no means is never taken for one that can be called back with proof.
+    fn bearer_elsewhere(
+        &self,
+        here: Option<&Arc<Host>>,
+        identity: HostIdentity,
+        security: Option<&Security>,
+    ) -> Option<Arc<Host>> {
+        let HostIdentity::Uuid(uuid) = identity else { return None };
+        let bearer = self.hosts.by_uuid(uuid)?;
+        let Some(here) = here else { return Some(bearer) };
+        let could_be = security.is_some() || bearer.callback().is_none();
+        (could_be && !Arc::ptr_eq(here, &bearer)).then_some(bearer)
+    }
+
+    /// Whether a known host calls here. It is called back here then, if it has left its old address.
+    async fn is_back(&self, host: &Arc<Host>, caller: &Caller, security: Option<&Security>) -> bool {
+        let is_same = self.is_same(host, caller.peer, security).await;
+        if is_same {
+            self.leave_old_address(host, caller.peer).await;
+        } else {
+            tracing::info!(peer = %caller.peer, "a client uses the name of another that is still there");
+            host.with(|state| state.shares_name = true);
+        }
+        is_same
     }
 
     /// Whether who answers at an address is the host that bears the name it gave. A host that can be called back with proof must

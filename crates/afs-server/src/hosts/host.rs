@@ -130,6 +130,14 @@ impl Host {
         }
     }
 
+    /// As whom it may hold locks that it took before its permanent name was known to be its own.
+    pub(crate) fn earlier_holders(&self) -> Vec<Holder> {
+        match self.holder() {
+            Holder::Uuid(_) => self.with(|state| state.peers.iter().copied().map(Holder::Address).collect()),
+            Holder::Address(_) => Vec::new(),
+        }
+    }
+
     /// Whether it understands translated error numbers (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
     pub fn translates(&self) -> bool {
         self.translates.load(Ordering::Relaxed)

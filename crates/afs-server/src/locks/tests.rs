@@ -38,6 +38,23 @@ fn locks_of_an_earlier_instance_of_a_volume_are_gone() {
 }
 
 #[test]
+fn what_a_machine_took_under_another_name_becomes_its_own() {
+    let locks = Locks::new(10);
+    let (before, elsewhere) =
+        (Holder::Address(([10, 0, 0, 1], 9).into()), Holder::Address(([10, 0, 0, 1], 8).into()));
+    assert_eq!(locks.adopt(F, &[before], A), None);
+    locks.set(F, before, LockMode::Read, 0).unwrap();
+    locks.set(F, elsewhere, LockMode::Read, 0).unwrap();
+    locks.set(F, A, LockMode::Read, 0).unwrap();
+    assert_eq!((locks.adopt(F, &[before], A), locks.adopt(F, &[before], A)), (Some(LockMode::Read), None));
+    assert_eq!((locks.count(F, 0), locks.set(F, B, LockMode::Write, 0)), (2, AGAIN));
+    assert!(!locks.release(F, A) && locks.release(F, elsewhere));
+    locks.set(F, before, LockMode::Write, 5).unwrap();
+    assert_eq!((locks.adopt(F, &[before], A), locks.count(F, 5)), (Some(LockMode::Write), -1));
+    assert!(!locks.release(F, before) && locks.release(F, A));
+}
+
+#[test]
 fn a_machine_that_took_a_lock_twice_gives_it_up_twice() {
     let locks = Locks::new(10);
     locks.set(F, A, LockMode::Read, 0).unwrap();

@@ -78,7 +78,7 @@ impl FileServer {
         let found = self.find_locked(visit, fid).await?;
         found.check(&visit.subject, wish)?;
         if found.header.is_writable() {
-            let holder = visit.host.holder();
+            let (holder, _) = self.holder(visit, fid);
             let kept = take(holder, mode)?;
             return Ok((found, Some((holder, mode, kept))));
         }
@@ -86,6 +86,12 @@ impl FileServer {
             return Err(Errno::EROFS.to_uae());
         }
         Ok((found, None))
+    }
+
+    /// As whom a machine holds locks, and the kind of one that it had taken before it was known by its name.
+    fn holder(&self, visit: &Visit, fid: Fid) -> (Holder, Option<LockMode>) {
+        let holder = visit.host.holder();
+        (holder, self.locks.adopt(fid, &visit.host.earlier_holders(), holder))
     }
 
     /// An object whose locks are to be looked at: those of before its volume was elsewhere are gone.
@@ -113,7 +119,11 @@ impl FileServer {
     async fn extend_lock(&self, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find_locked(visit, fid).await?;
         if found.header.is_writable() {
-            self.locks.extend(fid, visit.host.holder(), self.clients.now())?;
+            let (holder, adopted) = self.holder(visit, fid);
+            self.locks.extend(fid, holder, self.clients.now())?;
+            if let Some(mode) = adopted {
+                self.keep_lock(&found, fid, holder, mode).await?;
+            }
         }
         Ok(reply(&found))
     }
@@ -121,7 +131,7 @@ impl FileServer {
     /// When the object is free again all others are told, so that those who wait try again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find_locked(visit, fid).await?;
-        if found.header.is_writable() && self.locks.release(fid, visit.host.holder()) {
+        if found.header.is_writable() && self.locks.release(fid, self.holder(visit, fid).0) {
             self.clients.start_breaks(fid, Some(visit.host.id())).answered().await;
         }
         Ok(reply(&found))
