@@ -59,6 +59,24 @@ fn a_server_whose_data_is_older_than_it_said_ends_the_read_with_an_error() {
     assert_eq!(read.unwrap().unwrap_err().kind, ErrorKind::Stale);
 }
 
+#[test]
+fn no_promise_is_relied_on_for_longer_than_any_server_gives() {
+    let cell = cell(7, image());
+    cell.servers[0].promise_for(u32::MAX);
+    let client = cell.client(0);
+    let size = |client: &Client| {
+        let one = client.clone();
+        cell.on(client, async move { one.find("empty").await.unwrap().attr.size })
+    };
+    assert_eq!(size(&client), 0);
+    // It forgets whom it has promised something, and has another release: nobody is told.
+    cell.servers[0].forget_callers();
+    cell.servers[0].host(RW, &Arc::new(Mutex::new(image().released(&[("empty", vec![1; 3])]))), true);
+    assert_eq!(size(&client), 0, "it was promised");
+    cell.sim.run_for(Duration::from_secs(4 * 3600));
+    assert_eq!(size(&client), 3);
+}
+
 /// Two cells; the location service of the second says that the first one's file server is one of its own, elsewhere.
 #[test]
 fn a_cell_does_not_say_where_the_servers_of_another_cell_are() {

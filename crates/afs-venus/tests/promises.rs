@@ -5,17 +5,20 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
+use afs_wire::vl::SiteFlags;
+use common::fakes::{Fakes, Image, RW};
 use common::{Cell, Client};
 
 /// Files in the tree; three times as many as the status cache holds.
 const FILES: usize = 300;
 
 /// Looks files up, one after the other, until promises have been given back twice, and half of the status cache more: of
-/// what is given back by then, something is in use again.
-async fn walk_into_the_giving_back(client: Client) {
+/// what is given back by then, something is in use again. Says which was the last.
+async fn walk_into_the_giving_back(client: Client) -> usize {
     let (mut left, mut n) = (None, 0);
     while left != Some(0) {
         client.find(&format!("file{}", n % FILES)).await.unwrap();
@@ -27,6 +30,23 @@ async fn walk_into_the_giving_back(client: Client) {
         };
     }
     client.env.sleep(Duration::from_secs(2)).await;
+    (n - 1) % FILES
+}
+
+async fn rewrite_all(client: Client) {
+    for n in 0..FILES {
+        client.put(&format!("file{n}"), b"new and longer").await.unwrap();
+    }
+}
+
+/// Files that have the length that they had before. `last` was looked up last; the youngest come first: these are in the cache.
+async fn seen_as_they_were(client: Client, last: usize) -> Vec<usize> {
+    let mut stale = Vec::new();
+    for n in (0..FILES).map(|back| (last + FILES - back) % FILES) {
+        let found = client.find(&format!("file{n}")).await.unwrap();
+        stale.extend((found.attr.size == 3).then_some(n));
+    }
+    stale
 }
 
 #[test]
@@ -50,25 +70,45 @@ fn what_is_looked_up_while_its_old_promise_is_given_back_is_not_relied_on() {
                 two.put(&format!("file{n}"), b"old").await.unwrap();
             }
         });
-        cell.on(&a, walk_into_the_giving_back(a.clone()));
-        let two = b.clone();
-        cell.on(&b, async move {
-            for n in 0..FILES {
-                two.put(&format!("file{n}"), b"new and longer").await.unwrap();
-            }
-        });
-        let one = a.clone();
-        let stale = cell.on(&a, async move {
-            let mut stale = Vec::new();
-            // The youngest first: these are in the cache.
-            for n in (0..FILES).rev() {
-                let found = one.find(&format!("file{n}")).await.unwrap();
-                stale.extend((found.attr.size == 3).then_some(n));
-            }
-            stale
-        });
+        let last = cell.on(&a, walk_into_the_giving_back(a.clone()));
+        cell.on(&b, rewrite_all(b.clone()));
+        let stale = cell.on(&a, seen_as_they_were(a.clone(), last));
         assert!(stale.is_empty(), "seed {seed}: {stale:?} are shown as they were");
     }
+}
+
+/// The same with a server that takes back whatever the call names, also what it has promised a moment ago.
+#[test]
+fn what_a_server_takes_back_with_old_promises_is_not_relied_on() {
+    let mut cell = Fakes::new(12, 1, 1);
+    cell.set_limits(|limits| {
+        limits.statuses_max = 100;
+        limits.maintenance = Duration::from_secs(3);
+    });
+    let with = |image: Image, n| image.with(&format!("file{n}"), b"old");
+    let image = Arc::new(Mutex::new((0..FILES).fold(Image::new(1), with)));
+    cell.servers[0].host(RW, &image, true);
+    cell.servers[0].take_back_after(Duration::from_secs(5));
+    cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        for n in 0..FILES {
+            one.find(&format!("file{n}")).await.unwrap();
+        }
+        while one.calls("GiveUpCallBacks") == 0 {
+            one.env.sleep(Duration::from_millis(100)).await;
+        }
+        // The oldest, which the call under way names.
+        for n in 0..50 {
+            one.find(&format!("file{n}")).await.unwrap();
+        }
+        assert_eq!(one.calls("GiveUpCallBacks"), 1, "the call has been answered before");
+        one.env.sleep(Duration::from_secs(60)).await;
+    });
+    cell.on(&b, rewrite_all(b.clone()));
+    let stale = cell.on(&a, seen_as_they_were(a.clone(), 49));
+    assert!(stale.is_empty(), "{stale:?} are shown as they were");
 }
 
 /// A machine that could not hear a break wakes up, and its clock tells that time has passed.

@@ -46,6 +46,9 @@ impl ServerReset {
     }
 }
 
+/// Longest time that a promise is relied on. No server gives more; one that says more may not know that it has to keep it.
+const LIFETIME_MAX: Duration = Duration::from_secs(4 * 3600);
+
 /// A server's promise to call back.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
@@ -68,7 +71,8 @@ impl Promise {
         started: Instant,
         margin: Duration,
     ) -> Option<Self> {
-        let lifetime = Duration::from_secs(u64::from(callback.expires_in)).checked_sub(margin)?;
+        let lifetime = Duration::from_secs(u64::from(callback.expires_in)).min(LIFETIME_MAX);
+        let lifetime = lifetime.checked_sub(margin)?;
         let promise = Promise { server: server.clone(), serial, until: started + lifetime };
         (!lifetime.is_zero()).then_some(promise)
     }

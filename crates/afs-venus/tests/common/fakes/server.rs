@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,6 +50,12 @@ struct Inner {
     endless: Mutex<BTreeSet<Fid>>,
     /// Who has which lock. All of them are alone.
     locks: Mutex<BTreeMap<Fid, SocketAddr>>,
+    /// What a caller has given back and was not promised again: its end is told to nobody.
+    given_up: Mutex<BTreeSet<(SocketAddr, Fid)>>,
+    /// For how many seconds it promises.
+    promises_for: AtomicU32,
+    /// How long it takes until it has taken back what is given back.
+    give_up_pause: Mutex<Duration>,
 }
 
 struct Hosted {
@@ -69,6 +76,9 @@ impl FakeServer {
             lies: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
+            given_up: Mutex::default(),
+            promises_for: AtomicU32::new(3600),
+            give_up_pause: Mutex::default(),
         };
         FakeServer { node, address, inner: Arc::new(inner) }
     }
@@ -97,6 +107,21 @@ impl FakeServer {
     /// Has it lie in the statuses that its answers to one call have.
     pub fn lie(&self, call: &'static str, lie: impl Fn(Fid, &mut Status) + Send + Sync + 'static) {
         self.inner.lies.lock().unwrap().insert(call, Arc::new(lie));
+    }
+
+    /// Has it promise for so many seconds, which it need not keep.
+    pub fn promise_for(&self, seconds: u32) {
+        self.inner.promises_for.store(seconds, Ordering::SeqCst);
+    }
+
+    /// Has it take its time before it takes back what is given back.
+    pub fn take_back_after(&self, pause: Duration) {
+        *self.inner.give_up_pause.lock().unwrap() = pause;
+    }
+
+    /// Has it forget whom it has promised something.
+    pub fn forget_callers(&self) {
+        self.inner.callers.lock().unwrap().clear();
     }
 
     /// Has the bytes of an object begin to come and never end.
@@ -129,8 +154,11 @@ impl Inner {
 
     async fn tell(&self, fid: Fid, but: Option<SocketAddr>) {
         let rx = self.rx.lock().unwrap().clone().unwrap();
-        let others: Vec<SocketAddr> =
-            self.callers.lock().unwrap().iter().copied().filter(|peer| Some(*peer) != but).collect();
+        let others: Vec<SocketAddr> = {
+            let given_up = self.given_up.lock().unwrap();
+            let is_told = |peer: &SocketAddr| Some(*peer) != but && !given_up.contains(&(*peer, fid));
+            self.callers.lock().unwrap().iter().copied().filter(is_told).collect()
+        };
         let one = |peer| {
             let connection = rx.connection(peer, ServiceId::CALLBACK, Security::null());
             let call = cb::CallBack { fids: BoundedVec::first_of([fid]), callbacks: BoundedVec::new() };
@@ -149,18 +177,23 @@ impl Inner {
         }
     }
 
+    fn promise(&self, peer: SocketAddr, fid: Fid) -> CallBack {
+        self.callers.lock().unwrap().insert(peer);
+        self.given_up.lock().unwrap().remove(&(peer, fid));
+        CallBack::shared(self.promises_for.load(Ordering::SeqCst))
+    }
+
     fn fetch_status(
         &self,
         call: &'static str,
         peer: SocketAddr,
         fid: Fid,
     ) -> Result<fs::FetchStatusReply, AbortCode> {
-        self.callers.lock().unwrap().insert(peer);
         let (image, _) = self.image(fid.volume, false)?;
         let image = image.lock().unwrap();
         Ok(fs::FetchStatusReply {
             status: self.said(call, fid, image.status(fid)?),
-            callback: CallBack::shared(3600),
+            callback: self.promise(peer, fid),
             sync: VolSync { creation: image.creation },
         })
     }
@@ -232,11 +265,10 @@ impl Inner {
                 fid,
                 status: self.said("CreateFile", fid, image.status(fid)?),
                 dir_status: self.said("CreateFile", request.dir, image.status(request.dir)?),
-                callback: CallBack::shared(3600),
+                callback: self.promise(caller.peer, fid),
                 sync: VolSync { creation: image.creation },
             }
         };
-        self.callers.lock().unwrap().insert(caller.peer);
         self.tell(request.dir, Some(caller.peer)).await;
         Ok(reply)
     }
@@ -300,7 +332,13 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             inner.count("ReleaseLock");
             inner.lock(request.fid, |holder| Ok(holder.filter(|holder| *holder != caller.peer)))
         })
-        .call(|_, _, _: fs::GiveUpCallBacks| async move { Ok::<_, AbortCode>(()) })
+        .call(|inner: Arc<Inner>, caller: Caller, request: fs::GiveUpCallBacks| async move {
+            let fids = request.fids.iter().map(|fid| (caller.peer, *fid));
+            let pause = *inner.give_up_pause.lock().unwrap();
+            inner.env.sleep(pause).await;
+            inner.given_up.lock().unwrap().extend(fids);
+            Ok::<_, AbortCode>(())
+        })
         .call(|_, _, _: fs::GiveUpAllCallBacks| async move { Ok::<_, AbortCode>(()) });
     let table = table.streamed(|inner: Arc<Inner>, mut call, request: fs::FetchData64| async move {
         inner.count("FetchData");
