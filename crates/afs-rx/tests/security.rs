@@ -109,6 +109,23 @@ fn calls_wait_for_the_response() {
 }
 
 #[test]
+fn a_call_that_waits_for_the_response_has_a_small_window() {
+    let mut script = secured_server();
+    let data = |seq| sealed(DATA, 5, seq, seq, 0);
+    script.give(data(1), b"sealed");
+    let challenge = script.sent_one();
+    for seq in [2, 32, 33, 2900] {
+        script.give(data(seq), b"sealed");
+    }
+    assert_eq!(script.end.stats().drops(Drop::ExceedsWindow), 2);
+    script.give(sealed(PacketType::RESPONSE, 0, 0, 50, 0), &response(&challenge.payload, KEY, [5, 0, 0, 0]));
+    script.incoming();
+    script.give(data(3), b"sealed");
+    script.give(data(2900), b"sealed");
+    assert_eq!(script.end.stats().drops(Drop::ExceedsWindow), 2);
+}
+
+#[test]
 fn a_client_that_never_responds_is_given_up() {
     let mut script = secured_server();
     let mut challenges = 0;

@@ -242,6 +242,22 @@ fn beyond_the_window() {
 }
 
 #[test]
+fn a_request_has_a_small_window_until_it_begins_in_order() {
+    let mut script = Script::server();
+    script.give(from_client(DATA, 1, 32, 1, 0), b"x");
+    script.sent();
+    script.give(from_client(DATA, 1, 33, 2, 0), b"x");
+    let refused = script.sent_one();
+    assert_eq!((refused.ack().reason, refused.ack().trailer.window), (reason::EXCEEDS_WINDOW, Some(32)));
+    script.give(from_client(DATA, 1, 1, 3, 0), b"x");
+    script.sent();
+    script.give(from_client(DATA, 1, 2900, 4, 0), b"x");
+    let taken = script.sent_one();
+    assert_eq!(taken.ack().reason, reason::OUT_OF_SEQUENCE);
+    assert!(taken.ack().trailer.window > Some(2900), "{taken:?}");
+}
+
+#[test]
 fn pings_are_answered_in_every_state() {
     let (mut script, call) = with_call(Config::default());
     let ping = ack_payload(1, 0, 0, reason::PING, &[]);
