@@ -155,7 +155,7 @@ impl Command {
             Self::SshKeys(args) => args.run(json),
             Self::RunWithToken(args) => args.run(),
             Self::Bench(args) => args.run(json),
-            Self::Man(args) => args.run(),
+            Self::Man(args) => args.run(json),
             Self::Completions(args) => args.run(),
         }
     }

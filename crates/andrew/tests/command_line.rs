@@ -166,7 +166,11 @@ fn status_answers_text_and_json() {
 #[test]
 fn man_pages_and_completions_come_from_the_definitions() {
     let home = Home::new();
-    assert!(home.run("man --out pages").status.success());
+    let output = home.run("man --out pages");
+    assert!(output.status.success());
+    let count = std::fs::read_dir(home.file("pages")).unwrap().count();
+    let said = format!("{count} manual pages are in pages\n");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), said);
     for page in
         ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1", "andrew-bench-andrew.1"]
     {

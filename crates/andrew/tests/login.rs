@@ -83,7 +83,8 @@ fn a_passphrase_is_set_used_changed_and_taken_away() {
     cell.done("passwd --remove admin");
     cell.chmod("other", 0o600);
     cell.refused("login --passphrase-file other");
-    cell.done("logout");
+    assert_eq!(cell.done("logout"), "logged out of andrew.local\n");
+    assert_eq!(cell.done("logout"), "there was no token to forget\n");
     assert_eq!(cell.done("tokens"), "no tokens; `andrew login` gets one\n");
 }
 

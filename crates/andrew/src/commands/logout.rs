@@ -1,8 +1,12 @@
 //! `andrew logout`.
 
 use crate::error::{CommandError, CommandResult};
+use crate::output;
 use crate::tokens::{Mounts, SessionId, TokenStore};
 use afs_wire::ids::CellName;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
 
 /// Options of `andrew logout`.
 #[derive(clap::Args, Debug)]
@@ -23,21 +27,48 @@ impl Args {
     ///
     /// # Errors
     /// There is none of that cell, or its file cannot be removed.
-    pub fn run(self, _json: bool) -> CommandResult {
+    pub fn run(self, json: bool) -> CommandResult {
         let store = TokenStore::current()?;
         let mounts = Mounts::running();
         let session = SessionId::current()?;
-        let Some(cell) = self.cell else {
-            mounts.forget(session, None);
-            return store.all()?.iter().try_for_each(|kept| store.remove(&kept.cell).map(drop));
+        let held = mounts.held(session).into_iter().map(|held| held.cell);
+        let mut cells: BTreeSet<String> = held.filter(|cell| self.means(cell)).collect();
+        mounts.forget(session, self.cell.as_ref());
+        let kept = match &self.cell {
+            Some(cell) => vec![cell.clone()],
+            None => store.all()?.into_iter().map(|kept| kept.cell).collect(),
         };
-        let held = mounts.held(session).iter().any(|held| held.cell == cell.as_str());
-        mounts.forget(session, Some(&cell));
-        if !store.remove(&cell)? && !held {
+        for cell in kept {
+            if store.remove(&cell)? {
+                cells.insert(cell.to_string());
+            }
+        }
+        if let Some(cell) = self.cell.filter(|_| cells.is_empty()) {
             return Err(CommandError::usage(format!(
                 "you have no token of {cell}; `andrew tokens` lists them"
             )));
         }
+        output::show(json, &Answer { cells });
         Ok(())
+    }
+
+    fn means(&self, cell: &str) -> bool {
+        self.cell.as_ref().is_none_or(|wanted| wanted.as_str() == cell)
+    }
+}
+
+/// Cells whose tokens are gone.
+#[derive(Serialize)]
+struct Answer {
+    cells: BTreeSet<String>,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cells: Vec<&str> = self.cells.iter().map(String::as_str).collect();
+        match cells.as_slice() {
+            [] => f.write_str("there was no token to forget"),
+            cells => write!(f, "logged out of {}", cells.join(", ")),
+        }
     }
 }

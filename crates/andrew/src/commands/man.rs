@@ -2,7 +2,10 @@
 
 use crate::cli::Cli;
 use crate::error::{CommandError, CommandResult};
+use crate::output;
 use clap::Command;
+use serde::Serialize;
+use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
@@ -20,15 +23,39 @@ impl Args {
     ///
     /// # Errors
     /// The directory cannot be made or written to.
-    pub fn run(self) -> CommandResult {
+    pub fn run(self, json: bool) -> CommandResult {
         let failed = |e: std::io::Error| {
             CommandError::failed(format!("cannot write manual pages to {}: {e}", self.out.display()))
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
         let mut root = Cli::definition().disable_help_subcommand(true);
         root.build();
-        clap_mangen::generate_to(with_usage(root), &self.out).map_err(failed)
+        let root = with_usage(root);
+        let count = pages(&root);
+        clap_mangen::generate_to(root, &self.out).map_err(failed)?;
+        output::show(json, &Answer { directory: self.out, pages: count });
+        Ok(())
     }
+}
+
+/// Where the pages are.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(serialize_with = "output::path")]
+    directory: PathBuf,
+    pages: usize,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} manual pages are in {}", self.pages, self.directory.display())
+    }
+}
+
+/// Pages of a command: one, and those of its subcommands.
+fn pages(command: &Command) -> usize {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    1 + shown.map(pages).sum::<usize>()
 }
 
 /// The command with its usage as `--help` shows it for a synopsis: options that may be left out are `[OPTIONS]`, and what

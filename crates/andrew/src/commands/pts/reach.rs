@@ -192,11 +192,15 @@ pub(crate) fn refused(failure: Failure, what: &str) -> CommandError {
         Failure::Code(AbortCode::PRIDEXIST) => "Entry for id already exists".into(),
         Failure::Code(AbortCode::PRNOENT) => "User or group doesn't exist".into(),
         Failure::Code(AbortCode::PRPERM) => "Permission denied".into(),
+        Failure::Code(AbortCode::PRBADNAM) => BAD_NAME.into(),
         Failure::Code(code) => code.meaning().map_or_else(|| code.to_string(), capitalized),
         Failure::Trouble(line) => line,
     };
     CommandError::failed(format!("pts: {reason}; {what}"))
 }
+
+/// What names there may be (docs/protocol ptserver.md "5. Creation, naming, ownership").
+const BAD_NAME: &str = "Not a valid name: a user's has 1 to 63 bytes without blanks and colons, and is no number; a group's is OWNER:NAME, with the name of its owner";
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();

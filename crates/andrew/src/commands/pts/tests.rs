@@ -118,6 +118,10 @@ fn what_is_wrong_is_said_in_one_line() {
     for (line, want) in [
         ("adduser alice staff", "pts: Entry for id already exists; unable to add user alice to group staff"),
         ("createuser alice", "pts: Entry for name already exists; unable to create user alice"),
+        (
+            "createuser a:b",
+            "pts: Not a valid name: a user's has 1 to 63 bytes without blanks and colons, and is no number; a group's is OWNER:NAME, with the name of its owner; unable to create user a:b",
+        ),
         ("delete 77", "pts: User or group doesn't exist; unable to delete user 77"),
         ("chown alice alice", "pts: Permission denied; unable to change owner of alice to alice"),
         ("createuser a b -id 1 2 3", "pts: there are more ids than names; give one for each"),
