@@ -162,7 +162,7 @@ fn error_of(said: &Said) -> ErrorReply {
 }
 
 /// An answer, or what an error means.
-fn read<T: DeserializeOwned>(server: &Server, said: &Said) -> Result<T, SharedError> {
+pub(crate) fn read<T: DeserializeOwned>(server: &Server, said: &Said) -> Result<T, SharedError> {
     if said.good {
         return serde_json::from_slice(&said.body).map_err(|error| server.trouble(error));
     }

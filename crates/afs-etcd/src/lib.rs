@@ -7,6 +7,8 @@
 mod client;
 mod config;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod http;
 mod messages;
 mod pack;

@@ -35,7 +35,7 @@ impl Etcd {
     /// # Errors
     /// A configuration that cannot be used.
     pub fn open(config: &EtcdConfig) -> Result<Self, ConfigError> {
-        let rows = Rows { client: Client::new(config)?, prefix: config.prefix.as_bytes().to_vec() };
+        let rows = Rows::of(config)?;
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("afs-etcd").enable_all().build()?;
         Ok(Etcd { runtime: Some(runtime), rows: Arc::new(rows) })
@@ -88,6 +88,10 @@ impl SharedStore for Etcd {
 }
 
 impl Rows {
+    pub(crate) fn of(config: &EtcdConfig) -> Result<Self, ConfigError> {
+        Ok(Rows { client: Client::new(config)?, prefix: config.prefix.as_bytes().to_vec() })
+    }
+
     fn key(&self, key: &[u8]) -> Blob {
         Blob([&self.prefix, key].concat())
     }
@@ -137,14 +141,18 @@ impl Rows {
             revision: at.map(|at| Number(at.0)),
         };
         let reply: RangeReply = self.client.call("/v3/kv/range", &request, CHANGE_MAX).await?;
+        Ok(self.page_of(at, reply))
+    }
+
+    pub(crate) fn page_of(&self, at: Option<Revision>, reply: RangeReply) -> Page {
         let row = |row: KeyValue| {
             (self.own(row.key.0), Versioned { value: row.value.0, revision: Revision(row.mod_revision.0) })
         };
-        Ok(Page {
+        Page {
             revision: at.unwrap_or(Revision(reply.header.revision.0)),
             rows: reply.kvs.into_iter().map(row).collect(),
             more: reply.more,
-        })
+        }
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Outcome, SharedError> {
@@ -159,10 +167,7 @@ impl Rows {
         let request =
             TxnRequest { compare: vec![compare], success: pack(operations), failure: self.look(&look) };
         let reply: TxnReply = self.client.call("/v3/kv/txn", &request, CHANGE_MAX).await?;
-        Ok(match reply.succeeded {
-            true => Outcome::Done(Revision(reply.header.revision.0)),
-            false => Outcome::Conflict(looked(reply.responses, look.len())),
-        })
+        Ok(outcome_of(reply, look.len()))
     }
 
     fn operation(&self, (key, value): Written) -> Operation {
@@ -171,6 +176,14 @@ impl Rows {
             Some(value) => Operation::RequestPut(PutRequest { key, value: Blob(value) }),
             None => Operation::RequestDeleteRange(DeleteRequest { key }),
         }
+    }
+}
+
+/// What became of a transaction that looks at `count` keys when it is refused.
+pub(crate) fn outcome_of(reply: TxnReply, count: usize) -> Outcome {
+    match reply.succeeded {
+        true => Outcome::Done(Revision(reply.header.revision.0)),
+        false => Outcome::Conflict(looked(reply.responses, count)),
     }
 }
 

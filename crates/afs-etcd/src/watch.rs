@@ -7,7 +7,7 @@ use bytes::{Buf, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use crate::messages::{Number, WatchCreate, WatchLine, WatchReply, WatchRequest};
+use crate::messages::{Event, Number, WatchCreate, WatchLine, WatchRequest};
 use crate::store::Rows;
 
 /// Longest line that is read: a batch of etcd's, in base64.
@@ -26,7 +26,8 @@ pub(crate) struct EtcdWatch {
 impl EtcdWatch {
     pub(crate) async fn begin(rows: &Arc<Rows>, after: Revision) -> Result<Box<dyn Watch>, SharedError> {
         let (key, range_end) = rows.all();
-        let create_request = WatchCreate { key, range_end, start_revision: Number(after.0 + 1) };
+        let create_request =
+            WatchCreate { key, range_end, start_revision: Number(after.0.saturating_add(1)) };
         let answer = rows.client.stream("/v3/watch", &WatchRequest { create_request }).await?;
         let (rows, body) = (rows.clone(), answer.into_body());
         Ok(Box::new(EtcdWatch { rows, body, buffer: BytesMut::new(), searched: 0, after }))
@@ -57,21 +58,27 @@ impl EtcdWatch {
             }
         }
     }
+}
 
-    fn batch(&self, reply: WatchReply) -> Result<Batch, SharedError> {
-        if reply.compact_revision > Number(0) {
-            return Err(SharedError::Forgotten(self.after));
-        }
-        if reply.canceled {
-            return Err(lost(reply.cancel_reason));
-        }
-        let changed = |event: crate::messages::Event| Changed {
-            key: self.rows.own(event.kv.key.0),
-            value: (event.kind != "DELETE").then_some(event.kv.value.0),
-            revision: Revision(event.kv.mod_revision.0),
-        };
-        Ok(reply.events.into_iter().map(changed).collect())
+/// What a line of a watch of everything behind `after` says.
+pub(crate) fn batch(rows: &Rows, after: Revision, line: &[u8]) -> Result<Batch, SharedError> {
+    let line: WatchLine = serde_json::from_slice(line).map_err(lost)?;
+    if let Some(error) = line.error {
+        return Err(lost(error));
     }
+    let reply = line.result.unwrap_or_default();
+    if reply.compact_revision > Number(0) {
+        return Err(SharedError::Forgotten(after));
+    }
+    if reply.canceled {
+        return Err(lost(reply.cancel_reason));
+    }
+    let changed = |event: Event| Changed {
+        key: rows.own(event.kv.key.0),
+        value: (event.kind != "DELETE").then_some(event.kv.value.0),
+        revision: Revision(event.kv.mod_revision.0),
+    };
+    Ok(reply.events.into_iter().map(changed).collect())
 }
 
 impl Watch for EtcdWatch {
@@ -79,11 +86,7 @@ impl Watch for EtcdWatch {
         Box::pin(async move {
             loop {
                 let line = self.line().await?;
-                let line: WatchLine = serde_json::from_slice(&line).map_err(lost)?;
-                if let Some(error) = line.error {
-                    return Err(lost(error));
-                }
-                let batch = self.batch(line.result.unwrap_or_default())?;
+                let batch = batch(&self.rows, self.after, &line)?;
                 if !batch.is_empty() {
                     return Ok(batch);
                 }

@@ -10,6 +10,8 @@ pub mod commands;
 pub mod control;
 mod detach;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod kerberos;
 pub mod life;
 pub mod mounts;

@@ -37,13 +37,16 @@ impl CellIdentity {
     /// It says something else than it should, or was written by a later version of this program.
     pub fn read(state: &Path) -> CommandResult<Option<Self>> {
         let path = state.join(FILE);
-        let damaged = |why: String| CommandError::failed(format!("{} is damaged: {why}", path.display()));
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(damaged(e.to_string())),
-        };
-        let written: Written = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        match fs::read(&path) {
+            Ok(text) => Self::parse(&path, &text).map(Some),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(damaged(&path, e.to_string())),
+        }
+    }
+
+    fn parse(path: &Path, text: &[u8]) -> CommandResult<Self> {
+        let damaged = |why| damaged(path, why);
+        let written: Written = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
         if written.format != FORMAT {
             return Err(CommandError::failed(format!(
                 "{} has format {}, this program reads {FORMAT}; use the version that wrote it",
@@ -53,7 +56,7 @@ impl CellIdentity {
         }
         let cell = CellName::new(&written.cell).map_err(|e| damaged(e.to_string()))?;
         let file_server = written.file_server.parse().map_err(|_| damaged("no such server name".into()))?;
-        Ok(Some(Self { cell, file_server }))
+        Ok(Self { cell, file_server })
     }
 
     /// Writes it down, durably, unless it is.
@@ -73,6 +76,10 @@ impl CellIdentity {
         write_durably(state, FILE, &text)
             .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
     }
+}
+
+fn damaged(path: &Path, why: String) -> CommandError {
+    CommandError::failed(format!("{} is damaged: {why}", path.display()))
 }
 
 /// Names tried for a new file before the directory is given up.
@@ -106,6 +113,11 @@ fn make_new(directory: &Path, name: &str) -> io::Result<(File, PathBuf)> {
         }
     }
     Err(taken)
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn fuzz(bytes: &[u8]) -> bool {
+    CellIdentity::parse(Path::new(FILE), bytes).is_ok()
 }
 
 #[cfg(test)]

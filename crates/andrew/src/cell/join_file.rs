@@ -86,11 +86,15 @@ impl JoinFile {
         let wrong = |why: &dyn Display| CommandError::usage(format!("{}: {why}", path.display()));
         let bytes = secret_file::read(path)?
             .ok_or_else(|| wrong(&"not there; make it with `andrew server add` on a server of the cell"))?;
-        let text = std::str::from_utf8(&bytes).map_err(|e| wrong(&e))?;
+        Self::parse(&bytes).map_err(|why| wrong(&why))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
         // The parser's message would show the line, which may be a key.
-        let file: Self = toml::from_str(text).map_err(|e| wrong(&e.message()))?;
+        let file: Self = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         if file.format != FORMAT {
-            return Err(wrong(&format!("has format {}, this program reads {FORMAT}", file.format)));
+            return Err(format!("has format {}, this program reads {FORMAT}", file.format));
         }
         Ok(file)
     }
@@ -146,6 +150,16 @@ fn take(files: &mut BTreeMap<String, String>, name: &str, from: &Path) -> Comman
     let bytes = bytes.map_err(|e| CommandError::failed(format!("cannot read {shown}: {e}")))?;
     files.insert(name.to_owned(), STANDARD.encode(&*bytes));
     Ok(())
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(in crate::cell) fn fuzz(bytes: &[u8]) -> bool {
+    let Ok(file) = JoinFile::parse(bytes) else { return false };
+    assert!(file.files.keys().filter(|name| is_ours(name)).all(|name| !name.contains("..")));
+    if let Ok(text) = file.to_text() {
+        assert!(JoinFile::parse(text.as_bytes()).is_ok(), "what was read can be written");
+    }
+    true
 }
 
 #[cfg(test)]

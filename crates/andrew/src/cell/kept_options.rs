@@ -57,7 +57,11 @@ impl KeptOptions {
             Ok(_) => {}
         }
         let text = fs::read_to_string(&path).map_err(|e| damaged(&e))?;
-        toml::from_str(&text).map_err(|e| damaged(&e.message()))
+        Self::parse(&text).map_err(|e| damaged(&e.message()))
+    }
+
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
     }
 
     /// These options, and those of `before` where nothing is given.
@@ -87,6 +91,14 @@ impl KeptOptions {
         write_durably(state, FILE, text.as_bytes())
             .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
     }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(in crate::cell) fn fuzz(text: &str) -> bool {
+    let Ok(options) = KeptOptions::parse(text) else { return false };
+    let again = toml::to_string(&options).ok().and_then(|text| KeptOptions::parse(&text).ok());
+    assert_eq!(again, Some(options), "what was read can be written");
+    true
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ mod cell_name;
 pub mod client;
 mod databases;
 mod elsewhere;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod identity;
 mod import;
 mod import_file;

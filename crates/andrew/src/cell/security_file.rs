@@ -132,6 +132,13 @@ impl SecurityFile {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(in crate::cell) fn fuzz(text: &str) -> bool {
+    let Ok(file) = SecurityFile::parse(text) else { return false };
+    assert!((1..=TOKEN_HOURS_MAX).contains(&file.login.token_hours));
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

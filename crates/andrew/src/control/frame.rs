@@ -137,6 +137,36 @@ pub(crate) fn damaged(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::*;
+
+    /// The bytes in a frame, the first of them as its kind.
+    pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        if let Some((kind, body)) = bytes.split_first() {
+            let _ = write_frame(&mut wire, *kind, &[body], ANSWER_LEN_MAX);
+        }
+        wire
+    }
+
+    /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
+    pub(crate) fn read(mut wire: &[u8]) {
+        if let Ok(Some(question)) = Question::read(&mut &*wire) {
+            let mut again = Vec::new();
+            assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
+            assert_eq!(Question::read(&mut &*again).ok(), Some(Some(question)));
+        }
+        if let Ok(answer) = Answer::read(&mut wire) {
+            let mut again = Vec::new();
+            // Text that was no UTF-8 is longer when it is.
+            if answer.write(&mut again).is_ok() {
+                assert_eq!(Answer::read(&mut &*again).ok(), Some(answer));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -196,6 +196,27 @@ impl<'a> Exchange<'a> {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+impl Exchange<'_> {
+    /// An answer whose encrypted part is as `change` makes it of what is in `answer`.
+    pub(super) fn sealed_again(
+        &self,
+        answer: &[u8],
+        change: impl FnOnce(&[u8]) -> Vec<u8>,
+        random: &Random,
+    ) -> Vec<u8> {
+        let seal = || -> Result<Vec<u8>, ExchangeError> {
+            let mut reply: KdcRep<'_> = MessageTag::TGS_REP.decode(answer)?;
+            let (enctype, key) = self.key()?;
+            let plain = change(&enctype.decrypt(key, usage::TGS_REP, reply.enc_part.cipher.as_bytes())?);
+            let cipher = enctype.encrypt(key, usage::TGS_REP, &plain, random)?;
+            reply.enc_part.cipher = OctetStringRef::new(&cipher)?;
+            Ok(MessageTag::TGS_REP.encode(reply)?)
+        };
+        seal().unwrap_or_default()
+    }
+}
+
 fn refusal(error: &KrbError<'_>) -> ExchangeError {
     let text = error.e_text.as_ref().map_or("", |text| text.0.as_str());
     let text = text.chars().take(TEXT_MAX).collect();

@@ -6,10 +6,12 @@
 mod cache;
 mod config;
 mod exchange;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod messages;
 mod network;
 mod principal;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 mod samples;
 mod search;
 

@@ -185,9 +185,38 @@ impl TokenAnswer {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::*;
+
+    /// A frame with a token in it.
+    pub(crate) fn sample() -> Vec<u8> {
+        let token = Box::new(super::super::samples::kept("example.org", 99));
+        let mut wire = Vec::new();
+        let _ = TokenQuestion::Set { session: Some(SessionId([7; 16])), token }.write(&mut wire);
+        wire
+    }
+
+    /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
+    pub(crate) fn read(mut wire: &[u8]) {
+        if let Ok(Some(question)) = TokenQuestion::read(&mut &*wire) {
+            let mut again = Vec::new();
+            assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
+            assert_eq!(TokenQuestion::read(&mut &*again).ok(), Some(Some(question)));
+        }
+        if let Ok(answer) = TokenAnswer::read(&mut wire) {
+            let mut again = Vec::new();
+            // Text that was no UTF-8 is longer when it is.
+            if answer.write(&mut again).is_ok() {
+                assert_eq!(TokenAnswer::read(&mut &*again).ok(), Some(answer));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::kept::tests::kept;
+    use super::super::samples::kept;
     use super::*;
 
     #[test]

@@ -118,7 +118,7 @@ fn converse(stream: &UnixStream, question: &TokenQuestion) -> io::Result<TokenAn
 
 #[cfg(test)]
 mod tests {
-    use super::super::kept::tests::kept;
+    use super::super::samples::kept;
     use super::super::server::{TokenHandler, TokenServer};
     use super::*;
     use afs_venus::TokenOwner;

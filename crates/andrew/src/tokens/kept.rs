@@ -103,32 +103,9 @@ impl fmt::Debug for KeptToken {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::samples::kept;
     use super::*;
-    use afs_auth::keys::{KeyKind, KeyRing, generate};
-    use afs_auth::rxgk::{Minting, mint};
-    use afs_auth::{Random, crypto::EncType};
-    use afs_rpc::Level;
-    use afs_wire::login::Renewal;
-    use std::sync::Arc;
-
-    pub(crate) fn kept(cell: &str, end: u64) -> KeptToken {
-        let random: Random = Arc::new(|out| out.fill(0x5a));
-        let mut keys = KeyRing::default();
-        keys.add(generate(KeyKind::Rxgk, 20, 1, &random).unwrap()).unwrap();
-        let (expires, enctype) = (UnixTime { secs: end, nanos: 0 }, EncType::DEFAULT);
-        let minting = Minting { name: "alice".into(), level: Level::Crypt, expires, enctype };
-        let token = Token::Rxgk(mint(&keys, &minting, &random).unwrap());
-        let renewal = Renewal::new([9; 100]).unwrap();
-        let renewable_until = UnixTime { secs: end + 1000, nanos: 0 };
-        KeptToken {
-            cell: CellName::new(cell).unwrap(),
-            user: "alice".into(),
-            grant: Grant { token, renewal, renewable_until, host_key: None },
-            servers: vec![Ipv4Addr::new(192, 0, 2, 1)],
-            base_port: 7000,
-        }
-    }
 
     #[test]
     fn it_reads_back_and_does_not_show_its_key() {

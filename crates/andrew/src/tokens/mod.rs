@@ -5,11 +5,13 @@
 
 mod connections;
 mod desk;
-mod frame;
+pub(crate) mod frame;
 mod handing;
-mod kept;
+pub(crate) mod kept;
 mod places;
 mod renew;
+#[cfg(any(test, feature = "fuzzing"))]
+mod samples;
 mod server;
 mod session;
 mod store;

@@ -93,7 +93,7 @@ pub fn warning(kept: &KeptToken, now: UnixTime) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kept::tests::kept;
+    use super::super::samples::kept;
     use super::*;
     use afs_wire::login::Renewal;
 

@@ -137,7 +137,7 @@ pub(super) fn read(path: &Path) -> CommandResult<Option<KeptToken>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kept::tests::kept;
+    use super::super::samples::kept;
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

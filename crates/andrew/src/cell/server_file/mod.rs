@@ -250,3 +250,14 @@ impl ServerFile {
         }
     }
 }
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(in crate::cell) fn fuzz(text: &str) -> bool {
+    let Ok(mut file) = ServerFile::parse(text) else { return false };
+    let again = toml::to_string(&file).map_err(|e| e.to_string()).and_then(|text| ServerFile::parse(&text));
+    assert_eq!(again.as_ref(), Ok(&file), "what was read can be written");
+    if file.resolve(Path::new("/etc")).is_ok() {
+        let _ = file.options(Path::new("/state"));
+    }
+    true
+}

@@ -29,6 +29,14 @@ impl Profile {
         Ok(profile)
     }
 
+    /// What lines say, without the files that they include.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(in super::super) fn of_text(text: &str) -> Self {
+        let mut profile = Self::default();
+        Source::new(&mut profile).lines_alone(text);
+        profile
+    }
+
     /// Puts a relation under the names in `place`.
     pub fn add(&mut self, place: &[String], name: &str, value: String) {
         let mut path = place.to_vec();

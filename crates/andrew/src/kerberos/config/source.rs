@@ -59,6 +59,17 @@ impl<'a> Source<'a> {
         Ok(true)
     }
 
+    /// Takes lines as those of a file, without the files that they include.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn lines_alone(&mut self, text: &str) {
+        let (mut place, wrong) = (Place::new(), |why: &str| CommandError::usage(why));
+        for line in text.lines().filter_map(Line::parse) {
+            if !matches!(line, Line::Include(_) | Line::IncludeDirectory(_)) {
+                let _ = self.line(line, &mut place, INCLUDES_MAX, &wrong);
+            }
+        }
+    }
+
     fn line(
         &mut self,
         line: Line<'_>,

@@ -1,0 +1,70 @@
+//! What a KDC answers, credential caches and `krb5.conf`, with any bytes in them.
+
+use super::cache::{Cache, Credential, Location};
+use super::config::{KdcAddress, Profile};
+use super::exchange::Exchange;
+use super::principal::Principal;
+use super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
+use super::{name_in, token};
+use crate::fuzzing::changed;
+use afs_auth::Random;
+use afs_rpc::UnixTime;
+use afs_wire::ids::CellName;
+use std::sync::Arc;
+
+const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
+
+/// An answer of a KDC: the bytes, answers with bytes changed, and the same behind the seal.
+pub(crate) fn answers(bytes: &[u8]) {
+    let Some(granting) = granting() else { return };
+    let Ok(service) = Principal::parse(AFS, "") else { return };
+    let exchange = Exchange::new(&granting, &service, &random());
+    let sealed = exchange.sealed_again(REPLY, |plain| changed(plain, bytes), &random());
+    for answer in [bytes.to_vec(), changed(REPLY, bytes), changed(REFUSAL, bytes), sealed] {
+        match exchange.reply(&answer) {
+            Ok(credential) => drop(token(&credential)),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// A credential cache: the bytes, and a sound one with bytes changed.
+pub(crate) fn caches(bytes: &[u8]) {
+    for file in [bytes.to_vec(), changed(CACHE, bytes)] {
+        let Ok(cache) = Cache::decode(&file) else { continue };
+        if let Ok(cell) = CellName::new("example.org") {
+            let _ = name_in(&cell, &cache.owner);
+        }
+        for credential in &cache.credentials {
+            let _ = token(credential);
+            if let Ok(request) = Exchange::new(credential, &cache.owner, &random()).request(NOW, &random()) {
+                assert!(!request.is_empty());
+            }
+        }
+    }
+}
+
+/// `krb5.conf` without the files that it includes, and what stands in its values.
+pub(crate) fn configurations(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let profile = Profile::of_text(text);
+    for name in text.lines().take(4) {
+        let _ = (profile.realm_of(name), profile.kdcs(name).is_ok());
+        let _ = (Location::parse(name).is_ok(), KdcAddress::parse(name).is_ok());
+        let Ok(principal) = Principal::parse(name, "REALM") else { continue };
+        let shown = principal.to_string();
+        assert!(!shown.contains(char::is_control));
+        if !name.contains(char::is_control) {
+            assert_eq!(Principal::parse(&shown, ""), Ok(principal));
+        }
+    }
+}
+
+fn granting() -> Option<Credential> {
+    let server = Principal::parse(TICKET_GRANTING, "").ok()?;
+    Cache::decode(CACHE).ok()?.find(&server, NOW).cloned()
+}
+
+fn random() -> Random {
+    Arc::new(|out: &mut [u8]| out.fill(7))
+}
