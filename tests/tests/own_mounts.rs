@@ -5,15 +5,16 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use andrew_tests::live::cell::{CELL, Cell, CellOptions, andrew, command};
+use andrew_tests::live::cell::{CELL, Cell, CellOptions, command};
 use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::netns::Netns;
-use andrew_tests::live::process::{run, run_any, seconds};
+use andrew_tests::live::process::seconds;
 use andrew_tests::live::scratch::{Scratch, unmount_below};
+use andrew_tests::live::user::User;
 use andrew_tests::live::watchdog::Watchdog;
 
 #[test]
@@ -110,31 +111,14 @@ fn a_user_of_the_cell_sees_what_is_hers_as_her_own_after_the_login() {
     let options = CellOptions { more: vec!["--allow-other".into()], ..CellOptions::at("127.0.0.1", "rl") };
     let cell = Cell::up(&netns, scratch.path(), &options);
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let home = scratch.path().join("home-of-alice");
-    fs::create_dir(&home).unwrap();
-    let secret = home.join("passphrase");
-    fs::write(&secret, "correct horse battery").unwrap();
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
-    let (state, secret) = (cell.state().to_str().unwrap(), secret.to_str().unwrap());
     // The first user of a cell has the number of a system account of every machine.
-    assert!(command(&netns, &["pts", "createuser", "alice", "--state", state]).contains("id 2"));
-    let _ = command(&netns, &["passwd", "alice", "--state", state, "--passphrase-file", secret]);
+    let alice = User::new(&netns, &cell, scratch.path(), "alice", ALICE);
     let hers = cell.mount().join("alice");
     fs::create_dir(&hers).unwrap();
     let _ = command(&netns, &["fs", "setacl", hers.to_str().unwrap(), "alice", "all"]);
-    chown(&home, Some(ALICE), Some(ALICE)).unwrap();
-    chown(secret, Some(ALICE), Some(ALICE)).unwrap();
-    let as_alice = |program: &str, words: &[&str]| -> Command {
-        let mut command = netns.command("setpriv");
-        let uid = ALICE.to_string();
-        command.args(["--reuid", &uid, "--regid", &uid, "--clear-groups", program]).args(words);
-        command.env("HOME", &home).env("A", &hers).current_dir("/");
-        command
-    };
-    let sh = |script: &str| -> Output { run_any(as_alice("sh", &["-c", script]), seconds(30)) };
+    let sh = |script: &str| -> Output { alice.sh(&hers, script) };
     let said = |output: Output| String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let login = ["login", "alice", "--cell", CELL, "--servers", "127.0.0.1", "--passphrase-file", secret];
-    assert!(run(as_alice(andrew().to_str().unwrap(), &login), seconds(60)).contains("logged in"));
+    alice.log_in(CELL, "127.0.0.1");
     assert!(sh("echo text > $A/f").status.success());
     assert_eq!(said(sh("stat -c '%u %g' $A/f")), format!("{ALICE} {ALICE}"));
     // What is the administrator's is that of who has made the cell, whoever looks.

@@ -25,5 +25,6 @@ pub mod speaker;
 pub mod stage;
 pub mod tree;
 pub mod turn;
+pub mod user;
 pub mod wait;
 pub mod watchdog;
