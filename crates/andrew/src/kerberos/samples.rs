@@ -11,6 +11,7 @@ pub const NONCE: u32 = 0x0383_8383;
 /// When the tickets of [`CACHE`] were made, in seconds since 1970.
 pub const ISSUED: u64 = 1_795_264_776;
 /// The user.
+#[cfg(test)]
 pub const ALICE: &str = "alice@KERB.TEST";
 /// The service that gives tickets.
 pub const TICKET_GRANTING: &str = "krbtgt/KERB.TEST@KERB.TEST";
