@@ -84,7 +84,7 @@ pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     let clock = env.clone();
     env.spawn(Box::pin(async move {
         while anybody(&working) {
-            clock.sleep(rng.duration(Duration::from_millis(500), Duration::from_secs(4))).await;
+            clock.sleep(rng.duration(Duration::from_millis(500), RESTARTS_MAX)).await;
             world.crash(machine.node);
             clock.sleep(rng.duration(Duration::from_millis(50), Duration::from_millis(500))).await;
             start_again(&machine).await;
@@ -137,5 +137,7 @@ pub async fn start_again(machine: &Machine) {
     }
 }
 
+/// The longest time from one start of the server to the next end of it.
+pub const RESTARTS_MAX: Duration = Duration::from_secs(4);
 /// A client hears within this time of what it has missed.
 const HEARS_WITHIN: Duration = Duration::from_secs(75);

@@ -48,6 +48,9 @@ impl SendStream {
         rtt: &mut Rtt,
     ) -> AckResult {
         let mut result = AckResult::default();
+        // What a receiver has read only grows, so an ack with more of it is newer whatever its serial says: a server that was
+        // started again counts from one.
+        let advances = self.first < ack.first;
         while self.first < ack.first {
             let Some(sent) = self.ring.pop_front() else { break };
             self.first += 1;
@@ -56,9 +59,10 @@ impl SendStream {
                 self.note_arrival(now, &sent, ack, &mut result);
             }
         }
-        let newest = self.ack_serial == 0 || serial.wrapping_sub(self.ack_serial) as i32 > 0;
+        let newest = advances || self.ack_serial == 0 || serial.wrapping_sub(self.ack_serial) as i32 > 0;
         self.apply_soft_acks(now, ack, newest, &mut result);
         if newest {
+            self.take_back_beyond(ack);
             self.ack_serial = serial;
         }
         self.ack_previous = ack.previous;
@@ -97,6 +101,28 @@ impl SendStream {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Packets that the peer had and has no longer, because it was started again and has forgotten the call: they lie beyond all
+    /// that it lists and beyond the last one that it says it got.
+    fn take_back_beyond(&mut self, ack: &Ack<'_>) {
+        let listed =
+            self.ring.iter().take(ack.soft.len()).filter(|sent| sent.state == State::SoftAcked).count();
+        if self.soft_acked as usize == listed || ack.soft.len() >= SOFT_ACKS_MAX {
+            return;
+        }
+        let after_last = ack.previous.saturating_add(1).saturating_sub(self.first) as usize;
+        let from = ack.soft.len().max(after_last);
+        let mut taken_back = 0;
+        for sent in self.ring.iter_mut().skip(from).filter(|sent| sent.state == State::SoftAcked) {
+            sent.state = State::Lost;
+            taken_back += 1;
+        }
+        if taken_back > 0 {
+            self.count(State::SoftAcked, -taken_back);
+            self.count(State::Lost, taken_back);
+            self.resend_from = self.resend_from.min(self.first + from as u32);
         }
     }
 

@@ -80,6 +80,53 @@ fn a_soft_ack_can_be_taken_back() {
     assert_eq!(burst(&mut stream, Instant(2)), [2]);
 }
 
+/// A server that is started again has nothing of the call; what reaches it then is acked from the beginning.
+#[test]
+fn a_receiver_that_has_forgotten_is_sent_everything_again() {
+    let mut stream = stream(7, 40);
+    burst(&mut stream, Instant(0));
+    ack(&mut stream, Instant(1), 1, &[1; 7]);
+    stream.ack_serial = 15;
+    let make = |first, previous| Ack {
+        buffer_space: 0,
+        skew_max: 0,
+        first,
+        previous,
+        serial: 0,
+        reason: reason::REQUESTED,
+        soft: &[],
+        trailer: AckTrailer::default(),
+    };
+    let forgetful = make(2, 1);
+    assert_eq!(stream.freshness(&forgetful), Freshness::Fresh);
+    stream.handle_ack(Instant(2), &forgetful, 2, &mut Rtt::new(Duration::from_millis(100)));
+    assert_eq!(burst(&mut stream, Instant(2)), [2, 3, 4, 5, 6, 7]);
+    ack(&mut stream, Instant(3), 8, &[]);
+    assert!(stream.is_delivered());
+}
+
+#[test]
+fn a_list_that_is_short_takes_nothing_back() {
+    let mut stream = stream(7, 40);
+    burst(&mut stream, Instant(0));
+    ack(&mut stream, Instant(1), 1, &[1; 7]);
+    let trailer = AckTrailer::default();
+    let kind = reason::PING_RESPONSE;
+    let short = Ack {
+        buffer_space: 0,
+        skew_max: 0,
+        first: 3,
+        previous: 7,
+        serial: 0,
+        reason: kind,
+        soft: &[1],
+        trailer,
+    };
+    stream.handle_ack(Instant(2), &short, 99, &mut Rtt::new(Duration::from_millis(100)));
+    assert_eq!(burst(&mut stream, Instant(2)), []);
+    assert!(stream.is_delivered());
+}
+
 #[test]
 fn a_closed_window_is_probed() {
     let mut stream = stream(9, 2);
