@@ -7,6 +7,7 @@ mod rig;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use afs_rpc::CallError;
 use afs_server::FileServerLimits;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::CallBack;
@@ -46,6 +47,63 @@ fn callers_that_do_not_say_who_they_are_take_no_place_and_get_no_promise() {
     assert!(cell.files().clients().hosts().is_empty());
     assert!(cell.files().clients().callbacks().is_empty());
     cell.client(1).fetch_status(cell.root()).unwrap();
+}
+
+/// The places for calls at work are 4096, three quarters of them for callers without a name, 256 for one address.
+#[test]
+fn callers_that_leave_the_question_open_hold_nobody_up() {
+    let cell = Cell::new(226);
+    let alive = cell.client(2);
+    alive.fetch_status(cell.root()).unwrap();
+    for host in 1..=14 {
+        let address = |port| SocketAddr::from(([10, 0, 9, host], port));
+        let first = cell.client_at(address(7001), name_of(0), Manner::Mute);
+        for port in 0..60 {
+            let mute = Client::on(cell.world(), first.node, address(8000 + port), name_of(0), Manner::Mute);
+            for _ in 0..4 {
+                mute.begin(afs_wire::fs::FetchStatus { fid: cell.root() });
+            }
+        }
+    }
+    cell.sim.run_for(Duration::from_millis(500));
+    for (client, how) in [(alive, "known"), (cell.client(1), "new")] {
+        let before = cell.sim.now();
+        client.fetch_status(cell.root()).unwrap();
+        let took = cell.sim.now() - before;
+        assert!(took < Duration::from_secs(1), "a {how} client waited {took:?}");
+    }
+}
+
+/// One address has 128 places for calls that wait for their clients.
+#[test]
+fn a_call_that_gives_way_is_refused_and_its_client_still_hears_what_it_missed() {
+    let cell = Cell::new(231);
+    let (writer, away) = (cell.client(1), cell.client(2));
+    let fid = files(&writer, &cell, 1)[0];
+    away.fetch_status(fid).unwrap();
+    let too_late = Duration::from_secs(6);
+    away.answer_breaks_after(too_late);
+    writer.store(fid, 0, b"new").unwrap();
+    cell.sim.run_for(too_late);
+    let displaced = away.begin(afs_wire::fs::FetchStatus { fid });
+    cell.sim.run_for(Duration::from_millis(200));
+    let address = |port| SocketAddr::new(away.address.ip(), port);
+    let mutes: Vec<_> = (0..33)
+        .map(|port| Client::on(cell.world(), away.node, address(8000 + port), name_of(port), Manner::Mute))
+        .collect();
+    for mute in mutes.iter().cycle().take(132) {
+        mute.begin(afs_wire::fs::FetchStatus { fid });
+    }
+    cell.sim.run_for(Duration::from_millis(500));
+    let refusal = displaced.lock().unwrap().take();
+    assert!(matches!(refusal, Some(Err(CallError::Abort(AbortCode::VBUSY)))), "{refusal:?}");
+
+    cell.sim.run_for(too_late);
+    away.answer_breaks_after(Duration::ZERO);
+    drop(away.heard());
+    away.fetch_status(fid).unwrap();
+    let heard = away.heard();
+    assert!(heard.contains(&Heard::Break(vec![fid])), "{heard:?}");
 }
 
 #[test]

@@ -7,13 +7,15 @@ mod messages;
 mod resume;
 mod strangers;
 mod sweep;
+mod waiting_room;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use afs_rpc::{Caller, EnvExt, EnvRef, Rx, WeakRx};
+use afs_rpc::future::{Either, select};
+use afs_rpc::{Caller, EnvExt, EnvRef, Identity, Rx, WeakRx, sync};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Uuid};
 
@@ -22,6 +24,7 @@ use crate::hosts::{Addresses, Host, HostIdentity, HostTable};
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
 use strangers::Strangers;
+use waiting_room::WaitingRoom;
 
 /// How long a client may take to answer.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +63,9 @@ pub struct Clients {
     callbacks: Arc<Callbacks>,
     patience: Patience,
     /// Addresses being asked who they are, so that several first calls ask once.
-    introductions: Mutex<BTreeMap<SocketAddr, Arc<afs_rpc::sync::Mutex<()>>>>,
+    introductions: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
+    /// Calls that wait for their clients.
+    waiting: Arc<WaitingRoom>,
     /// Addresses that were asked and did not answer.
     strangers: Mutex<Strangers>,
     /// Addresses whose clients missed breaks.
@@ -89,6 +94,7 @@ impl Clients {
             callbacks,
             patience,
             introductions: Mutex::default(),
+            waiting: Arc::default(),
             strangers: Mutex::default(),
             addresses: Mutex::default(),
         })
@@ -115,21 +121,37 @@ impl Clients {
     /// A host that never answers is served once, and promised nothing; after that its calls end with -1 until it can be reached, since
     /// what it caches could not be kept right (docs/protocol callback.md "5.2 On every call").
     pub async fn admit(self: &Arc<Self>, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
-        if let Some(host) = self.hosts.by_connection(caller.peer, caller.connection) {
+        let known = self.hosts.by_connection(caller.peer, caller.connection);
+        if let Some(host) = &known {
             host.touch(self.now());
             if host.is_ready() {
-                return Ok(host);
+                return Ok(host.clone());
             }
+        }
+        let brought = self.bring_in(caller, known);
+        if caller.identity != Identity::Anonymous {
+            return brought.await;
+        }
+        let (_place, gives_way) = self.waiting.enter(caller.peer.ip());
+        match select(brought, gives_way).await {
+            Either::Left(host) => host,
+            Either::Right(_) => Err(AbortCode::VBUSY),
+        }
+    }
+
+    /// Waits for the client. May be dropped at any point: what was not settled is settled at the next call.
+    async fn bring_in(
+        self: &Arc<Self>,
+        caller: &Caller,
+        known: Option<Arc<Host>>,
+    ) -> Result<Arc<Host>, AbortCode> {
+        if let Some(host) = known {
             self.resume(&host).await?;
             return Ok(host);
         }
         let turn = self.introduction(caller.peer).ok_or(AbortCode::VBUSY)?;
-        let host = {
-            let _turn = turn.lock().await;
-            self.identify(caller).await
-        };
-        self.forget_introduction(caller.peer, turn);
-        host
+        let _turn = turn.lock.lock().await;
+        self.identify(caller).await
     }
 
     /// Promises to tell `host` before the object changes; answers for how many seconds. Call it before the object is
@@ -165,20 +187,30 @@ impl Clients {
     }
 
     /// The turn of an address, unless too many callers of one machine are being asked.
-    fn introduction(&self, peer: SocketAddr) -> Option<Arc<afs_rpc::sync::Mutex<()>>> {
-        let mut introductions = self.introductions.lock().unwrap_or_else(PoisonError::into_inner);
+    fn introduction(&self, peer: SocketAddr) -> Option<Introduction<'_>> {
+        let mut introductions = sync::lock(&self.introductions);
         let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
         if !introductions.contains_key(&peer) && introductions.range(ports).count() >= INTRODUCTIONS_MAX {
             return None;
         }
-        Some(introductions.entry(peer).or_insert_with(|| Arc::new(afs_rpc::sync::Mutex::new(()))).clone())
+        let lock = introductions.entry(peer).or_insert_with(|| Arc::new(sync::Mutex::new(()))).clone();
+        Some(Introduction { clients: self, peer, lock })
     }
+}
 
-    fn forget_introduction(&self, peer: SocketAddr, turn: Arc<afs_rpc::sync::Mutex<()>>) {
-        let mut introductions = self.introductions.lock().unwrap_or_else(PoisonError::into_inner);
+/// The turn of an address that is being asked, for one of its calls.
+struct Introduction<'a> {
+    clients: &'a Clients,
+    peer: SocketAddr,
+    lock: Arc<sync::Mutex<()>>,
+}
+
+impl Drop for Introduction<'_> {
+    fn drop(&mut self) {
+        let mut introductions = sync::lock(&self.clients.introductions);
         // The map's and ours: nobody else waits for this turn.
-        if Arc::strong_count(&turn) <= 2 {
-            introductions.remove(&peer);
+        if Arc::strong_count(&self.lock) <= 2 {
+            introductions.remove(&self.peer);
         }
     }
 }

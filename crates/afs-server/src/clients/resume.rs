@@ -11,7 +11,28 @@ use afs_wire::ids::Fid;
 
 use super::Clients;
 use super::messages::Way;
-use crate::hosts::Host;
+use crate::callbacks::Callbacks;
+use crate::hosts::{Host, HostId};
+
+/// Breaks that are owed to a host and on their way to it. They stay owed unless it was told.
+struct Owed<'a> {
+    callbacks: &'a Callbacks,
+    host: HostId,
+    fids: Vec<Fid>,
+    told: bool,
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        for fid in &self.fids {
+            if self.told {
+                self.callbacks.broken(*fid, self.host);
+            } else {
+                self.callbacks.delay(*fid, self.host);
+            }
+        }
+    }
+}
 
 impl Clients {
     /// Resets a host that was never told of this server's start, or delivers the breaks it is owed.
@@ -43,19 +64,12 @@ impl Clients {
             host.with(|state| state.reset = true);
         }
         loop {
-            let owed = self.take_owed_or_rise(host);
-            if owed.is_empty() {
+            let mut owed = self.take_owed_or_rise(host);
+            if owed.fids.is_empty() {
                 return true;
             }
-            let told = self.tell_breaks(host, &owed, self.patience.breaking).await.is_ok();
-            for fid in owed {
-                if told {
-                    self.callbacks.broken(fid, host.id())
-                } else {
-                    self.callbacks.delay(fid, host.id())
-                }
-            }
-            if !told {
+            owed.told = self.tell_breaks(host, &owed.fids, self.patience.breaking).await.is_ok();
+            if !owed.told {
                 return false;
             }
         }
@@ -63,11 +77,11 @@ impl Clients {
 
     /// The next breaks that are owed; when there are none the host is up. Both under the host's lock: a break that finds the
     /// host down adds to what is owed under the same lock, so none falls between.
-    fn take_owed_or_rise(&self, host: &Host) -> Vec<Fid> {
+    fn take_owed_or_rise<'a>(&'a self, host: &Host) -> Owed<'a> {
         host.with(|state| {
-            let owed = self.callbacks.take_delayed(host.id(), FIDS_MAX);
-            state.down = !owed.is_empty();
-            owed
+            let fids = self.callbacks.take_delayed(host.id(), FIDS_MAX);
+            state.down = !fids.is_empty();
+            Owed { callbacks: &self.callbacks, host: host.id(), fids, told: false }
         })
     }
 

@@ -32,6 +32,8 @@ pub enum Manner {
     Nameless,
     /// Offers no callback service at all.
     Deaf,
+    /// Never says who it is, nor that it does not.
+    Mute,
 }
 
 pub struct Ears {
@@ -99,6 +101,9 @@ pub fn service(ears: Arc<Ears>, manner: Manner) -> Table<Ears> {
     match manner {
         Manner::Modern | Manner::Deaf => table,
         Manner::Old => unknown(table, cb::TellMeAboutYourself::OPCODE),
+        Manner::Mute => {
+            table.call::<cb::TellMeAboutYourself, _, _, AbortCode>(|_, _, _| std::future::pending())
+        }
         Manner::Nameless => unknown(unknown(table, cb::TellMeAboutYourself::OPCODE), cb::WhoAreYou::OPCODE),
     }
 }

@@ -1,0 +1,113 @@
+//! Calls of callers without a name that cannot be served before their client has answered something: who it is, or that it
+//! has heard what it missed.
+//!
+//! The client may take its time, or never answer, and each such call holds one of the places for calls at work. So there
+//! is room for a few of them only, far fewer than there are places: who has waited longest gives way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::sync::{self, oneshot};
+
+/// Calls that wait at one time, and those of one address. An anonymous caller's share of all calls at work is 3072.
+const WAITING_MAX: usize = 1024;
+const ADDRESS_MAX: usize = 128;
+
+/// Those who wait.
+#[derive(Default)]
+pub(super) struct WaitingRoom(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Turns given so far.
+    turns: u64,
+    waiting: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
+    by_address: BTreeSet<(IpAddr, u64)>,
+}
+
+/// A call that waits. It ends with this.
+pub(super) struct Place {
+    room: Arc<WaitingRoom>,
+    turn: u64,
+}
+
+impl WaitingRoom {
+    /// A call from this address begins to wait. The receiver is told when it has to give way.
+    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
+        let (give_way, told) = oneshot::channel();
+        let mut state = sync::lock(&self.0);
+        let displaced = state.one_too_many(address);
+        let turn = state.turns;
+        state.turns += 1;
+        state.waiting.insert(turn, (address, give_way));
+        state.by_address.insert((address, turn));
+        drop(state);
+        if let Some(displaced) = displaced {
+            displaced.send(());
+        }
+        (Place { room: self.clone(), turn }, told)
+    }
+}
+
+impl State {
+    /// Takes out the one that has to give way to another call from this address: the oldest from there where that address has
+    /// its fill, else the oldest of all where the room is full.
+    fn one_too_many(&mut self, address: IpAddr) -> Option<oneshot::Sender<()>> {
+        let of_address = || self.by_address.range((address, 0)..=(address, u64::MAX));
+        let oldest = if of_address().count() >= ADDRESS_MAX {
+            of_address().next().map(|(_, turn)| *turn)
+        } else if self.waiting.len() >= WAITING_MAX {
+            self.waiting.keys().next().copied()
+        } else {
+            None
+        };
+        self.take(oldest?)
+    }
+
+    fn take(&mut self, turn: u64) -> Option<oneshot::Sender<()>> {
+        let (address, give_way) = self.waiting.remove(&turn)?;
+        self.by_address.remove(&(address, turn));
+        Some(give_way)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // The sender is dropped without the lock: it may wake somebody.
+        let _sender = sync::lock(&self.room.0).take(self.turn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, number])
+    }
+
+    fn is_told(told: &mut oneshot::Receiver<()>) -> bool {
+        use std::future::Future;
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        std::pin::Pin::new(told).poll(&mut context).is_ready()
+    }
+
+    #[test]
+    fn the_oldest_of_a_full_address_gives_way_else_the_oldest_of_all() {
+        let room = Arc::new(WaitingRoom::default());
+        let mut first: Vec<_> = (0..ADDRESS_MAX).map(|_| room.enter(address(1))).collect();
+        let mut others = Vec::new();
+        for number in 2..9 {
+            others.extend((0..ADDRESS_MAX).map(|_| room.enter(address(number))));
+        }
+        assert!(!is_told(&mut first[0].1));
+        others.push(room.enter(address(9)));
+        assert!(is_told(&mut first[0].1) && !is_told(&mut first[1].1));
+        others.push(room.enter(address(5)));
+        assert!(!is_told(&mut first[1].1) && is_told(&mut others[3 * ADDRESS_MAX].1));
+        drop((first, others));
+        let state = sync::lock(&room.0);
+        assert!(state.waiting.is_empty() && state.by_address.is_empty());
+    }
+}
