@@ -200,6 +200,70 @@ fn names_and_ports_made_up_at_one_address_do_not_delay_more_changes() {
     assert!(slow <= 2, "{delays:?}");
 }
 
+/// The second change comes three seconds after the first: it waits for what is left of the patience, not for as long again.
+#[test]
+fn changes_that_wait_for_a_silent_client_end_together() {
+    let cell = Cell::new(228);
+    let (writer, hostile) = (cell.client(1), cell.client(2));
+    let files = files(&writer, &cell, 3);
+    hostile.answer_breaks_after(IGNORED);
+    files.iter().for_each(|fid| drop(hostile.fetch_status(*fid)));
+    let before = cell.sim.now();
+    let mut stores = Vec::new();
+    for fid in files {
+        stores.push(writer.begin_store(fid, b"new".to_vec()));
+        cell.sim.run_for(Duration::from_millis(1500));
+    }
+    let all_done = || stores.iter().all(|store| store.lock().unwrap().is_some());
+    cell.sim.run_until(Duration::from_secs(60), all_done).unwrap();
+    let took = cell.sim.now() - before;
+    assert!(took < Duration::from_millis(4600), "{took:?}");
+}
+
+/// Each name has the promise on a file of its own, and each file changes while another one is waited for.
+#[test]
+fn names_made_up_at_one_address_are_given_up_together() {
+    let cell = Cell::new(230);
+    let (writer, first) = (cell.client(1), cell.client(2));
+    let files = files(&writer, &cell, 3);
+    for (n, fid) in files.iter().enumerate() {
+        let address = SocketAddr::new(first.address.ip(), 20_000 + n as u16);
+        let name = Client::on(cell.world(), first.node, address, name_of(n as u16), Manner::Modern);
+        name.answer_breaks_after(IGNORED);
+        name.fetch_status(*fid).unwrap();
+    }
+    let before = cell.sim.now();
+    let mut stores = Vec::new();
+    for fid in files {
+        stores.push(writer.begin_store(fid, b"new".to_vec()));
+        cell.sim.run_for(Duration::from_millis(1400));
+    }
+    let all_done = || stores.iter().all(|store| store.lock().unwrap().is_some());
+    cell.sim.run_until(Duration::from_secs(60), all_done).unwrap();
+    let took = cell.sim.now() - before;
+    assert!(took < Duration::from_millis(4600), "{took:?}");
+}
+
+#[test]
+fn who_lets_a_change_wait_is_promised_nothing_meanwhile_nor_are_others_at_its_address() {
+    let cell = Cell::new(229);
+    let (writer, hostile, other) = (cell.client(1), cell.client(2), cell.client(3));
+    let files = files(&writer, &cell, 2);
+    let address = SocketAddr::new(hostile.address.ip(), 20_000);
+    let neighbour = Client::on(cell.world(), hostile.node, address, name_of(1), Manner::Modern);
+    hostile.answer_breaks_after(Duration::from_secs(3));
+    hostile.fetch_status(files[0]).unwrap();
+    let store = writer.begin_store(files[0], b"new".to_vec());
+    cell.sim.run_for(Duration::from_secs(2));
+    for client in [&hostile, &neighbour] {
+        assert_eq!(client.fetch_status(files[1]).unwrap().callback, CallBack::NONE);
+    }
+    assert_ne!(other.fetch_status(files[1]).unwrap().callback, CallBack::NONE);
+    cell.sim.run_for(Duration::from_secs(2));
+    assert!(store.lock().unwrap().is_some());
+    assert_ne!(neighbour.fetch_status(files[1]).unwrap().callback, CallBack::NONE);
+}
+
 #[test]
 fn a_client_that_missed_a_break_is_promised_things_again_later() {
     let cell = Cell::new(227);

@@ -3,15 +3,18 @@
 //! nearly, is promised nothing for a while (see [`Conduct`](crate::hosts)).
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use afs_rpc::Instant;
+use afs_rpc::future::{Either, select};
 use afs_rpc::sync::{self, oneshot};
+use afs_rpc::{EnvExt, Instant};
 use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::{Fid, VolumeId};
 
 use super::Clients;
+use super::late::{LATE, Late};
 use crate::hosts::{Host, HostId};
 
 /// Messages on their way to one host. A change does not wait for the message of another as long as there are fewer.
@@ -120,7 +123,7 @@ impl Clients {
     }
 
     /// Sends breaks of which the first has waited since `since`.
-    async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], since: Instant) {
+    async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], mut since: Instant) {
         let full = self.patience.breaking;
         loop {
             if self.owe_if_down(host, fids) {
@@ -129,7 +132,9 @@ impl Clients {
             let patience = host.with(|state| state.conduct.patience(full, self.now()));
             let left = patience.saturating_sub(self.env.now() - since);
             let told = self.tell_in_time(host, fids, left).await
-                || (self.reach(host).await && self.tell_in_time(host, fids, patience).await);
+                || (!host.is_down()
+                    && self.reach(host).await
+                    && self.tell_in_time(host, fids, patience).await);
             if told {
                 if self.env.now() - since > full / 2 {
                     self.note_miss(host);
@@ -139,15 +144,34 @@ impl Clients {
                 }
                 return;
             }
-            tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
-            if !host.with(|state| std::mem::replace(&mut state.down, true)) {
+            if host.fall() {
+                tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
                 self.note_miss(host);
+                self.give_up_neighbours(host);
             }
+            // Should it be back before this is looked at again, it has its time from there on.
+            since = self.env.now();
         }
     }
 
+    /// Gives up after `left`, or as soon as another message finds the host dead, or one to a host that may be the same.
     async fn tell_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
-        !left.is_zero() && self.tell_breaks(host, fids, left).await.is_ok()
+        let fell = host.fell.notified();
+        if left.is_zero() || host.is_down() {
+            return false;
+        }
+        let mut telling = pin!(select(self.tell_breaks(host, fids, left), fell));
+        let told = match select(telling.as_mut(), self.env.sleep(LATE)).await {
+            Either::Left(told) => told,
+            Either::Right(()) => match Late::new(self, host) {
+                (_late, None) => telling.await,
+                (_late, Some(given_up)) => match select(telling, given_up).await {
+                    Either::Left(told) => told,
+                    Either::Right(()) => return false,
+                },
+            },
+        };
+        matches!(told, Either::Left(Ok(())))
     }
 
     /// A break was not answered, or late: the host is promised nothing for a while, and a host that appears at the same address

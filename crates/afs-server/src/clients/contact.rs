@@ -170,7 +170,7 @@ impl Clients {
     fn serve_once(&self, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         let known = self.hosts.by_peer(caller.peer);
         let met = match &known {
-            Some(host) => host.with(|state| std::mem::replace(&mut state.down, true)),
+            Some(host) => !host.fall(),
             None => sync::lock(&self.strangers).meet(caller.peer),
         };
         if met {

@@ -3,6 +3,7 @@
 
 mod breaks;
 mod contact;
+mod late;
 mod messages;
 mod resume;
 mod strangers;
@@ -23,6 +24,7 @@ use crate::callbacks::{Callbacks, Grant};
 use crate::hosts::{Addresses, Host, HostIdentity, HostTable};
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
+use late::LateAddresses;
 use strangers::Strangers;
 use waiting_room::WaitingRoom;
 
@@ -70,6 +72,8 @@ pub struct Clients {
     strangers: Mutex<Strangers>,
     /// Addresses whose clients missed breaks.
     addresses: Mutex<Addresses>,
+    /// Addresses whose clients are waited for.
+    late: LateAddresses,
 }
 
 impl Clients {
@@ -97,6 +101,7 @@ impl Clients {
             waiting: Arc::default(),
             strangers: Mutex::default(),
             addresses: Mutex::default(),
+            late: LateAddresses::default(),
         })
     }
 
@@ -157,12 +162,14 @@ impl Clients {
     /// Promises to tell `host` before the object changes; answers for how many seconds. Call it before the object is
     /// read for the reply, so that whatever changes it later finds the promise.
     ///
-    /// Nothing is promised (`None`) to a host that cannot be called back, or that was late with its last breaks: it has to ask
-    /// again each time.
+    /// Nothing is promised (`None`) to a host that cannot be called back, or that was late with its last breaks, or is
+    /// with one at this moment: it has to ask again each time.
     pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
         let now = self.now();
-        if host.identity() == HostIdentity::Unknown || !host.with(|state| state.conduct.may_be_promised(now))
-        {
+        let trusted = host.identity() != HostIdentity::Unknown
+            && host.with(|state| state.conduct.may_be_promised(now))
+            && !self.is_late(host);
+        if !trusted {
             return None;
         }
         if self.callbacks.is_full(fid) {

@@ -47,10 +47,8 @@ impl Clients {
             return Ok(());
         }
         tracing::info!(host = %host.destination(), "a client cannot be told what changed; its promises are void");
-        host.with(|state| {
-            state.down = true;
-            state.reset = false;
-        });
+        host.with(|state| state.reset = false);
+        host.fall();
         self.callbacks.forget_host(host.id());
         Err(AbortCode::RX_CALL_DEAD)
     }

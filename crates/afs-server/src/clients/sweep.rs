@@ -67,7 +67,7 @@ impl Clients {
         } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
             let lives = self.answers(&Way::to(host), host.identity()).await || self.reach(host).await;
             if !lives {
-                host.with(|state| state.down = true);
+                host.fall();
             }
         }
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use afs_rpc::sync::Notify;
 use afs_rpc::{ConnKey, Security};
 use afs_wire::ids::Uuid;
 
@@ -49,6 +50,8 @@ pub struct Host {
     /// Held by whoever brings the host's state in order, so that two calls do not do it at once.
     pub(crate) turn: afs_rpc::sync::Mutex<()>,
     pub(crate) queue: Mutex<BreakQueue>,
+    /// Tells who waits for its answer that it was found dead.
+    pub(crate) fell: Notify,
     callbacks: Arc<Callbacks>,
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct HostState {
     pub(crate) alternates: Vec<SocketAddr>,
     /// It does not answer.
     pub(crate) down: bool,
+    /// Breaks that it has left unanswered for a while, and that are waited for.
+    pub(crate) late: usize,
     /// It has been told to forget what an earlier life of this server promised.
     pub(crate) reset: bool,
     /// Another host uses the same permanent name, or used it: promises of the client that bears it may hang on either.
@@ -100,6 +105,7 @@ impl Host {
                 peers: vec![peer],
                 alternates: Vec::new(),
                 down: false,
+                late: 0,
                 reset: false,
                 shares_name: false,
                 conduct: Conduct::default(),
@@ -108,6 +114,7 @@ impl Host {
             }),
             turn: afs_rpc::sync::Mutex::new(()),
             queue: Mutex::new(BreakQueue::default()),
+            fell: Notify::new(),
             callbacks,
         }
     }
@@ -164,6 +171,13 @@ impl Host {
     /// Whether it does not answer.
     pub fn is_down(&self) -> bool {
         self.with(|state| state.down)
+    }
+
+    /// It does not answer: who waits for it need not any longer. Answers whether it was up.
+    pub(crate) fn fall(&self) -> bool {
+        let was_up = self.with(|state| !std::mem::replace(&mut state.down, true));
+        self.fell.notify_all();
+        was_up
     }
 
     /// Whether one of its connections has proven a name.

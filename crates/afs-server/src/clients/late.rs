@@ -1,0 +1,95 @@
+//! Clients that are waited for: as long as one leaves a break unanswered, neither it nor others without a token at its address
+//! are promised anything, so that the next change does not have to wait for them as well. When one of those at an address is
+//! given up, the others there that are late are too: names and ports cost nothing.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::task::Waker;
+use std::time::Duration;
+
+use afs_rpc::sync::{self, Notified, Notify};
+
+use super::Clients;
+use crate::hosts::Host;
+
+/// A break that is not answered by then is late.
+pub(super) const LATE: Duration = Duration::from_secs(1);
+
+/// Breaks that are late, of hosts without a token, by address: as many as are waited for.
+#[derive(Default)]
+pub(super) struct LateAddresses(Mutex<BTreeMap<IpAddr, LateAddress>>);
+
+#[derive(Default)]
+struct LateAddress {
+    breaks: usize,
+    given_up: Notify,
+}
+
+impl LateAddresses {
+    fn add(&self, address: IpAddr) -> Notified {
+        let mut late = sync::lock(&self.0);
+        let here = late.entry(address).or_default();
+        here.breaks += 1;
+        here.given_up.notified()
+    }
+
+    fn remove(&self, address: IpAddr) {
+        let mut late = sync::lock(&self.0);
+        if let Some(here) = late.get_mut(&address) {
+            here.breaks -= 1;
+            if here.breaks == 0 {
+                late.remove(&address);
+            }
+        }
+    }
+
+    fn give_up(&self, address: IpAddr) {
+        let waiting = sync::lock(&self.0).get(&address).map(|here| here.given_up.take_all());
+        waiting.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        sync::lock(&self.0).contains_key(&address)
+    }
+}
+
+/// A break that is late, until it is waited for no longer.
+pub(super) struct Late<'a> {
+    clients: &'a Clients,
+    host: &'a Host,
+    address: Option<IpAddr>,
+}
+
+impl<'a> Late<'a> {
+    /// With what tells that another host at the same address was given up, if it can be the same.
+    pub(super) fn new(clients: &'a Clients, host: &'a Host) -> (Self, Option<Notified>) {
+        host.with(|state| state.late += 1);
+        let address = (!host.is_proven()).then(|| host.destination().ip());
+        let given_up = address.map(|address| clients.late.add(address));
+        (Late { clients, host, address }, given_up)
+    }
+}
+
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        self.host.with(|state| state.late -= 1);
+        if let Some(address) = self.address {
+            self.clients.late.remove(address);
+        }
+    }
+}
+
+impl Clients {
+    /// A host has been found dead: those that may be the same, and are late, are waited for no longer.
+    pub(super) fn give_up_neighbours(&self, host: &Host) {
+        if !host.is_proven() {
+            self.late.give_up(host.destination().ip());
+        }
+    }
+
+    /// Whether this host, or another one that may be the same, is waited for.
+    pub(super) fn is_late(&self, host: &Host) -> bool {
+        host.with(|state| state.late > 0) || !host.is_proven() && self.late.contains(host.destination().ip())
+    }
+}
