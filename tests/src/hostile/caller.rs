@@ -78,8 +78,17 @@ impl std::fmt::Debug for Caller {
 /// Most bytes read of one reply: more than any reply to these calls has.
 const REPLY_MAX: usize = 64 << 20;
 
-/// What file servers ask of every client before they trust it to hear of changes.
+/// What file servers ask of every client before they trust it to hear of changes, and that they are told of at once.
 pub fn ears(uuid: Uuid) -> Table<Uuid> {
+    acquaintance(uuid).call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
+}
+
+/// A client that says who it is, and never answers when it is told of a change.
+pub fn deaf_ears(uuid: Uuid) -> Table<Uuid> {
+    acquaintance(uuid).call(|_, _, _: cb::CallBack| std::future::pending::<Result<(), AbortCode>>())
+}
+
+fn acquaintance(uuid: Uuid) -> Table<Uuid> {
     let identity = |uuid: Arc<Uuid>| InterfaceAddr { uuid: *uuid, ..InterfaceAddr::default() };
     Table::new(ServiceId::CALLBACK, Arc::new(uuid))
         .call(move |uuid: Arc<Uuid>, _: From, _: cb::TellMeAboutYourself| async move {
@@ -95,5 +104,4 @@ pub fn ears(uuid: Uuid) -> Table<Uuid> {
         .call(|_, _, _: cb::InitCallBackState3| async { Ok::<_, AbortCode>(()) })
         .call(|_, _, _: cb::InitCallBackState| async { Ok::<_, AbortCode>(()) })
         .call(|_, _, _: cb::Probe| async { Ok::<_, AbortCode>(()) })
-        .call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
 }

@@ -10,6 +10,7 @@ pub mod files;
 pub mod fleet;
 pub mod guest;
 pub mod host_server;
+pub mod inside;
 pub mod lan;
 pub mod loopback;
 pub mod manifest;

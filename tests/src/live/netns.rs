@@ -52,6 +52,16 @@ impl Netns {
     }
 }
 
+impl Netns {
+    /// Does `work` on a thread of this process that is in the namespace.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.name {
+            Some(name) => super::inside::inside(name, work),
+            None => work(),
+        }
+    }
+}
+
 impl Drop for Netns {
     fn drop(&mut self) {
         if let (Some(name), true) = (&self.name, self.made_here) {

@@ -74,7 +74,7 @@ impl Stage {
 }
 
 /// Kills every program that was started on a folder, by the folder's name among its words, and unmounts what is below.
-fn clear(folder: &Path) {
+pub fn clear(folder: &Path) {
     let name = folder.to_string_lossy().into_owned();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -64,6 +64,12 @@ impl Keys {
         Self(ring)
     }
 
+    /// Those of a cell that has a file for them.
+    #[must_use]
+    pub fn of(ring: KeyRing) -> Self {
+        Self(ring)
+    }
+
     /// The class that a server of the cell offers its services under, beside that without security.
     #[must_use]
     pub fn server_class(&self, env: &EnvRef) -> Box<dyn ServerSecurity> {

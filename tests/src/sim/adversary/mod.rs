@@ -7,7 +7,7 @@ mod floods;
 mod impostor;
 mod knowledge;
 mod moves;
-mod packet;
+pub mod packet;
 mod thief;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,0 +1,47 @@
+//! Clients who have themselves promised to hear of every change of a file that is changed all the time, and never answer when
+//! they are told.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use afs_wire::fs::FetchStatus;
+use andrew_tests::hostile::caller::deaf_ears;
+
+use super::client::{Client, Who};
+use super::crowd::address;
+use super::ground::{CROWD, Ground};
+use super::siege::{Flood, besiege};
+
+/// Clients, each at an address of its own that is none of the crowd's that speaks.
+const CLIENTS: u16 = 64;
+const FIRST: u16 = 0xff00;
+/// So many clients, and 4096 calls that wait for them, of 8 KiB.
+const GROWTH_KIB_MAX: u64 = 4096 * 8;
+
+#[test]
+fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
+    let Some(mut ground) = Ground::new("floods-breaks") else { return };
+    let (system, file) = (ground.honest.system().clone(), ground.honest.file());
+    let netns = ground.lan.netns(CROWD);
+    let deaf = |number: u16| {
+        Client::new(&system, &netns, address(FIRST + number), deaf_ears, Who::anonymous(FIRST + number))
+    };
+    let clients: Vec<Client> = (0..CLIENTS).map(deaf).collect();
+    let turn = AtomicUsize::new(0);
+    // Each asks for the status again and again, and so for the promise.
+    let wave = |_: &_, _: &mut _| {
+        let files = clients[turn.fetch_add(1, Ordering::Relaxed) % clients.len()].files().clone();
+        system.env().spawn(Box::pin(async move {
+            let _ = files.call(&FetchStatus { fid: file }).await;
+        }));
+        1
+    };
+    let flood = Flood {
+        name: "deaf clients",
+        rate: 100,
+        at_least: 0,
+        growth_kib_max: GROWTH_KIB_MAX,
+        also: &[],
+        wave: &wave,
+    };
+    besiege(&mut ground, &flood);
+}

@@ -1,0 +1,90 @@
+//! Clients with sockets of their own in a namespace.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_net::{System, Udp};
+use afs_rpc::{CallOptions, Connection, Level, Security, ServerSecurity, Table};
+use afs_rx::NullServer;
+use afs_wire::ids::Uuid;
+use afs_wire::rpc::{Request, ServiceId};
+use andrew_tests::live::netns::Netns;
+use andrew_tests::sim::people::Keys;
+
+use super::ground::server_at;
+
+/// No call takes longer than this.
+const CALL_MAX: Duration = Duration::from_secs(20);
+
+/// A client of the cell.
+pub struct Client {
+    system: Arc<System>,
+    files: Connection,
+    udp: Udp,
+}
+
+/// Who a client is, and what it can prove.
+pub struct Who {
+    name: Uuid,
+    security: Security,
+    /// The class under which it is called back.
+    class: Option<Box<dyn ServerSecurity>>,
+}
+
+impl Who {
+    /// Nobody in particular.
+    pub fn anonymous(number: u16) -> Self {
+        Self { name: name(number), security: Security::null(), class: None }
+    }
+
+    /// A user with a token made with the cell's keys.
+    pub fn user(system: &Arc<System>, keys: &Keys, user: &str, number: u16) -> Self {
+        let (security, class) = keys.token(&system.env(), user.to_owned(), Level::Crypt, name(number));
+        Self { name: name(number), security, class: Some(class) }
+    }
+}
+
+fn name(number: u16) -> Uuid {
+    let mut uuid = [7; 16];
+    uuid[..2].copy_from_slice(&number.to_be_bytes());
+    Uuid(uuid)
+}
+
+impl Client {
+    /// A client at an address of the namespace. `ears` is what it answers servers, for a client of that name.
+    pub fn new(
+        system: &Arc<System>,
+        netns: &Netns,
+        address: Ipv4Addr,
+        ears: impl Fn(Uuid) -> Table<Uuid>,
+        who: Who,
+    ) -> Self {
+        let address = SocketAddr::from((address, 0));
+        let udp = netns.inside(|| Udp::bind(system, address, afs_rx::Config::default())).unwrap();
+        let classes = [Box::new(NullServer) as Box<dyn ServerSecurity>].into_iter().chain(who.class);
+        udp.rx().listen_with(Arc::new(ears(who.name)), classes.collect()).unwrap();
+        let files = connect(&udp, 7000, ServiceId::FILE, who.security);
+        Self { system: system.clone(), files, udp }
+    }
+
+    /// A service of the cell without security.
+    pub fn anonymous(&self, port: u16, service: ServiceId) -> Connection {
+        connect(&self.udp, port, service, Security::null())
+    }
+
+    /// The file service.
+    pub fn files(&self) -> &Connection {
+        &self.files
+    }
+
+    /// Calls the file service.
+    pub fn call<R: Request>(&self, request: &R) -> Result<R::Reply, String> {
+        self.system.block_on(self.files.call(request)).map_err(|error| error.to_string())
+    }
+}
+
+fn connect(udp: &Udp, port: u16, service: ServiceId, security: Security) -> Connection {
+    let connection = udp.rx().connection(server_at(port), service, security);
+    connection.with_options(CallOptions { dead: None, hard: Some(CALL_MAX) })
+}

@@ -1,0 +1,96 @@
+//! Logins begun by the thousand in a user's name, while that user logs in from where he usually does.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_auth::{Random, Secret};
+use afs_login::UserName;
+use afs_login::client::{Ask, Login, login_with_passphrase};
+use afs_rpc::{CallError, Connection, Env};
+use afs_sim::SimRng;
+use afs_wire::ids::CellName;
+use afs_wire::rpc::{Request, ServiceId, encode_call};
+use andrew_tests::live::cell::CELL;
+
+use super::calls::{NULL, data, next};
+use super::crowd::Crowd;
+use super::ground::{Ground, USER, server_at};
+use super::honest::Task;
+use super::siege::{Flood, answering, besiege, silent};
+
+/// Hosts that answer pings, and so are counted.
+const HOSTS: u16 = 1024;
+/// Connections with their addresses, and 16,384 calls.
+const GROWTH_KIB_MAX: u64 = 65_536 * 3 / 2 + 16_384 * 4;
+const PASSPHRASE: &str = "nobody guesses this one";
+/// From one login to the next.
+const EVERY: Duration = Duration::from_millis(300);
+
+#[test]
+fn nobody_is_locked_out_where_he_has_logged_in_before() {
+    let Some(mut ground) = Ground::new("floods-login") else { return };
+    let file = ground.scratch.path().join("passphrase");
+    std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    ground.andrew(&["passwd", USER, "--passphrase-file", &file.to_string_lossy()]);
+
+    let system = ground.honest.system().clone();
+    let service = ground.honest.nobody().anonymous(7002, ServiceId::LOGIN);
+    let (login, random) = (login(), random(&ground));
+    let log_in = move |service: &Connection| {
+        let passphrase = Secret::new(PASSPHRASE.into());
+        let done = system.block_on(login_with_passphrase(service, &login, &passphrase, &random));
+        done.map(drop).map_err(|error| error.to_string())
+    };
+    log_in(&service).unwrap();
+    let begun = begin(&ground);
+    let wave = move |crowd: &Crowd, rng: &mut SimRng| start(crowd, rng, &begun);
+    let flood = Flood {
+        name: "logins",
+        rate: 3000,
+        at_least: 0,
+        growth_kib_max: GROWTH_KIB_MAX,
+        also: &[Task { name: "logins", every: EVERY, call: Box::new(|| log_in(&service)) }],
+        wave: &wave,
+    };
+    besiege(&mut ground, &flood);
+}
+
+fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
+    let from = if rng.chance(300_000) { silent(rng, HOSTS) } else { answering(rng, HOSTS) };
+    let line = next(crowd, from, ServiceId::LOGIN.0, NULL);
+    crowd.send(from, server_at(7002), &data(line, 0, 1, true, begun));
+    1
+}
+
+/// The request with which a login of the user begins, made by somebody who does not know the passphrase.
+fn begin(ground: &Ground) -> Vec<u8> {
+    let recorder = Recorder::default();
+    let guess = Secret::new(b"some other passphrase".to_vec());
+    let (login, random) = (login(), random(ground));
+    let asked = login_with_passphrase(&recorder, &login, &guess, &random);
+    assert!(ground.honest.system().block_on(asked).is_err());
+    recorder.0.into_inner().unwrap()
+}
+
+fn login() -> Login {
+    Login::new(CellName::new(CELL).unwrap(), UserName::new(USER).unwrap())
+}
+
+fn random(ground: &Ground) -> Random {
+    let system = ground.honest.system().clone();
+    Arc::new(move |out: &mut [u8]| system.random(out))
+}
+
+/// Keeps the request, and sends nothing.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<u8>>);
+
+impl Ask for Recorder {
+    async fn ask<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
+        *self.0.lock().unwrap() = encode_call(request);
+        Err(CallError::Closed)
+    }
+}
