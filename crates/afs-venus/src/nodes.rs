@@ -141,10 +141,11 @@ impl NodeTable {
         }
     }
 
-    /// A name that was handed out leads to the same node from another place.
+    /// What was handed out under a name has another one from now on. That is `node` where none is known.
     pub fn rename(&self, from: (NodeId, &[u8]), to: (NodeId, &[u8]), node: NodeId) {
         let mut inner = lock(&self.0);
-        inner.drop_name(from.0, from.1, node);
+        let held = inner.by_id.get_mut(&from.0).and_then(|dir| dir.children.remove(from.1));
+        let node = held.unwrap_or(node);
         let Some(known) = inner.by_id.get_mut(&node) else { return };
         known.names.retain(|(dir, name)| (*dir, &**name) != (from.0, from.1));
         known.names.push((to.0, to.1.into()));

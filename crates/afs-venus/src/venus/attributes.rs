@@ -48,7 +48,7 @@ impl Venus {
         if !wanted.is_empty() && !vnode.state().orphan {
             let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
             let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
-            self.refresh(&volume, &vnode, &answered.value.status, &answered.value.sync);
+            self.refresh(&volume, &vnode, &answered.change(&answered.value.status, &answered.value.sync));
         }
         self.getattr(node).await
     }

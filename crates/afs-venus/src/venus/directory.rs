@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::dir::{self, Blob};
-use afs_wire::fs::{FileKind, Status, VolSync};
+use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{Fid, Rights};
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::status::Change;
 use crate::vnode::{Directory, Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
@@ -19,6 +20,9 @@ const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
 fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
+
+/// What a name stood for just before a change of ours at the server: told by our copy of the directory if it was of that version.
+pub(super) type Before = Option<Option<Key>>;
 
 /// How often a directory is fetched again because it changed while it came.
 const FETCHES_MAX: u32 = 8;
@@ -145,17 +149,16 @@ impl Venus {
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
-        status: &Status,
-        sync: &VolSync,
+        change: &Change<'_>,
         edit: impl FnOnce(&mut Blob) -> bool,
     ) {
         {
             let mut state = vnode.state();
             let mut grown = 0;
             let patched = match state.directory.as_mut() {
-                Some(directory) if directory.version.next() == status.data_version => {
+                Some(directory) if directory.version.next() == change.status.data_version => {
                     let before = directory.blob.as_bytes().len() as u64;
-                    directory.version = status.data_version;
+                    directory.version = change.status.data_version;
                     let done = edit(&mut directory.blob);
                     grown = (directory.blob.as_bytes().len() as u64).saturating_sub(before);
                     done
@@ -168,7 +171,13 @@ impl Venus {
             }
             state.kernel_version = None;
         }
-        self.refresh(volume, vnode, status, sync);
+        self.refresh(volume, vnode, change);
+    }
+
+    /// What a name stands for in a copy of a directory that is about to be changed.
+    pub(super) fn before(&self, vnode: &Vnode, blob: &Blob, name: &[u8]) -> Before {
+        let found = blob.lookup(name).ok()?;
+        Some(found.map(|(number, unique)| vnode.key.sibling(number, unique)))
     }
 
     /// What a name stands for in a directory: an object of the same volume.

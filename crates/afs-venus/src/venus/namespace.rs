@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_wire::dir;
-use afs_wire::fs::{self, Name, PathText, SetStatus, Status, VolSync};
+use afs_wire::fs::{self, Name, PathText, SetStatus};
 use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
 use afs_wire::mountpoint;
 
@@ -12,8 +12,10 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::calls::Tried;
+use crate::venus::calls::{Answered, Tried};
+use crate::venus::directory::Before;
 use crate::venus::lookup::NAME_MAX;
+use crate::venus::status::Change;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].
@@ -84,7 +86,7 @@ impl Venus {
             child.state().broken = stray;
         }
         self.take(volume, &child, &reply.status, &reply.callback, &reply.sync, &answered.origin());
-        self.added(dir, volume, name, reply.fid, &reply.dir_status, &reply.sync);
+        self.added(dir, volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
         if reply.fid.is_directory() {
             self.keep_new_directory(&child, dir.key.fid, &reply.status);
         }
@@ -131,7 +133,7 @@ impl Venus {
             Err(error) => return Err(self.noticed(&dir, error)),
         };
         let reply = &answered.value;
-        self.added(&dir, &volume, name, reply.fid, &reply.dir_status, &reply.sync);
+        self.added(&dir, &volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
         child.state().link = Some(target.to_vec().into());
         // No promise comes with a new link, and what we hand out must be promised.
@@ -164,8 +166,8 @@ impl Venus {
             Err(error) => return Err(self.noticed(&dir, error)),
         };
         let reply = &answered.value;
-        self.added(&dir, &volume, name, file.key.fid, &reply.dir_status, &reply.sync);
-        self.refresh(&volume, &file, &reply.status, &reply.sync);
+        self.added(&dir, &volume, name, file.key.fid, &answered.change(&reply.dir_status, &reply.sync));
+        self.refresh(&volume, &file, &answered.change(&reply.status, &reply.sync));
         let status = self.status(&file).await?;
         Ok(self.entry(Place::Object(file.key), status, Some((parent, name))))
     }
@@ -177,7 +179,7 @@ impl Venus {
         if from.key.volume() != into.key.volume() {
             return Err(VenusError::new(ErrorKind::CrossDevice, "Rename").of(from.key.fid));
         }
-        let (old_name, new_name) = (checked(name)?, checked(to_name)?);
+        let names = (checked(name)?, checked(to_name)?);
         let same = from.key == into.key;
         let (first, second) = if from.key <= into.key { (&from, &into) } else { (&into, &from) };
         let _first = first.changing.lock().await;
@@ -188,61 +190,84 @@ impl Venus {
         let volume = self.volume_to_change(from.key).await?;
         let missing = || VenusError::new(ErrorKind::NotFound, "Rename").of(from.key.fid);
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
-        let replaced = self.find(&into, to_name).await?;
+        self.rename_found(&volume, (&from, name), (&into, to_name), names, moved).await?;
+        // Whoever holds the old name holds the new one from now on.
+        self.nodes.rename((parent, name), (to, to_name), self.nodes.id(Place::Object(moved)));
+        Ok(())
+    }
+
+    async fn rename_found(
+        &self,
+        volume: &Arc<Volume>,
+        (from, name): (&Arc<Vnode>, &[u8]),
+        (into, to_name): (&Arc<Vnode>, &[u8]),
+        (old_name, new_name): (Name, Name),
+        moved: Key,
+    ) -> Result<()> {
+        let replaced = self.find(into, to_name).await?;
         if replaced == Some(moved) {
             // Two names of one object: POSIX wants nothing done, and the server would refuse.
             return Ok(());
         }
         let hidden = match replaced {
-            Some(replaced) => self.set_aside(&into, &volume, to_name, replaced).await?,
+            Some(replaced) => self.set_aside(into, volume, to_name, replaced).await?,
             None => false,
         };
         let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
-        let tried = self.call_tried(&volume, request).await;
-        let reply = match tried.result {
-            Ok(answered) => answered.value,
+        let tried = self.call_tried(volume, request).await;
+        let answered = match tried.result {
+            Ok(answered) => answered,
             Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
-                return self.moved_after_all(&from, &into, to_name, moved, error).await;
+                return self.moved_after_all(from, into, to_name, moved, error).await;
             }
-            Err(error) => return Err(self.noticed(&from, error)),
+            Err(error) => return Err(self.noticed(from, error)),
         };
-        self.renamed(&volume, (&from, name), (&into, to_name), moved, &reply);
-        self.nodes.rename((parent, name), (to, to_name), self.nodes.id(Place::Object(moved)));
-        if let Some(replaced) = replaced.filter(|_| !hidden) {
-            self.lost_name(replaced);
-        }
+        let before = self.renamed(volume, (from, name), (into, to_name), &answered);
+        self.lost_names(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
         Ok(())
     }
 
-    /// The same change to our copies of the directories.
+    /// The same change to our copies of the directories. What was moved is what they show under the old name, if they are of the
+    /// version before: it may be something else by now than what was found before the call. Answers what was replaced.
     fn renamed(
         &self,
         volume: &Arc<Volume>,
         (from, name): (&Arc<Vnode>, &[u8]),
         (into, to_name): (&Arc<Vnode>, &[u8]),
-        moved: Key,
-        reply: &fs::RenameReply,
-    ) {
-        let target = (moved.fid.vnode, moved.fid.unique);
-        let put = |blob: &mut dir::Blob| {
+        answered: &Answered<fs::RenameReply>,
+    ) -> Before {
+        let reply = &answered.value;
+        let [old, new] =
+            [&reply.old_dir_status, &reply.new_dir_status].map(|status| answered.change(status, &reply.sync));
+        let (mut moved, mut replaced) = (None, None);
+        let mut take = |blob: &mut dir::Blob| {
+            moved = blob.lookup(name).ok().flatten();
+            moved.is_some()
+        };
+        let mut put = |blob: &mut dir::Blob, moved: Option<(VnodeId, Uniquifier)>| {
+            replaced = self.before(into, blob, to_name);
             let _ = dir::remove(blob, to_name);
-            dir::insert(blob, to_name, target).is_ok()
+            moved.is_some_and(|moved| dir::insert(blob, to_name, moved).is_ok())
         };
         if from.key == into.key {
-            self.patch(from, volume, &reply.new_dir_status, &reply.sync, |blob| {
-                name == to_name || (put(blob) && dir::remove(blob, name).is_ok())
+            self.patch(from, volume, &new, |blob| {
+                let moved = blob.lookup(name).ok().flatten();
+                name == to_name || (put(blob, moved) && dir::remove(blob, name).is_ok())
             });
-            return;
+            return replaced;
         }
-        self.patch(from, volume, &reply.old_dir_status, &reply.sync, |blob| dir::remove(blob, name).is_ok());
-        self.patch(into, volume, &reply.new_dir_status, &reply.sync, put);
-        if let Some(moved) = self.vnodes.peek(moved) {
+        self.patch(from, volume, &old, |blob| take(blob) && dir::remove(blob, name).is_ok());
+        self.patch(into, volume, &new, |blob| put(blob, moved));
+        if let Some((vnode, unique)) = moved
+            && let Some(moved) = self.vnodes.peek(from.key.sibling(vnode, unique))
+        {
             moved.is_found_in(into.key);
             if moved.key.fid.is_directory() {
                 // Its `..` was rewritten.
                 self.distrust(&moved);
             }
         }
+        replaced
     }
 
     /// The first answer to a rename was lost, and the second says that the old name is gone.
@@ -263,17 +288,9 @@ impl Venus {
     }
 
     /// A name was added to a directory by us.
-    fn added(
-        &self,
-        dir: &Arc<Vnode>,
-        volume: &Arc<Volume>,
-        name: &[u8],
-        fid: Fid,
-        status: &Status,
-        sync: &VolSync,
-    ) {
+    fn added(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8], fid: Fid, change: &Change<'_>) {
         let target: (VnodeId, Uniquifier) = (fid.vnode, fid.unique);
-        self.patch(dir, volume, status, sync, |blob| dir::insert(blob, name, target).is_ok());
+        self.patch(dir, volume, change, |blob| dir::insert(blob, name, target).is_ok());
     }
 
     fn new_status(&self, mode: Mode) -> SetStatus {

@@ -236,10 +236,13 @@ impl Venus {
             if state.opens == 0 { state.hidden_as.take() } else { None }
         };
         if let Some((dir, name)) = hidden {
+            let serial = self.breaks.now();
             if let Err(error) = self.remove_hidden(dir, &name).await {
                 tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
             }
-            self.lost_name(vnode.key);
+            if let Ok(volume) = self.volume_of(vnode.key).await {
+                self.lost_name(vnode.key, &volume, Some(serial)).await;
+            }
         }
         self.put_away(vnode, &data).await;
     }

@@ -12,7 +12,9 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::directory::Before;
 use crate::venus::namespace::checked;
+use crate::venus::status::Change;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// What a file that is open here, but not all here, is called until its last handle is closed. Other clients use the same
@@ -64,8 +66,9 @@ impl Venus {
         if self.set_aside(dir, volume, name, child).await? {
             return Ok(());
         }
-        self.remove_file(dir, volume, name, text).await?;
-        self.lost_name(child);
+        let serial = self.breaks.now();
+        let before = self.remove_file(dir, volume, name, text).await?;
+        self.lost_names(Some(child), before, volume, serial).await;
         Ok(())
     }
 
@@ -75,23 +78,30 @@ impl Venus {
         volume: &Arc<Volume>,
         name: &[u8],
         text: Name,
-    ) -> Result<()> {
+    ) -> Result<Before> {
         let tried = self.call_tried(volume, fs::RemoveFile { dir: dir.key.fid, name: text }).await;
         match tried.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.patch(dir, volume, &reply.dir_status, &reply.sync, |blob| {
-                    dir::remove(blob, name).is_ok()
-                });
-                Ok(())
+                Ok(self.removed(dir, volume, &answered.change(&reply.dir_status, &reply.sync), name))
             }
             // The first answer was lost, and the name is gone: that was us.
             Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
                 self.distrust(dir);
-                Ok(())
+                Ok(None)
             }
             Err(error) => Err(self.noticed(dir, error)),
         }
+    }
+
+    /// A name was removed from a directory by us: the same to our copy. Answers what it stood for.
+    fn removed(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, change: &Change<'_>, name: &[u8]) -> Before {
+        let mut before = None;
+        self.patch(dir, volume, change, |blob| {
+            before = self.before(dir, blob, name);
+            dir::remove(blob, name).is_ok()
+        });
+        before
     }
 
     /// Before the last name of a file goes that is open here but not all here: it gets a hidden name, so that the rest can
@@ -122,9 +132,10 @@ impl Venus {
         };
         let answered = self.call(volume, request).await.map_err(|error| self.noticed(dir, error))?;
         let reply = &answered.value;
-        let target = (child.fid.vnode, child.fid.unique);
-        self.patch(dir, volume, &reply.new_dir_status, &reply.sync, |blob| {
-            dir::insert(blob, &hidden, target).is_ok() && dir::remove(blob, name).is_ok()
+        self.patch(dir, volume, &answered.change(&reply.new_dir_status, &reply.sync), |blob| {
+            let target = blob.lookup(name).ok().flatten();
+            target.is_some_and(|target| dir::insert(blob, &hidden, target).is_ok())
+                && dir::remove(blob, name).is_ok()
         });
         vnode.state().hidden_as = Some((dir.key, hidden));
         Ok(true)
@@ -135,37 +146,70 @@ impl Venus {
         let dir = self.vnode(dir);
         let _turn = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
-        self.remove_file(&dir, &volume, name, checked(name)?).await
+        self.remove_file(&dir, &volume, name, checked(name)?).await.map(drop)
     }
 
-    /// A name of this object is gone from the server, by our doing.
-    pub(super) fn lost_name(&self, key: Key) {
+    /// A name is gone from the server by a call of ours that began after the break with the number `serial`. It stood for what
+    /// the directory showed just before; where that is not known, perhaps still for what was found before the call.
+    pub(super) async fn lost_names(
+        &self,
+        found: Option<Key>,
+        before: Before,
+        volume: &Arc<Volume>,
+        serial: u64,
+    ) {
+        match (before, found) {
+            (Some(Some(key)), _) => self.lost_name(key, volume, Some(serial)).await,
+            (None, Some(key)) => self.lost_name(key, volume, None).await,
+            (Some(None), _) | (None, None) => {}
+        }
+    }
+
+    /// This object has lost a name, for certain if there is a number of a break.
+    pub(super) async fn lost_name(&self, key: Key, volume: &Arc<Volume>, serial: Option<u64>) {
         let Some(vnode) = self.vnodes.peek(key) else {
             self.forget_data(key);
             return;
         };
-        let was_last = {
+        if !self.was_last_name(&vnode, volume, serial).await {
+            // The reply has no status of the file.
+            self.distrust(&vnode);
+            return;
+        }
+        {
             let mut state = vnode.state();
-            let links = state.status.map_or(1, |status| status.link_count);
-            let gone = links <= 1 || key.fid.is_directory();
-            if gone && state.opens > 0 {
-                state.orphan = true;
-            }
+            state.orphan |= state.opens > 0;
             if let Some(status) = state.status.as_mut() {
-                status.link_count = links.saturating_sub(1);
+                status.link_count = status.link_count.saturating_sub(1);
             }
-            if gone && state.opens == 0 {
+            if state.opens == 0 {
                 state.data = None;
             }
-            gone
-        };
-        if was_last {
-            // Data that could not be stored has no file any more to be stored to.
-            crate::lock(&self.unsaved).remove(&key);
-            self.forget_data(key);
-            self.is_gone(&vnode);
         }
-        // Other names remain: the server breaks our promise too, since the reply has no status of the file.
+        // Data that could not be stored has no file any more to be stored to.
+        crate::lock(&self.unsaved).remove(&key);
+        self.forget_data(key);
+        self.is_gone(&vnode);
+    }
+
+    /// Whether an object is gone with the name that it lost. How many names it had is known if it was promised all the time; a
+    /// server of ours breaks the promise when some are left, and another machine may have made or removed names. Then the server
+    /// is asked, if the object is in use here.
+    async fn was_last_name(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>, serial: Option<u64>) -> bool {
+        let (known, is_in_use) = {
+            let state = vnode.state();
+            let known = state.is_promised(volume, self.now()) && Some(state.broken) <= serial;
+            (state.status.filter(|_| known), state.is_in_use())
+        };
+        match known {
+            _ if vnode.key.fid.is_directory() => serial.is_some(),
+            Some(status) => status.link_count <= 1,
+            None if is_in_use => {
+                let asked = self.status_unseen(vnode).await;
+                asked.is_err_and(|error| error.kind == ErrorKind::Stale)
+            }
+            None => false,
+        }
     }
 
     fn forget_data(&self, key: Key) {
@@ -184,22 +228,24 @@ impl Venus {
         if !child.fid.is_directory() {
             return Err(self.not_a_directory(child).await);
         }
+        let serial = self.breaks.now();
         let tried = self.call_tried(&volume, fs::RemoveDir { dir: dir.key.fid, name: text }).await;
-        match tried.result {
+        let before = match tried.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.patch(&dir, &volume, &reply.dir_status, &reply.sync, |blob| {
-                    dir::remove(blob, name).is_ok()
-                });
+                self.removed(&dir, &volume, &answered.change(&reply.dir_status, &reply.sync), name)
             }
-            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => self.distrust(&dir),
+            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
+                self.distrust(&dir);
+                None
+            }
             // File servers say EEXIST where Unix says ENOTEMPTY (docs/protocol/fileserver.md "7. Operation semantics").
             Err(error) if error.kind == ErrorKind::Exists => {
                 return Err(VenusError { kind: ErrorKind::NotEmpty, ..self.noticed(&dir, error) });
             }
             Err(error) => return Err(self.noticed(&dir, error)),
-        }
-        self.lost_name(child);
+        };
+        self.lost_names(Some(child), before, &volume, serial).await;
         self.nodes.drop_name(parent, name);
         Ok(())
     }

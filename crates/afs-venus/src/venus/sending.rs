@@ -143,7 +143,7 @@ impl Venus {
             let expected = data.content().version.next();
             let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
-            self.refresh(volume, vnode, &reply.status, &reply.sync);
+            self.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
             *any = true;
             data.content().stored(piece, reply.status.data_version, reply.status.length);
             if reply.status.data_version != expected && !whole {

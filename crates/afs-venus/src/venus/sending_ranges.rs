@@ -36,7 +36,7 @@ impl Venus {
         let error = match tried.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.refresh(volume, vnode, &reply.status, &reply.sync);
+                self.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
                 let mut content = data.content();
                 for piece in pieces {
                     add(&self.counters.bytes_stored, piece.range.end - piece.range.start);

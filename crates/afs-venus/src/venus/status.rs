@@ -34,6 +34,18 @@ impl<T> Answered<T> {
     pub(super) fn origin(&self) -> Origin<'_> {
         Origin { server: &self.server, serial: self.serial, started: self.started, token: self.token }
     }
+
+    pub(super) fn change<'a>(&self, status: &'a Status, sync: &'a VolSync) -> Change<'a> {
+        Change { status, sync, serial: self.serial }
+    }
+}
+
+/// What the reply to a change of ours says of an object that was changed.
+pub(super) struct Change<'a> {
+    pub status: &'a Status,
+    pub sync: &'a VolSync,
+    /// The number of the last break before the call began.
+    pub serial: u64,
 }
 
 /// A status, and whether a server has just told it to the one we speak for.
@@ -129,7 +141,10 @@ impl Venus {
         let now = self.now();
         let mut state = vnode.state();
         let promised = state.is_promised(volume, now);
-        state.take_status(status, promised);
+        // The call began before a change of ours was answered: it may tell what was before, and nobody tells us of our own changes.
+        let is_doubtful = origin.serial < state.changed;
+        let promise = promise.filter(|_| !is_doubtful);
+        state.take_status(status, promised || is_doubtful);
         state.creation = sync.creation;
         if !promised {
             state.rights.clear();
@@ -140,7 +155,9 @@ impl Venus {
             if promise.is_some() {
                 volume.set_promise(promise);
             }
-        } else if state.promise.as_ref().is_none_or(|old| old.serial <= origin.serial || !promised) {
+        } else if !promised
+            || state.promise.as_ref().is_none_or(|old| !is_doubtful && old.serial <= origin.serial)
+        {
             let until = promise.as_ref().map(|promise| promise.until);
             state.promise = promise;
             self.vnodes.set_expiry(vnode.key, until);
@@ -172,14 +189,20 @@ impl Venus {
         loses && key.fid.is_directory()
     }
 
-    /// Takes over a status that came without a promise: one that holds goes on to hold.
-    pub(super) fn refresh(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, status: &Status, sync: &VolSync) {
-        self.saw_volume(volume, sync);
-        let now = self.now();
+    /// Takes over a status that came with a change of ours, without a promise: one that holds goes on to hold. What was asked for
+    /// before this moment may be older.
+    pub(super) fn refresh(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, change: &Change<'_>) {
+        self.saw_volume(volume, change.sync);
+        let (serial, now) = (self.breaks.next(), self.now());
         let mut state = vnode.state();
         let promised = state.is_promised(volume, now);
-        state.take_status(status, promised);
-        state.creation = sync.creation;
+        state.take_status(change.status, promised);
+        state.creation = change.sync.creation;
+        if change.serial < state.changed {
+            // Another change of ours was answered since this one began: nobody knows which of the two was first.
+            state.promise = None;
+        }
+        state.changed = state.changed.max(serial);
     }
 
     /// A reply named the volume's creation time. If it is another volume now, nothing of the old one counts.

@@ -147,7 +147,7 @@ impl Venus {
                     .map_err(|error| error.of(key.fid))?
             }
         };
-        self.refresh(&volume, &vnode, &answered.value.status, &answered.value.sync);
+        self.refresh(&volume, &vnode, &answered.change(&answered.value.status, &answered.value.sync));
         self.distrust_volume_access(key);
         Ok(())
     }

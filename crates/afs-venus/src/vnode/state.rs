@@ -38,6 +38,8 @@ pub(crate) struct VnodeState {
     pub promise: Option<Promise>,
     /// The number of the last break of this object.
     pub broken: u64,
+    /// The number drawn from the same line when a change of ours was answered last.
+    pub changed: u64,
     /// Contents of a directory.
     pub directory: Option<Directory>,
     /// Text of a symbolic link or mount point.

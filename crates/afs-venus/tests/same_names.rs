@@ -1,0 +1,165 @@
+//! Machines that make, rename, link and remove the same names at the same time, several processes on each: in the end all of
+//! them show what the server has, without asking it again for what they were promised.
+//!
+//! `VENUS_SEEDS=N` runs so many histories, `VENUS_SEED=S` the one of that seed.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on says where.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use afs_rpc::future::join_all;
+use afs_sim::{LinkConfig, SimRng};
+use afs_venus::{ErrorKind, Kind, NodeId, OpenFlags, Result, SetAttr};
+use afs_wire::ids::Mode;
+use bytes::Bytes;
+use common::{Cell, Client};
+
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const MACHINES: u8 = 2;
+const PROCESSES: usize = 2;
+const STEPS: u64 = 25;
+/// What others do to the same names meanwhile.
+const USUAL: [ErrorKind; 9] = [
+    ErrorKind::NotFound,
+    ErrorKind::Exists,
+    ErrorKind::IsDirectory,
+    ErrorKind::NotDirectory,
+    ErrorKind::NotEmpty,
+    ErrorKind::Stale,
+    ErrorKind::Loop,
+    ErrorKind::Invalid,
+    ErrorKind::NotPermitted,
+];
+
+#[test]
+fn what_several_machines_did_to_the_same_names_all_of_them_see() {
+    seeds().for_each(history);
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    match number("VENUS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("VENUS_SEEDS").unwrap_or(80),
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn history(seed: u64) {
+    let cell = Cell::new(seed);
+    let mut rng = SimRng::new(seed);
+    cell.sim.set_link(LinkConfig {
+        latency_max: Duration::from_millis([1, 20, 100][rng.index(3)]),
+        loss_per_million: [0, 20_000][rng.index(2)],
+        straggle_per_million: [0, 50_000][rng.index(2)],
+        ..LinkConfig::default()
+    });
+    let machines: Vec<Client> = (0..MACHINES).map(|n| cell.client(n)).collect();
+    let mut work = Vec::new();
+    for machine in machines.iter().cycle().take(machines.len() * PROCESSES) {
+        work.push(process(machine.clone(), rng.fork(), seed));
+    }
+    cell.on(&machines[0], async move { drop(join_all(work).await) });
+    let fresh = cell.client(MACHINES);
+    let [truth, again] = [&fresh, &fresh].map(|client| shown(&cell, client));
+    assert_eq!(truth, again, "seed {seed}: nobody changes anything any more");
+    for (number, machine) in machines.iter().enumerate() {
+        assert_eq!(shown(&cell, machine), truth, "seed {seed}, machine {number}, and what is there");
+    }
+}
+
+async fn process(machine: Client, mut rng: SimRng, seed: u64) {
+    for step in 0..STEPS {
+        if let Err(error) = one_step(&machine, &mut rng).await
+            && !USUAL.contains(&error.kind)
+        {
+            panic!("seed {seed}, step {step}: {error}");
+        }
+    }
+}
+
+async fn one_step(machine: &Client, rng: &mut SimRng) -> Result<()> {
+    let (venus, top) = (&machine.venus, NodeId::ROOT);
+    let (name, other) = (NAMES[rng.index(NAMES.len())], NAMES[rng.index(NAMES.len())]);
+    let (name, other) = (name.as_bytes(), other.as_bytes());
+    match rng.below(12) {
+        0..2 => {
+            let data = vec![b'x'; rng.below(3000) as usize];
+            machine.put(std::str::from_utf8(name).unwrap(), &data).await
+        }
+        2..5 => venus.rename(top, name, top, other).await,
+        5 => {
+            let node = venus.lookup(top, name).await?.node;
+            venus.link(node, top, other).await.map(drop)
+        }
+        6 => venus.unlink(top, name).await,
+        7 => venus.symlink(top, name, b"nowhere").await.map(drop),
+        8 => {
+            let found = venus.lookup(top, name).await?;
+            if found.attr.kind != Kind::File {
+                return Ok(());
+            }
+            let mode = Some(Mode([0o600, 0o644, 0o755][rng.index(3)]));
+            venus.setattr(found.node, None, SetAttr { mode, ..SetAttr::default() }).await.map(drop)
+        }
+        9 => venus.readdirplus(top, 0, usize::MAX).await.map(drop),
+        10 => {
+            venus.mkdir(top, name, 0o755).await?;
+            venus.rmdir(top, name).await
+        }
+        _ => venus.lookup(top, name).await.map(drop),
+    }
+}
+
+/// What a machine shows: the names, and what each of them is.
+fn shown(cell: &Cell, client: &Client) -> BTreeSet<String> {
+    let machine = client.clone();
+    cell.on(client, async move {
+        let mut shown = BTreeSet::new();
+        for name in machine.names("").await.unwrap() {
+            if name.starts_with('.') {
+                continue;
+            }
+            let said = match machine.venus.lookup(NodeId::ROOT, name.as_bytes()).await {
+                Ok(entry) => {
+                    let attr = entry.attr;
+                    format!("{} {:?} {} {:o} {}", attr.fid, attr.kind, attr.size, attr.mode.0, attr.nlink)
+                }
+                Err(error) => error.to_string(),
+            };
+            shown.insert(format!("{name}: {said}"));
+        }
+        shown
+    })
+}
+
+/// The number of names that the machine had seen is no longer that of the server when the last name that it knows goes.
+#[test]
+fn a_file_that_another_machine_has_linked_is_stored_after_the_name_is_gone_by_which_it_was_opened() {
+    let cell = Cell::new(81);
+    let (a, b) = (cell.client(0), cell.client(1));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("one", b"before").await.unwrap();
+        one.open("one", OpenFlags::READ_WRITE).await.unwrap()
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let node = two.find("one").await.unwrap().node;
+        two.venus.link(node, NodeId::ROOT, b"two").await.unwrap();
+    });
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.unlink(NodeId::ROOT, b"one").await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"behind")).await.unwrap();
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    let two = b.clone();
+    cell.on(&b, async move { assert_eq!(two.get("two").await.unwrap(), b"behind") });
+}
