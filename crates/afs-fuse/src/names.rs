@@ -41,6 +41,13 @@ struct State {
     current: Option<u64>,
 }
 
+impl State {
+    /// Whether the kernel has been told everything.
+    fn is_idle(&self) -> bool {
+        self.work.is_empty() && self.current.is_none()
+    }
+}
+
 impl Names {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,6 +61,15 @@ impl Names {
             state.work.push_back((number, directory, name));
         }
         self.more.notify_one();
+    }
+
+    /// A request under way has renamed something to this name. The kernel will rely on the new name as it did on the old one, and
+    /// that may be for ever; but what has become stale since it looked was said of the names of then. So the new name is forgotten
+    /// as well if something became stale while the request was under way (`is_stale`), or if names are yet to be forgotten.
+    pub(crate) fn moved(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
+        if is_stale || !self.lock().is_idle() {
+            self.forget(directory, [name.into()]);
+        }
     }
 
     /// A request begins that holds the directory's lock until its answer.
@@ -222,6 +238,32 @@ mod tests {
         names.enter(INodeNo(7), Some(&*kernel));
         assert_eq!(heard.recv().unwrap(), "doubt");
         assert!(settled(&names));
+        go.send(()).unwrap();
+        names.close();
+        thread.join().unwrap();
+    }
+
+    /// The kernel gives what it knew as `x` the name `y`, and so does not find it when it is to forget `x`.
+    #[test]
+    fn a_name_that_was_moved_meanwhile_is_forgotten_too() {
+        let Scene { names, kernel, heard, go, thread } = start(true);
+        names.moved(INodeNo(7), b"other", false);
+        assert_eq!(names.asked(), 0, "nothing is stale");
+        // Another directory keeps the thread from forgetting `x` while the request is under way.
+        names.forget(INodeNo(8), [b"a"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "forget");
+        names.forget(INodeNo(7), [b"x"[..].into()]);
+        names.enter(INodeNo(7), Some(&*kernel));
+        names.moved(INodeNo(7), b"y", false);
+        names.leave(INodeNo(7));
+        for _ in ["x", "y"] {
+            assert!(!settled(&names));
+            go.send(()).unwrap();
+            assert_eq!(heard.recv().unwrap(), "forget");
+        }
+        go.send(()).unwrap();
+        names.moved(INodeNo(7), b"z", true);
+        assert_eq!(heard.recv().unwrap(), "forget", "something became stale while it was moved");
         go.send(()).unwrap();
         names.close();
         thread.join().unwrap();

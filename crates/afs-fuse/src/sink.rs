@@ -82,6 +82,13 @@ impl KernelSink {
         }
     }
 
+    /// The kernel is about to know a name by what it knew another one by; see [`Names::moved`].
+    pub(crate) fn moved(&self, directory: INodeNo, name: &[u8], is_stale: bool) {
+        if self.0.kernel.get().is_some() {
+            self.0.names.moved(directory, name, is_stale);
+        }
+    }
+
     /// A request that holds a directory's lock is under way for as long as the answer to this lives.
     pub(crate) fn enter(&self, directory: INodeNo) -> Entered<'_> {
         self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn Tell));

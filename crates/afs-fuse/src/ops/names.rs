@@ -161,6 +161,7 @@ impl Visit {
         reply: ReplyEmpty,
     ) {
         let _entered = (self.sink.enter(from.0), self.sink.enter(to.0));
+        let since = self.moment();
         let (old, new) = match self.node(from.0).and_then(|old| Ok((old, self.node(to.0)?))) {
             Ok(both) => both,
             Err(error) => return reply.error(error),
@@ -178,7 +179,11 @@ impl Visit {
                 Err(error) => return reply.error(errno(&error)),
             }
         }
-        done(self.venus.rename(old, from.1, new, to.1).await, reply);
+        let outcome = self.venus.rename(old, from.1, new, to.1).await;
+        if outcome.is_ok() {
+            self.sink.moved(to.0, to.1, !self.unchanged_since(since));
+        }
+        done(outcome, reply);
     }
 }
 

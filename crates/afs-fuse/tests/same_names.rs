@@ -1,0 +1,81 @@
+//! Two machines that make, rename, link and remove the same names at the same time, under a real kernel: when both are done,
+//! both show what is there.
+//!
+//! Must be run as root, with `/dev/fuse`; elsewhere it says so and passes, but not where `CI=true`.
+#![allow(clippy::unwrap_used)] // A cell that cannot be made is a failed test.
+
+#[allow(dead_code)] // Each test uses a part of it.
+mod scene;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::thread;
+
+use scene::{Scene, can_mount};
+
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const ROUNDS: usize = 12;
+const STEPS: usize = 150;
+
+/// Choices that follow from a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+
+    fn name(&mut self) -> &'static str {
+        NAMES[self.below(NAMES.len())]
+    }
+}
+
+/// What fails does so because the other machine was first.
+fn step(chance: &mut Chance, dir: &Path) {
+    let (one, other) = (dir.join(chance.name()), dir.join(chance.name()));
+    match chance.below(8) {
+        0 | 1 => drop(fs::write(&one, [b'x'; 10])),
+        2 | 3 => drop(fs::rename(&one, &other)),
+        4 => drop(fs::hard_link(&one, &other)),
+        5 => drop(symlink("nowhere", &one)),
+        6 => drop(fs::remove_file(&one)),
+        _ => drop(fs::create_dir(&one).and_then(|()| fs::remove_dir(&one))),
+    }
+}
+
+/// What each name is, as far as all machines must agree.
+fn seen(dir: &Path) -> Vec<String> {
+    let shown = |name: &&str| match fs::symlink_metadata(dir.join(name)) {
+        Ok(of) => format!("{name}: {} {:o} {} {} {}", of.ino(), of.mode(), of.nlink(), of.len(), of.mtime()),
+        Err(error) => format!("{name}: {:?}", error.kind()),
+    };
+    NAMES.iter().map(shown).collect()
+}
+
+#[test]
+fn what_two_machines_did_to_the_same_names_both_see() {
+    if !can_mount() {
+        return;
+    }
+    let scene = Scene::new();
+    let machines = [scene.machine("one", true), scene.machine("two", false), scene.machine("looker", true)];
+    for round in 0..ROUNDS {
+        let dirs: Vec<_> = machines.iter().map(|machine| machine.mount.join(format!("d{round}"))).collect();
+        fs::create_dir(&dirs[0]).unwrap();
+        thread::scope(|scope| {
+            for (number, dir) in dirs.iter().enumerate().take(2) {
+                scope.spawn(move || {
+                    let mut chance = Chance((round * 2 + number) as u64 + 1);
+                    (0..STEPS).for_each(|_| step(&mut chance, dir));
+                });
+            }
+        });
+        let views: Vec<_> = dirs.iter().map(|dir| seen(dir)).collect();
+        assert_eq!(views[0], views[2], "round {round}, the first machine and one that only looks");
+        assert_eq!(views[1], views[2], "round {round}, the second machine and one that only looks");
+    }
+}
