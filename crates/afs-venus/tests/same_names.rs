@@ -163,3 +163,36 @@ fn a_file_that_another_machine_has_linked_is_stored_after_the_name_is_gone_by_wh
     let two = b.clone();
     cell.on(&b, async move { assert_eq!(two.get("two").await.unwrap(), b"behind") });
 }
+
+/// Nobody tells a machine of its own changes, so an answer that was on its way during one must not be kept.
+#[test]
+fn what_a_machine_has_changed_is_not_undone_by_an_answer_of_before() {
+    let cell = Cell::new(82);
+    let link = LinkConfig {
+        latency_max: Duration::from_millis(5),
+        straggle_per_million: 200_000,
+        ..LinkConfig::default()
+    };
+    cell.sim.set_link(link);
+    let (a, b) = (cell.client(0), cell.client(1));
+    let set = |mode| SetAttr { mode: Some(Mode(mode)), ..SetAttr::default() };
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        one.put("file", b"data").await.unwrap();
+        let node = one.find("file").await.unwrap().node;
+        let other = two.find("file").await.unwrap().node;
+        for round in 0..200 {
+            two.venus.setattr(other, None, set(0o600)).await.unwrap();
+            let looks = [one.venus.getattr(node), one.venus.getattr(node)];
+            let looks = async move {
+                join_all(looks).await;
+            };
+            let changes = async { one.venus.setattr(node, None, set(0o755)).await.map(drop).unwrap() };
+            let both: Vec<Work> = vec![Box::pin(looks), Box::pin(changes)];
+            join_all(both).await;
+            assert_eq!(one.venus.getattr(node).await.unwrap().mode, Mode(0o755), "round {round}");
+        }
+    });
+}
+
+type Work<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
