@@ -2,11 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use afs_net::{System, Udp};
-use afs_rpc::{CallOptions, Connection, Level, Security, ServerSecurity, Table};
+use afs_rpc::{CallError, CallOptions, Connection, Level, Security, ServerSecurity, Table};
 use afs_rx::NullServer;
+use afs_wire::error::AbortCode;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::{Request, ServiceId};
 use andrew_tests::live::netns::Netns;
@@ -16,6 +17,8 @@ use super::ground::server_at;
 
 /// No call takes longer than this.
 const CALL_MAX: Duration = Duration::from_secs(20);
+/// From a refusal because the server is busy to the next try.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A client of the cell.
 pub struct Client {
@@ -81,6 +84,19 @@ impl Client {
     /// Calls the file service.
     pub fn call<R: Request>(&self, request: &R) -> Result<R::Reply, String> {
         self.system.block_on(self.files.call(request)).map_err(|error| error.to_string())
+    }
+
+    /// As [`Client::call`], for one without a token: it comes again where the server is busy, as clients do.
+    pub fn call_until_free<R: Request>(&self, request: &R) -> Result<R::Reply, String> {
+        let begun = Instant::now();
+        loop {
+            match self.system.block_on(self.files.call(request)) {
+                Err(CallError::Abort(AbortCode::VBUSY)) if begun.elapsed() < CALL_MAX => {
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                answer => return answer.map_err(|error| error.to_string()),
+            }
+        }
     }
 }
 

@@ -94,14 +94,20 @@ impl Honest {
 
     fn tasks(&self) -> [Task<'_>; 4] {
         let read = |client: &Client| client.call(&FetchStatus { fid: self.directory }).map(drop);
+        let read_as_nobody =
+            |client: &Client| client.call_until_free(&FetchStatus { fid: self.directory }).map(drop);
         [
             Task { name: "reads with a token", every: THINK, call: Box::new(move || read(&self.known)) },
             Task { name: "changes with a token", every: THINK, call: Box::new(|| self.change()) },
-            Task { name: "reads without a token", every: THINK, call: Box::new(move || read(&self.nobody)) },
+            Task {
+                name: "reads without a token",
+                every: THINK,
+                call: Box::new(move || read_as_nobody(&self.nobody)),
+            },
             Task {
                 name: "first calls without a token",
                 every: NEWCOMERS,
-                call: Box::new(move || read(&self.newcomer())),
+                call: Box::new(move || read_as_nobody(&self.newcomer())),
             },
         ]
     }
