@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
 use afs_venus::{NodeId, OpenFlags, SetAttr};
 use bytes::Bytes;
 use common::{Cell, pattern};
@@ -70,6 +73,32 @@ fn a_late_release_stores_nothing_of_who_has_opened_the_file_since() {
         one.venus.release(second).await.unwrap();
     });
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
+}
+
+/// The same, when another machine has stored something in between.
+#[test]
+fn a_late_release_hides_nothing_that_others_have_stored_since() {
+    let cell = Cell::new(13);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    let closed = cell.on(&a, async move {
+        let closed = one.open_new("file").await.unwrap();
+        one.venus.write(closed, 0, Bytes::from_static(b"of one")).await.unwrap();
+        one.venus.flush(closed, 0).await.unwrap();
+        closed
+    });
+    cell.on(&b, async move { two.put("file", b"of two").await.unwrap() });
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&a, async move {
+        let (env, late) = (one.env.clone(), one.venus.clone());
+        let pause = env.clone();
+        env.spawn(Box::pin(async move {
+            pause.sleep(Duration::from_millis(50)).await;
+            late.release(closed).await.unwrap();
+        }));
+        assert_eq!(one.get("file").await.unwrap(), b"of two");
+    });
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"of two");
 }
 
 #[test]

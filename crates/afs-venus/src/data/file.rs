@@ -16,6 +16,8 @@ pub(crate) struct FileData {
     content: Mutex<Content>,
     /// Bytes arrived, or will not arrive.
     pub changed: Notify,
+    /// A handle is closed for good.
+    pub released: Notify,
     /// Changes of the bytes, and the stores that read them.
     pub gate: Gate,
     /// One append at a time.
@@ -49,6 +51,7 @@ impl FileData {
             file,
             content: Mutex::new(content),
             changed: Notify::new(),
+            released: Notify::new(),
             gate: Gate::new(),
             appending: sync::Mutex::new(()),
             absorbing: sync::Mutex::new(()),

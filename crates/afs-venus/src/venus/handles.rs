@@ -21,6 +21,8 @@ pub(crate) struct Handle {
     pub who: Who,
     /// The kernel may write to the cache file itself.
     pub direct: AtomicBool,
+    /// close(2) has been called. Others may have the same open file.
+    pub closed: AtomicBool,
     /// The open has cut data of which nothing was unsaved.
     pub cut_what_was_saved: AtomicBool,
     data: Mutex<Arc<FileData>>,
@@ -29,8 +31,9 @@ pub(crate) struct Handle {
 impl Handle {
     pub fn new(id: HandleId, vnode: Arc<Vnode>, flags: OpenFlags, who: Who, data: Arc<FileData>) -> Self {
         data.handles.fetch_add(1, Ordering::SeqCst);
-        let (direct, cut_what_was_saved) = (AtomicBool::new(false), AtomicBool::new(false));
-        Handle { id, vnode, flags, who, direct, cut_what_was_saved, data: Mutex::new(data) }
+        let no = || AtomicBool::new(false);
+        let (direct, closed, cut_what_was_saved) = (no(), no(), no());
+        Handle { id, vnode, flags, who, direct, closed, cut_what_was_saved, data: Mutex::new(data) }
     }
 
     /// Whether it was opened to change the file.

@@ -9,6 +9,7 @@ mod clock;
 mod directory;
 mod fetch;
 mod handles;
+mod late_release;
 mod listing;
 mod locate;
 mod lock_keeping;

@@ -73,6 +73,7 @@ impl Venus {
             // Nothing would store what is written, and nothing would know of it.
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
+        self.await_late_release(vnode, status).await?;
         let data = self.current_data(vnode, status).await?;
         // Counted before anything is awaited, so that the data is not put away in between.
         let writes = flags.write || flags.truncate;
@@ -230,6 +231,7 @@ impl Venus {
                 content.direct = content.direct.saturating_sub(1);
             }
         }
+        data.released.notify_all();
         let hidden = {
             let mut state = vnode.state();
             state.opens = state.opens.saturating_sub(1);

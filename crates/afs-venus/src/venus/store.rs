@@ -28,6 +28,7 @@ impl Venus {
             false => Ok(()),
         };
         me.unlock_all(&handle.vnode, lock_owner).await;
+        handle.closed.store(true, Ordering::SeqCst);
         stored
     }
 

@@ -1,0 +1,55 @@
+//! Writers that have closed a file and that the kernel has not released yet.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_wire::fs::Status;
+
+use crate::data::FileData;
+use crate::error::Result;
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+/// How long the kernel may take, after the last close(2), to tell that a file is closed. Who holds a file for longer without
+/// a change (a mapping, a child process that has closed its copy) delays opens of what others have stored by so much.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Venus {
+    /// What a process has open for writing is the newest version on this machine, as long as it is open. The kernel tells
+    /// of the end some time after close(2) has returned: until then it would stand for what others have stored since.
+    pub(super) async fn await_late_release(&self, vnode: &Arc<Vnode>, status: &Status) -> Result<()> {
+        let Some(data) = vnode.state().data.clone() else { return Ok(()) };
+        if !is_outdated(&data, status) || !self.writers_have_closed(&data) {
+            return Ok(());
+        }
+        self.absorb_data(&data).await?;
+        let released = async {
+            loop {
+                let released = data.released.notified();
+                if !is_outdated(&data, status) {
+                    return;
+                }
+                released.await;
+            }
+        };
+        if self.env.timeout(PATIENCE, released).await.is_err() {
+            tracing::debug!(fid = %vnode.key.fid, "a writer that has closed the file still holds it");
+        }
+        Ok(())
+    }
+
+    fn writers_have_closed(&self, data: &Arc<FileData>) -> bool {
+        let handles = self.handles.all();
+        let mut writers =
+            handles.iter().filter(|handle| handle.may_change() && Arc::ptr_eq(&handle.data(), data));
+        writers.all(|handle| handle.closed.load(Ordering::SeqCst))
+    }
+}
+
+/// Whether it counts for its writers alone: nothing is unsaved, and the server has a newer version.
+fn is_outdated(data: &FileData, status: &Status) -> bool {
+    let content = data.content();
+    content.writers > 0 && !content.is_dirty() && content.version < status.data_version
+}
