@@ -170,6 +170,19 @@ fn who_has_proven_nothing_is_told_three_times_what_it_has_asked() {
     assert!(told > 2 * asked, "questions are answered: {told} for {asked}");
 }
 
+/// Addresses are more than the places for what they have asked.
+#[test]
+fn no_address_is_told_what_another_has_earned() {
+    let mut script = Script::server();
+    let payload = [0, 0, 0, 4, 0, 0, 0, 0];
+    for host in 1..5000_u32 {
+        let from = SocketAddr::from((std::net::Ipv4Addr::from_bits(0x6300_0000 | host), 7001));
+        script.give_from(from, question(PacketType::DEBUG, 1), &payload);
+        let told = bytes(&script.sent());
+        assert!(told <= 3 * (HEADER_LEN + payload.len()), "{from} is told {told}");
+    }
+}
+
 #[test]
 fn a_host_with_a_proven_address_and_the_machine_itself_are_told_at_once() {
     let mut script = Script::server();

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
-/// Addresses are told apart by a keyed hash of this many values, so that no number of them takes memory.
+/// Addresses share so many places by a keyed hash, so that no number of them takes memory. The latest has the place.
 const ADDRESSES: usize = 1024;
 /// What an address has left at most: the longest answer twice.
 const LEFT_MAX: usize = 1024;
@@ -22,15 +22,22 @@ const LEFT_MAX: usize = 1024;
 /// What may be told, and to whom without a bound.
 pub(super) struct Strangers {
     seed: HashSeed,
-    /// Bytes that may go to the addresses of each hash value.
-    left: [u16; ADDRESSES],
+    left: [Left; ADDRESSES],
     /// Proven addresses of each host.
     proven: HashMap<IpAddr, usize, HashSeed>,
 }
 
+/// What has not been used of what one address has sent.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// More of the address's hash.
+    tag: u32,
+    bytes: u16,
+}
+
 impl Strangers {
     pub(super) fn new(seed: HashSeed) -> Self {
-        Strangers { seed, left: [0; ADDRESSES], proven: HashMap::with_hasher(seed) }
+        Strangers { seed, left: [Left::default(); ADDRESSES], proven: HashMap::with_hasher(seed) }
     }
 
     /// What is sent to the peer arrives there.
@@ -58,10 +65,13 @@ impl Strangers {
         if host.is_loopback() || self.proven.contains_key(&host) {
             return true;
         }
-        let left = &mut self.left[self.seed.hash_one(address) as usize % ADDRESSES];
-        let credit = (usize::from(*left) + AMPLIFICATION_MAX * received).min(LEFT_MAX);
+        let hash = self.seed.hash_one(address);
+        let (place, tag) = (&mut self.left[hash as usize % ADDRESSES], (hash >> 32) as u32);
+        // What another address has earned is not this one's.
+        let left = if place.tag == tag { usize::from(place.bytes) } else { 0 };
+        let credit = (left + AMPLIFICATION_MAX * received).min(LEFT_MAX);
         let rest = credit.checked_sub(bytes);
-        *left = rest.unwrap_or(credit) as u16;
+        *place = Left { tag, bytes: rest.unwrap_or(credit) as u16 };
         rest.is_some()
     }
 }
