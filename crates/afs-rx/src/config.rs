@@ -40,12 +40,16 @@ pub struct Config {
     pub initial_rtt: Duration,
     /// How long a server connection without calls is remembered. Default 700 s.
     pub connection_idle: Duration,
+    /// The same for one whose client has taken no reply and proven no identity: anybody may have opened it in any name.
+    /// Default 20 s.
+    pub connection_idle_unproven: Duration,
     /// How long a peer without connections is remembered. Default 60 s.
     pub peer_idle: Duration,
     /// How long a peer that answered a ping counts as reachable, for services that check it. Default 600 s.
     pub reachable_for: Duration,
-    /// Most connections that clients have opened. Default 65536; when all are taken one without a call gives
-    /// way, and if none is found soon the new one is dropped. Worst case about 1 KiB each.
+    /// Most connections that clients have opened. Default 65536; when all are taken one without a call gives way, or the
+    /// oldest whose client has taken no reply and proven no identity, where those have three quarters; if none is found
+    /// soon the new one is dropped. Worst case about 1 KiB each.
     pub server_connections_max: usize,
     /// Most calls of clients alive at once, until their replies are acknowledged. Default 16384. Beyond it the oldest
     /// call that waits for its client's proof gives way; where none does, the new one is aborted with `busy_code`. A
@@ -91,6 +95,7 @@ impl Default for Config {
             idle_time: Duration::from_secs(60),
             initial_rtt: Duration::from_millis(600),
             connection_idle: Duration::from_secs(700),
+            connection_idle_unproven: Duration::from_secs(20),
             peer_idle: Duration::from_secs(60),
             reachable_for: Duration::from_secs(600),
             server_connections_max: 65536,
@@ -110,6 +115,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Of a client that is called back: the defaults, but for 512 connections opened by others. Its servers need a few
+    /// each, and one that gave way is opened again by the next call on it.
+    #[must_use]
+    pub fn of_client() -> Self {
+        Config { server_connections_max: CLIENT_CONNECTIONS, ..Config::default() }
+    }
+
     /// The configuration with every value inside its bounds.
     pub(crate) fn bounded(mut self) -> Self {
         self.packet_size = self.packet_size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
@@ -138,6 +150,7 @@ impl Config {
     }
 }
 
+const CLIENT_CONNECTIONS: usize = 512;
 /// Smallest packet size used or believed: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
 pub(crate) const PACKET_SIZE_MIN: usize = 520;
 /// What a peer of unknown abilities takes.

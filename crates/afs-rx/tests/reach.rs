@@ -153,3 +153,59 @@ fn the_smallest_request_is_answered_with_a_ping_at_once() {
     let ping = script.sent_one();
     assert_eq!((ping.ack().reason, ping.ack().soft.len()), (reason::PING, 1));
 }
+
+/// A client that is called back, whose server has a connection to it. A flood of packets in false names, or in the server's
+/// own, holds its bound of connections, takes the server's place neither while that is idle nor while it calls, and is
+/// forgotten soon afterwards.
+#[test]
+fn a_flood_of_new_connections_takes_no_place_of_who_has_answered() {
+    for in_the_servers_name in [false, true] {
+        let config = Config::of_client();
+        let (bound, mut script) = (config.server_connections_max, checking_server(config));
+        let server = script.peer;
+        let answer = |script: &mut Script, number: u32, reply: &[u8]| {
+            script.give(from_client(DATA, number, 1, number, LAST), b"break");
+            let sent = script.sent();
+            if let Some(ping) = sent.iter().find(|sent| sent.ack().reason == reason::PING) {
+                let answer = ack_payload(1, 0, ping.header.serial, reason::PING_RESPONSE, &[]);
+                script.give(from_client(ACK, number, 0, 100, 0), &answer);
+            }
+            let call = script.incoming();
+            script.reply(call, reply);
+            script.end.release(script.now, call);
+            assert!(script.sent().iter().any(|sent| sent.header.kind == DATA), "no reply to call {number}");
+            script.give(from_client(ACK, number, 0, 200, 0), &ack_payload(2, 1, 0, reason::DELAY, &[]));
+            script.events();
+        };
+        answer(&mut script, 1, b"done");
+        for round in 0..20 * bound as u32 {
+            let from = match in_the_servers_name {
+                true => server,
+                false => SocketAddr::from(([198, 51, (round >> 8) as u8, round as u8], 7001)),
+            };
+            let header = Header { cid: 0x10_0000 + 4 * round, ..from_client(DATA, 1, 1, 1, LAST) };
+            script.give_from(from, header, b"false");
+            let calls: Vec<_> = script.events();
+            for event in calls {
+                if let Event::IncomingCall { call, .. } = event {
+                    script.reply(call, b"done");
+                    script.end.release(script.now, call);
+                }
+            }
+            script.sent();
+            script.wait_ms(6);
+            assert!(script.end.holdings().server_connections <= bound);
+        }
+        assert_eq!(script.end.stats().drops(afs_rx::Drop::TooManyConnections), 0);
+        assert!(script.end.holdings().server_connections > bound / 2, "a flood");
+        // It is the same connection: a call that it had is not carried out again.
+        script.give(from_client(DATA, 1, 1, 9, LAST), b"break");
+        assert!(!script.events().iter().any(|event| matches!(event, Event::IncomingCall { .. })));
+        script.sent();
+        answer(&mut script, 2, b"done");
+        script.wait(Duration::from_secs(60));
+        assert_eq!(script.end.holdings().server_connections, 1);
+        script.wait(Duration::from_secs(700));
+        assert_eq!(script.end.holdings().server_connections, 0);
+    }
+}

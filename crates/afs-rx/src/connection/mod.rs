@@ -38,6 +38,8 @@ pub(crate) struct Connection {
     pub(crate) reach_ping_at: Instant,
     /// The first serial that a reachability ping can have had.
     pub(crate) reach_serial: Option<u32>,
+    /// Server: the client has taken no reply yet, and proven no identity.
+    pub(crate) is_unproven: bool,
     /// Last packet in either direction.
     pub(crate) last_active: Instant,
     /// `open_call` found no channel.
@@ -94,6 +96,7 @@ impl Connection {
             challenge: ChallengeState::NONE,
             reach_ping_at: Instant::FAR_FUTURE,
             reach_serial: None,
+            is_unproven: false,
             last_active: now,
             wants_channel: false,
             dead_time,

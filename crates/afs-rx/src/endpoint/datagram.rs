@@ -131,20 +131,11 @@ impl Endpoint {
         if let Some(connection) = self.connection_mut(key) {
             connection.reachability_check = options.reachability_check;
             connection.claims = claims;
+            connection.is_unproven = true;
         }
+        self.count_unproven(key);
         self.arm_reaper(now, key);
         Some(key)
-    }
-
-    fn make_room_for_connection(&mut self, now: Instant) -> bool {
-        if self.connections.server_count() < self.config.server_connections_max {
-            return true;
-        }
-        match self.connections.evictable() {
-            Some(key) => self.remove_connection(now, key),
-            None => return false,
-        }
-        true
     }
 
     /// A connection in error answers every packet with its abort, except an abort.

@@ -53,6 +53,7 @@ impl Endpoint {
         let (side, channel, connection, id, released) =
             (call.side, call.channel, call.connection, call.id, call.released);
         self.end_channel(now, connection, channel, Ended::Received { first });
+        self.uncount_unproven(connection);
         if let Some(connection) = self.connections.slab.get_mut(connection) {
             if side == Side::Client {
                 connection.channels[channel].final_ack_at = ack_at;
@@ -130,6 +131,7 @@ impl Endpoint {
 
     /// Forgets a connection. Its calls must be over.
     pub(super) fn remove_connection(&mut self, now: Instant, key: Key) {
+        self.uncount_unproven(key);
         let Some(connection) = self.connections.remove(key) else { return };
         self.timers.disarm(Owner::Connection(key));
         if let Some(peer) = self.peers.get_mut(connection.peer) {

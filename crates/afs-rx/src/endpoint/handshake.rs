@@ -112,6 +112,7 @@ impl Endpoint {
                 if let Some(numbers) = verified.call_numbers {
                     self.adopt_call_numbers(now, key, numbers);
                 }
+                self.uncount_unproven(key);
                 self.prove_address(now, key);
                 self.admit(now, key);
             }

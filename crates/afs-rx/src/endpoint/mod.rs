@@ -15,6 +15,7 @@ mod moving;
 mod queries;
 mod reach;
 mod responses;
+mod room;
 mod servers;
 mod services;
 mod shares;
@@ -44,6 +45,7 @@ use control::ControlQueue;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use responses::ResponseLimit;
+use room::Unproven;
 use services::ServiceList;
 use shares::Shares;
 use std::collections::{HashMap, VecDeque};
@@ -88,6 +90,8 @@ pub struct Endpoint {
     /// When the present second of answered questions began, and how many they are.
     queries: (Instant, u32),
     responses: ResponseLimit,
+    /// Connections that anybody may have opened.
+    unproven: Unproven,
     strangers: Strangers,
     events: VecDeque<Event>,
     stats: Stats,
@@ -118,6 +122,7 @@ impl Endpoint {
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
             responses: ResponseLimit::new(hash),
+            unproven: Unproven::default(),
             strangers: Strangers::new(hash),
             events: VecDeque::new(),
             stats: Stats::default(),

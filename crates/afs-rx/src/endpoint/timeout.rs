@@ -60,7 +60,7 @@ impl Endpoint {
             next = next.min(self.calls.get(call).map_or(Instant::FAR_FUTURE, |call| call.deadline()));
         }
         if connection.side() == Side::Server && !connection.has_calls() {
-            let gone_at = connection.last_active + self.config.connection_idle;
+            let gone_at = connection.last_active + self.idle_time_of(connection);
             if now >= gone_at {
                 self.remove_connection(now, key);
                 return;
@@ -76,7 +76,8 @@ impl Endpoint {
 
     /// Makes sure that a server connection comes up to be forgotten.
     pub(super) fn arm_reaper(&mut self, now: Instant, key: Key) {
-        self.timers.arm(Owner::Connection(key), now + self.config.connection_idle);
+        let Some(connection) = self.connections.slab.get(key) else { return };
+        self.timers.arm(Owner::Connection(key), now + self.idle_time_of(connection));
     }
 
     fn own_timeouts(&mut self, now: Instant, key: Key) {

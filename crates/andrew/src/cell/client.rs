@@ -101,7 +101,7 @@ impl Client {
         let callback = CallbackOffer::new(uuid, &random(system))
             .map_err(|e| CommandError::failed(format!("cannot make a key: {e}")))?;
         let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let udp = Udp::bind(system, bind, afs_rx::Config::default())
+        let udp = Udp::bind(system, bind, afs_rx::Config::of_client())
             .map_err(|e| CommandError::failed(format!("cannot open a socket: {e}")))?;
         let (system, callback) = (system.clone(), Arc::new(callback));
         Ok(Self {
