@@ -67,7 +67,7 @@ fn callers_that_do_not_say_who_they_are_keep_nobody_out() {
 }
 
 #[test]
-fn questions_of_rxdebug_hold_nobody_up() {
+fn questions_tell_strangers_nothing_of_connections_and_caches() {
     kind(Move::Questions);
 }
 

@@ -51,6 +51,7 @@ impl Cell {
             ledger: Ledger::default(),
             states: Arc::default(),
             inside: Arc::default(),
+            clients: Arc::default(),
         };
         Self { sim, server, machine }
     }
@@ -87,9 +88,10 @@ impl Cell {
             node,
             env.clone(),
             SocketAddr::new(address, 7001),
-            afs_rx::Config::default(),
+            afs_rx::Config::of_client(),
             Limits::default(),
         );
+        self.machine.note_client(&rx);
         let terms = &self.machine.terms;
         let config = VenusConfig {
             env: env.clone(),

@@ -10,8 +10,8 @@ use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::{NodeId, SimRng, SleepClock, World};
 
 use super::cell::Cell;
-use super::history::History;
 use super::machine::Machine;
+use super::user::User;
 
 /// How many users are still at work.
 pub type AtWork = Arc<AtomicUsize>;
@@ -92,32 +92,50 @@ pub fn spawn_restarts(cell: &Cell, working: AtWork, mut rng: SimRng) {
     }));
 }
 
-/// Suspends client machines for up to five hours.
+/// Suspends client machines for up to five hours. Before and after, the machine's user looks at all files.
 ///
-/// A machine that slept may have missed a break, and has a promise that its clock still counts: what its user reads does not
-/// count until it had time to hear from the server. What it reads afterwards does.
-pub fn spawn_sleeps(
-    cell: &Cell,
-    clients: Vec<NodeId>,
-    history: History,
-    working: AtWork,
-    mut rng: SimRng,
-    kind: SleepClock,
-) {
+/// A short sleep goes unnoticed: the machine may have missed a break, and has a promise that its clock still counts. What its
+/// user reads does not count until it had time to hear from the server. After a longer one what is read counts at once; of
+/// a machine whose clock stood still meanwhile, as soon as it has compared its clocks.
+pub fn spawn_sleeps(cell: &Cell, users: Vec<User>, files: Vec<String>, working: AtWork, mut rng: SimRng) {
     let (world, env) = fate(cell);
     let clock = env.clone();
     env.spawn(Box::pin(async move {
         while anybody(&working) {
             clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(60))).await;
-            let number = rng.index(clients.len());
+            let user = users[rng.index(users.len())].clone();
+            let kind = if rng.chance(700_000) { SleepClock::GoesOn } else { SleepClock::StandsStill };
             let longest = [1, 30, 1200, 18_000][rng.index(4)];
             let asleep = rng.duration(Duration::from_millis(10), Duration::from_secs(longest));
-            history.doubt(number, asleep + HEARS_WITHIN);
-            world.suspend(clients[number], kind);
+            let unsure = match kind {
+                _ if asleep <= UNNOTICED_MAX => HEARS_WITHIN,
+                SleepClock::GoesOn => Duration::ZERO,
+                SleepClock::StandsStill => COMPARES_WITHIN,
+            };
+            look(&user, &files, &working).await;
+            user.history.doubt(user.number, asleep + unsure);
+            world.suspend(user.node, kind);
             clock.sleep(asleep).await;
-            world.resume(clients[number]);
+            world.resume(user.node);
+            clock.sleep(if asleep <= UNNOTICED_MAX { Duration::ZERO } else { unsure }).await;
+            look(&user, &files, &working).await;
         }
     }));
+}
+
+/// A user looks at all files.
+async fn look(user: &User, files: &[String], working: &AtWork) {
+    if !anybody(working) {
+        return;
+    }
+    let (at_work, files) = (user.clone(), files.to_vec());
+    let looking = user.env.spawn_with_result(async move {
+        for file in &files {
+            // What comes of it is in the history.
+            let _ = at_work.read(file).await;
+        }
+    });
+    let _ = looking.await;
 }
 
 /// Starts the server of a machine whose life has ended.
@@ -141,3 +159,7 @@ pub async fn start_again(machine: &Machine) {
 pub const RESTARTS_MAX: Duration = Duration::from_secs(4);
 /// A client hears within this time of what it has missed.
 const HEARS_WITHIN: Duration = Duration::from_secs(75);
+/// A sleep of more than this is noticed: what the clocks may differ by, and the time between two looks at them.
+const UNNOTICED_MAX: Duration = Duration::from_secs(30 + 15 + 1);
+/// The clocks are compared so often.
+const COMPARES_WITHIN: Duration = Duration::from_secs(16);

@@ -37,6 +37,8 @@ pub struct Machine {
     pub states: Arc<VolumeStates>,
     pub(super) keys: Arc<Keys>,
     pub(super) inside: Arc<Mutex<Option<Inside>>>,
+    /// Rx of the client machines.
+    pub(super) clients: Arc<Mutex<Vec<WeakRx>>>,
 }
 
 /// The processes of the machine's present life, as far as tests look into them.
@@ -90,6 +92,10 @@ impl Machine {
     /// Looks into the processes of the present life, if the machine has been started.
     pub fn inside<T>(&self, look: impl FnOnce(&Inside) -> T) -> Option<T> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
+    }
+
+    pub(super) fn note_client(&self, rx: &afs_rpc::Rx) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).push(rx.downgrade());
     }
 
     async fn make_volume(&self, store: &VolumeStore, db: &dyn LocationDb) -> Result<(), Trouble> {

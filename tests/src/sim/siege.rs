@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use afs_rpc::{Level, Limits};
-use afs_sim::{SimRng, SleepClock};
+use afs_sim::SimRng;
 use afs_venus::VenusError;
 
 use super::adversary::{Adversary, Move};
@@ -65,6 +65,10 @@ impl Plan {
         if has(Move::Divert) {
             proofs[1] = None;
         }
+        if has(Move::Suspend) {
+            // Who has a token asks for its rights again at every second, and hears then what it has missed.
+            proofs = vec![proofs[0], None, None];
+        }
         let crowd = has(Move::Crowd) || has(Move::CrowdCutOff);
         if crowd {
             // Ciphers would take most of the run.
@@ -93,6 +97,11 @@ impl Plan {
     /// Whether every operation must succeed, and soon.
     fn is_calm(&self) -> bool {
         !self.forgets() && self.weather.is_without_failures() && !self.has(Move::Suspend)
+    }
+
+    /// Whether it counts how much is sent to those who never answer.
+    fn weighs(&self) -> bool {
+        self.has(Move::Amplify) || self.has(Move::Questions)
     }
 
     fn secrecy(&self) -> Secrecy {
@@ -132,7 +141,7 @@ impl Plan {
 
     fn habits(&self, user: usize) -> Habits {
         let think = match self.has(Move::Suspend) {
-            true => Duration::from_secs(30),
+            true => Duration::from_secs(300),
             false if self.crowd => Duration::from_millis(200),
             false => Duration::from_millis(2500),
         };
@@ -150,9 +159,9 @@ impl Plan {
 pub fn run(seed: u64, plan: &Plan) -> Outcome {
     let cell = Cell::with(seed, plan.terms());
     let history = History::new(cell.sim.world());
-    let witness = Witness::new(&cell, plan.secrecy(), plan.has(Move::Amplify), plan.held_max());
+    let witness = Witness::new(&cell, plan.secrecy(), plan.weighs(), plan.held_max());
     let mut users = Vec::new();
-    let lived = live(&cell, &history, seed, plan, &mut users);
+    let lived = live(&cell, &history, &witness, seed, plan, &mut users);
     // The worst first.
     let verdict = witness
         .verdict()
@@ -172,7 +181,14 @@ pub fn run(seed: u64, plan: &Plan) -> Outcome {
     }
 }
 
-fn live(cell: &Cell, history: &History, seed: u64, plan: &Plan, users: &mut Vec<User>) -> Result<(), String> {
+fn live(
+    cell: &Cell,
+    history: &History,
+    witness: &Witness,
+    seed: u64,
+    plan: &Plan,
+    users: &mut Vec<User>,
+) -> Result<(), String> {
     let mut rng = SimRng::new(seed);
     cell.start();
     for number in 0..3 {
@@ -192,9 +208,9 @@ fn live(cell: &Cell, history: &History, seed: u64, plan: &Plan, users: &mut Vec<
     for user in &*users {
         set_to_work(user, &files, plan, &working, rng.fork());
     }
-    spawn_fate(cell, users, history, plan, &working, &mut rng);
+    spawn_fate(cell, users, &files, plan, &working, &mut rng);
     let victims = users.iter().map(|user| client_address(user.number)).collect();
-    Adversary::spawn(cell, plan.moves.clone(), victims, working.clone(), rng.fork());
+    Adversary::spawn(cell, plan.moves.clone(), victims, witness.clone(), working.clone(), rng.fork());
     if plan.is_calm() && !plan.crowd {
         users.push(newcomer(cell, history, &files, plan, &working, &mut rng)?);
     }
@@ -223,7 +239,7 @@ fn set_to_work(user: &User, files: &[String], plan: &Plan, working: &AtWork, mut
 fn spawn_fate(
     cell: &Cell,
     users: &[User],
-    history: &History,
+    files: &[String],
     plan: &Plan,
     working: &AtWork,
     rng: &mut SimRng,
@@ -238,7 +254,7 @@ fn spawn_fate(
         Weather::Fair | Weather::Foul => {}
     }
     if plan.has(Move::Suspend) {
-        fate::spawn_sleeps(cell, nodes, history.clone(), working.clone(), rng.fork(), SleepClock::GoesOn);
+        fate::spawn_sleeps(cell, users.to_vec(), files.to_vec(), working.clone(), rng.fork());
     }
 }
 

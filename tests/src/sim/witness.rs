@@ -94,6 +94,11 @@ impl Witness {
         Ok(())
     }
 
+    /// Something that must not be was seen elsewhere.
+    pub fn complain(&self, what: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complain(what);
+    }
+
     /// The most memory that was held beyond that of the beginning, in bytes.
     #[must_use]
     pub fn most_held(&self) -> isize {
@@ -137,6 +142,13 @@ impl Inner {
                 self.complain(format!("beyond its bounds: {holdings:?}"));
             }
         }
+        let clients = self.machine.clients.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for rx in clients.iter().filter_map(afs_rpc::WeakRx::upgrade) {
+            let holdings = rx.holdings();
+            if holdings.server_connections > CLIENT_CONNECTIONS_MAX {
+                self.complain(format!("a client is beyond its bounds: {holdings:?}"));
+            }
+        }
         let files = self.machine.inside(|inside| inside.files.upgrade()).flatten();
         if let Some(hosts) = files.map(|files| files.clients().hosts().len())
             && hosts > terms.files.hosts
@@ -157,3 +169,5 @@ impl Inner {
 const AMPLIFICATION: u64 = 3;
 /// Calls that a server makes itself, which are counted with those it gets.
 const CALLS_OUT_MAX: usize = 512;
+/// Connections that servers, or others in their name, have to a client.
+const CLIENT_CONNECTIONS_MAX: usize = 512;

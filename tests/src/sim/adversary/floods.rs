@@ -1,7 +1,9 @@
 //! Moves that make a server spend memory, places in its tables, and bandwidth.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use afs_rpc::EnvExt;
 use afs_rx::packet::PacketType;
 use afs_wire::fs;
 use afs_wire::rpc::{ServiceId, encode_call};
@@ -70,13 +72,21 @@ impl Adversary {
         self.call(from, wire, 0, &encode_call(&fs::FetchStatus { fid: self.root })).await;
     }
 
-    /// Questions past the end of the list, and about the program.
+    /// Questions of rxdebug at the server and at clients: about connections and peers, past the end of the list, and about
+    /// the program. Some of them in the name of an address that never answers.
     pub(super) async fn ask_questions(&mut self) {
-        let from = self.third();
+        let from = if self.rng.chance(300_000) { self.false_source() } else { self.third() };
+        let client = self.rng.pick(&self.victims).copied();
+        let whom = client.filter(|_| self.rng.chance(300_000)).unwrap_or(server(7000));
         for _ in 0..16 {
             let kind = u32::try_from(self.rng.between(1, 6)).unwrap_or(1);
-            let index = u32::try_from(self.rng.below(70_000)).unwrap_or(0);
-            self.send(from, server(7000), question(kind, index)).await;
+            let most = if self.rng.chance(700_000) { 12 } else { 70_000 };
+            let index = u32::try_from(self.rng.below(most)).unwrap_or(0);
+            self.send(from, whom, question(kind, index)).await;
+        }
+        self.env.sleep(Duration::from_millis(20)).await;
+        if let Some((wire, _)) = self.told_by_rxdebug().first() {
+            self.learned(&format!("rxdebug tells strangers the numbers of {wire:?}"));
         }
     }
 

@@ -22,6 +22,7 @@ use bytes::Bytes;
 use super::cell::{Cell, SERVER};
 use super::fate::AtWork;
 use super::ledger::Ledger;
+use super::witness::Witness;
 use knowledge::Knowledge;
 pub use moves::Move;
 
@@ -36,6 +37,8 @@ pub struct Adversary {
     knowledge: Knowledge,
     /// Numbers of files are no secret: cache managers tell them to whoever asks.
     ledger: Ledger,
+    /// Who is told when it learns what it must not.
+    witness: Witness,
     root: Fid,
     victims: Vec<SocketAddr>,
     /// Endpoints under which it plays a client; they answer for as long as it lives.
@@ -47,7 +50,14 @@ pub struct Adversary {
 
 impl Adversary {
     /// Puts an adversary into a cell for as long as its users work. `victims` are the callback addresses of the clients.
-    pub fn spawn(cell: &Cell, moves: Vec<Move>, victims: Vec<SocketAddr>, working: AtWork, rng: SimRng) {
+    pub fn spawn(
+        cell: &Cell,
+        moves: Vec<Move>,
+        victims: Vec<SocketAddr>,
+        witness: Witness,
+        working: AtWork,
+        rng: SimRng,
+    ) {
         let world = cell.sim.world();
         let node = world.node("adversary", IpAddr::V4(THIRD));
         let env = world.env(node);
@@ -59,6 +69,7 @@ impl Adversary {
             moves,
             knowledge: Knowledge::default(),
             ledger: cell.machine.ledger.clone(),
+            witness,
             root: Fid::root(cell.volume()),
             victims,
             masks: Vec::new(),
@@ -67,7 +78,9 @@ impl Adversary {
             owed: Duration::ZERO,
             world,
         };
-        env.spawn(Box::pin(adversary.work(working)));
+        if adversary.moves.iter().any(|one| !one.is_of_the_world()) {
+            env.spawn(Box::pin(adversary.work(working)));
+        }
     }
 
     async fn work(mut self, working: AtWork) {
@@ -95,14 +108,19 @@ impl Adversary {
             Move::IncompleteCalls => self.begin_calls().await,
             Move::UnackedReplies => self.leave_replies().await,
             Move::UnknownHosts => self.say_nothing().await,
+            Move::Questions if self.rng.chance(250_000) => self.ask_client().await,
             Move::Questions => self.ask_questions().await,
             Move::Amplify => self.amplify().await,
             Move::Divert => self.divert().await,
             Move::IgnoreBreaks => self.take_promises().await,
             Move::FalseBreaks => self.break_promises().await,
-            // What the users or the machines do, not this actor.
-            Move::LogRecords | Move::Suspend | Move::Crowd | Move::CrowdCutOff => {}
+            one => debug_assert!(one.is_of_the_world()),
         }
+    }
+
+    /// It knows what it must not know.
+    fn learned(&self, what: &str) {
+        self.witness.complain(format!("the adversary has learned: {what}"));
     }
 
     /// Learns what was heard, takes replies that come to third addresses, and answers calls that come there with an abort.

@@ -24,21 +24,22 @@ pub enum Move {
     UnackedReplies,
     /// First contacts that do not say who they are, from false sources.
     UnknownHosts,
-    /// Questions of rxdebug, from a third address.
+    /// Questions of rxdebug and cmdebug to the server and to clients, from third addresses and from false sources.
     Questions,
     /// Whatever makes a server say much, in the name of an address that never answers.
     Amplify,
     /// A client without security is impersonated towards the server: its name at a third address.
     Divert,
-    /// A client that takes promises, answers everything else, and ignores that they are broken.
+    /// Clients of many names that take promises, answer everything else, and ignore that they are broken, or answer late.
     IgnoreBreaks,
-    /// Breaks and resets of promises that no server has sent, to the clients.
+    /// Breaks and resets of promises that no server has sent, to the clients, in the server's name and from third addresses.
     FalseBreaks,
     /// A user stores files that are full of records of the store's log, and the power is cut again and again.
     LogRecords,
-    /// Machines are suspended and go on, for seconds and for hours.
+    /// Machines are suspended and go on, for seconds and for hours; some have a clock that stands still meanwhile.
     Suspend,
-    /// More files than a client keeps the status of, looked at by all machines at the same time.
+    /// More files than a client keeps the status of, looked at by all machines at the same time. Two rules stand against
+    /// it, the client's about what it gives back and the server's about young promises, and either is enough.
     Crowd,
     /// The same while machines are cut off.
     CrowdCutOff,
@@ -81,6 +82,12 @@ impl Move {
         Move::FalseBreaks,
         Move::LogRecords,
     ];
+
+    /// Whether it is of the users or the machines, and not of the adversary.
+    #[must_use]
+    pub fn is_of_the_world(self) -> bool {
+        matches!(self, Move::LogRecords | Move::Suspend | Move::Crowd | Move::CrowdCutOff)
+    }
 
     /// The move of that name.
     #[must_use]

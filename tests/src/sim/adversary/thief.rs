@@ -34,7 +34,7 @@ impl Adversary {
     }
 
     /// What answers of rxdebug say: an old server tells everybody epochs, ids and call numbers.
-    fn told_by_rxdebug(&mut self) -> Vec<(Wire, [u32; 4])> {
+    pub(super) fn told_by_rxdebug(&mut self) -> Vec<(Wire, [u32; 4])> {
         let seen = self.tap.take();
         let mut told = Vec::new();
         for seen in seen {
@@ -128,21 +128,32 @@ impl Adversary {
         }
     }
 
-    /// Breaks and resets in the name of nobody, to a client.
+    /// Breaks and resets, to a client: in the name of nobody, or of its server, whose address has proven itself there.
     pub(super) async fn break_promises(&mut self) {
         let Some(victim) = self.rng.pick(&self.victims).copied() else { return };
-        let us = self.third();
-        let wire =
-            Wire { epoch: 0x8000_0000 | self.number(), cid: self.number() & !3, security: 0, service: 1 };
+        let in_its_name = self.rng.chance(700_000);
+        for _ in 0..16 {
+            let from = if in_its_name { server(7000) } else { self.third() };
+            let wire =
+                Wire { epoch: 0x8000_0000 | self.number(), cid: self.number() & !3, security: 0, service: 1 };
+            let header = wire.client(PacketType::DATA, 0, 1, 1, true);
+            let call = self.false_break();
+            self.send(from, victim, datagram(&header, &call)).await;
+        }
+    }
+
+    fn false_break(&mut self) -> Vec<u8> {
         let whole = afs_wire::ids::Fid::whole_volume(self.root.volume);
-        let fids = fs::Fids::first_of((0..50).map(|_| whole));
-        let call = match self.rng.below(3) {
+        let files = self.ledger.files();
+        let fids = match self.rng.below(2) {
+            0 => fs::Fids::first_of((0..50).map(|_| whole)),
+            _ => fs::Fids::first_of(files.into_iter().chain([self.root])),
+        };
+        match self.rng.below(4) {
             0 => encode_call(&afs_wire::cb::InitCallBackState {}),
             1 => afs_wire::cb::GetCe64::OPCODE.to_be_bytes().iter().chain(&[0; 4]).copied().collect(),
             _ => encode_call(&afs_wire::cb::CallBack { fids, callbacks: fs::Promises::new() }),
-        };
-        let header = wire.client(PacketType::DATA, 0, 1, 1, true);
-        self.send(us, victim, datagram(&header, &call)).await;
+        }
     }
 
     /// Any 32 bits.
