@@ -9,9 +9,11 @@
 //! files ([`FileDrive`]), memory ([`MemoryDrive`]), or a simulated disk. Bytes on disk: `docs/format.md`.
 
 mod chunk;
+mod disk_folder;
 mod drive;
 mod error;
 mod file_segments;
+mod folder;
 mod header;
 mod memory_segments;
 mod segment_drive;
@@ -21,9 +23,11 @@ mod sweep;
 
 pub use afs_env::{Inline, Job, Runner};
 pub use chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
+pub use disk_folder::DiskFolder;
 pub use drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 pub use error::DriveError;
 pub use file_segments::FileSegments;
+pub use folder::{Folder, FolderFile};
 pub use memory_segments::MemorySegments;
 pub use segment_drive::{FileDrive, MemoryDrive, SegmentDrive};
 pub use segment_store::SegmentStore;

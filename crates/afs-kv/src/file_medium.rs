@@ -25,9 +25,9 @@ impl FileMedium {
     pub fn open(directory: impl Into<PathBuf>, random: Randomness) -> io::Result<Self> {
         let directory = directory.into();
         match fs::create_dir(&directory) {
-            Ok(()) => sync_parent(&directory)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            // Whoever made it may have died before it was durable.
+            _ => sync_parent(&directory)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
         match lock.try_lock() {
@@ -44,11 +44,9 @@ impl FileMedium {
 impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
-        let fresh = !path.exists();
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-        if fresh {
-            File::open(&self.directory)?.sync_all()?;
-        }
+        // Also of one that was there: whoever made it may have died before it was durable.
+        File::open(&self.directory)?.sync_all()?;
         Ok(Arc::new(FileBlob { file }))
     }
 

@@ -3,7 +3,7 @@
 
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -43,6 +43,10 @@ pub struct CrashDisk(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, File>,
+    /// Files whose directory entry is not durable.
+    fresh: BTreeSet<String>,
+    /// Files that were removed, and that a crash may bring back.
+    removed: BTreeMap<String, File>,
     /// Changes until the power goes.
     fuse: Option<u64>,
     changes: u64,
@@ -101,7 +105,14 @@ impl CrashDisk {
     /// A disk as a crash at this instant may leave it.
     pub fn image(&self, rng: &mut Rng) -> Self {
         let state = self.lock();
-        let files = state.files.iter().map(|(name, file)| (name.clone(), file.image(rng))).collect();
+        let mut files: BTreeMap<_, _> =
+            state.files.iter().map(|(name, file)| (name.clone(), file.image(rng))).collect();
+        files.retain(|name, _| !state.fresh.contains(name) || rng.chance(50));
+        for (name, file) in &state.removed {
+            if rng.chance(50) {
+                files.entry(name.clone()).or_insert_with(|| file.image(rng));
+            }
+        }
         Self(Arc::new(Mutex::new(State { files, ..State::default() })))
     }
 
@@ -164,6 +175,35 @@ impl CrashDisk {
         let mut state = self.lock();
         state.spend()?;
         state.files.remove(name);
+        Ok(())
+    }
+
+    /// Makes a file where it is not there; a crash may lose it, with all that was synced of it, until the entries are synced.
+    pub fn create_entry(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.alive()?.files.contains_key(name) {
+            return Ok(());
+        }
+        state.files.insert(name.to_owned(), File::default());
+        state.fresh.insert(name.to_owned());
+        state.spend()
+    }
+
+    /// Removes a file; a crash may bring it back until the entries are synced.
+    pub fn remove_entry(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        let file = state.alive()?.files.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        if !state.fresh.remove(name) {
+            state.removed.insert(name.to_owned(), file);
+        }
+        state.spend()
+    }
+
+    pub fn sync_entries(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        state.spend()?;
+        state.fresh.clear();
+        state.removed.clear();
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 #[path = "../../../afs-kv/tests/crash_disk/mod.rs"]
 pub mod crash_disk;
+pub mod crash_folder;
 pub mod members;
 pub mod model;
 

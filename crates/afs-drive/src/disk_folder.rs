@@ -1,0 +1,114 @@
+//! A directory of the operating system, held exclusively.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+
+use crate::drive::Usage;
+use crate::folder::{Folder, FolderFile};
+
+/// A directory, held exclusively by a lock on its `lock` file.
+#[derive(Debug)]
+pub struct DiskFolder {
+    path: PathBuf,
+    directory: File,
+    _lock: File,
+}
+
+impl DiskFolder {
+    /// Opens the directory, creating it (one level) where it does not exist; that it exists is durable then.
+    ///
+    /// Fails with `ResourceBusy` when another process, or another drive of this one, has it open.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            // Whoever made it may have died before it was durable.
+            _ => sync_parent(&path)?,
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let what = format!("{} is in use by another process", path.display());
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, what));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
+        let directory = File::open(&path)?;
+        Ok(Self { path, directory, _lock: lock })
+    }
+}
+
+impl Folder for DiskFolder {
+    type File = File;
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).open(self.path.join(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.path.join(name))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.directory.sync_all()
+    }
+
+    fn usage(&self) -> io::Result<Usage> {
+        let stat = fstatvfs(&self.directory)?;
+        Ok(Usage { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize })
+    }
+}
+
+impl FolderFile for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(out, offset)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write_all_at(data, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(self, flags, offset, len) {
+            // A file system without holes: the bytes are overwritten, so that they read as freed; the room comes back with
+            // the whole segment.
+            Err(rustix::io::Errno::OPNOTSUPP) => overwrite(self, offset, len),
+            other => Ok(other?),
+        }
+    }
+}
+
+fn overwrite(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let zeros = [0; 4096];
+    (offset..offset + len).step_by(zeros.len()).try_for_each(|at| file.write_all_at(&zeros, at))
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => Ok(()),
+    }
+}
