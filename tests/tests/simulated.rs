@@ -88,7 +88,7 @@ fn live(cell: &Cell, history: &History, seed: u64) -> Result<(), String> {
     match weather {
         Weather::Crashes => fate::spawn_power_cuts(cell, at_work, rng.fork()),
         Weather::Cuts => {
-            fate::spawn_cuts(cell, users.iter().map(|user| user.node).collect(), at_work, rng.fork());
+            fate::spawn_cuts(cell, users.clone(), at_work, rng.fork());
         }
         Weather::Fair | Weather::Foul => {}
     }

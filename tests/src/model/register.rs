@@ -28,6 +28,9 @@ pub struct Op {
     pub begin: Time,
     /// When it ended; `None` for a store that was not acknowledged: it may take effect at any time from its beginning on, or never.
     pub end: Option<Time>,
+    /// A read by a machine that may not have been told of what is newer: it may see what had been replaced, but nothing
+    /// older than what it has seen or stored.
+    pub doubted: bool,
 }
 
 /// What an operation does.
@@ -71,7 +74,8 @@ impl fmt::Display for Violation {
 /// # Errors
 /// Operations that cannot be.
 pub fn check(history: &[Op]) -> Result<(), Violation> {
-    let beginning = Op { client: usize::MAX, kind: Kind::Store, content: 0, begin: 0, end: Some(0) };
+    let beginning =
+        Op { client: usize::MAX, kind: Kind::Store, content: 0, begin: 0, end: Some(0), doubted: false };
     let stores: Vec<Op> =
         history.iter().filter(|op| op.kind == Kind::Store).chain([&beginning]).copied().collect();
     let mut reads: Vec<(Op, Op)> = Vec::new();
@@ -80,16 +84,21 @@ pub fn check(history: &[Op]) -> Result<(), Violation> {
         let Some(source) = source.filter(|store| read.end.is_some_and(|end| store.begin <= end)) else {
             return Err(Violation::FromNowhere(*read));
         };
-        if let Some(later) = stores.iter().find(|store| precedes(source, store) && precedes(store, read)) {
+        let lost = |store: &&Op| precedes(source, store) && precedes(store, read);
+        if let Some(later) = stores.iter().find(lost).filter(|_| !read.doubted) {
             return Err(Violation::Lost(Box::new([*source, *later, *read])));
         }
         reads.push((*source, *read));
     }
-    check_nobody_goes_back(&reads)
+    // What a machine has stored it has seen. What it could not store it has for itself, until it is stored or given up.
+    let own = stores.iter().filter(|store| store.end.is_some() && store.client != usize::MAX);
+    let common = reads.iter().filter(|(source, read)| source.end.is_some() || source.client != read.client);
+    let seen: Vec<(Op, Op)> = own.map(|store| (*store, *store)).chain(common.copied()).collect();
+    check_nobody_goes_back(&seen, &reads)
 }
 
-fn check_nobody_goes_back(reads: &[(Op, Op)]) -> Result<(), Violation> {
-    for (newer, first) in reads {
+fn check_nobody_goes_back(seen: &[(Op, Op)], reads: &[(Op, Op)]) -> Result<(), Violation> {
+    for (newer, first) in seen {
         let after =
             reads.iter().filter(|(_, second)| second.client == first.client && precedes(first, second));
         for (older, second) in after {
@@ -111,11 +120,11 @@ mod tests {
     use super::*;
 
     fn store(content: Content, begin: Time, end: Time) -> Op {
-        Op { client: 1, kind: Kind::Store, content, begin, end: Some(end) }
+        Op { client: 1, kind: Kind::Store, content, begin, end: Some(end), doubted: false }
     }
 
     fn read(content: Content, begin: Time, end: Time) -> Op {
-        Op { client: 2, kind: Kind::Read, content, begin, end: Some(end) }
+        Op { client: 2, kind: Kind::Read, content, begin, end: Some(end), doubted: false }
     }
 
     #[test]
@@ -136,10 +145,21 @@ mod tests {
     }
 
     #[test]
+    fn who_was_not_told_may_see_what_was_replaced_but_nothing_older_than_it_has_seen_or_stored() {
+        let untold = |content, begin| Op { doubted: true, ..read(content, begin, begin + 1) };
+        assert_eq!(check(&[store(1, 1, 2), untold(0, 3)]), Ok(()));
+        assert!(check(&[store(1, 1, 2), untold(1, 3), untold(0, 5)]).is_err());
+        let own = Op { client: 2, ..store(1, 1, 2) };
+        assert!(matches!(check(&[own, untold(0, 3)]), Err(Violation::Backwards(..))));
+    }
+
+    #[test]
     fn an_unacknowledged_store_may_or_may_not_have_happened() {
         let lost = Op { end: None, ..store(1, 2, 0) };
         assert_eq!(check(&[lost, read(0, 5, 6)]), Ok(()));
         assert_eq!(check(&[lost, read(0, 5, 6), read(1, 7, 8)]), Ok(()));
+        let given_up = [store(2, 1, 2), Op { client: 2, ..lost }, read(1, 3, 4), read(2, 5, 6)];
+        assert_eq!(check(&given_up), Ok(()));
         // Once more, since nobody told its client that it had happened.
         let repeated = [lost, read(1, 3, 4), store(2, 5, 6), read(2, 7, 8), read(1, 9, 10)];
         assert_eq!(check(&repeated), Ok(()));

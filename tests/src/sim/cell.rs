@@ -103,7 +103,7 @@ impl Cell {
             }],
             root: RootKind::Volume(volume_name()),
             uuid: Uuid([last; 16]),
-            cache: Arc::new(MemoryCache::new(CACHE_BYTES)),
+            cache: Arc::new(MemoryCache::new(terms.cache)),
             sink: Arc::new(NoSink),
             snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),
@@ -147,6 +147,5 @@ fn cell_name() -> CellName {
 
 /// The server's address.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const CACHE_BYTES: u64 = 16 << 20;
 /// Virtual time.
 const START: Duration = Duration::from_secs(300);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef};
-use afs_sim::{NodeId, SimRng, SleepClock, World};
+use afs_sim::{SimRng, SleepClock, World};
 
 use super::cell::Cell;
 use super::machine::Machine;
@@ -29,7 +29,9 @@ fn fate(cell: &Cell) -> (World, EnvRef) {
 }
 
 /// Cuts clients off for up to two minutes, and has clocks jump by up to a day.
-pub fn spawn_cuts(cell: &Cell, clients: Vec<NodeId>, working: AtWork, mut rng: SimRng) {
+///
+/// Who is cut off goes on with the promises it has, and is told of what it missed when it can be reached again.
+pub fn spawn_cuts(cell: &Cell, users: Vec<User>, working: AtWork, mut rng: SimRng) {
     let (world, env) = fate(cell);
     let (server, clock) = (cell.server, env.clone());
     env.spawn(Box::pin(async move {
@@ -38,7 +40,9 @@ pub fn spawn_cuts(cell: &Cell, clients: Vec<NodeId>, working: AtWork, mut rng: S
             if !anybody(&working) {
                 return;
             }
-            let client = clients[rng.index(clients.len())];
+            let user = &users[rng.index(users.len())];
+            let client = user.node;
+            user.history.doubt(user.number, CUT_MAX + HEARS_WITHIN);
             let direction = rng.below(3);
             if direction != 0 {
                 world.cut(client, server);
@@ -51,7 +55,7 @@ pub fn spawn_cuts(cell: &Cell, clients: Vec<NodeId>, working: AtWork, mut rng: S
                 let by = rng.duration(Duration::ZERO, Duration::from_secs(86_400));
                 world.jump_wall(who, by, rng.chance(500_000));
             }
-            clock.sleep(rng.duration(Duration::ZERO, Duration::from_secs(120))).await;
+            clock.sleep(rng.duration(Duration::ZERO, CUT_MAX)).await;
             world.mend(client, server);
             world.mend(server, client);
         }
@@ -157,6 +161,8 @@ pub async fn start_again(machine: &Machine) {
 
 /// The longest time from one start of the server to the next end of it.
 pub const RESTARTS_MAX: Duration = Duration::from_secs(4);
+/// The longest time that a client is cut off.
+const CUT_MAX: Duration = Duration::from_secs(120);
 /// A client hears within this time of what it has missed.
 const HEARS_WITHIN: Duration = Duration::from_secs(75);
 /// A sleep of more than this is noticed: what the clocks may differ by, and the time between two looks at them.

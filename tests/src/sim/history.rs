@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use afs_sim::World;
+use bytes::Bytes;
 
-use super::content::Dress;
+use super::content::{self, Dress};
 use crate::model::names::Names;
 use crate::model::register::{self, Content, Kind, Op, Time};
 
@@ -22,10 +23,12 @@ struct Inner {
     last_content: Content,
     /// What is added to the numbers of contents.
     dress: Content,
+    /// Contents that users have made of others.
+    made: BTreeMap<Content, Bytes>,
     torn: Vec<String>,
     /// What is seen is not written down.
     blind: bool,
-    /// Until when what a user sees does not count either.
+    /// Until when a user may not have been told of what is newer.
     doubted: BTreeMap<usize, Time>,
     failed: Vec<String>,
     /// What the operations of each user took, all together and the longest.
@@ -58,6 +61,34 @@ impl History {
         })
     }
 
+    /// A content that a user makes of another: `change` is given its number, and makes all of its bytes.
+    pub fn make_content(&self, change: impl FnOnce(Content) -> Vec<u8>) -> (Content, Bytes) {
+        let content = MADE + self.new_content();
+        let bytes = Bytes::from(change(content));
+        self.with(|inner| inner.made.insert(content, bytes.clone()));
+        (content, bytes)
+    }
+
+    /// Which content this is.
+    ///
+    /// # Errors
+    /// As [`content::identify`].
+    pub fn identify(&self, data: &[u8]) -> Result<Content, String> {
+        let number = data.first_chunk().map(|head| Content::from_be_bytes(*head));
+        let made = number.and_then(|number| self.with(|inner| inner.made.get(&number).cloned()));
+        match (number, made) {
+            (Some(number), Some(made)) if made == data => Ok(number),
+            (Some(number), Some(made)) => {
+                let differs = data.iter().zip(&made).position(|(have, want)| have != want);
+                let (have, want) = (data.len(), made.len());
+                Err(format!(
+                    "{have} bytes where content {number} has {want}, different from byte {differs:?}"
+                ))
+            }
+            _ => content::identify(data),
+        }
+    }
+
     /// What contents look like from now on.
     pub fn dress(&self, dress: Dress) {
         self.with(|inner| inner.dress = dress.base());
@@ -68,7 +99,7 @@ impl History {
         self.with(|inner| inner.blind = away);
     }
 
-    /// What this user sees does not count for so long.
+    /// This user may not be told of what is newer for so long.
     pub fn doubt(&self, client: usize, time: Duration) {
         let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.with(|inner| inner.doubted.insert(client, until));
@@ -76,7 +107,7 @@ impl History {
 
     /// A store that is about to begin. It counts as unacknowledged until [`History::stored`].
     pub fn storing(&self, client: usize, file: &str, content: Content) {
-        let op = Op { client, kind: Kind::Store, content, begin: self.now(), end: None };
+        let op = Op { client, kind: Kind::Store, content, begin: self.now(), end: None, doubted: false };
         self.with(|inner| inner.files.entry(file.to_owned()).or_default().push(op));
         self.1.note(format!("user {client} stores {content} in {file}"));
     }
@@ -98,9 +129,10 @@ impl History {
         self.1.note(format!("user {client} finds {found:?} in {file}"));
         let end = Some(self.now());
         self.with(|inner| match found {
-            Ok(_) if inner.blind || inner.doubted.get(&client).is_some_and(|until| begin < *until) => {}
+            Ok(_) if inner.blind => {}
             Ok(content) => {
-                let op = Op { client, kind: Kind::Read, content, begin, end };
+                let doubted = inner.doubted.get(&client).is_some_and(|until| begin < *until);
+                let op = Op { client, kind: Kind::Read, content, begin, end, doubted };
                 inner.files.entry(file.to_owned()).or_default().push(op);
             }
             Err(what) => inner.torn.push(format!("user {client} found in {file}: {what}")),
@@ -176,3 +208,6 @@ impl History {
         })
     }
 }
+
+/// Numbers from here on are of contents that users have made of others.
+const MADE: Content = 1 << 48;

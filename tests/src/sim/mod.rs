@@ -4,6 +4,7 @@ pub mod adversary;
 pub mod allocated;
 pub mod cell;
 pub mod content;
+pub mod editor;
 pub mod fate;
 pub mod history;
 pub mod ledger;

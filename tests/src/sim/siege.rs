@@ -244,10 +244,9 @@ fn spawn_fate(
     working: &AtWork,
     rng: &mut SimRng,
 ) {
-    let nodes: Vec<_> = users.iter().map(|user| user.node).collect();
     match plan.weather {
         Weather::Crashes => fate::spawn_power_cuts(cell, working.clone(), rng.fork()),
-        Weather::Cuts => fate::spawn_cuts(cell, nodes.clone(), working.clone(), rng.fork()),
+        Weather::Cuts => fate::spawn_cuts(cell, users.to_vec(), working.clone(), rng.fork()),
         Weather::Fair | Weather::Foul if plan.restarts => {
             fate::spawn_restarts(cell, working.clone(), rng.fork());
         }

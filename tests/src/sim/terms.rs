@@ -21,6 +21,8 @@ pub struct Terms {
     pub calls: Limits,
     /// Bounds of the file service.
     pub files: FileServerLimits,
+    /// Bytes of each client's cache. Default 16 MiB.
+    pub cache: u64,
     /// Bounds of the clients.
     pub venus: afs_venus::Limits,
 }
@@ -38,6 +40,7 @@ impl Default for Terms {
             rx: afs_rx::Config::default(),
             calls: Limits::default(),
             files,
+            cache: 16 << 20,
             venus: afs_venus::Limits::default(),
         }
     }

@@ -103,7 +103,7 @@ impl User {
     pub async fn read(&self, file: &str) -> Outcome<()> {
         let begin = self.history.now();
         let data = self.get(file).await?;
-        self.history.read(self.number, file, content::identify(&data), begin);
+        self.history.read(self.number, file, self.history.identify(&data), begin);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl User {
     /// If what is read was never stored as a whole.
     pub async fn content(&self, file: &str) -> Outcome<Content> {
         let data = self.get(file).await?;
-        Ok(content::identify(&data).unwrap_or_else(|what| panic!("{file}: {what}")))
+        Ok(self.history.identify(&data).unwrap_or_else(|what| panic!("{file}: {what}")))
     }
 
     async fn get(&self, file: &str) -> Outcome<Vec<u8>> {
@@ -133,7 +133,7 @@ impl User {
         outcome
     }
 
-    async fn read_whole(&self, handle: HandleId) -> Outcome<Vec<u8>> {
+    pub(super) async fn read_whole(&self, handle: HandleId) -> Outcome<Vec<u8>> {
         let mut data = Vec::new();
         loop {
             let piece = self.venus.read(handle, data.len() as u64, PIECE).await?;

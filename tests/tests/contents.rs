@@ -1,0 +1,114 @@
+//! Machines that work on the same files at the same time, with caches too small for them, while the network loses, delays
+//! and is cut: what is read was closed as a whole before or meanwhile, nobody sees anything older than before, and when it
+//! is quiet all machines agree with the server.
+//!
+//! `ANDREW_SEEDS=N` runs so many worlds, `ANDREW_SEED=S` the one of that seed.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use afs_sim::SimRng;
+use andrew_tests::sim::cell::Cell;
+use andrew_tests::sim::fate;
+use andrew_tests::sim::history::History;
+use andrew_tests::sim::terms::Terms;
+use andrew_tests::sim::user::User;
+use andrew_tests::sim::weather::Weather;
+
+/// More than the longest content once more: a writer of more than half of the cache waits while it is stored in parts.
+const CACHE: u64 = 420 << 10;
+const FILES: usize = 40;
+const STEPS: u32 = 50;
+const THINK: Duration = Duration::from_millis(800);
+const RUN: Duration = Duration::from_secs(20_000);
+
+#[test]
+fn machines_at_work_on_the_same_files_lose_and_mix_nothing() {
+    match number("ANDREW_SEED") {
+        Some(seed) => run(seed),
+        None => (0..number("ANDREW_SEEDS").unwrap_or(24)).for_each(run),
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+fn run(seed: u64) {
+    let weather = [Weather::Fair, Weather::Foul, Weather::Cuts][usize::try_from(seed % 3).unwrap()];
+    let cell = Cell::with(seed, Terms { cache: CACHE, ..Terms::default() });
+    let history = History::new(cell.sim.world());
+    let outcome = live(&cell, &history, seed, weather).and_then(|()| history.check());
+    if let Err(what) = outcome {
+        let log = format!("{}\n{}", cell.sim.notes_tail(80), cell.sim.log_tail(60));
+        panic!("seed {seed} ({weather:?}): {what}\nthe last events:\n{log}");
+    }
+}
+
+fn live(cell: &Cell, history: &History, seed: u64, weather: Weather) -> Result<(), String> {
+    let mut rng = SimRng::new(seed);
+    cell.start();
+    let users: Vec<User> = (0..3).map(|number| cell.user(number, history)).collect::<Result<_, _>>()?;
+    let files: Vec<String> = (0..FILES).map(|n| format!("file{n}")).collect();
+    let (first, names) = (users[0].clone(), files.clone());
+    let prepared = cell.sim.block_on(first.node, RUN, async move { first.prepare(&names).await });
+    prepared.map_err(|hang| hang.to_string())?.map_err(|error| error.to_string())?;
+
+    cell.sim.set_link(weather.link(&mut rng));
+    let working = Arc::new(AtomicUsize::new(users.len()));
+    for user in &users {
+        let work = user.clone().edit(files.clone(), STEPS, THINK, rng.fork());
+        let working = working.clone();
+        user.env.spawn(Box::pin(async move {
+            work.await;
+            working.fetch_sub(1, Ordering::Relaxed);
+        }));
+    }
+    if weather == Weather::Cuts {
+        fate::spawn_cuts(cell, users.clone(), working.clone(), rng.fork());
+    }
+    let done = || working.load(Ordering::Relaxed) == 0;
+    cell.sim.run_until(RUN, done).map_err(|hang| hang.to_string())?;
+    if let Some(failure) = history.first_failure().filter(|_| weather != Weather::Cuts) {
+        return Err(format!("an operation failed though the server was up: {failure}"));
+    }
+    agree(cell, history, users, &files)
+}
+
+/// It is quiet, and everybody has been told: all see what a machine sees that has nothing cached.
+fn agree(cell: &Cell, history: &History, users: Vec<User>, files: &[String]) -> Result<(), String> {
+    for user in &users {
+        cell.sim.mend(user.node, cell.server);
+        cell.sim.mend(cell.server, user.node);
+    }
+    cell.sim.run_for(QUIET);
+    let newcomer = cell.user(9, history)?;
+    let mut seen = Vec::new();
+    for user in [newcomer].into_iter().chain(users) {
+        let (number, node, files) = (user.number, user.node, files.to_vec());
+        let looked = cell.sim.block_on(node, RUN, async move {
+            let mut contents = Vec::new();
+            for file in &files {
+                user.read(file).await?;
+                contents.push(user.content(file).await?);
+            }
+            Ok::<_, afs_venus::VenusError>(contents)
+        });
+        let looked = looked.map_err(|hang| hang.to_string())?;
+        seen.push(looked.map_err(|error| format!("user {number} in the end: {error}"))?);
+        if seen[0] != seen[seen.len() - 1] {
+            return Err(format!(
+                "user {number} sees {:?} where the server has {:?}",
+                seen[seen.len() - 1],
+                seen[0]
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A client that was cut off has been told of everything, its stores have been tried again, and no doubt is left.
+const QUIET: Duration = Duration::from_secs(300);
