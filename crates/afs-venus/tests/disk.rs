@@ -31,7 +31,7 @@ fn keep(cache: &DiskCache, key: &CacheKey, data: &[u8]) {
     let file = cache.create().unwrap();
     file.write_at(0, data).unwrap();
     let length = data.len() as u64;
-    cache.keep(key, &file, &Kept { length, present: Ranges::whole(length) }).unwrap();
+    cache.keep(key, &file, &Kept { length, present: Ranges::whole(length), holes: Ranges::new() }).unwrap();
 }
 
 fn found(cache: &DiskCache, key: &CacheKey) -> Option<Vec<u8>> {

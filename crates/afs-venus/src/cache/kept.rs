@@ -31,7 +31,7 @@ impl KeptFiles {
     pub fn keep(&mut self, key: &CacheKey, file: u64, kept: Kept) -> Option<Record> {
         let old = self.forget(&key.cell, key.fid);
         self.next_age += 1;
-        self.bytes += u128::from(kept.present.bytes());
+        self.bytes += u128::from(kept.room());
         let name = (key.cell.clone(), key.fid);
         self.by_age.insert(self.next_age, name.clone());
         self.records.insert(name, Record { version: key.version, file, kept, age: self.next_age });
@@ -59,7 +59,7 @@ impl KeptFiles {
     pub fn forget(&mut self, cell: &CellName, fid: Fid) -> Option<Record> {
         let record = self.records.remove(&(cell.clone(), fid))?;
         self.by_age.remove(&record.age);
-        self.bytes -= u128::from(record.kept.present.bytes());
+        self.bytes -= u128::from(record.kept.room());
         Some(record)
     }
 
@@ -68,7 +68,7 @@ impl KeptFiles {
         self.by_age.values().filter_map(|name| self.records.get(name).map(|record| (name, record)))
     }
 
-    /// Bytes present in all of them.
+    /// Bytes that all of them take.
     pub fn bytes(&self) -> u64 {
         u64::try_from(self.bytes).unwrap_or(u64::MAX)
     }
@@ -95,7 +95,7 @@ mod tests {
         };
         let mut kept = KeptFiles::default();
         for vnode in 1..4 {
-            kept.keep(&key(vnode), 1, Kept { length: u64::MAX, present: Ranges::whole(u64::MAX) });
+            kept.keep(&key(vnode), 1, Kept { length: u64::MAX, present: Ranges::whole(u64::MAX), holes: Ranges::new() });
         }
         assert_eq!((kept.count(), kept.bytes()), (3, u64::MAX));
         for vnode in 1..4 {

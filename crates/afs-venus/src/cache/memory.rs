@@ -10,7 +10,7 @@ use afs_wire::ids::{CellName, Fid};
 use bytes::Bytes;
 
 use crate::cache::kept::KeptFiles;
-use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
+use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges};
 use crate::lock;
 
 /// Bytes in a block of a memory file; blocks never written take no memory.
@@ -249,6 +249,15 @@ impl CacheFile for MemoryFile {
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn data(&self) -> io::Result<Ranges> {
+        let content = lock(&self.content);
+        let mut data = Ranges::new();
+        for number in content.blocks.keys() {
+            data.insert(number * BLOCK..(number + 1).saturating_mul(BLOCK).min(content.len));
+        }
+        Ok(data)
     }
 
     fn discard(&self, pos: u64, len: u64) -> io::Result<()> {

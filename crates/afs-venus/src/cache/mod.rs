@@ -36,6 +36,15 @@ pub struct Kept {
     pub length: u64,
     /// Which of its bytes are here.
     pub present: Ranges,
+    /// Which of these are zeros and take no room.
+    pub holes: Ranges,
+}
+
+impl Kept {
+    /// Bytes that it takes.
+    pub fn room(&self) -> u64 {
+        self.present.bytes().saturating_sub(self.holes.bytes())
+    }
 }
 
 /// A place for data. It knows nothing of servers and promises: what it gives back is data of a version, and whether
@@ -111,7 +120,11 @@ pub trait CacheFile: Send + Sync + 'static {
     /// Waits until the disk has it. Afterwards also writes through memory mappings count as touches.
     fn sync(&self) -> io::Result<()>;
 
-    /// Gives the room of these bytes back; they read as zeros.
+    /// The bytes that are not in holes, as the kernel that may have written to the file knows them. Holes may be left out:
+    /// short ones, and those beyond a bounded number.
+    fn data(&self) -> io::Result<Ranges>;
+
+    /// Gives the room of these bytes back; they read as zeros. Does not grow the file.
     fn discard(&self, pos: u64, len: u64) -> io::Result<()>;
 
     /// The file itself, for passthrough; `None` if there is none (memory).

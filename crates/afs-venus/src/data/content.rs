@@ -8,11 +8,10 @@ use afs_wire::fs::Status;
 use afs_wire::ids::{DataVersion, UnixSeconds};
 
 use crate::cache::{Kept, Ranges};
+use crate::data::Piece;
 
-/// Unsaved ranges closer together than this are stored as one, if what lies between them is here.
-const GAP_MAX: u64 = 256 << 10;
-/// With more unsaved ranges than this the whole file is stored, if it is here.
-const PIECES_MAX: usize = 64;
+/// Holes of one file that are known. What is a hole beyond that counts as data.
+pub(crate) const HOLES_MAX: usize = 1 << 16;
 
 /// State of the data of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +24,8 @@ pub(crate) struct Content {
     pub length: u64,
     /// The bytes that are here.
     pub present: Ranges,
+    /// Those of them that are zeros and take no room in the cache file.
+    pub holes: Ranges,
     /// The bytes that the server does not have.
     pub dirty: Ranges,
     /// The bytes that are being stored.
@@ -49,15 +50,6 @@ pub(crate) struct Content {
     pub failures: u32,
 }
 
-/// One call to StoreData.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    /// Where, and from where to where.
-    pub range: Range<u64>,
-    /// What the server cuts the file to first.
-    pub file_length: u64,
-}
-
 impl Content {
     /// Nothing is here yet of a version of this length.
     pub fn new(version: DataVersion, length: u64) -> Self {
@@ -66,6 +58,7 @@ impl Content {
             base_length: length,
             length,
             present: Ranges::new(),
+            holes: Ranges::new(),
             dirty: Ranges::new(),
             storing: Ranges::new(),
             fetching: Ranges::new(),
@@ -82,12 +75,13 @@ impl Content {
 
     /// What a store kept of a version.
     pub fn of_kept(version: DataVersion, kept: Kept) -> Self {
-        Content { present: kept.present, ..Content::new(version, kept.length) }
+        Content { present: kept.present, holes: kept.holes, ..Content::new(version, kept.length) }
     }
 
     /// What to keep, when nothing is unsaved.
     pub fn to_kept(&self) -> Option<Kept> {
-        (!self.is_dirty()).then(|| Kept { length: self.length, present: self.present.clone() })
+        let kept = || Kept { length: self.length, present: self.present.clone(), holes: self.holes.clone() };
+        (!self.is_dirty()).then(kept)
     }
 
     /// Whether the server lacks something.
@@ -117,6 +111,7 @@ impl Content {
         self.grow(range.start);
         self.length = self.length.max(range.end);
         self.present.insert(range.clone());
+        self.holes.remove(range.clone());
         self.dirty.insert(range);
         self.changing = true;
         self.changed_at = Some(at);
@@ -129,7 +124,7 @@ impl Content {
         self.grow(length);
         self.length = length;
         self.cut = self.cut.min(length);
-        for ranges in [&mut self.present, &mut self.dirty] {
+        for ranges in [&mut self.present, &mut self.holes, &mut self.dirty] {
             ranges.remove(length..u64::MAX);
         }
         self.changed_at = Some(at);
@@ -139,68 +134,36 @@ impl Content {
     fn grow(&mut self, to: u64) {
         if to > self.length {
             self.present.insert(self.length..to);
+            self.add_hole(self.length..to);
             self.length = to;
         }
     }
 
-    /// The kernel wrote behind our back; the file is complete and of this length.
-    pub fn wrote_all(&mut self, length: u64, at: UnixSeconds) {
+    /// Beyond the bound a hole counts as data, which costs time and room and nothing else.
+    fn add_hole(&mut self, range: Range<u64>) {
+        if self.holes.count() < HOLES_MAX {
+            self.holes.insert(range);
+        }
+    }
+
+    /// The kernel wrote behind our back; the file is complete and of this length, and has data in these ranges only.
+    pub fn wrote_data(&mut self, length: u64, data: &Ranges, at: UnixSeconds) {
         self.set_length(length, at);
         self.present = Ranges::whole(length);
-        self.dirty = Ranges::whole(length);
+        self.holes = Ranges::new();
+        data.gaps(0..length).into_iter().for_each(|hole| self.add_hole(hole));
+        data.parts(0..length).into_iter().for_each(|range| self.dirty.insert(range));
     }
 
-    /// Bytes of our version have arrived.
-    pub fn fetched(&mut self, range: Range<u64>) {
+    /// Bytes of our version have arrived. Those in `holes` were zeros, and take no room here.
+    pub fn fetched(&mut self, range: Range<u64>, holes: &Ranges) {
         let end = range.end.min(self.length).min(self.cut);
-        if range.start < end {
-            self.present.insert(range.start..end);
+        if range.start >= end {
+            return;
         }
-    }
-
-    /// The calls that bring the server up to date; the unsaved bytes are now being stored. With `whole` everything
-    /// is sent, because the server's copy is not what ours was made from; that needs all of it to be here.
-    ///
-    /// FileLength cuts the server's file before the bytes go in, and a store of no bytes beyond the end grows it
-    /// (docs/protocol/fileserver.md "4. Data framing on the split calls").
-    pub fn begin_store(&mut self, whole: bool) -> Vec<Piece> {
-        let all = whole || (self.pieces_of_dirty().len() > PIECES_MAX && self.is_complete());
-        let ranges = if all { std::iter::once(0..self.length).collect() } else { self.pieces_of_dirty() };
-        let mut pieces: Vec<Piece> = Vec::new();
-        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
-            pieces.push(Piece { range, file_length: self.length });
-        }
-        let kept = if all { 0 } else { self.cut.min(self.base_length) };
-        let reached = pieces.last().map_or(kept, |piece| piece.range.end.max(kept));
-        let unsent = kept < self.base_length || whole || self.resized;
-        if reached < self.length || (pieces.is_empty() && unsent) {
-            pieces.push(Piece { range: self.length..self.length, file_length: self.length });
-        }
-        if let Some(first) = pieces.first_mut()
-            && kept < self.base_length
-        {
-            first.file_length = kept;
-        }
-        self.storing = std::mem::take(&mut self.dirty);
-        self.cut = self.length;
-        self.resized = false;
-        pieces
-    }
-
-    fn pieces_of_dirty(&self) -> Vec<Range<u64>> {
-        let mut pieces: Vec<Range<u64>> = Vec::new();
-        for range in self.dirty.iter() {
-            match pieces.last_mut() {
-                Some(last)
-                    if range.start - last.end <= GAP_MAX
-                        && self.present.contains(&(last.end..range.start)) =>
-                {
-                    last.end = range.end;
-                }
-                _ => pieces.push(range),
-            }
-        }
-        pieces
+        self.present.insert(range.start..end);
+        self.holes.remove(range.start..end);
+        holes.parts(range.start..end).into_iter().for_each(|hole| self.add_hole(hole));
     }
 
     /// A piece is at the server, whose file has this version and length.
@@ -237,30 +200,46 @@ impl Content {
     }
 
     /// Whether the server's file may be what a store of ours, whose answer never came, made of it. Another machine's store
-    /// may look alike: the bytes have to be compared.
-    pub fn may_be_stored(&self, status: &Status) -> bool {
-        status.data_version == self.version.next()
+    /// may look alike: the bytes have to be compared. `into` is the version that it was made into.
+    pub fn may_be_stored(&self, status: &Status, into: DataVersion) -> bool {
+        status.data_version == into.next()
             && status.length == self.length
             && Some(status.client_mod_time) == self.changed_at
     }
 
-    /// The bytes by which a store of ours is known at the server: all of the file, if it is here, else what is unsaved.
-    pub fn marks_of_store(&self) -> Vec<Range<u64>> {
-        if self.is_complete() {
-            return std::iter::once(0..self.length).collect();
-        }
-        self.dirty.iter().chain(self.storing.iter()).collect()
+    /// The bytes by which a store of ours is known at the server: what is unsaved, and all data of the file if it is here.
+    pub fn marks_of_store(&self) -> Ranges {
+        let mut marks = match self.is_complete() {
+            true => self.data(),
+            false => Ranges::new(),
+        };
+        self.dirty.iter().chain(self.storing.iter()).for_each(|range| marks.insert(range));
+        marks
+    }
+
+    /// All of the file but its holes.
+    pub fn data(&self) -> Ranges {
+        let mut data = Ranges::whole(self.length);
+        self.holes.iter().for_each(|hole| data.remove(hole));
+        data
     }
 
     /// Only these bytes are known to be those of the server's version.
-    pub fn keep_only(&mut self, ranges: &[Range<u64>]) {
-        self.present = Ranges::new();
-        ranges.iter().cloned().for_each(|range| self.present.insert(range));
+    pub fn keep_only(&mut self, ranges: Ranges) {
+        self.present = ranges;
+        self.keep_holes_present();
     }
 
-    /// Whether a store of what is unsaved takes several ranges.
-    pub fn is_scattered(&self) -> bool {
-        self.clone().begin_store(false).len() > 1
+    fn keep_holes_present(&mut self) {
+        let end = self.length.max(self.holes.end());
+        self.present.gaps(0..end).into_iter().for_each(|gap| self.holes.remove(gap));
+    }
+
+    /// Another store came between ours and the server's copy has something of both: all of the file is unsaved again.
+    pub fn start_over(&mut self) {
+        self.dirty = self.data();
+        self.cut = 0;
+        self.resized = true;
     }
 
     /// The server has everything, as this version.
@@ -292,6 +271,7 @@ impl Content {
         }
         self.version = version;
         self.base_length = base_length;
+        self.keep_holes_present();
         if !cut_here && !grown && self.dirty.end().max(self.storing.end()) < self.length {
             self.length = base_length.max(self.dirty.end()).max(self.storing.end());
         }
@@ -315,7 +295,8 @@ impl Content {
         for keep in self.dirty.iter().chain(self.storing.iter()).chain(needed) {
             clean.remove(keep);
         }
-        // Zeros beyond the server's file cannot be fetched again.
+        // No room would be won by dropping holes, and zeros beyond the server's file cannot be fetched again.
+        self.holes.iter().for_each(|hole| clean.remove(hole));
         clean.remove(self.cut.min(self.base_length)..u64::MAX);
         let mut shed = Vec::new();
         let mut freed = 0;
@@ -335,6 +316,7 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Piece, Share};
 
     const NOW: UnixSeconds = UnixSeconds(1000);
 
@@ -412,7 +394,7 @@ mod tests {
             let mut content = complete(length);
             change(&mut content);
             assert_eq!(content.is_dirty(), !pieces.is_empty(), "{what}");
-            assert_eq!(content.begin_store(false), pieces, "{what}");
+            assert_eq!(content.begin_store(Share::Unsaved), pieces, "{what}");
         }
     }
 
@@ -421,7 +403,7 @@ mod tests {
         let mut content = Content::new(DataVersion(5), 1000);
         content.wrote(0..10, NOW);
         content.wrote(500..510, NOW);
-        assert_eq!(content.begin_store(false), [piece(0..10, 1000), piece(500..510, 1000)]);
+        assert_eq!(content.begin_store(Share::Unsaved), [piece(0..10, 1000), piece(500..510, 1000)]);
     }
 
     /// Random histories of writes and cuts against a plain byte vector and a server that follows the protocol.
@@ -466,7 +448,7 @@ mod tests {
     /// Stores; the call after `good` calls fails.
     fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], good: u64) {
         let cut = content.cut;
-        for (n, piece) in content.begin_store(false).iter().enumerate() {
+        for (n, piece) in content.begin_store(Share::Unsaved).iter().enumerate() {
             if n as u64 == good {
                 return content.store_failed(cut, n > 0);
             }

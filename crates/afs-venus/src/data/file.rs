@@ -8,7 +8,7 @@ use afs_rpc::sync::{self, Notify};
 use bytes::Bytes;
 
 use crate::cache::CacheFile;
-use crate::data::{Content, Gate};
+use crate::data::{Content, Gate, Sums};
 
 /// A cache file and what is in it.
 pub(crate) struct FileData {
@@ -27,8 +27,8 @@ pub(crate) struct FileData {
     pub absorbing: sync::Mutex<()>,
     /// Handles that read and write this version.
     pub handles: AtomicU32,
-    /// Checksum of the data as last stored as a whole through a kernel that writes behind our back, with its length.
-    pub stored_sum: Mutex<Option<(u64, u32)>>,
+    /// Checksums of the data as last stored while a kernel could write behind our back.
+    pub stored_sums: Mutex<Arc<Sums>>,
     /// The whole of a small file as the kernel left it: what the next store sends.
     pub ready: Mutex<Option<Bytes>>,
     /// The file has been marked since anybody wrote to it.
@@ -56,7 +56,7 @@ impl FileData {
             appending: sync::Mutex::new(()),
             absorbing: sync::Mutex::new(()),
             handles: AtomicU32::new(0),
-            stored_sum: Mutex::new(None),
+            stored_sums: Mutex::default(),
             ready: Mutex::new(None),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),

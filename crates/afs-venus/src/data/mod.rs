@@ -3,7 +3,11 @@
 mod content;
 mod file;
 mod gate;
+mod pieces;
+mod sums;
 
-pub(crate) use content::{Content, Piece};
+pub(crate) use content::Content;
 pub(crate) use file::FileData;
 pub(crate) use gate::Gate;
+pub(crate) use pieces::{Piece, Share};
+pub(crate) use sums::{SUMMED_MAX, Sums};

@@ -11,11 +11,13 @@ use afs_wire::ids::Fid;
 use afs_wire::rpc::{Request, Streamed};
 use bytes::Bytes;
 
+use crate::cache::Ranges;
 use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::arriving::{Arriving, Step};
 use crate::venus::calls::{Answered, Target};
 use crate::venus::handles::Handle;
 use crate::vnode::Vnode;
@@ -118,7 +120,7 @@ impl Venus {
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
         range: Range<u64>,
-    ) -> Result<Answered<(u64, FetchDataReply)>> {
+    ) -> Result<Answered<(Came, FetchDataReply)>> {
         let volume = self.volume_of(vnode.key).await?;
         let fid = vnode.key.fid;
         let tried = self
@@ -127,35 +129,46 @@ impl Venus {
                 async move {
                     let (mut call, length) =
                         open_fetch(&target, fid, range.start, range.end - range.start).await?;
-                    let mut done = 0;
+                    let mut came = Came { length, holes: Ranges::new() };
+                    let (mut done, mut arriving) = (0, Arriving::at(range.start));
                     while done < length {
                         let piece = read_piece(&mut call, (length - done).min(PIECE as u64) as usize).await?;
-                        let at = range.start + done;
                         done += piece.iter().map(|part| part.len() as u64).sum::<u64>();
-                        if self.write_parts(data, at, piece).await.is_err() {
+                        let steps = arriving.take(piece);
+                        if self.put_down(data, steps, &mut came).await.is_err() {
                             call.abort(AbortCode::RX_USER_ABORT);
                             return Err(CallError::GivenUp(AbortCode::VIO));
                         }
                     }
-                    Ok((length, call.finish::<fs::FetchData64>().await?))
+                    let last = arriving.end().into_iter().collect();
+                    let put_down = self.put_down(data, last, &mut came).await;
+                    put_down.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
+                    Ok((came, call.finish::<fs::FetchData64>().await?))
                 }
             })
             .await;
         let answered = tried.result?;
-        add(&self.counters.bytes_fetched, answered.value.0);
+        add(&self.counters.bytes_fetched, answered.value.0.length);
         Ok(answered)
     }
 
-    async fn write_parts(&self, data: &Arc<FileData>, at: u64, parts: Vec<Bytes>) -> Result<()> {
+    async fn put_down(&self, data: &Arc<FileData>, steps: Vec<Step>, came: &mut Came) -> Result<()> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let holes = steps.iter().filter_map(|step| match step {
+            Step::Hole(hole) => Some(hole.clone()),
+            Step::Write(..) => None,
+        });
+        holes.for_each(|hole| came.holes.insert(hole));
         let data = data.clone();
         data.forget_mark();
         self.disk(move || {
-            let mut at = at;
-            for part in parts {
-                data.file.write_at(at, &part)?;
-                at += part.len() as u64;
-            }
-            Ok(())
+            steps.into_iter().try_for_each(|step| match step {
+                Step::Write(at, bytes) => data.file.write_at(at, &bytes),
+                // An earlier version may have left bytes there.
+                Step::Hole(hole) => data.file.discard(hole.start, hole.end - hole.start),
+            })
         })
         .await
     }
@@ -166,18 +179,18 @@ impl Venus {
         handle: &Arc<Handle>,
         data: &Arc<FileData>,
         range: Range<u64>,
-        answered: Answered<(u64, FetchDataReply)>,
+        answered: Answered<(Came, FetchDataReply)>,
     ) -> Result<()> {
-        let (length, reply) = &answered.value;
+        let (came, reply) = &answered.value;
         let vnode = &handle.vnode;
         let volume = self.volume_of(vnode.key).await?;
         self.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
-        let complete = range.start + length == range.end;
+        let complete = range.start + came.length == range.end;
         let mine = {
             let mut content = data.content();
             let mine = content.version == reply.status.data_version && complete;
             if mine {
-                content.fetched(range);
+                content.fetched(range, &came.holes);
             }
             mine
         };
@@ -270,6 +283,14 @@ impl Venus {
             tracing::debug!("room in the cache cannot be given back");
         }
     }
+}
+
+/// What came of the bytes that were asked for.
+struct Came {
+    /// How many.
+    length: u64,
+    /// Which of them were zeros that take no room.
+    holes: Ranges,
 }
 
 /// A range being fetched; free for others when dropped, whatever happened.

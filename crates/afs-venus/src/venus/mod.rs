@@ -1,6 +1,7 @@
 //! The cache manager as its users see it.
 
 mod access;
+mod arriving;
 mod attributes;
 mod breaks;
 mod callbacks;

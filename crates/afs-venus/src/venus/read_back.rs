@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Status};
+use afs_wire::ids::DataVersion;
 use afs_wire::rpc::Request;
 
 use crate::data::FileData;
@@ -19,18 +21,19 @@ use crate::vnode::Vnode;
 const PIECE: u64 = 256 << 10;
 
 impl Venus {
-    /// Whether the server's file is what a store of ours made of it. If so, nothing is unsaved any more; what was not
-    /// compared is fetched anew when it is wanted.
+    /// Whether the server's file is what a store of ours into the version `into` made of it. If so, nothing is unsaved any
+    /// more; what was not compared is fetched anew when it is wanted, unless a kernel reads the file by itself.
     pub(super) async fn was_carried_out(
         &self,
         vnode: &Vnode,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
         status: &Status,
+        into: DataVersion,
     ) -> Result<bool> {
         let marks = {
             let content = data.content();
-            if !content.may_be_stored(status) {
+            if !content.may_be_stored(status, into) {
                 return Ok(false);
             }
             content.marks_of_store()
@@ -39,17 +42,19 @@ impl Venus {
         if marks.is_empty() && status.length > 0 {
             return Ok(false);
         }
-        for range in &marks {
-            if !self.is_at_server(vnode, volume, data, range.clone(), status).await? {
+        for range in marks.iter() {
+            if !self.is_at_server(vnode, volume, data, range, status).await? {
                 return Ok(false);
             }
         }
         let mut content = data.content();
-        if !content.may_be_stored(status) {
+        if !content.may_be_stored(status, into) {
             return Ok(false);
         }
-        if !content.is_complete() {
-            content.keep_only(&marks);
+        let is_whole = marks.contains(&(0..content.length));
+        let stays = content.is_complete() && data.backed.load(Ordering::SeqCst);
+        if !is_whole && !stays {
+            content.keep_only(marks);
         }
         content.was_stored(status.data_version);
         Ok(true)

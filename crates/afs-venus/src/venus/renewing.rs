@@ -76,6 +76,7 @@ impl Venus {
             content.length
         };
         data.forget_mark();
+        *crate::lock(&data.stored_sums) = Arc::default();
         let file = data.file.clone();
         self.disk(move || file.set_len(length)).await
     }

@@ -1,5 +1,6 @@
 //! Sending unsaved bytes from the cache to a server.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -7,12 +8,12 @@ use std::sync::atomic::Ordering;
 use afs_rpc::{CallError, ClientCall};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, SetStatus, StatusReply};
-use afs_wire::ids::Fid;
+use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
 
 use crate::counters::add;
-use crate::data::{FileData, Piece};
+use crate::data::{FileData, Piece, SUMMED_MAX, Share, Sums};
 use crate::error::{Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
@@ -51,6 +52,8 @@ pub(super) struct Sending<'a> {
     pub status: SetStatus,
     /// Changes of the length that had begun when it was decided what to send.
     cuts: u64,
+    /// Of what was sent, while a kernel can write behind our back.
+    sums: Mutex<Sums>,
     halt: Mutex<Option<Halt>>,
 }
 
@@ -64,17 +67,37 @@ impl Sending<'_> {
         *crate::lock(&self.halt) = Some(halt);
         CallError::GivenUp(AbortCode::RX_USER_ABORT)
     }
+
+    fn sum(&self, range: Range<u64>, sum: u32) {
+        if self.data.content().direct > 0 {
+            crate::lock(&self.sums).insert(range, sum);
+        }
+    }
+
+    /// The file of this length was stored: what was sent has these sums now, or no known one.
+    fn note_sums(&self, pieces: &[Piece], length: u64) {
+        let new = std::mem::take(&mut *crate::lock(&self.sums));
+        let mut known = crate::lock(&self.data.stored_sums);
+        if new.is_empty() && known.is_empty() {
+            return;
+        }
+        let mut sums = Sums::clone(&known);
+        sums.forget(length..u64::MAX);
+        pieces.iter().for_each(|piece| sums.forget(piece.range.clone()));
+        new.iter().for_each(|(range, sum)| sums.insert(range, sum));
+        *known = Arc::new(sums);
+    }
 }
 
 impl Venus {
-    /// Sends what is unsaved, or with `whole` everything. A change of the length waits until it is over, unless nobody
-    /// waits for the store.
+    /// Sends what is unsaved, or if it `replaces` a version that is not the one it was made from, everything. A change of the
+    /// length waits until it is over, unless nobody waits for the store.
     pub(super) async fn send_unsaved(
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
-        whole: bool,
+        replaces: Option<DataVersion>,
         occasion: Occasion,
     ) -> Result<Sent> {
         let _length = match occasion {
@@ -82,7 +105,7 @@ impl Venus {
             _ => Some(data.gate.hold_length().await),
         };
         let as_one = self.takes_ranges(volume);
-        let (pieces, cut, time, cuts) = {
+        let (pieces, share, cut, time, cuts) = {
             let _quiet = data.gate.quiet().await;
             let mut content = data.content();
             // Somebody may have opened and cut it since that was asked first.
@@ -90,18 +113,24 @@ impl Venus {
                 return Ok(Sent::All);
             }
             let cut = content.cut;
-            let whole = whole || (!as_one && content.is_scattered() && content.is_complete());
-            (content.begin_store(whole), cut, content.changed_at, data.gate.cuts())
+            let share = content.share(replaces.is_some(), as_one);
+            (content.begin_store(share), share, cut, content.changed_at, data.gate.cuts())
         };
         let fsync = occasion == Occasion::Sync;
         let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
         let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
-        *crate::lock(&data.stored_sum) = None;
-        let sending = Sending { vnode, volume, data, status, cuts, halt: Mutex::new(None) };
-        let is_part = !whole && !is_all(&pieces, data.content().length);
-        let sent = match as_one && is_part && pieces.len() <= fs::STORE_RANGES_MAX {
-            true => self.send_as_one(&sending, &pieces).await,
-            false => self.send_one_by_one(&sending, &pieces, whole, &mut storing.any).await,
+        let (sums, halt) = Default::default();
+        let sending = Sending { vnode, volume, data, status, cuts, sums, halt };
+        let (length, version) = {
+            let content = data.content();
+            (content.length, content.version)
+        };
+        let sent = match as_one && !is_all(&pieces, length) {
+            true => {
+                let expected = replaces.unwrap_or(version);
+                self.send_as_one(&sending, &pieces, expected, &mut storing.any).await
+            }
+            false => self.send_one_by_one(&sending, &pieces, share, &mut storing.any).await,
         };
         let stopped = crate::lock(&sending.halt).take();
         match (sent, stopped) {
@@ -119,6 +148,7 @@ impl Venus {
         }
         storing.end = End::Done;
         data.content().store_done();
+        sending.note_sums(&pieces, length);
         *crate::lock(&data.ready) = None;
         self.after_store(vnode, data);
         Ok(Sent::All)
@@ -135,7 +165,7 @@ impl Venus {
         &self,
         sending: &Sending<'_>,
         pieces: &[Piece],
-        whole: bool,
+        share: Share,
         any: &mut bool,
     ) -> Result<Sent> {
         let Sending { vnode, volume, data, .. } = sending;
@@ -144,11 +174,16 @@ impl Venus {
             let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
             self.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
-            *any = true;
             data.content().stored(piece, reply.status.data_version, reply.status.length);
-            if reply.status.data_version != expected && !whole {
+            let is_other = reply.status.data_version != expected;
+            if is_other && share == Share::Unsaved {
                 self.mixed(vnode, data);
+            } else if is_other && *any {
+                // The first piece replaced whatever was there; this one did not.
+                data.content().start_over();
+                return Ok(Sent::OtherVersion);
             }
+            *any = true;
         }
         Ok(Sent::All)
     }
@@ -158,7 +193,7 @@ impl Venus {
         tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
         let mut content = data.content();
         let (version, length) = (content.version, content.base_length);
-        content.version = afs_wire::ids::DataVersion(u64::MAX);
+        content.version = DataVersion(u64::MAX);
         content.rebase(version, length);
     }
 
@@ -208,25 +243,21 @@ impl Venus {
         sending: &Sending<'_>,
         piece: &Piece,
     ) -> std::result::Result<StatusReply, CallError> {
-        let data = sending.data;
         let call = target.connection.open(request).await?;
-        let (mut call, sum) = self.send_bytes(call, sending, piece).await?;
+        let mut call = self.send_bytes(call, sending, piece).await?;
         call.finish_request()?;
-        let reply = call.finish::<R>().await?;
-        let is_whole = piece.range == (0..reply.status.length);
-        let direct = data.content().direct > 0;
-        *crate::lock(&data.stored_sum) = (is_whole && direct).then_some((piece.range.end, sum));
-        Ok(reply)
+        call.finish::<R>().await
     }
 
-    /// Writes the bytes of a piece into a call; gives their checksum. A call that cannot be completed is aborted.
+    /// Writes the bytes of a piece into a call. A call that cannot be completed is aborted.
     pub(super) async fn send_bytes(
         &self,
         mut call: ClientCall,
         sending: &Sending<'_>,
         piece: &Piece,
-    ) -> std::result::Result<(ClientCall, u32), CallError> {
-        let (mut at, mut sum) = (piece.range.start, 0);
+    ) -> std::result::Result<ClientCall, CallError> {
+        let mut at = piece.range.start;
+        let mut summed = (at, 0);
         while at < piece.range.end {
             let len = (piece.range.end - at).min(PIECE) as usize;
             let bytes = match self.read_to_send(sending, piece, at, len).await {
@@ -237,10 +268,14 @@ impl Venus {
                 }
             };
             at += len as u64;
-            sum = crc32c::crc32c_append(sum, &bytes);
+            summed.1 = crc32c::crc32c_append(summed.1, &bytes);
+            if at == piece.range.end || at - summed.0 >= SUMMED_MAX {
+                sending.sum(summed.0..at, summed.1);
+                summed = (at, 0);
+            }
             call.write(bytes).await?;
         }
-        Ok((call, sum))
+        Ok(call)
     }
 
     async fn read_to_send(

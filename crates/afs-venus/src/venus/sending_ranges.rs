@@ -21,13 +21,32 @@ use crate::venus::calls::Target;
 use crate::venus::sending::{Sending, Sent};
 
 impl Venus {
-    /// Sends all pieces in one call. Nothing to send is success.
-    pub(super) async fn send_as_one(&self, sending: &Sending<'_>, pieces: &[Piece]) -> Result<Sent> {
-        if pieces.is_empty() {
-            return Ok(Sent::All);
+    /// Sends all pieces, as many in a call as it takes, into the version `expected`. Nothing to send is success.
+    pub(super) async fn send_as_one(
+        &self,
+        sending: &Sending<'_>,
+        pieces: &[Piece],
+        mut expected: DataVersion,
+        any: &mut bool,
+    ) -> Result<Sent> {
+        for pieces in pieces.chunks(fs::STORE_RANGES_MAX) {
+            let sent = self.send_some(sending, pieces, expected).await?;
+            if sent != Sent::All {
+                return Ok(sent);
+            }
+            *any = true;
+            expected = sending.data.content().version;
         }
+        Ok(Sent::All)
+    }
+
+    async fn send_some(
+        &self,
+        sending: &Sending<'_>,
+        pieces: &[Piece],
+        expected: DataVersion,
+    ) -> Result<Sent> {
         let Sending { vnode, volume, data, .. } = sending;
-        let expected = data.content().version;
         let tried = self
             .on_sites(volume, fs::StoreRanges::NAME, |target| async move {
                 self.send_pieces_to(&target, sending, pieces, expected).await
@@ -51,7 +70,8 @@ impl Venus {
             ErrorKind::WouldBlock => {
                 let status = self.ask_status(vnode, volume).await?;
                 // An earlier attempt may have been carried out: then the other version is ours.
-                let is_ours = tried.unsure && self.was_carried_out(vnode, volume, data, &status).await?;
+                let is_ours =
+                    tried.unsure && self.was_carried_out(vnode, volume, data, &status, expected).await?;
                 Ok(if is_ours { Sent::All } else { Sent::OtherVersion })
             }
             _ => Err(error.of(sending.fid())),
@@ -85,7 +105,7 @@ impl Venus {
                 call.write(Bytes::from(head)).await?;
             }
             for piece in with_bytes() {
-                (call, _) = self.send_bytes(call, sending, piece).await?;
+                call = self.send_bytes(call, sending, piece).await?;
             }
             call.finish_request()?;
             call.finish::<fs::StoreRanges>().await

@@ -1,10 +1,14 @@
 //! Storing: at close, at fsync, and when there is too much unsaved.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use afs_wire::ids::DataVersion;
+
 use crate::api::HandleId;
-use crate::data::FileData;
+use crate::cache::{CacheFile, Ranges};
+use crate::data::{FileData, Sums};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Place;
 use crate::location::Volume;
@@ -64,18 +68,38 @@ impl Venus {
     /// was written, and is noted, by somebody else. While there are other writers it is left to the last of them.
     async fn compare_with_stored(&self, data: &Arc<FileData>) -> Result<()> {
         let _turn = data.absorbing.lock().await;
-        let known = *crate::lock(&data.stored_sum);
+        let known = crate::lock(&data.stored_sums).clone();
         let is_quiet = || {
             let content = data.content();
             !content.is_dirty() && content.writers <= 1
         };
-        let Some((length, sum)) = known.filter(|_| is_quiet()) else { return Ok(()) };
-        let found = self.length_and_sum(data, length).await?;
-        if found.0 == length && found.1 != sum && is_quiet() && *crate::lock(&data.stored_sum) == known {
+        if known.is_empty() || !is_quiet() {
+            return Ok(());
+        }
+        let changed = self.changed_since(data, known.clone()).await?;
+        if is_quiet() && Arc::ptr_eq(&crate::lock(&data.stored_sums), &known) {
             let now = self.wall();
-            data.content().wrote_all(length, now);
+            changed.into_iter().for_each(|range| data.content().wrote(range, now));
         }
         Ok(())
+    }
+
+    /// The ranges whose bytes do not have the sum that they had.
+    async fn changed_since(&self, data: &Arc<FileData>, sums: Arc<Sums>) -> Result<Vec<Range<u64>>> {
+        let (file, length) = (data.file.clone(), data.content().length);
+        self.disk(move || {
+            if file.len()? != length {
+                return Ok(Vec::new());
+            }
+            let mut changed = Vec::new();
+            for (range, sum) in sums.iter() {
+                if sum_of(&*file, range.clone())? != sum {
+                    changed.push(range);
+                }
+            }
+            Ok(changed)
+        })
+        .await
     }
 
     /// Takes note of what the kernel wrote behind our back.
@@ -104,14 +128,18 @@ impl Venus {
                 }
                 file.mark()?;
                 let length = file.len()?;
+                if length > PIECE {
+                    return Ok(Some((length, file.data()?, None)));
+                }
                 // A small file is read in the same breath: it is about to be stored.
-                let whole = if length <= PIECE { Some(file.read_at(0, length as usize)?) } else { None };
-                Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
+                let whole = Some(file.read_at(0, length as usize)?);
+                let whole = whole.filter(|bytes| bytes.len() as u64 == length);
+                Ok(Some((length, Ranges::whole(length), whole)))
             })
             .await?;
-        if let Some((length, whole)) = found {
+        if let Some((length, written, whole)) = found {
             let now = self.wall();
-            data.content().wrote_all(length, now);
+            data.content().wrote_data(length, &written, now);
             data.marked.store(true, Ordering::SeqCst);
             *crate::lock(&data.ready) = whole;
         }
@@ -172,7 +200,8 @@ impl Venus {
         if is_base {
             return self.store_in_turn(vnode, &volume, data, occasion).await;
         }
-        if self.was_carried_out(vnode, &volume, data, &status).await? {
+        let into = data.content().version;
+        if self.was_carried_out(vnode, &volume, data, &status, into).await? {
             return Ok(());
         }
         Err(overtaken(vnode))
@@ -188,9 +217,9 @@ impl Venus {
         // A file that others change all the time faster than it is stored here.
         let mut stored = Err(VenusError::new(ErrorKind::VolumeBusy, "StoreData").of(vnode.key.fid));
         for _ in 0..ATTEMPTS_MAX {
-            let whole = self.must_store_whole(vnode, volume, data).await;
-            let whole = whole.map_err(|error| self.explained(volume, error))?;
-            match self.send_unsaved(vnode, volume, data, whole, occasion).await {
+            let replaces = self.must_replace(vnode, volume, data).await;
+            let replaces = replaces.map_err(|error| self.explained(volume, error))?;
+            match self.send_unsaved(vnode, volume, data, replaces, occasion).await {
                 // Nobody waits for it; who cut the file stores it at his close.
                 Ok(Sent::Cut) if occasion == Occasion::Again => return Ok(()),
                 Ok(Sent::OtherVersion) if occasion == Occasion::Again => return Err(overtaken(vnode)),
@@ -213,15 +242,15 @@ impl Venus {
         stored
     }
 
-    /// Whether the server's copy is another than ours was made from, so that parts of ours do not fit into it. If so,
-    /// what is here of the file is stored as a whole (the last close wins); if not all of it is here, the unsaved parts
-    /// go on top of the new version.
-    async fn must_store_whole(
+    /// The version of the server's copy, if it is another than ours was made from, so that parts of ours do not fit into it. What
+    /// is here of the file is stored as a whole then (the last close wins). If not all of it is here, the unsaved parts go on
+    /// top of the new version instead.
+    async fn must_replace(
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
-    ) -> Result<bool> {
+    ) -> Result<Option<DataVersion>> {
         let based_on = data.content().version;
         let known = vnode.fresh_status(volume, self.now());
         let status = match known {
@@ -229,31 +258,13 @@ impl Venus {
             None => self.status_unseen(vnode).await?,
         };
         if status.data_version == based_on {
-            return Ok(false);
+            return Ok(None);
         }
         if data.content().is_complete() {
-            return Ok(true);
+            return Ok(Some(status.data_version));
         }
         self.take_version(data, &status).await?;
-        Ok(false)
-    }
-
-    /// The length of the cache file, and the checksum of its first `length` bytes.
-    async fn length_and_sum(&self, data: &Arc<FileData>, length: u64) -> Result<(u64, u32)> {
-        let file = data.file.clone();
-        self.disk(move || {
-            let (mut sum, mut at) = (0, 0);
-            while at < length {
-                let bytes = file.read_at(at, (length - at).min(PIECE) as usize)?;
-                if bytes.is_empty() {
-                    break;
-                }
-                sum = crc32c::crc32c_append(sum, &bytes);
-                at += bytes.len() as u64;
-            }
-            Ok((file.len()?, sum))
-        })
-        .await
+        Ok(None)
     }
 
     /// The status has changed with the store: version and times. The kernel's pages are those of the new version.
@@ -301,6 +312,20 @@ impl Venus {
         }
         crate::lock(&self.unsaved).insert(vnode.key, self.who);
     }
+}
+
+/// The checksum of a range of a cache file.
+fn sum_of(file: &dyn CacheFile, range: Range<u64>) -> std::io::Result<u32> {
+    let (mut sum, mut at) = (0, range.start);
+    while at < range.end {
+        let bytes = file.read_at(at, (range.end - at).min(PIECE) as usize)?;
+        if bytes.is_empty() {
+            break;
+        }
+        sum = crc32c::crc32c_append(sum, &bytes);
+        at += bytes.len() as u64;
+    }
+    Ok(sum)
 }
 
 /// What others have stored since must stay.

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::cache::CacheFile;
+use crate::cache::disk::holes;
+use crate::cache::{CacheFile, Ranges};
 
 /// A modification time no write sets by itself: a file that has it was not written to since it was marked.
 const MARK: Duration = Duration::from_secs(1);
@@ -156,13 +157,22 @@ impl CacheFile for DiskFile {
         self.file.sync_data()
     }
 
+    fn data(&self) -> io::Result<Ranges> {
+        holes::data_of(&self.file)
+    }
+
     fn discard(&self, pos: u64, len: u64) -> io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
-        let written = self.written.load(Ordering::SeqCst).min(len);
-        self.written.fetch_sub(written, Ordering::SeqCst);
-        self.uncharge(written);
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(fallocate(&self.file, flags, pos, len)?)
+        use std::os::unix::fs::MetadataExt;
+        let blocks = || io::Result::Ok(self.file.metadata()?.blocks() * 512);
+        let before = blocks()?;
+        fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, pos, len)?;
+        let freed = before.saturating_sub(blocks()?).min(len);
+        let left = |written: u64| Some(written.saturating_sub(freed));
+        if let Ok(written) = self.written.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left) {
+            self.uncharge(written.min(freed));
+        }
+        Ok(())
     }
 
     fn file(&self) -> Option<Arc<File>> {

@@ -3,7 +3,8 @@
 //! A record is `length u32, crc32c u32` (of the rest, big-endian like everything here) and then
 //!
 //! ```text
-//! keep     1u8, cell, fid 3*u32, version u64, file u64, length u64, count u32, count * (start u64, end u64)
+//! keep     3u8, cell, fid 3*u32, version u64, file u64, length u64, ranges present, ranges that are holes
+//! ranges   count u32, count * (start u64, end u64)
 //! forget   2u8, cell, fid 3*u32
 //! cell     length u8, bytes
 //! ```
@@ -20,9 +21,13 @@ use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheKey, Kept, Ranges};
 
 /// No record is longer: a file with more ranges than that is not kept.
-const RECORD_MAX: usize = 64 << 10;
-/// Ranges of one file that are recorded; of more, the first ones.
+const RECORD_MAX: usize = 128 << 10;
+/// Ranges of one kind of one file that are recorded; of more, the first ones.
 const RANGES_MAX: usize = 4000;
+
+/// Kinds of records. 1 was one without holes.
+const KEEP: u8 = 3;
+const FORGET: u8 = 2;
 
 /// One line of the log.
 pub(super) enum Note {
@@ -91,20 +96,16 @@ fn encode(note: &Note) -> Vec<u8> {
     let mut body = Vec::with_capacity(96);
     match note {
         Note::Keep { key, file, kept } => {
-            body.push(1);
+            body.push(KEEP);
             put_name(&mut body, &key.cell, key.fid);
             for number in [key.version.0, *file, kept.length] {
                 body.extend(number.to_be_bytes());
             }
-            let ranges: Vec<_> = kept.present.iter().take(RANGES_MAX).collect();
-            body.extend((ranges.len() as u32).to_be_bytes());
-            for range in ranges {
-                body.extend(range.start.to_be_bytes());
-                body.extend(range.end.to_be_bytes());
-            }
+            put_ranges(&mut body, &kept.present);
+            put_ranges(&mut body, &kept.holes);
         }
         Note::Forget { cell, fid } => {
-            body.push(2);
+            body.push(FORGET);
             put_name(&mut body, cell, *fid);
         }
     }
@@ -113,6 +114,14 @@ fn encode(note: &Note) -> Vec<u8> {
     out.extend(crc32c::crc32c(&body).to_be_bytes());
     out.extend(body);
     out
+}
+
+fn put_ranges(body: &mut Vec<u8>, ranges: &Ranges) {
+    body.extend((ranges.count().min(RANGES_MAX) as u32).to_be_bytes());
+    for range in ranges.iter().take(RANGES_MAX) {
+        body.extend(range.start.to_be_bytes());
+        body.extend(range.end.to_be_bytes());
+    }
 }
 
 fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
@@ -179,18 +188,23 @@ fn decode(body: &[u8]) -> Option<Note> {
     rest = rest.get(length..)?;
     let fid = Fid::new(VolumeId(word(&mut rest)?), VnodeId(word(&mut rest)?), Uniquifier(word(&mut rest)?));
     match kind {
-        1 => {
+        KEEP => {
             let (version, file, length) = (DataVersion(long(&mut rest)?), long(&mut rest)?, long(&mut rest)?);
-            let mut present = Ranges::new();
-            for _ in 0..word(&mut rest)? {
-                let (start, end) = (long(&mut rest)?, long(&mut rest)?);
-                present.insert(start..end);
-            }
-            Some(Note::Keep { key: CacheKey { cell, fid, version }, file, kept: Kept { length, present } })
+            let kept = Kept { length, present: ranges(&mut rest)?, holes: ranges(&mut rest)? };
+            Some(Note::Keep { key: CacheKey { cell, fid, version }, file, kept })
         }
-        2 => Some(Note::Forget { cell, fid }),
+        FORGET => Some(Note::Forget { cell, fid }),
         _ => None,
     }
+}
+
+fn ranges(rest: &mut &[u8]) -> Option<Ranges> {
+    let mut ranges = Ranges::new();
+    for _ in 0..word(rest)? {
+        let (start, end) = (long(rest)?, long(rest)?);
+        ranges.insert(start..end);
+    }
+    Some(ranges)
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {

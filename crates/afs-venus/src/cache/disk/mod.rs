@@ -11,6 +11,7 @@
 //! of it; after the death of the machine they may not, and the cache is thrown away: that is what `trust` is for.
 
 mod file;
+mod holes;
 mod index;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,0 +1,123 @@
+//! What a store sends: the ranges that are unsaved, or the file's data without its holes.
+
+use std::ops::Range;
+
+use afs_wire::fs::STORE_RANGES_MAX;
+
+use crate::cache::Ranges;
+use crate::data::Content;
+
+/// Ranges closer together than this are sent as one, if what lies between them is here.
+const GAP_MAX: u64 = 256 << 10;
+/// Bytes of holes that are sent as zeros to a server that takes one range a call, so that the file is stored as a whole.
+const ZEROS_MAX: u64 = 16 << 20;
+
+/// One range of a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    /// Where, and from where to where.
+    pub range: Range<u64>,
+    /// What the server cuts the file to first.
+    pub file_length: u64,
+}
+
+/// How much of a file a store sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Share {
+    /// What is unsaved.
+    Unsaved,
+    /// All data, into a file that is cut to nothing first.
+    Data,
+    /// All bytes from the first to the last.
+    Bytes,
+}
+
+impl Content {
+    /// What a store is to send. One that `replaces` another version than ours was made from must send all of the file,
+    /// which is here then. Who takes one range a call gets a file that is all here as a whole, if its holes are small.
+    pub fn share(&self, replaces: bool, takes_ranges: bool) -> Share {
+        if !self.is_complete() {
+            return Share::Unsaved;
+        }
+        let several = replaces || self.pieces(Share::Unsaved).len() > 1;
+        if several && !takes_ranges && self.holes.bytes() <= ZEROS_MAX {
+            return Share::Bytes;
+        }
+        match replaces || self.is_sooner_sent_anew() {
+            true => Share::Data,
+            false => Share::Unsaved,
+        }
+    }
+
+    /// Whether all data are less than what is unsaved, zeros in the place of data of before among it, or in fewer places
+    /// than can be sent at once.
+    fn is_sooner_sent_anew(&self) -> bool {
+        let kept = self.kept(Share::Unsaved);
+        let below = |range: Range<u64>| range.start..range.end.min(kept).max(range.start);
+        let holes = self.dirty.iter().flat_map(|range| self.holes.parts(below(range)));
+        let zeros: u64 = holes.map(|hole| hole.end - hole.start).sum();
+        zeros > self.length - self.holes.bytes() || self.pieces(Share::Unsaved).len() > STORE_RANGES_MAX
+    }
+
+    /// The calls that bring the server up to date; the unsaved bytes are now being stored.
+    pub fn begin_store(&mut self, share: Share) -> Vec<Piece> {
+        let pieces = self.pieces(share);
+        self.storing = std::mem::take(&mut self.dirty);
+        self.cut = self.length;
+        self.resized = false;
+        pieces
+    }
+
+    /// FileLength cuts the server's file before the bytes go in, and a store of no bytes beyond the end grows it
+    /// (docs/protocol/fileserver.md "4. Data framing on the split calls").
+    fn pieces(&self, share: Share) -> Vec<Piece> {
+        let kept = self.kept(share);
+        let piece = |range| Piece { range, file_length: self.length };
+        let mut pieces: Vec<Piece> = self.joined(&self.to_send(share, kept)).into_iter().map(piece).collect();
+        let reached = pieces.last().map_or(kept, |piece| piece.range.end.max(kept));
+        let unsent = kept < self.base_length || share != Share::Unsaved || self.resized;
+        if reached < self.length || (pieces.is_empty() && unsent) {
+            pieces.push(piece(self.length..self.length));
+        }
+        if let Some(first) = pieces.first_mut()
+            && kept < self.base_length
+        {
+            first.file_length = kept;
+        }
+        pieces
+    }
+
+    /// How much of the server's file stays.
+    fn kept(&self, share: Share) -> u64 {
+        if share == Share::Unsaved { self.cut.min(self.base_length) } else { 0 }
+    }
+
+    /// Holes are zeros at the server by themselves, but for those where it has something else yet.
+    fn to_send(&self, share: Share, kept: u64) -> Ranges {
+        let mut bytes = match share {
+            Share::Unsaved => self.dirty.clone(),
+            Share::Data | Share::Bytes => Ranges::whole(self.length),
+        };
+        if share != Share::Bytes {
+            let end = self.length.max(kept);
+            self.holes.parts(kept..end).into_iter().for_each(|hole| bytes.remove(hole));
+        }
+        bytes
+    }
+
+    fn joined(&self, ranges: &Ranges) -> Vec<Range<u64>> {
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in ranges.iter() {
+            match joined.last_mut() {
+                Some(last)
+                    if range.start - last.end <= GAP_MAX
+                        && self.present.contains(&(last.end..range.start)) =>
+                {
+                    last.end = range.end;
+                }
+                _ => joined.push(range),
+            }
+        }
+        joined
+    }
+}

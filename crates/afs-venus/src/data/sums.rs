@@ -1,0 +1,62 @@
+//! Checksums of what was stored, range by range: what a mapping writes to a page that it wrote to before leaves no other trace.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes that one sum is of, at most. So much is stored again where one of them has changed.
+pub(crate) const SUMMED_MAX: u64 = 4 << 20;
+
+/// Sums of ranges that do not overlap. There are no more than the data of the file have ranges, and one for each
+/// [`SUMMED_MAX`] bytes of them.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Sums(BTreeMap<u64, (u64, u32)>);
+
+impl Sums {
+    /// Notes the sum of a range. Of ranges that it overlaps nothing is known any more.
+    pub fn insert(&mut self, range: Range<u64>, sum: u32) {
+        if range.is_empty() {
+            return;
+        }
+        self.forget(range.clone());
+        self.0.insert(range.start, (range.end, sum));
+    }
+
+    /// Nothing is known any more of ranges that reach into this one.
+    pub fn forget(&mut self, range: Range<u64>) {
+        while let Some((&start, &(end, _))) = self.0.range(..range.end).next_back() {
+            if end <= range.start {
+                return;
+            }
+            self.0.remove(&start);
+        }
+    }
+
+    /// All ranges and their sums, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, u32)> + '_ {
+        self.0.iter().map(|(&start, &(end, sum))| (start..end, sum))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_sum_takes_the_place_of_all_that_it_overlaps() {
+        let mut sums = Sums::default();
+        for (range, sum) in [(0..10, 1), (10..20, 2), (30..40, 3)] {
+            sums.insert(range, sum);
+        }
+        sums.insert(15..31, 4);
+        assert_eq!(sums.iter().collect::<Vec<_>>(), [(0..10, 1), (15..31, 4)]);
+        sums.forget(10..15);
+        assert_eq!(sums.iter().count(), 2);
+        sums.forget(30..u64::MAX);
+        sums.insert(5..5, 9);
+        assert_eq!(sums.iter().collect::<Vec<_>>(), [(0..10, 1)]);
+    }
+}

@@ -1,0 +1,318 @@
+//! Files with holes: what a store sends of them, and what room they take here.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::{Arc, Mutex};
+
+use afs_venus::{CacheStore, DiskCache, MemoryCache, NodeId, OpenFlags, Opened, SetAttr};
+use bytes::Bytes;
+use common::fakes::{Fakes, Image, RW};
+use common::{Cell, Client, pattern};
+
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+/// Where a byte is written into a file of [`TIB`].
+const PLACES: [u64; 3] = [0, 1 << 39, TIB - 1];
+/// What these take at most: a page of each, and what a file system may add to it.
+const LITTLE: u64 = 3 * 64 << 10;
+const DIRECT: OpenFlags =
+    OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
+
+fn disk(dir: &tempfile::TempDir) -> Arc<dyn CacheStore> {
+    Arc::new(DiskCache::open(dir.path(), 64 << 20, "this boot").unwrap())
+}
+
+/// Writes as the kernel does that was given the file, or through Venus.
+async fn write(client: &Client, opened: &Opened, place: u64, bytes: &[u8]) {
+    match &opened.backing {
+        Some(backing) => backing.file.write_all_at(bytes, place).unwrap(),
+        None => {
+            client.venus.write(opened.handle, place, Bytes::copy_from_slice(bytes)).await.unwrap();
+        }
+    }
+}
+
+async fn read_at(client: &Client, name: &str, place: u64, len: usize) -> Vec<u8> {
+    let handle = client.open(name, OpenFlags::READ).await.unwrap();
+    let bytes = client.venus.read(handle, place, len).await.unwrap().to_vec();
+    client.venus.release(handle).await.unwrap();
+    bytes
+}
+
+/// With the kernel at the cache file, and without.
+fn both_caches(work: impl Fn(Arc<dyn CacheStore>)) {
+    work(Arc::new(MemoryCache::new(64 << 20)));
+    work(disk(&tempfile::tempdir().unwrap()));
+}
+
+#[test]
+fn a_close_sends_the_data_of_a_file_and_none_of_its_holes() {
+    both_caches(|cache| {
+        let cell = Cell::new(1);
+        let (a, b) = (cell.client_with(1, cache), cell.client(2));
+        let one = a.clone();
+        cell.on(&a, async move {
+            let before = one.venus.counters().bytes_stored;
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            for place in PLACES {
+                write(&one, &opened, place, b"x").await;
+            }
+            one.venus.flush(opened.handle, 0).await.unwrap();
+            one.venus.release(opened.handle).await.unwrap();
+            let stored = one.venus.counters().bytes_stored - before;
+            assert!(stored <= LITTLE, "{stored} bytes");
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, TIB);
+            assert_eq!(one.calls("StoreRanges") + one.calls("StoreData64"), 1);
+        });
+        let two = b.clone();
+        cell.on(&b, async move {
+            assert_eq!(two.find("file").await.unwrap().attr.size, TIB);
+            for place in PLACES {
+                assert_eq!(read_at(&two, "file", place, 1).await, b"x");
+                let beside = if place == 0 { 1 } else { place - 1 };
+                assert_eq!(read_at(&two, "file", beside, 1).await, [0]);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_file_with_holes_takes_the_place_of_another_version_without_its_holes_being_sent() {
+    both_caches(|cache| {
+        let cell = Cell::new(2);
+        let (a, b) = (cell.client_with(1, cache), cell.client(2));
+        let one = a.clone();
+        let opened = cell.on(&a, async move {
+            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            for place in PLACES {
+                write(&one, &opened, place, b"x").await;
+            }
+            one.venus.flush(opened.handle, 0).await.unwrap();
+            write(&one, &opened, 0, b"a").await;
+            opened
+        });
+        let two = b.clone();
+        cell.on(&b, async move {
+            let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            two.venus.write(handle, 5 * MIB, Bytes::from_static(b"of b")).await.unwrap();
+            two.venus.write(handle, TIB, Bytes::from_static(b"of b")).await.unwrap();
+            two.venus.flush(handle, 0).await.unwrap();
+            two.venus.release(handle).await.unwrap();
+        });
+        let one = a.clone();
+        cell.on(&a, async move {
+            let before = one.venus.counters().bytes_stored;
+            one.venus.flush(opened.handle, 0).await.unwrap();
+            one.venus.release(opened.handle).await.unwrap();
+            let stored = one.venus.counters().bytes_stored - before;
+            assert!(stored <= LITTLE, "{stored} bytes");
+        });
+        let two = b.clone();
+        cell.on(&b, async move {
+            assert_eq!(two.find("file").await.unwrap().attr.size, TIB);
+            assert_eq!(read_at(&two, "file", 0, 2).await, [b'a', 0]);
+            assert_eq!(read_at(&two, "file", 5 * MIB, 4).await, [0; 4]);
+            assert_eq!(read_at(&two, "file", TIB - 1, 9).await, b"x");
+        });
+    });
+}
+
+/// More ranges than one call takes: none of them is lost, and the file is not sent as a whole.
+#[test]
+fn thousands_of_places_between_holes_are_all_stored() {
+    both_caches(|cache| {
+        let cell = Cell::new(3);
+        let (a, b) = (cell.client_with(1, cache), cell.client(2));
+        let one = a.clone();
+        let place = |n: u64| n * MIB;
+        cell.on(&a, async move {
+            let before = one.venus.counters().bytes_stored;
+            let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            for n in 0..2500 {
+                write(&one, &opened, place(n), &[n as u8 | 1]).await;
+            }
+            one.venus.flush(opened.handle, 0).await.unwrap();
+            one.venus.release(opened.handle).await.unwrap();
+            let stored = one.venus.counters().bytes_stored - before;
+            assert!(stored <= 2500 * (64 << 10), "{stored} bytes");
+            assert_eq!(one.calls("StoreRanges"), 3);
+        });
+        let two = b.clone();
+        cell.on(&b, async move {
+            for n in (0..2500).step_by(83).chain([999, 1000, 1001, 2499]) {
+                assert_eq!(read_at(&two, "file", place(n), 1).await, [n as u8 | 1], "{n}");
+            }
+        });
+    });
+}
+
+/// A write through a mapping to a page that was written to before leaves no trace but the bytes.
+#[test]
+fn what_a_mapping_wrote_late_into_a_file_with_holes_is_stored_and_only_that() {
+    let cell = Cell::new(4);
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (cell.client_with(1, disk(&dir)), cell.client(2));
+    let one = a.clone();
+    let data = pattern(20 << 20, 1);
+    cell.on(&a, async move {
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = opened.backing.clone().unwrap().file;
+        file.write_all_at(&data, 0).unwrap();
+        file.write_all_at(b"far", TIB).unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        let before = (one.venus.counters().bytes_stored, file.metadata().unwrap().modified().unwrap());
+        file.write_all_at(b"late", 7 * MIB).unwrap();
+        file.write_all_at(b"FAR", TIB).unwrap();
+        file.set_modified(before.1).unwrap();
+        one.venus.release(opened.handle).await.unwrap();
+        let stored = one.venus.counters().bytes_stored - before.0;
+        assert!((7..6 * MIB).contains(&stored), "{stored} bytes");
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(read_at(&two, "file", 7 * MIB, 4).await, b"late");
+        assert_eq!(read_at(&two, "file", TIB, 9).await, b"FAR");
+    });
+}
+
+#[test]
+fn zeros_that_are_fetched_take_no_room_in_the_cache() {
+    let cell = Cell::new(5);
+    let mut data = vec![0; 40 << 20];
+    data[..4].copy_from_slice(b"head");
+    data[30 << 20..][..4].copy_from_slice(b"data");
+    let a = cell.client(1);
+    let (one, put) = (a.clone(), data.clone());
+    cell.on(&a, async move { one.put("file", &put).await.unwrap() });
+    let dir = tempfile::tempdir().unwrap();
+    let caches: [Arc<dyn CacheStore>; 2] = [disk(&dir), Arc::new(MemoryCache::new(64 << 20))];
+    for (n, cache) in caches.into_iter().enumerate() {
+        let b = cell.client_with(2 + n as u8, cache.clone());
+        let (two, data) = (b.clone(), data.clone());
+        cell.on(&b, async move {
+            assert!(two.get("file").await.unwrap() == data);
+            let before = two.venus.counters().bytes_fetched;
+            assert!(two.get("file").await.unwrap() == data);
+            assert_eq!(two.venus.counters().bytes_fetched, before, "it is all in the cache");
+        });
+        assert!(cache.bytes_used() < MIB, "{} bytes", cache.bytes_used());
+    }
+    let on_disk: u64 = walk(dir.path()).iter().map(|file| file.metadata().unwrap().blocks() * 512).sum();
+    assert!(on_disk < MIB, "{on_disk} bytes on the disk");
+}
+
+fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+/// What an earlier version has left in the cache file does not show where the newer one has zeros.
+#[test]
+fn zeros_that_are_fetched_hide_what_an_older_version_had_there() {
+    let cell = Cell::new(6);
+    cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (cell.client_with(1, disk(&dir)), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        one.put("file", &vec![7; 4 << 20]).await.unwrap();
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"ours")).await.unwrap();
+        let node = one.find("file").await.unwrap().node;
+        one.venus.setattr(node, Some(handle), SetAttr { size: Some(3 << 20), ..SetAttr::default() }).await.unwrap();
+        handle
+    });
+    let two = b.clone();
+    cell.on(&b, async move { two.put("file", &vec![0; 4 << 20]).await.unwrap() });
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+        one.put("other", b"").await.unwrap();
+        let mut want = vec![7; 3 << 20];
+        want[..4].copy_from_slice(b"ours");
+        assert!(one.get("file").await.unwrap() == want);
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        two.put("file", &vec![0; 3 << 20]).await.unwrap();
+    });
+    let one = a.clone();
+    cell.on(&a, async move { assert!(one.get("file").await.unwrap() == vec![0; 3 << 20]) });
+}
+
+/// A cell whose server takes one range a call.
+fn old_cell() -> Fakes {
+    let cell = Fakes::new(1, 1, 1);
+    let image = Arc::new(Mutex::new(Image::new(100)));
+    cell.servers[0].host(RW, &image, true);
+    cell.locate(&[(0, afs_wire::vl::SiteFlags::RW_VOLUME)]);
+    cell
+}
+
+#[test]
+fn a_server_that_takes_one_range_a_call_gets_the_data_of_each_range_and_the_length() {
+    let cell = old_cell();
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        for place in [3 * MIB, 100 * MIB] {
+            one.venus.write(handle, place, Bytes::from_static(b"data")).await.unwrap();
+        }
+        let node = one.find("file").await.unwrap().node;
+        let grown = SetAttr { size: Some(200 * MIB), ..SetAttr::default() };
+        one.venus.setattr(node, Some(handle), grown).await.unwrap();
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+        assert_eq!(one.venus.counters().bytes_stored, 8);
+    });
+    assert_eq!(cell.servers[0].calls("StoreData"), 3);
+    let two = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(two.find("file").await.unwrap().attr.size, 200 * MIB);
+        assert_eq!(read_at(&two, "file", 3 * MIB - 1, 6).await, b"\0data\0");
+        assert_eq!(read_at(&two, "file", 100 * MIB - 1, 6).await, b"\0data\0");
+    });
+}
+
+/// The server has another version than the one that was changed here: it is replaced, not mixed.
+#[test]
+fn a_server_that_takes_one_range_a_call_has_nothing_of_the_version_that_was_replaced() {
+    let cell = old_cell();
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        for place in [0, 100 * MIB] {
+            one.venus.write(handle, place, Bytes::from_static(b"data")).await.unwrap();
+        }
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.write(handle, 0, Bytes::from_static(b"DATA")).await.unwrap();
+        handle
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        two.venus.write(handle, 50 * MIB, Bytes::from_static(b"of b")).await.unwrap();
+        two.venus.flush(handle, 0).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+    });
+    let one = a.clone();
+    cell.on(&a, async move {
+        let before = one.venus.counters().bytes_stored;
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+        assert_eq!(one.venus.counters().bytes_stored - before, 8);
+    });
+    let two = b.clone();
+    cell.on(&b, async move {
+        assert_eq!(read_at(&two, "file", 0, 5).await, b"DATA\0");
+        assert_eq!(read_at(&two, "file", 50 * MIB, 4).await, [0; 4]);
+        assert_eq!(read_at(&two, "file", 100 * MIB, 9).await, b"data");
+    });
+}
