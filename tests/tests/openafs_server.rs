@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
+use andrew_tests::hostile::counters::number;
+use andrew_tests::live::closing::close;
 use andrew_tests::live::exercise::{Views, everything};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
@@ -44,12 +48,35 @@ fn our_client_works_in_an_openafs_cell() {
         everything(&Views::new(&here.join(name), &seen));
         fs::remove_dir(here.join(name)).unwrap();
     }
+    holes_are_not_sent(&ours, &our_top, &their_top);
     their_changes_reach_us(&hosts, &our_top);
     hosts.umount(&theirs);
 }
 
+/// Their server takes one range a call, and keeps what lies between as a hole of its own.
+fn holes_are_not_sent(ours: &Mount, our_top: &Path, their_top: &Path) {
+    const GIB: u64 = 1 << 30;
+    const PLACES: [u64; 3] = [0, GIB, 2 * GIB - 1];
+    let (file, seen) = (our_top.join("sparse"), their_top.join("sparse"));
+    let before = number(ours.path(), "bytes_stored");
+    let open = fs::File::create(&file).unwrap();
+    PLACES.iter().for_each(|place| open.write_all_at(b"x", *place).unwrap());
+    close(open).unwrap();
+    let stored = number(ours.path(), "bytes_stored") - before;
+    assert!((3..=3 * (64 << 10)).contains(&stored), "{stored} bytes");
+    until_equal("the length", &(2 * GIB), || fs::metadata(&seen).map_or(0, |status| status.len()));
+    let theirs = fs::File::open(&seen).unwrap();
+    for place in PLACES {
+        let mut bytes = [0; 2];
+        let n = theirs.read_at(&mut bytes, place).unwrap();
+        assert_eq!(bytes[..n], [b'x', 0][..n], "at {place}");
+    }
+    drop(theirs);
+    fs::remove_file(&file).unwrap();
+}
+
 /// A change made by another client breaks our promise: what we have cached is not used again.
-fn their_changes_reach_us(hosts: &Hosts, our_top: &std::path::Path) {
+fn their_changes_reach_us(hosts: &Hosts, our_top: &Path) {
     let file = our_top.join("called-back");
     fs::write(&file, "ours").unwrap();
     for round in 0..5 {

@@ -39,7 +39,7 @@ pub(crate) fn attributes(attr: &Attr, ino: INodeNo, owner: Account) -> FileAttr 
     FileAttr {
         ino,
         size: attr.size,
-        blocks: attr.size.div_ceil(512),
+        blocks: attr.data_bytes.div_ceil(512),
         // AFS keeps no time of last access (docs/protocol/client.md "2. Name space: /afs").
         atime: mtime,
         mtime,

@@ -356,14 +356,21 @@ impl Filesystem for AndrewFs {
         self.run_held(|m| async move { m.setlk(lock, sleep, reply).await });
     }
 
-    /// The kernel remembers the answer and tells programs EOPNOTSUPP without asking again.
-    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
-        reply.error(Errno::ENOSYS);
+    fn fallocate(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        pos: u64,
+        len: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        self.run_held(|m| async move { m.fallocate(ino, HandleId(fh.0), (pos, len), mode, reply).await });
     }
 
-    /// Files have no holes that anybody could tell; the kernel then answers by itself.
-    fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
-        reply.error(Errno::ENOSYS);
+    fn lseek(&self, _: &Request, ino: INodeNo, fh: FileHandle, pos: i64, whence: i32, reply: ReplyLseek) {
+        self.run_held(|m| async move { m.lseek(ino, HandleId(fh.0), pos, whence, reply).await });
     }
 
     /// No file here is a terminal.

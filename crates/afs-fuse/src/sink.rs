@@ -89,6 +89,17 @@ impl KernelSink {
         }
     }
 
+    /// Takes back what the kernel has of a node's pages, which writes first what was changed in them through mappings; done
+    /// when it has. Waits for nothing else: one that holds a file's lock would wait in vain for a name, whose directory's
+    /// lock may be held by one who waits for the file's.
+    pub(crate) async fn take_pages_back(&self, node: NodeId) {
+        if self.0.kernel.get().is_none() {
+            return;
+        }
+        let number = self.0.pages.take_back(node);
+        poll_fn(|context| self.0.pages.poll(number, context)).await;
+    }
+
     /// A request that holds a directory's lock is under way for as long as the answer to this lives.
     pub(crate) fn enter(&self, directory: INodeNo) -> Entered<'_> {
         self.0.names.enter(directory, self.0.kernel.get().map(|k| k as &dyn Tell));
@@ -186,11 +197,13 @@ impl Pages {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_back(&self, node: NodeId) {
+    /// Queues a node; answers the number of the request.
+    fn take_back(&self, node: NodeId) -> u64 {
         let mut state = self.lock();
         let number = state.backlog.ask();
         state.work.push_back((number, node));
         self.more.notify_one();
+        number
     }
 
     fn next(&self) -> Option<(u64, NodeId)> {

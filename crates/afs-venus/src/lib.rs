@@ -38,9 +38,9 @@ mod venus;
 mod vnode;
 
 pub use api::{
-    Access, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind, LockRange,
-    NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, SessionLookup, SetAttr, Space, TellSession,
-    Token, TokenInfo, TokenOwner,
+    Access, Allocate, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind,
+    LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek, SessionLookup, SetAttr, Space,
+    TellSession, Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
 pub use config::{CellConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};

@@ -8,17 +8,19 @@ mod common;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::{Arc, Mutex};
 
-use afs_venus::{CacheStore, DiskCache, MemoryCache, NodeId, OpenFlags, Opened, SetAttr};
+use afs_venus::{
+    Allocate, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Opened, Seek, SetAttr,
+};
 use bytes::Bytes;
 use common::fakes::{Fakes, Image, RW};
-use common::{Cell, Client, pattern};
+use common::{Cell, Client, SMALL, SMALL_KIB, pattern};
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
 /// Where a byte is written into a file of [`TIB`].
 const PLACES: [u64; 3] = [0, 1 << 39, TIB - 1];
 /// What these take at most: a page of each, and what a file system may add to it.
-const LITTLE: u64 = 3 * 64 << 10;
+const LITTLE: u64 = 3 * (64 << 10);
 const DIRECT: OpenFlags =
     OpenFlags { read: true, write: true, append: false, truncate: false, passthrough: true };
 
@@ -223,7 +225,10 @@ fn zeros_that_are_fetched_hide_what_an_older_version_had_there() {
         let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
         one.venus.write(handle, 0, Bytes::from_static(b"ours")).await.unwrap();
         let node = one.find("file").await.unwrap().node;
-        one.venus.setattr(node, Some(handle), SetAttr { size: Some(3 << 20), ..SetAttr::default() }).await.unwrap();
+        one.venus
+            .setattr(node, Some(handle), SetAttr { size: Some(3 << 20), ..SetAttr::default() })
+            .await
+            .unwrap();
         handle
     });
     let two = b.clone();
@@ -314,5 +319,189 @@ fn a_server_that_takes_one_range_a_call_has_nothing_of_the_version_that_was_repl
         assert_eq!(read_at(&two, "file", 0, 5).await, b"DATA\0");
         assert_eq!(read_at(&two, "file", 50 * MIB, 4).await, [0; 4]);
         assert_eq!(read_at(&two, "file", 100 * MIB, 9).await, b"data");
+    });
+}
+
+/// The ranges of data of a file of which a handle is open, by lseek.
+async fn data_ranges(client: &Client, handle: HandleId) -> Vec<std::ops::Range<u64>> {
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while let Some(start) = client.venus.seek(handle, at, Seek::Data).await.unwrap() {
+        at = client.venus.seek(handle, start, Seek::Hole).await.unwrap().unwrap();
+        ranges.push(start..at);
+    }
+    ranges
+}
+
+#[test]
+fn holes_are_found_and_not_counted_while_a_file_is_open_and_afterwards() {
+    both_caches(|cache| {
+        let cell = Cell::new(7);
+        let (a, b) = (cell.client_with(1, cache), cell.client(2));
+        let one = a.clone();
+        cell.on(&a, async move {
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            for place in PLACES {
+                write(&one, &opened, place, b"x").await;
+            }
+            let handle = opened.handle;
+            for _ in 0..2 {
+                let ranges = data_ranges(&one, handle).await;
+                assert_eq!(ranges.len(), 3, "{ranges:?}");
+                assert!(PLACES.iter().zip(&ranges).all(|(place, range)| range.contains(place)), "{ranges:?}");
+                assert!(ranges.iter().all(|range| range.end - range.start <= 64 << 10), "{ranges:?}");
+                assert_eq!(one.venus.seek(handle, TIB, Seek::Hole).await.unwrap(), None);
+                assert_eq!(one.venus.seek(handle, TIB - 1, Seek::Hole).await.unwrap(), Some(TIB));
+                let attr = one.venus.getattr(entry.node).await.unwrap();
+                assert!((3..=LITTLE).contains(&attr.data_bytes) && attr.size == TIB, "{attr:?}");
+                one.venus.flush(handle, 0).await.unwrap();
+            }
+            one.venus.release(handle).await.unwrap();
+            let attr = one.venus.getattr(entry.node).await.unwrap();
+            assert!((3..=LITTLE).contains(&attr.data_bytes), "{attr:?}");
+            let again = one.open("file", OpenFlags::READ).await.unwrap();
+            assert_eq!(data_ranges(&one, again).await.len(), 3);
+        });
+        // Who has not fetched the file knows nothing of its holes.
+        let two = b.clone();
+        cell.on(&b, async move {
+            assert_eq!(two.find("file").await.unwrap().attr.data_bytes, TIB);
+            let handle = two.open("file", OpenFlags::READ).await.unwrap();
+            assert_eq!(data_ranges(&two, handle).await.first(), Some(&(0..TIB)));
+        });
+    });
+}
+
+#[test]
+fn holes_are_known_after_a_restart() {
+    let cell = Cell::new(8);
+    let dir = tempfile::tempdir().unwrap();
+    let a = cell.client_with(1, disk(&dir));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        one.venus.write(handle, TIB, Bytes::from_static(b"x")).await.unwrap();
+        one.venus.flush(handle, 0).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    cell.sim.crash(a.node);
+    drop(a);
+    cell.sim.run_for(std::time::Duration::from_secs(1));
+    let cache = disk(&dir);
+    assert!(cache.bytes_used() < MIB, "{}", cache.bytes_used());
+    let again = cell.client_with(2, cache);
+    let client = again.clone();
+    cell.on(&again, async move {
+        assert_eq!(client.find("file").await.unwrap().attr.data_bytes, 1);
+        let handle = client.open("file", OpenFlags::READ).await.unwrap();
+        assert_eq!(data_ranges(&client, handle).await.first(), Some(&(TIB..TIB + 1)));
+    });
+}
+
+#[test]
+fn a_range_made_zeros_is_that_everywhere_and_costs_no_more_than_its_data() {
+    both_caches(|cache| {
+        let cell = Cell::new(9);
+        let (a, b) = (cell.client_with(1, cache), cell.client(2));
+        let mut data = pattern(4 << 20, 3);
+        let (one, put) = (a.clone(), data.clone());
+        let punch = Allocate::Zero { keep_length: true };
+        cell.on(&a, async move {
+            one.put("file", &put).await.unwrap();
+            let entry = one.find("file").await.unwrap();
+            let opened = one.venus.open(entry.node, DIRECT).await.unwrap();
+            let before = one.venus.counters().bytes_stored;
+            let allocate = |how, pos, len| one.venus.allocate(opened.handle, how, pos, len);
+            allocate(punch, MIB, MIB).await.unwrap();
+            allocate(punch, 4 * MIB - 10, TIB).await.unwrap();
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 4 * MIB);
+            allocate(Allocate::Zero { keep_length: false }, TIB, 10).await.unwrap();
+            allocate(punch, 5 * MIB, TIB / 2).await.unwrap();
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, TIB + 10);
+            one.venus.flush(opened.handle, 0).await.unwrap();
+            one.venus.release(opened.handle).await.unwrap();
+            let stored = one.venus.counters().bytes_stored - before;
+            assert!(stored <= MIB + 10, "{stored} bytes");
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().data_bytes, 3 * MIB - 10);
+        });
+        data[1 << 20..2 << 20].fill(0);
+        data[(4 << 20) - 10..].fill(0);
+        for (n, client) in [(1, a), (2, b)] {
+            let (reader, data) = (client.clone(), data.clone());
+            cell.on(&client, async move {
+                assert_eq!(reader.find("file").await.unwrap().attr.size, TIB + 10);
+                assert!(read_at(&reader, "file", 0, 4 << 20).await == data, "client {n}");
+                assert_eq!(read_at(&reader, "file", TIB, 99).await, [0; 10]);
+            });
+        }
+    });
+}
+
+/// Most of a file is not in the cache: what is made zeros there is that at the server.
+#[test]
+fn a_range_that_is_not_in_the_cache_is_made_zeros_too() {
+    let cell = Cell::new(10);
+    cell.set_limits(|limits| limits.chunk_bytes = 64 << 10);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mut data = pattern(2 << 20, 4);
+    let (one, put) = (a.clone(), data.clone());
+    cell.on(&a, async move { one.put("file", &put).await.unwrap() });
+    let two = b.clone();
+    cell.on(&b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        two.venus.allocate(handle, Allocate::Zero { keep_length: true }, 500_000, 1_000_000).await.unwrap();
+        assert_eq!(two.venus.read(handle, 499_999, 3).await.unwrap()[1..], [0, 0]);
+        two.venus.flush(handle, 0).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+    });
+    data[500_000..1_500_000].fill(0);
+    let one = a.clone();
+    cell.on(&a, async move { assert!(one.get("file").await.unwrap() == data) });
+}
+
+#[test]
+fn fallocate_extends_a_file_where_the_volume_has_the_room() {
+    both_caches(|cache| {
+        let cell = Cell::new(11);
+        let a = cell.client_with(1, cache);
+        let one = a.clone();
+        cell.on(&a, async move {
+            let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+            let handle = opened.handle;
+            write(&one, &opened, 0, b"text").await;
+            let errno = async |how, pos, len| {
+                one.venus.allocate(handle, how, pos, len).await.map_err(|error| error.errno())
+            };
+            assert_eq!(errno(Allocate::Reach, 0, 3).await, Ok(()));
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 4);
+            assert_eq!(errno(Allocate::Reach, 1000, 1000).await, Ok(()));
+            assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 2000);
+            assert_eq!(errno(Allocate::Reach, 0, 0).await, Err(22));
+            assert_eq!(errno(Allocate::Reach, i64::MAX as u64, 1).await, Err(27));
+            assert_eq!(errno(Allocate::Reach, u64::MAX, 1).await, Err(27));
+            let reader = one.open("file", OpenFlags::READ).await.unwrap();
+            let refused = one.venus.allocate(reader, Allocate::Reach, 0, 9).await.unwrap_err();
+            assert_eq!(refused.errno(), 9);
+            one.venus.flush(handle, 0).await.unwrap();
+            assert_eq!(one.get("file").await.unwrap().len(), 2000);
+        });
+    });
+}
+
+/// Holes take no quota; what is asked for as room must be there.
+#[test]
+fn fallocate_of_more_than_the_quota_is_refused() {
+    let cell = Cell::new(12);
+    let root = afs_venus::RootKind::Volume(afs_wire::ids::VolumeName::new(SMALL).unwrap());
+    let a = cell.client_at(1, Arc::new(MemoryCache::new(64 << 20)), root);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open_new("file").await.unwrap();
+        let much = u64::from(SMALL_KIB) << 10;
+        let refused = one.venus.allocate(handle, Allocate::Reach, 0, much).await.unwrap_err();
+        assert_eq!(refused.errno(), 122);
+        one.venus.allocate(handle, Allocate::Reach, 0, much / 2).await.unwrap();
+        one.venus.allocate(handle, Allocate::Zero { keep_length: false }, 0, 100 * much).await.unwrap();
+        one.venus.flush(handle, 0).await.unwrap();
+        assert_eq!(one.find("file").await.unwrap().attr.size, 100 * much);
     });
 }

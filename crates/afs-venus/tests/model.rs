@@ -15,7 +15,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use afs_sim::SimRng;
-use afs_venus::{Backing, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Result, SetAttr};
+use afs_venus::{
+    Allocate, Backing, CacheStore, DiskCache, HandleId, MemoryCache, NodeId, OpenFlags, Result, SetAttr,
+};
 use bytes::Bytes;
 use common::{Cell, Client};
 
@@ -143,12 +145,21 @@ async fn change(client: &Client, rng: &mut SimRng, name: &str, data: &mut Vec<u8
         }
         match rng.below(8) {
             0 => {
-                let size = Some(pos as u64);
-                client
-                    .venus
-                    .setattr(entry.node, Some(handle), SetAttr { size, ..SetAttr::default() })
-                    .await?;
-                data.resize(pos, 0);
+                // Now and then so far that there is a hole.
+                let size = if rng.below(4) == 0 { pos + 300_000 } else { pos };
+                let change = SetAttr { size: Some(size as u64), ..SetAttr::default() };
+                client.venus.setattr(entry.node, Some(handle), change).await?;
+                data.resize(size, 0);
+            }
+            7 => {
+                let keep_length = rng.below(2) == 0;
+                let how = Allocate::Zero { keep_length };
+                client.venus.allocate(handle, how, pos as u64, len as u64 + 1).await?;
+                if !keep_length {
+                    data.resize(data.len().max(pos + len + 1), 0);
+                }
+                let end = data.len();
+                data[pos.min(end)..(pos + len + 1).min(end)].fill(0);
             }
             1 => client.venus.fsync(handle).await?,
             2..5 => {

@@ -10,11 +10,24 @@ pub fn calls(mount: &Path) -> u64 {
     counted(mount).values().sum()
 }
 
+/// One of the other numbers, as `bytes_stored`.
+///
+/// # Panics
+/// If it has no such number.
+#[must_use]
+pub fn number(mount: &Path, name: &str) -> u64 {
+    counters(mount)[name].as_u64().unwrap_or_else(|| panic!("afs.counters have no {name}"))
+}
+
+fn counters(mount: &Path) -> Value {
+    serde_json::from_str(&attribute(mount, "afs.counters"))
+        .unwrap_or_else(|error| panic!("afs.counters of {}: {error}", mount.display()))
+}
+
 /// The calls by name.
 #[must_use]
 pub fn counted(mount: &Path) -> std::collections::BTreeMap<String, u64> {
-    let counters: Value = serde_json::from_str(&attribute(mount, "afs.counters"))
-        .unwrap_or_else(|error| panic!("afs.counters of {}: {error}", mount.display()));
+    let counters = counters(mount);
     let calls = counters["calls"].as_object().cloned().unwrap_or_default();
     calls.into_iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect()
 }

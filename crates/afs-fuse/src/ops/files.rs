@@ -163,7 +163,7 @@ impl Mount {
         done(outcome, reply);
     }
 
-    fn after_change(&self, ino: INodeNo) {
+    pub(super) fn after_change(&self, ino: INodeNo) {
         if let Some(node) = self.inodes.node(ino) {
             self.changed_elsewhere(node, ino);
         }

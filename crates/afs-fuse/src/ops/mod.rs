@@ -3,6 +3,7 @@
 mod attributes;
 mod changes;
 mod files;
+mod holes;
 mod listing;
 mod locks;
 mod names;

@@ -26,6 +26,8 @@ pub struct Attr {
     pub kind: Kind,
     /// Bytes. Of a file that is open for writing here: as written so far.
     pub size: u64,
+    /// Bytes that are not in holes, as far as is known: of what is not in the cache nobody tells, and all counts.
+    pub data_bytes: u64,
     /// The permission bits, 12 of them, without the kind.
     pub mode: Mode,
     /// Links: names of a file; 2 + subdirectories of a directory.

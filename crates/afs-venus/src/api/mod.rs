@@ -5,6 +5,7 @@
 mod attr;
 mod flags;
 mod handle;
+mod hole;
 mod lock;
 mod node;
 mod requester;
@@ -13,6 +14,7 @@ mod space;
 pub use attr::{Attr, Kind, NewTime, SetAttr};
 pub use flags::{Access, OpenFlags};
 pub use handle::{Backing, HandleId, Opened, OpenedDir};
+pub use hole::{Allocate, Seek};
 pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry, NodeId};
 pub use requester::{Requester, SessionLookup, TellSession, Token, TokenInfo, TokenOwner};

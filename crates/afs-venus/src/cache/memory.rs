@@ -60,6 +60,10 @@ impl CacheStore for MemoryCache {
         state.files.get(&record.file).map(|file| (file.clone(), record.kept))
     }
 
+    fn hole_bytes(&self, key: &CacheKey) -> u64 {
+        lock(&self.state).kept.get(key).map_or(0, |record| record.kept.holes.bytes())
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = lock(&self.state);
         if let Some(old) = state.kept.keep(key, file.id(), kept.clone())

@@ -70,6 +70,11 @@ pub trait CacheStore: Send + Sync + 'static {
         false
     }
 
+    /// How many bytes of what is kept under the key are in holes. Never blocks; 0 also when the answer is not at hand.
+    fn hole_bytes(&self, _key: &CacheKey) -> u64 {
+        0
+    }
+
     /// Keeps a file under a key. An older version of the same fid is forgotten.
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()>;
 
@@ -124,8 +129,25 @@ pub trait CacheFile: Send + Sync + 'static {
     /// short ones, and those beyond a bounded number.
     fn data(&self) -> io::Result<Ranges>;
 
-    /// Gives the room of these bytes back; they read as zeros. Does not grow the file.
+    /// Gives the room of these bytes back; they read as zeros. Does not grow the file. [`io::ErrorKind::Unsupported`] where the
+    /// disk cannot do that.
     fn discard(&self, pos: u64, len: u64) -> io::Result<()>;
+
+    /// Makes these bytes zeros, without room where that can be. They must lie within the file.
+    fn zero(&self, pos: u64, len: u64) -> io::Result<()> {
+        match self.discard(pos, len) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            other => return other,
+        }
+        let zeros = [0; 1 << 14];
+        let mut left = len;
+        while left > 0 {
+            let now = zeros.get(..left.min(zeros.len() as u64) as usize).unwrap_or(&zeros);
+            self.write_at(pos + (len - left), now)?;
+            left -= now.len() as u64;
+        }
+        Ok(())
+    }
 
     /// The file itself, for passthrough; `None` if there is none (memory).
     fn file(&self) -> Option<Arc<File>>;

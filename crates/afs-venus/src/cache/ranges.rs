@@ -61,6 +61,16 @@ impl Ranges {
         range.is_empty() || self.0.range(..=range.start).next_back().is_some_and(|(_, &end)| end >= range.end)
     }
 
+    /// The range in which a position is.
+    pub fn around(&self, at: u64) -> Option<Range<u64>> {
+        self.0.range(..=at).next_back().map(|(&start, &end)| start..end).filter(|range| range.contains(&at))
+    }
+
+    /// The start of the first range that begins there or later.
+    pub fn next_start(&self, from: u64) -> Option<u64> {
+        self.0.range(from..).next().map(|(&start, _)| start)
+    }
+
     /// The parts of `within` that are not in the set, in order.
     pub fn gaps(&self, within: Range<u64>) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
@@ -150,6 +160,10 @@ mod tests {
         let parts: Vec<u64> = ranges.parts(3..20).into_iter().flatten().collect();
         assert_eq!(parts, (3..20).filter(|&i| bytes[i as usize]).collect::<Vec<_>>());
         assert_eq!(ranges.contains(&(5..9)), (5..9).all(|i| bytes[i as usize]));
+        assert_eq!(ranges.around(7).is_some(), bytes[7]);
+        assert!(ranges.around(7).is_none_or(|range| range.contains(&7) && ranges.contains(&range)));
+        let start = (8..24).find(|&i| bytes[i] && !bytes[i - 1]);
+        assert_eq!(ranges.next_start(8), start.map(|i| i as u64));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::ops::Range;
 use afs_wire::fs::Status;
 use afs_wire::ids::{DataVersion, UnixSeconds};
 
+use crate::api::Seek;
 use crate::cache::{Kept, Ranges};
 use crate::data::Piece;
 
@@ -153,6 +154,42 @@ impl Content {
         self.holes = Ranges::new();
         data.gaps(0..length).into_iter().for_each(|hole| self.add_hole(hole));
         data.parts(0..length).into_iter().for_each(|range| self.dirty.insert(range));
+    }
+
+    /// Somebody here made a range zeros that take no room, as far as the file reaches.
+    pub fn zeroed(&mut self, range: Range<u64>, at: UnixSeconds) {
+        let range = range.start..range.end.min(self.length);
+        if range.is_empty() {
+            return;
+        }
+        let kept = range.start..range.end.min(self.cut).min(self.base_length);
+        // The server has zeros already in holes that it was not told anything about, and beyond what it keeps; unless a store
+        // is just bringing something there.
+        let told = self.holes.gaps(kept.start..kept.end.max(kept.start));
+        let being_told = self.storing.parts(range.clone());
+        told.into_iter().chain(being_told).for_each(|part| self.dirty.insert(part));
+        self.present.insert(range.clone());
+        self.add_hole(range);
+        self.resized = true;
+        self.changing = true;
+        self.changed_at = Some(at);
+    }
+
+    /// A range that was taken for a hole is none after all.
+    pub fn unzero(&mut self, range: Range<u64>) {
+        self.holes.remove(range);
+    }
+
+    /// The next position of a kind; `None` if there is none before the end.
+    pub fn seek(&self, from: u64, wanted: Seek) -> Option<u64> {
+        let hole = self.holes.around(from);
+        let found = match (wanted, hole) {
+            (Seek::Data, Some(hole)) => hole.end,
+            (Seek::Hole, None) => self.holes.next_start(from).unwrap_or(self.length).min(self.length),
+            (Seek::Data, None) | (Seek::Hole, Some(_)) => from,
+        };
+        let is_there = from < self.length && (found < self.length || wanted == Seek::Hole);
+        is_there.then_some(found)
     }
 
     /// Bytes of our version have arrived. Those in `holes` were zeros, and take no room here.
@@ -420,13 +457,36 @@ mod tests {
             let mut ours = server.clone();
             let mut content = complete(base);
             for step in 0..random(7) {
-                match random(4) {
+                match random(6) {
+                    4 => {
+                        let start = random(80);
+                        let range = start..start + random(40);
+                        let end = ours.len();
+                        ours[end.min(start as usize)..end.min(range.end as usize)].fill(0);
+                        content.zeroed(range, NOW);
+                    }
+                    5 => {
+                        // The kernel writes by itself, and all of the file but some of its holes counts as data.
+                        let (at, hole) = (random(90), random(60));
+                        if ours.len() <= at as usize {
+                            ours.resize(at as usize + 1, 0);
+                        }
+                        ours[at as usize] = 200 + step as u8;
+                        let mut data = Ranges::whole(ours.len() as u64);
+                        let zeros = (hole..ours.len() as u64).take_while(|n| ours[*n as usize] == 0).count();
+                        data.remove(hole..hole + zeros as u64);
+                        content.wrote_data(ours.len() as u64, &data, NOW);
+                    }
                     0 => {
                         let length = random(80);
                         ours.resize(length as usize, 0);
                         content.set_length(length, NOW);
                     }
-                    1 => store(&mut content, &mut server, &ours, random(3)),
+                    1 => {
+                        let share =
+                            [Share::Unsaved, Share::Unsaved, Share::Data, Share::Bytes][random(4) as usize];
+                        store(&mut content, &mut server, &ours, share, random(3));
+                    }
                     _ => {
                         let start = random(70);
                         let range = start..start + random(20);
@@ -438,17 +498,34 @@ mod tests {
                     }
                 }
                 assert_eq!(content.length, ours.len() as u64, "round {round}");
+                check_holes(&content, &ours);
             }
-            store(&mut content, &mut server, &ours, 99);
+            store(&mut content, &mut server, &ours, Share::Unsaved, 99);
             assert_eq!(server, ours, "round {round}");
             assert!(!content.is_dirty(), "round {round}: {content:?}");
         }
     }
 
+    /// Holes are zeros, and what is looked for is found.
+    fn check_holes(content: &Content, ours: &[u8]) {
+        let is_hole = |n: &u64| content.holes.contains(&(*n..*n + 1));
+        let end = content.length;
+        assert!((0..end).filter(is_hole).all(|n| ours[n as usize] == 0) && content.holes.end() <= end);
+        for from in 0..end + 2 {
+            let hole = (from..end).find(is_hole).or((from < end).then_some(end));
+            assert_eq!(content.seek(from, Seek::Hole), hole, "{from} of {content:?}");
+            assert_eq!(
+                content.seek(from, Seek::Data),
+                (from..end).find(|n| !is_hole(n)),
+                "{from} of {content:?}"
+            );
+        }
+    }
+
     /// Stores; the call after `good` calls fails.
-    fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], good: u64) {
+    fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], share: Share, good: u64) {
         let cut = content.cut;
-        for (n, piece) in content.begin_store(Share::Unsaved).iter().enumerate() {
+        for (n, piece) in content.begin_store(share).iter().enumerate() {
             if n as u64 == good {
                 return content.store_failed(cut, n > 0);
             }
@@ -456,6 +533,44 @@ mod tests {
             content.stored(piece, content.version.next(), server.len() as u64);
         }
         content.store_done();
+    }
+
+    #[test]
+    fn what_is_sent_of_a_file_with_holes() {
+        let mut content = Content::new(DataVersion(5), 0);
+        let tib = 1 << 40;
+        content.wrote(0..10, NOW);
+        content.wrote(tib..tib + 10, NOW);
+        content.set_length(2 * tib, NOW);
+        let pieces = |content: &Content, share| content.clone().begin_store(share);
+        let ranges = |pieces: Vec<Piece>| pieces.into_iter().map(|piece| piece.range).collect::<Vec<_>>();
+        let all = [0..10, tib..tib + 10, 2 * tib..2 * tib];
+        assert_eq!(
+            (content.share(false, true), content.share(false, false)),
+            (Share::Unsaved, Share::Unsaved)
+        );
+        assert_eq!((content.share(true, true), content.share(true, false)), (Share::Data, Share::Data));
+        assert_eq!(ranges(pieces(&content, Share::Unsaved)), all);
+        content.was_stored(DataVersion(6));
+        assert_eq!(ranges(pieces(&content, Share::Data)), all);
+        assert_eq!(pieces(&content, Share::Data)[0].file_length, 0);
+        // A hole where the server has data is zeros to be sent, unless it is less to send the rest.
+        content.zeroed(0..5, NOW);
+        assert_eq!(pieces(&content, Share::Unsaved), [piece(0..5, 2 * tib)]);
+        assert_eq!(content.share(false, true), Share::Unsaved);
+        content.zeroed(0..tib + 9, NOW);
+        assert_eq!(content.share(false, true), Share::Data);
+        assert_eq!(ranges(pieces(&content, Share::Data)), [tib + 9..tib + 10, 2 * tib..2 * tib]);
+    }
+
+    #[test]
+    fn small_holes_are_sent_along_to_a_server_that_takes_one_range() {
+        let mut content = complete(1 << 20);
+        content.set_length(10 << 20, NOW);
+        content.wrote(9 << 20..10 << 20, NOW);
+        content.wrote(0..10, NOW);
+        assert_eq!(content.share(false, false), Share::Bytes);
+        assert_eq!(content.begin_store(Share::Bytes), [piece(0..10 << 20, 0)]);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::key::{Key, Place};
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
+/// A file shorter than this has no holes that the cache would know.
+const HOLE_MIN: u64 = 64 << 10;
+
 impl Venus {
     /// Attributes.
     pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
@@ -100,6 +103,7 @@ impl Venus {
             fid: key.fid,
             kind: kind_of(status),
             size: status.length,
+            data_bytes: status.length,
             mode: status.mode,
             nlink: status.link_count,
             owner: status.owner,
@@ -121,9 +125,9 @@ impl Venus {
         }
         let Some(vnode) = self.vnodes.peek(key) else { return attr };
         attr.is_public = self.attributes_are_public(&vnode, status);
-        let (data, orphan) = {
+        let (data, holes, orphan) = {
             let state = vnode.state();
-            (state.data.clone(), state.orphan)
+            (state.data.clone(), state.holes, state.orphan)
         };
         if let Some(data) = data {
             let content = data.content();
@@ -133,6 +137,14 @@ impl Venus {
                 attr.mtime = content.changed_at.unwrap_or(attr.mtime);
                 attr.ctime = attr.ctime.max(attr.mtime);
             }
+            if content.is_dirty() || content.version == status.data_version {
+                attr.data_bytes = attr.size.saturating_sub(content.holes.bytes());
+            }
+        } else if status.kind == FileKind::File && status.length >= HOLE_MIN {
+            let known = holes.filter(|(version, _)| *version == status.data_version).map(|(_, bytes)| bytes);
+            let kept = || self.cache_key(key, status).map(|key| self.cache.hole_bytes(&key));
+            let bytes = known.map_or_else(kept, Ok).unwrap_or_default();
+            attr.data_bytes = attr.size.saturating_sub(bytes);
         }
         if orphan {
             attr.nlink = 0;
@@ -147,6 +159,7 @@ impl Venus {
             fid: Fid::default(),
             kind: Kind::Directory,
             size: 2048,
+            data_bytes: 2048,
             mode: Mode(0o755),
             nlink: 2 + self.cells.len() as u32,
             owner: ViceId(0),

@@ -167,7 +167,7 @@ impl Venus {
             steps.into_iter().try_for_each(|step| match step {
                 Step::Write(at, bytes) => data.file.write_at(at, &bytes),
                 // An earlier version may have left bytes there.
-                Step::Hole(hole) => data.file.discard(hole.start, hole.end - hole.start),
+                Step::Hole(hole) => data.file.zero(hole.start, hole.end - hole.start),
             })
         })
         .await

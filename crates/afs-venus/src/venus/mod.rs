@@ -10,6 +10,7 @@ mod clock;
 mod directory;
 mod fetch;
 mod handles;
+mod holes;
 mod late_release;
 mod listing;
 mod locate;

@@ -280,6 +280,7 @@ impl Venus {
             }
             if is_current {
                 state.data = None;
+                state.holes = kept.as_ref().map(|kept| (version, kept.holes.bytes()));
             }
             is_current
         };

@@ -60,7 +60,7 @@ impl Venus {
     }
 
     /// A write failed: bytes that were not here before are not here now.
-    fn unwrite(&self, data: &FileData, range: &Range<u64>, before: &crate::data::Content) {
+    pub(super) fn unwrite(&self, data: &FileData, range: &Range<u64>, before: &crate::data::Content) {
         let mut content = data.content();
         for gap in before.present.gaps(range.clone()) {
             content.present.remove(gap.clone());
@@ -74,7 +74,7 @@ impl Venus {
     }
 
     /// Bytes on their way from the server must not arrive on top of what is written now.
-    async fn await_fetches(&self, data: &FileData, range: &Range<u64>) {
+    pub(super) async fn await_fetches(&self, data: &FileData, range: &Range<u64>) {
         loop {
             let changed = data.changed.notified();
             if data.content().fetching.parts(range.clone()).is_empty() {

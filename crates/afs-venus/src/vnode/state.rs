@@ -46,6 +46,8 @@ pub(crate) struct VnodeState {
     pub link: Option<Bytes>,
     /// Data of a file that is open, or has something unsaved.
     pub data: Option<Arc<FileData>>,
+    /// How many bytes of a version are in holes, as its data told when they were put away.
+    pub holes: Option<(DataVersion, u64)>,
     /// The version of which the kernel may hold pages (or, of a directory, a listing).
     pub kernel_version: Option<DataVersion>,
     /// Handles.

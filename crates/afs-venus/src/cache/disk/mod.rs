@@ -191,6 +191,11 @@ impl CacheStore for DiskCache {
         state.kept.get(key).is_some_and(|record| record.file == file.id() && record.kept == *kept)
     }
 
+    fn hole_bytes(&self, key: &CacheKey) -> u64 {
+        let Ok(state) = self.state.try_lock() else { return 0 };
+        state.kept.get(key).map_or(0, |record| record.kept.holes.bytes())
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = lock(&self.state);
         let id = file.id();

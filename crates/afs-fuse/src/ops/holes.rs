@@ -1,0 +1,85 @@
+//! fallocate(2), and lseek(2) for holes.
+
+use crate::convert::errno;
+use crate::ops::Mount;
+use crate::ops::names::done;
+use afs_venus::{Allocate, HandleId, Seek};
+use fuser::{Errno, INodeNo, ReplyEmpty, ReplyLseek};
+
+impl Mount {
+    pub(crate) async fn fallocate(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        (pos, len): (u64, u64),
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let Some(how) = allocation(mode) else { return reply.error(Errno::EOPNOTSUPP) };
+        let outcome = self.venus.allocate(handle, how, pos, len).await;
+        self.after_change(ino);
+        done(outcome, reply);
+    }
+
+    pub(crate) async fn lseek(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        from: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let wanted = match whence {
+            libc::SEEK_DATA => Seek::Data,
+            libc::SEEK_HOLE => Seek::Hole,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let Ok(from) = u64::try_from(from) else { return reply.error(Errno::ENXIO) };
+        self.have_mappings_written(ino, handle).await;
+        match self.venus.seek(handle, from, wanted).await {
+            Ok(found) => match found.and_then(|found| i64::try_from(found).ok()) {
+                Some(found) => reply.offset(found),
+                None => reply.error(Errno::ENXIO),
+            },
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    /// What a program has written into a hole through a mapping is in the kernel's pages only, and data all the same: who
+    /// copies the file by what this answers must find it. The kernel writes pages before it lets go of them.
+    async fn have_mappings_written(&self, ino: INodeNo, handle: HandleId) {
+        if let Some(node) = self.inodes.node(ino).filter(|_| self.venus.is_written(handle)) {
+            self.sink.take_pages_back(node).await;
+        }
+    }
+}
+
+/// What a mode of fallocate(2) asks for, where AFS can do it. Room cannot be kept for anybody, so who asks for nothing else is
+/// refused.
+fn allocation(mode: i32) -> Option<Allocate> {
+    const KEEP: i32 = libc::FALLOC_FL_KEEP_SIZE;
+    match mode & !KEEP {
+        0 if mode & KEEP == 0 => Some(Allocate::Reach),
+        libc::FALLOC_FL_PUNCH_HOLE => Some(Allocate::Zero { keep_length: true }),
+        libc::FALLOC_FL_ZERO_RANGE => Some(Allocate::Zero { keep_length: mode & KEEP != 0 }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_done_of_fallocate() {
+        let (keep, punch, zero) =
+            (libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_PUNCH_HOLE, libc::FALLOC_FL_ZERO_RANGE);
+        assert_eq!(allocation(0), Some(Allocate::Reach));
+        assert_eq!(allocation(punch | keep), Some(Allocate::Zero { keep_length: true }));
+        assert_eq!(allocation(zero), Some(Allocate::Zero { keep_length: false }));
+        assert_eq!(allocation(zero | keep), Some(Allocate::Zero { keep_length: true }));
+        for mode in [keep, libc::FALLOC_FL_COLLAPSE_RANGE, libc::FALLOC_FL_INSERT_RANGE, punch | zero] {
+            assert_eq!(allocation(mode), None, "{mode}");
+        }
+    }
+}
