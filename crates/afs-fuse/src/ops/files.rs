@@ -176,6 +176,8 @@ impl Mount {
         };
         self.venus.forget(node, lookups);
         if self.venus.lookups(node) == 0 {
+            // It may have been removed: a backing file that stays registered keeps its room on the disk.
+            self.passthrough.stale(ino);
             self.inodes.evicted(node);
         }
     }

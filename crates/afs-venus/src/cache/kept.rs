@@ -44,6 +44,11 @@ impl KeptFiles {
         (record.version == key.version).then_some(record)
     }
 
+    /// Whether there is a version of a fid.
+    pub fn has(&self, cell: &CellName, fid: Fid) -> bool {
+        self.records.contains_key(&(cell.clone(), fid))
+    }
+
     /// The record of a fid, made the youngest.
     pub fn touch(&mut self, key: &CacheKey) -> Option<&Record> {
         self.next_age += 1;
@@ -95,7 +100,11 @@ mod tests {
         };
         let mut kept = KeptFiles::default();
         for vnode in 1..4 {
-            kept.keep(&key(vnode), 1, Kept { length: u64::MAX, present: Ranges::whole(u64::MAX), holes: Ranges::new() });
+            kept.keep(
+                &key(vnode),
+                1,
+                Kept { length: u64::MAX, present: Ranges::whole(u64::MAX), holes: Ranges::new() },
+            );
         }
         assert_eq!((kept.count(), kept.bytes()), (3, u64::MAX));
         for vnode in 1..4 {

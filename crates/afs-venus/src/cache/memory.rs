@@ -64,6 +64,10 @@ impl CacheStore for MemoryCache {
         lock(&self.state).kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
+    fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
+        lock(&self.state).kept.has(cell, fid)
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = lock(&self.state);
         if let Some(old) = state.kept.keep(key, file.id(), kept.clone())

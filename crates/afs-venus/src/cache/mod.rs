@@ -75,6 +75,9 @@ pub trait CacheStore: Send + Sync + 'static {
         0
     }
 
+    /// Whether anything is kept of this fid. Never blocks; `true` also when the answer is not at hand.
+    fn may_have(&self, cell: &CellName, fid: Fid) -> bool;
+
     /// Keeps a file under a key. An older version of the same fid is forgotten.
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()>;
 

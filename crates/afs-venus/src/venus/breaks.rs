@@ -9,7 +9,7 @@ use crate::counters::count;
 use crate::key::{Key, Place};
 use crate::location::{Server, Volume};
 use crate::venus::Venus;
-use crate::vnode::{Vnode, VnodeState};
+use crate::vnode::{Directory, Vnode, VnodeState};
 
 impl Venus {
     /// A server breaks its promise on a fid; with vnode 0, on all of a volume. The cell is not named: fids of any cell
@@ -159,7 +159,11 @@ impl Venus {
     /// Takes a directory's contents out of memory and off the account.
     pub(super) fn uncount_directory(&self, state: &mut VnodeState) {
         if let Some(directory) = state.directory.take() {
-            self.directory_bytes.fetch_sub(directory.blob.as_bytes().len() as u64, Ordering::Relaxed);
+            self.uncount(&directory);
         }
+    }
+
+    pub(super) fn uncount(&self, directory: &Directory) {
+        self.directory_bytes.fetch_sub(directory.blob.as_bytes().len() as u64, Ordering::Relaxed);
     }
 }

@@ -111,6 +111,11 @@ impl Venus {
 
     fn keep_directory(&self, vnode: &Vnode, directory: Directory) {
         let bytes = directory.blob.as_bytes().len() as u64;
+        let old = vnode.state().directory.take();
+        if let Some(old) = old {
+            self.uncount(&old);
+            self.look_for_removed(vnode.key, &old.blob, &directory.blob);
+        }
         {
             let mut state = vnode.state();
             self.uncount_directory(&mut state);

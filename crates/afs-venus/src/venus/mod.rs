@@ -9,6 +9,7 @@ mod calls;
 mod clock;
 mod directory;
 mod fetch;
+mod gone;
 mod handles;
 mod holes;
 mod late_release;

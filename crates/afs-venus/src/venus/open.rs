@@ -259,7 +259,7 @@ impl Venus {
             (content.to_kept(), content.version, content.is_dirty())
         };
         let is_lost = data.lost.load(Ordering::SeqCst);
-        let is_current = {
+        let (is_current, is_gone) = {
             let mut state = vnode.state();
             if state.orphan && state.opens == 0 {
                 state.orphan = false;
@@ -282,9 +282,9 @@ impl Venus {
                 state.data = None;
                 state.holes = kept.as_ref().map(|kept| (version, kept.holes.bytes()));
             }
-            is_current
+            (is_current, state.is_gone)
         };
-        let may_keep = is_current && !is_lost && !data.outlives_us.load(Ordering::SeqCst);
+        let may_keep = is_current && !is_gone && !is_lost && !data.outlives_us.load(Ordering::SeqCst);
         let (Some(kept), Ok(cell), true) = (kept, self.cell(vnode.key), may_keep) else { return };
         let key = CacheKey { cell: cell.name.clone(), fid: vnode.key.fid, version };
         let (cache, file) = (self.cache.clone(), data.file.clone());

@@ -145,6 +145,7 @@ impl Venus {
         let is_doubtful = origin.serial < state.changed;
         let promise = promise.filter(|_| !is_doubtful);
         state.take_status(status, promised || is_doubtful);
+        state.is_gone = false;
         state.creation = sync.creation;
         if !promised {
             state.rights.clear();
@@ -226,6 +227,8 @@ impl Venus {
         for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
             if status.error == AbortCode::OK {
                 self.take(volume, vnode, status, callback, &reply.sync, &answered.origin());
+            } else if ErrorKind::of_abort(status.error) == ErrorKind::Stale {
+                self.is_gone_there(vnode);
             }
         }
         Ok(())
@@ -249,7 +252,7 @@ impl Venus {
     /// Looks at an error about an object: one that is gone from the server goes from the cache too.
     pub(super) fn noticed(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind == ErrorKind::Stale {
-            self.is_gone(vnode);
+            self.is_gone_there(vnode);
         }
         if error.kind == ErrorKind::NotDirectory && vnode.state().status.as_ref().is_some_and(is_mount_point)
         {

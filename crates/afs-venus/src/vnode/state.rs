@@ -54,6 +54,8 @@ pub(crate) struct VnodeState {
     pub opens: u32,
     /// The last name is gone, and the handles go on without the server.
     pub orphan: bool,
+    /// The server said that it does not exist any more: its data are not kept after the last handle.
+    pub is_gone: bool,
     /// The name under which the server keeps it until the last handle is closed.
     pub hidden_as: Option<(Key, Vec<u8>)>,
     pub locks: LockTable,

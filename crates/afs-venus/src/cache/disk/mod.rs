@@ -196,6 +196,10 @@ impl CacheStore for DiskCache {
         state.kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
+    fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
+        self.state.try_lock().map_or(true, |state| state.kept.has(cell, fid))
+    }
+
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
         let mut state = lock(&self.state);
         let id = file.id();

@@ -1,0 +1,140 @@
+//! What others remove takes no room in the cache any more.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_venus::{CacheStore, DiskCache, MemoryCache, NodeId, OpenFlags};
+use common::{Cell, Client, pattern};
+
+const LEN: usize = 200_000;
+/// What a cache without any of the files may still take.
+const LITTLE: u64 = 20_000;
+
+/// Two machines, the second of which has a cache of each kind in turn.
+fn with_both_caches(seed: u64, work: impl Fn(&Cell, Client, Client, Arc<dyn CacheStore>)) {
+    let dir = tempfile::tempdir().unwrap();
+    let caches: [Arc<dyn CacheStore>; 2] = [
+        Arc::new(MemoryCache::new(64 << 20)),
+        Arc::new(DiskCache::open(dir.path(), 64 << 20, "this boot").unwrap()),
+    ];
+    for cache in caches {
+        let cell = Cell::new(seed);
+        work(&cell, cell.client(1), cell.client_with(2, cache.clone()), cache);
+    }
+}
+
+fn put(cell: &Cell, client: &Client, names: &'static [&'static str]) {
+    let client_of = client.clone();
+    cell.on(client, async move {
+        for name in names {
+            client_of.put(name, &pattern(LEN, 1)).await.unwrap();
+        }
+    });
+}
+
+fn get(cell: &Cell, client: &Client, names: &'static [&'static str]) {
+    let client_of = client.clone();
+    cell.on(client, async move {
+        for name in names {
+            assert!(client_of.get(name).await.unwrap() == pattern(LEN, 1));
+        }
+    });
+}
+
+/// Looks into directories, and lets what that has set off come to its end.
+fn look(cell: &Cell, client: &Client, directories: &'static [&'static str]) {
+    let client_of = client.clone();
+    cell.on(client, async move {
+        for directory in directories {
+            client_of.names(directory).await.unwrap();
+        }
+    });
+    cell.sim.run_for(Duration::from_secs(2));
+}
+
+#[test]
+fn what_others_remove_is_dropped_when_the_directory_is_looked_at() {
+    with_both_caches(1, |cell, a, b, cache| {
+        const NAMES: &[&str] = &["one", "two", "three", "stays"];
+        put(cell, &a, NAMES);
+        get(cell, &b, NAMES);
+        assert!(cache.bytes_used() >= 4 * LEN as u64);
+        let one = a.clone();
+        cell.on(&a, async move {
+            for name in &NAMES[..3] {
+                one.venus.unlink(NodeId::ROOT, name.as_bytes()).await.unwrap();
+            }
+        });
+        look(cell, &b, &[""]);
+        assert!(cache.bytes_used() <= LEN as u64 + LITTLE, "{}", cache.bytes_used());
+        let before = b.venus.counters().bytes_fetched;
+        get(cell, &b, &["stays"]);
+        assert_eq!(b.venus.counters().bytes_fetched, before, "it was not dropped");
+    });
+}
+
+#[test]
+fn what_others_have_moved_to_another_directory_stays_in_the_cache() {
+    with_both_caches(2, |cell, a, b, _| {
+        put(cell, &a, &["file"]);
+        get(cell, &b, &["file"]);
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.mkdir("dir").await.unwrap();
+            let dir = one.find("dir").await.unwrap().node;
+            one.venus.rename(NodeId::ROOT, b"file", dir, b"moved").await.unwrap();
+        });
+        look(cell, &b, &["", "dir"]);
+        let before = b.venus.counters().bytes_fetched;
+        get(cell, &b, &["dir/moved"]);
+        assert_eq!(b.venus.counters().bytes_fetched, before, "it was not dropped");
+    });
+}
+
+/// Of a tree that others remove only the top is ever looked for.
+#[test]
+fn what_was_in_a_directory_that_others_remove_is_dropped_with_it() {
+    with_both_caches(3, |cell, a, b, cache| {
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.mkdir("top").await.unwrap();
+            one.mkdir("top/sub").await.unwrap();
+        });
+        put(cell, &a, &["top/one", "top/sub/two"]);
+        get(cell, &b, &["top/one", "top/sub/two"]);
+        let one = a.clone();
+        cell.on(&a, async move {
+            let node = async |path: &str| one.find(path).await.unwrap().node;
+            let (top, sub) = (node("top").await, node("top/sub").await);
+            one.venus.unlink(sub, b"two").await.unwrap();
+            one.venus.rmdir(top, b"sub").await.unwrap();
+            one.venus.unlink(top, b"one").await.unwrap();
+            one.venus.rmdir(NodeId::ROOT, b"top").await.unwrap();
+        });
+        look(cell, &b, &[""]);
+        assert!(cache.bytes_used() <= LITTLE, "{}", cache.bytes_used());
+    });
+}
+
+#[test]
+fn what_is_open_here_when_others_remove_it_is_dropped_at_its_last_close() {
+    with_both_caches(4, |cell, a, b, cache| {
+        put(cell, &a, &["file"]);
+        let two = b.clone();
+        let handle = cell.on(&b, async move { two.open("file", OpenFlags::READ).await.unwrap() });
+        let one = a.clone();
+        cell.on(&a, async move { one.venus.unlink(NodeId::ROOT, b"file").await.unwrap() });
+        look(cell, &b, &[""]);
+        let two = b.clone();
+        cell.on(&b, async move {
+            assert!(two.read_all(handle).await.unwrap() == pattern(LEN, 1), "it is read to its end");
+            two.venus.release(handle).await.unwrap();
+        });
+        assert!(cache.bytes_used() <= LITTLE, "{}", cache.bytes_used());
+    });
+}
