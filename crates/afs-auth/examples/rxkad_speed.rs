@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release -p afs-auth --example rxkad_speed
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

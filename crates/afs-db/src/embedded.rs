@@ -83,7 +83,8 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
-    use afs_kv::{Config, Inline, MemoryMedium};
+    use afs_kv::{Config, MemoryMedium};
+    use afs_rpc::Parts;
 
     use super::*;
     use afs_wire::ids::{Uuid, VolumeId};
@@ -100,7 +101,7 @@ mod tests {
 
     fn open(medium: &MemoryMedium) -> EmbeddedLocationDb {
         let medium = Arc::new(medium.clone());
-        EmbeddedLocationDb::new(Kv::open(medium, TABLES, Arc::new(Inline), Config::default()).unwrap())
+        EmbeddedLocationDb::new(Kv::open(medium, TABLES, Parts::inline(), Config::default()).unwrap())
     }
 
     fn root_cell() -> Proposal {

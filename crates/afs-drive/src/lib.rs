@@ -21,7 +21,6 @@ mod segment_store;
 mod segments;
 mod sweep;
 
-pub use afs_env::{Inline, Job, Runner};
 pub use chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 pub use disk_folder::DiskFolder;
 pub use drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use afs_env::sync::oneshot;
-use afs_env::{Inline, Runner};
+use afs_env::{EnvRef, Parts};
 
 use crate::chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
 use crate::drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
@@ -38,7 +38,7 @@ impl<S> Clone for SegmentDrive<S> {
 pub(crate) struct Inner<S> {
     pub(crate) store: S,
     pub(crate) segments: Mutex<Segments>,
-    runner: Arc<dyn Runner>,
+    env: EnvRef,
 }
 
 impl<S> Inner<S> {
@@ -48,10 +48,10 @@ impl<S> Inner<S> {
 }
 
 impl FileDrive {
-    /// Opens a drive in a directory, creating it (one level) where it does not exist. `runner` provides the threads that
+    /// Opens a drive in a directory, creating it (one level) where it does not exist. `env` brings the threads that
     /// block on the disk.
-    pub fn open_directory(path: impl Into<PathBuf>, runner: Arc<dyn Runner>) -> io::Result<Self> {
-        Self::open(FileSegments::open(path)?, runner, SEGMENT_BYTES)
+    pub fn open_directory(path: impl Into<PathBuf>, env: EnvRef) -> io::Result<Self> {
+        Self::open(FileSegments::open(path)?, env, SEGMENT_BYTES)
     }
 }
 
@@ -59,19 +59,19 @@ impl MemoryDrive {
     /// An empty drive with room for `capacity` bytes.
     pub fn in_memory(capacity: u64) -> Self {
         let segments = Segments::new(&[], SEGMENT_BYTES);
-        Self::with(MemorySegments::new(capacity), segments, Arc::new(Inline))
+        Self::with(MemorySegments::new(capacity), segments, Parts::inline())
     }
 }
 
 impl<S: SegmentStore> SegmentDrive<S> {
     /// Opens a drive over any store; `segment_bytes` (usually 1 GiB) is where one segment ends and the next begins.
-    pub fn open(store: S, runner: Arc<dyn Runner>, segment_bytes: u64) -> io::Result<Self> {
+    pub fn open(store: S, env: EnvRef, segment_bytes: u64) -> io::Result<Self> {
         let segments = Segments::new(&store.list()?, segment_bytes);
-        Ok(Self::with(store, segments, runner))
+        Ok(Self::with(store, segments, env))
     }
 
-    fn with(store: S, segments: Segments, runner: Arc<dyn Runner>) -> Self {
-        Self(Arc::new(Inner { store, segments: Mutex::new(segments), runner }))
+    fn with(store: S, segments: Segments, env: EnvRef) -> Self {
+        Self(Arc::new(Inner { store, segments: Mutex::new(segments), env }))
     }
 
     /// Where the segments are.
@@ -79,14 +79,14 @@ impl<S: SegmentStore> SegmentDrive<S> {
         &self.0.store
     }
 
-    /// Runs blocking work on the runner.
+    /// Runs work that blocks on the disk, and gives its value.
     fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner<S>) -> Result<T, DriveError> + Send + 'static,
     ) -> BoxFuture<Result<T, DriveError>> {
         let (sender, receiver) = oneshot::channel();
         let inner = self.0.clone();
-        self.0.runner.run(Box::new(move || sender.send(work(&inner))));
+        self.0.env.blocking(Box::new(move || sender.send(work(&inner))));
         Box::pin(async move { receiver.await.unwrap_or(Err(DriveError::Closed)) })
     }
 }
@@ -111,7 +111,7 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
         };
         if idle {
             let inner = self.0.clone();
-            self.0.runner.run(Box::new(move || inner.flush()));
+            self.0.env.blocking(Box::new(move || inner.flush()));
         }
         Box::pin(async move { receiver.await.unwrap_or(Err(DriveError::Closed)) })
     }

@@ -1,3 +1,4 @@
+use afs_env::Parts;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -8,7 +9,7 @@ use crate::chunk::ChunkId;
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("the inline runner leaves nothing pending"),
+        Poll::Pending => panic!("work done at once leaves nothing pending"),
     }
 }
 
@@ -30,7 +31,7 @@ impl LiveChunks for Live {
 
 /// The same behaviour on every kind of store.
 fn suite<S: SegmentStore>(open: impl Fn() -> S) {
-    let drive = SegmentDrive::open(open(), Arc::new(Inline), 1 << 20).unwrap();
+    let drive = SegmentDrive::open(open(), Parts::inline(), 1 << 20).unwrap();
     let lengths = [1, 15, 4096, PIECE, PIECE + 1, 3 * PIECE + 77, 600_000, 600_000, MAX_CHUNK_LEN];
     let chunks: Vec<_> =
         lengths.iter().enumerate().map(|(n, len)| now(drive.write(data(n as u8, *len))).unwrap()).collect();
@@ -60,7 +61,7 @@ fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     drop(drive);
 
     // The next run never writes where the last one did, and a sweep frees all but what is live.
-    let drive = SegmentDrive::open(open(), Arc::new(Inline), 1 << 20).unwrap();
+    let drive = SegmentDrive::open(open(), Parts::inline(), 1 << 20).unwrap();
     let newer = now(drive.write(data(9, 10))).unwrap();
     assert!(newer > *chunks.last().unwrap());
     let live = vec![chunks[0], chunks[5], chunks[6]];
@@ -94,11 +95,11 @@ fn file_drive() {
 #[test]
 fn a_directory_belongs_to_one_drive() {
     let directory = tempfile::tempdir().unwrap();
-    let first = FileDrive::open_directory(directory.path(), Arc::new(Inline)).unwrap();
-    let second = FileDrive::open_directory(directory.path(), Arc::new(Inline));
+    let first = FileDrive::open_directory(directory.path(), Parts::inline()).unwrap();
+    let second = FileDrive::open_directory(directory.path(), Parts::inline());
     assert_eq!(second.err().map(|error| error.kind()), Some(io::ErrorKind::ResourceBusy));
     drop(first);
-    assert!(FileDrive::open_directory(directory.path(), Arc::new(Inline)).is_ok());
+    assert!(FileDrive::open_directory(directory.path(), Parts::inline()).is_ok());
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn holes_give_the_room_back() {
 #[test]
 fn damage_is_noticed_and_named() {
     let directory = tempfile::tempdir().unwrap();
-    let drive = FileDrive::open_directory(directory.path(), Arc::new(Inline)).unwrap();
+    let drive = FileDrive::open_directory(directory.path(), Parts::inline()).unwrap();
     let chunk = now(drive.write(data(1, 200_000))).unwrap();
     let (segment, offset) = chunk.id.parts();
     drive.store().write_at(segment, offset + data_start(chunk.len) + 150_000, b"x").unwrap();
@@ -141,7 +142,7 @@ fn a_chunk_whose_name_nobody_takes_is_discarded() {
 #[test]
 fn names_go_on_behind_the_last_that_is_known() {
     let segments = MemorySegments::new(1 << 30);
-    let open = || SegmentDrive::open(segments.clone(), Arc::new(Inline), 1 << 20).unwrap();
+    let open = || SegmentDrive::open(segments.clone(), Parts::inline(), 1 << 20).unwrap();
     let drive = open();
     drive.continue_after(ChunkId::from_parts(7, 4096));
     let first = now(drive.write(data(1, 100))).unwrap();

@@ -7,13 +7,13 @@
 mod env;
 pub mod future;
 mod instant;
-mod runner;
+mod parts;
 mod stream;
 pub mod sync;
 
 pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
 pub use instant::Instant;
-pub use runner::{Inline, Job, Runner};
+pub use parts::{Job, Parts};
 pub use stream::{ByteListener, ByteStream};
 
 /// The traits and helpers of byte streams. None of them needs a runtime.

@@ -1,6 +1,6 @@
 //! The binding's trait: each request becomes a future, and nothing else happens here.
 
-use crate::dispatch::{self, Spawn};
+use crate::dispatch;
 use crate::ops::{Change, Create, LockRequest, Mount, Visit};
 use afs_venus::{HandleId, LockRange, Requester};
 use bytes::Bytes;
@@ -40,7 +40,6 @@ const WRITE_BYTES_MAX: u32 = 1 << 20;
 /// The file system of one mount.
 pub(crate) struct AndrewFs {
     pub(crate) mount: Arc<Mount>,
-    pub(crate) spawn: Spawn,
     pub(crate) stack_depth: u32,
     /// Called once, when the mount is over.
     pub(crate) over: Option<Mutex<Over>>,
@@ -57,7 +56,7 @@ impl AndrewFs {
     {
         let requester = Requester { uid: request.uid(), pid: request.pid() };
         let mount = self.mount.clone();
-        dispatch::run(&self.spawn, async move { work(Visit::of(mount, requester).await).await });
+        dispatch::run(&*self.mount.env, async move { work(Visit::of(mount, requester).await).await });
     }
 
     /// Does something through a handle.
@@ -65,7 +64,7 @@ impl AndrewFs {
     where
         W: Future<Output = ()> + Send + 'static,
     {
-        dispatch::run(&self.spawn, work(self.mount.clone()));
+        dispatch::run(&*self.mount.env, work(self.mount.clone()));
     }
 }
 

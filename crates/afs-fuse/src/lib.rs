@@ -38,7 +38,6 @@ mod sink;
 mod unmount;
 
 pub use accounts::{Account, Accounts, Answer, NO_GROUP, NOBODY};
-pub use dispatch::{Pause, Pool, Spawn, Task};
 pub use error::MountError;
 pub use mount::{Mounted, mount};
 pub use options::{MountOptions, Owner};

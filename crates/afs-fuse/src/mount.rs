@@ -1,7 +1,6 @@
 //! Mounting, and the life of a mount.
 
 use crate::accounts::Numbers;
-use crate::dispatch::Pool;
 use crate::error::{MountError, check_mount_point};
 use crate::filesystem::AndrewFs;
 use crate::inodes::Inodes;
@@ -12,6 +11,7 @@ use crate::options::MountOptions;
 use crate::passthrough::Passthrough;
 use crate::sink::KernelSink;
 use crate::unmount::unmount;
+use afs_env::EnvRef;
 use afs_venus::Venus;
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use std::io;
@@ -37,7 +37,7 @@ pub struct Mounted {
 
 /// Mounts what `venus` shows on `directory` and starts answering the kernel.
 ///
-/// `sink` is the one that `venus` was started with. `pool` takes operations that have to wait.
+/// `sink` is the one that `venus` was started with. `env` runs operations that have to wait.
 /// `ended` is called once, from a thread of the mount, when it is unmounted, by whomever.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub fn mount(
     sink: KernelSink,
     directory: &Path,
     options: &MountOptions,
-    pool: Pool,
+    env: EnvRef,
     ended: impl FnOnce() + Send + 'static,
 ) -> Result<Mounted, MountError> {
     check_mount_point(directory)?;
@@ -59,7 +59,7 @@ pub fn mount(
         negatives: Arc::new(Negatives::default()),
         passthrough: Arc::new(Passthrough::new(options.passthrough)),
         accounts: options.accounts.clone().unwrap_or_else(|| Arc::new(Numbers(options.owner))),
-        pause: pool.pause,
+        env,
         allow_other: options.allow_other,
     });
     let (inodes, negatives) = (state.inodes.clone(), state.negatives.clone());
@@ -73,7 +73,7 @@ pub fn mount(
         let _ = tell.send(());
     });
     let stack_depth = if options.cache_is_stacked { 2 } else { 1 };
-    let filesystem = AndrewFs { mount: state, spawn: pool.spawn, stack_depth, over: Some(Mutex::new(over)) };
+    let filesystem = AndrewFs { mount: state, stack_depth, over: Some(Mutex::new(over)) };
     let session = Session::new(filesystem, directory, &config(options))
         .map_err(|source| MountError::explain(directory, source))?;
     let system = |source| MountError::System { path: directory.to_owned(), source };

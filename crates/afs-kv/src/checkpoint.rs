@@ -58,7 +58,7 @@ impl Kv {
                 Step::Done(room) => return room,
                 Step::Start => {
                     let kv = self.clone();
-                    self.engine.runner.run(Box::new(move || drop(kv.checkpoint_frozen())));
+                    self.engine.env.blocking(Box::new(move || drop(kv.checkpoint_frozen())));
                 }
                 Step::Retry => {
                     if let Err(error) = self.checkpoint_frozen() {

@@ -8,21 +8,17 @@ use std::sync::Arc;
 
 use crate::medium::{Blob, Medium};
 
-/// Fills a buffer with bytes good enough for keys.
-pub type Randomness = Box<dyn Fn(&mut [u8]) + Send + Sync>;
-
 /// A directory with one file for each blob. Held exclusively while open, by a lock on its `lock` file.
 pub struct FileMedium {
     directory: PathBuf,
-    random: Randomness,
     _lock: File,
 }
 
 impl FileMedium {
-    /// Opens the directory, creating it (one level) where it does not exist. `random` is what [`Medium::random`] gives.
+    /// Opens the directory, creating it (one level) where it does not exist.
     ///
     /// Fails with `ResourceBusy` when another process, or another medium of this one, has it open.
-    pub fn open(directory: impl Into<PathBuf>, random: Randomness) -> io::Result<Self> {
+    pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
         match fs::create_dir(&directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -31,7 +27,7 @@ impl FileMedium {
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { directory, random, _lock: lock }),
+            Ok(()) => Ok(Self { directory, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(io::Error::new(
                 io::ErrorKind::ResourceBusy,
                 format!("{} is in use by another process", directory.display()),
@@ -69,10 +65,6 @@ impl Medium for FileMedium {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    fn random(&self, out: &mut [u8]) {
-        (self.random)(out);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use afs_env::Runner;
+use afs_env::EnvRef;
 use afs_env::sync::oneshot;
 
 use crate::base::Base;
@@ -68,7 +68,7 @@ pub(crate) struct Engine {
     /// The base, held by whoever runs the checkpoint.
     pub(crate) base: Mutex<Base>,
     pub(crate) progress: Mutex<Progress>,
-    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) env: EnvRef,
     pub(crate) config: Config,
 }
 
@@ -82,11 +82,12 @@ pub(crate) struct Queue {
 impl Kv {
     /// Opens a store, making an empty one on an empty medium, and recovers whatever was durable. Blocks on the medium.
     ///
-    /// `tables` are the tables used from now on; new names may be added at any open.
+    /// `tables` are the tables used from now on; new names may be added at any open. `env` brings the threads that block on the
+    /// medium, and the salts of the log, which nobody may guess who can have rows stored.
     pub fn open(
         medium: Arc<dyn Medium>,
         tables: &[&str],
-        runner: Arc<dyn Runner>,
+        env: EnvRef,
         config: Config,
     ) -> Result<Self, OpenError> {
         let base = open_base(medium.as_ref(), config.cache_bytes)?;
@@ -97,7 +98,7 @@ impl Kv {
         }
         let replayed = Memtable::default();
         let last = recovery::replay(medium.as_ref(), format, base.applied()?, &replayed)?;
-        let mut log = Log::open(medium, config.log_bytes)?;
+        let mut log = Log::open(medium.as_ref(), env.clone(), config.log_bytes)?;
         let mut progress = Progress::default();
         let mut layers = Layers { active: Arc::default(), frozen: None, base: Arc::new(base.view()?) };
         if !replayed.is_empty() || format == LogFormat::One {
@@ -113,7 +114,7 @@ impl Kv {
             log: Mutex::new(log),
             base: Mutex::new(base),
             progress: Mutex::new(progress),
-            runner,
+            env,
             config,
         };
         let kv = Self { engine: Arc::new(engine) };
@@ -135,7 +136,7 @@ impl Kv {
         self.engine.published.floor()
     }
 
-    /// Queues an operation for the next batch, and has the runner commit it unless somebody is at it already. `done` runs on the
+    /// Queues an operation for the next batch, and has it committed unless somebody is at it already. `done` runs on the
     /// draining thread and must not block.
     pub fn submit(&self, operation: Operation, done: Done) {
         let idle = {
@@ -178,7 +179,7 @@ impl Kv {
 
     pub(crate) fn schedule_drain(&self) {
         let kv = self.clone();
-        self.engine.runner.run(Box::new(move || kv.drain()));
+        self.engine.env.blocking(Box::new(move || kv.drain()));
     }
 }
 

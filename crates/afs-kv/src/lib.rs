@@ -32,10 +32,9 @@ mod tables;
 mod turn;
 mod txn;
 
-pub use afs_env::{Inline, Job, Runner};
 pub use cursor::{Range, Row};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};
-pub use file_medium::{FileMedium, Randomness};
+pub use file_medium::FileMedium;
 pub use kv::{Config, Done, Kv, Operation, Outcome};
 pub use medium::{Blob, Medium};
 pub use memory_medium::MemoryMedium;

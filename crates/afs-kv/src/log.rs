@@ -6,6 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
+use afs_env::EnvRef;
+
 use crate::error::KvError;
 use crate::medium::{Blob, Medium};
 use crate::record;
@@ -16,7 +18,7 @@ use crate::txn::Overlay;
 /// Invariant: everything in the blob that is not active has a sequence number that the base or the
 /// frozen memory table holds; the active blob is valid up to `offset`.
 pub(crate) struct Log {
-    medium: Arc<dyn Medium>,
+    env: EnvRef,
     blobs: [Arc<dyn Blob>; 2],
     allocated: [u64; 2],
     active: usize,
@@ -57,11 +59,11 @@ fn names(format: LogFormat) -> [&'static str; 2] {
 
 impl Log {
     /// `limit`: bytes of records after which a blob is full.
-    pub(crate) fn open(medium: Arc<dyn Medium>, limit: u64) -> io::Result<Self> {
-        let blobs = open_blobs(medium.as_ref(), LogFormat::Two)?;
+    pub(crate) fn open(medium: &dyn Medium, env: EnvRef, limit: u64) -> io::Result<Self> {
+        let blobs = open_blobs(medium, LogFormat::Two)?;
         let allocated = [blobs[0].len()?, blobs[1].len()?];
         let limit = RECORDS_START + limit;
-        Ok(Self { medium, blobs, allocated, active: 0, offset: 0, salt: Salt([0; 16]), limit })
+        Ok(Self { env, blobs, allocated, active: 0, offset: 0, salt: Salt([0; 16]), limit })
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -83,7 +85,7 @@ impl Log {
     pub(crate) fn append(&mut self, sequence: u64, rows: &Overlay) -> Result<(), AppendError> {
         let mut bytes = Vec::new();
         if self.offset == 0 {
-            self.medium.random(&mut self.salt.0);
+            self.env.random(&mut self.salt.0);
             bytes = Turn { salt: self.salt, first: sequence }.encode();
         }
         bytes.extend_from_slice(&record::encode(self.salt, sequence, rows));

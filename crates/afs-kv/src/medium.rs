@@ -18,10 +18,6 @@ pub trait Medium: Send + Sync + 'static {
 
     /// Removes a blob. Removing one that does not exist is no error.
     fn remove(&self, name: &str) -> io::Result<()>;
-
-    /// Fills `out` with bytes that nobody can guess who can have rows stored. The log tells its own records by them from what is stored in
-    /// its rows.
-    fn random(&self, out: &mut [u8]);
 }
 
 /// One random-access run of bytes on a [`Medium`].

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::medium::{Blob, Medium};
 
-/// A medium in memory, with an optional capacity, for tests and for rows of one's own: its salts are not secret. Clones share their blobs, so that a store can be opened
-/// again on what an earlier one left.
+/// A medium in memory, with an optional capacity. Clones share their blobs, so that a store can be opened again on what an
+/// earlier one left.
 #[derive(Clone, Default)]
 pub struct MemoryMedium {
     shared: Arc<Shared>,
@@ -17,8 +16,6 @@ pub struct MemoryMedium {
 
 #[derive(Default)]
 struct Shared {
-    /// How many numbers [`Medium::random`] gave.
-    drawn: AtomicU64,
     blobs: Mutex<BTreeMap<String, Arc<MemoryBlob>>>,
     space: Arc<Space>,
 }
@@ -53,14 +50,6 @@ impl Medium for MemoryMedium {
             blob.set_len(0)?;
         }
         Ok(())
-    }
-
-    /// Numbers never drawn before; they can be guessed.
-    fn random(&self, out: &mut [u8]) {
-        for part in out.chunks_mut(8) {
-            let drawn = self.shared.drawn.fetch_add(1, Ordering::Relaxed) + 1;
-            part.copy_from_slice(&drawn.wrapping_mul(ODD).to_le_bytes()[..part.len()]);
-        }
     }
 }
 
@@ -142,9 +131,6 @@ fn span(offset: u64, len: usize) -> io::Result<(usize, usize)> {
     let end = start.checked_add(len).ok_or(io::ErrorKind::InvalidInput)?;
     Ok((start, end))
 }
-
-/// Spreads a count over all bits.
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -9,19 +9,18 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use afs_kv::{
-    Config, FileMedium, Inline, Job, Kv, KvError, Medium, MemoryMedium, OpenError, Txn, UpdateError,
-};
+use afs_env::{Job, Parts};
+use afs_kv::{Config, FileMedium, Kv, KvError, Medium, MemoryMedium, OpenError, Txn, UpdateError};
 
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("the inline runner leaves nothing pending"),
+        Poll::Pending => panic!("work done at once leaves nothing pending"),
     }
 }
 
 fn open(medium: &MemoryMedium) -> Kv {
-    Kv::open(Arc::new(medium.clone()), &["a", "b"], Arc::new(Inline), Config::default()).unwrap()
+    Kv::open(Arc::new(medium.clone()), &["a", "b"], Parts::inline(), Config::default()).unwrap()
 }
 
 fn put(kv: &Kv, table: &'static str, key: &'static [u8], value: &'static [u8]) {
@@ -30,10 +29,6 @@ fn put(kv: &Kv, table: &'static str, key: &'static [u8], value: &'static [u8]) {
         Ok::<_, KvError>(())
     }))
     .unwrap();
-}
-
-fn salts() -> afs_kv::Randomness {
-    Box::new(|out| out.fill(7))
 }
 
 fn keys(rows: afs_kv::Range<'_>) -> Vec<Vec<u8>> {
@@ -93,9 +88,9 @@ fn a_snapshot_stays_as_it_was() {
 #[test]
 fn an_abandoned_operation_leaves_nothing_and_disturbs_nobody() {
     let held: Arc<Mutex<Vec<Job>>> = Arc::default();
-    let runner = held.clone();
-    let runner = Arc::new(move |job: Job| runner.lock().unwrap().push(job));
-    let kv = Kv::open(Arc::new(MemoryMedium::new()), &["a"], runner, Config::default()).unwrap();
+    let keep = held.clone();
+    let env = Parts::default().with_blocking(move |job| keep.lock().unwrap().push(job)).shared();
+    let kv = Kv::open(Arc::new(MemoryMedium::new()), &["a"], env, Config::default()).unwrap();
     let one = kv.update(|txn: &mut Txn<'_>| {
         txn.put("a", b"1", &b"x"[..]);
         Ok::<_, KvError>(())
@@ -146,9 +141,9 @@ fn files_keep_the_store_and_belong_to_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
     for round in 0..3u8 {
-        let medium = Arc::new(FileMedium::open(&path, salts()).unwrap());
-        assert_eq!(FileMedium::open(&path, salts()).err().unwrap().kind(), std::io::ErrorKind::ResourceBusy);
-        let kv = Kv::open(medium, &["a"], Arc::new(Inline), Config::default()).unwrap();
+        let medium = Arc::new(FileMedium::open(&path).unwrap());
+        assert_eq!(FileMedium::open(&path).err().unwrap().kind(), std::io::ErrorKind::ResourceBusy);
+        let kv = Kv::open(medium, &["a"], Parts::inline(), Config::default()).unwrap();
         assert_eq!(kv.snapshot().range("a", .., false).count(), round.into());
         now(kv.update(move |txn| {
             txn.put("a", &[round], vec![round]);
@@ -166,7 +161,7 @@ fn tables_may_be_added_and_keep_their_rows() {
     let medium = MemoryMedium::new();
     put(&open(&medium), "b", b"k", b"v");
     let reordered = &["c", "b", "a"];
-    let kv = Kv::open(Arc::new(medium), reordered, Arc::new(Inline), Config::default()).unwrap();
+    let kv = Kv::open(Arc::new(medium), reordered, Parts::inline(), Config::default()).unwrap();
     assert_eq!(kv.snapshot().get("b", b"k").unwrap().unwrap(), &b"v"[..]);
     assert_eq!(kv.snapshot().get("c", b"k").unwrap(), None);
 }
@@ -175,13 +170,13 @@ fn tables_may_be_added_and_keep_their_rows() {
 fn a_file_that_is_no_index_is_refused() {
     let medium = MemoryMedium::new();
     medium.open("index").unwrap().write_at(0, &[7; 8192]).unwrap();
-    let error = Kv::open(Arc::new(medium), &["a"], Arc::new(Inline), Config::default()).err().unwrap();
+    let error = Kv::open(Arc::new(medium), &["a"], Parts::inline(), Config::default()).err().unwrap();
     assert!(matches!(error, OpenError::NotAStore), "{error}");
     // An index whose beginning is gone is not taken for a new one.
     let medium = MemoryMedium::new();
     put(&open(&medium), "a", b"k", b"v");
     medium.open("index").unwrap().write_at(0, &[0; 512]).unwrap();
-    let error = Kv::open(Arc::new(medium), &["a"], Arc::new(Inline), Config::default()).err().unwrap();
+    let error = Kv::open(Arc::new(medium), &["a"], Parts::inline(), Config::default()).err().unwrap();
     assert!(matches!(error, OpenError::Kv(KvError::Corrupt(_))), "{error}");
 }
 

@@ -7,7 +7,8 @@ mod crash_disk;
 
 use std::sync::{Arc, Mutex};
 
-use afs_kv::{Config, Inline, Job, Kv, KvError, OpenError, Outcome};
+use afs_env::{Job, Parts};
+use afs_kv::{Config, Kv, KvError, OpenError, Outcome};
 use crash_disk::{CrashDisk, Rng, seeds};
 
 const TABLES: &[&str] = &["left", "right"];
@@ -18,7 +19,7 @@ fn config() -> Config {
 }
 
 fn open(disk: &CrashDisk) -> Result<Kv, OpenError> {
-    Kv::open(Arc::new(disk.clone()), TABLES, Arc::new(Inline), config())
+    Kv::open(Arc::new(disk.clone()), TABLES, Parts::inline(), config())
 }
 
 /// Operation `n` sets a row in each table, removes another, and counts itself, so that any mixture of two operations is
@@ -103,14 +104,14 @@ fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
 
 #[test]
 fn a_batch_is_kept_whole_or_not_at_all() {
-    // Operations queue while the runner is held back, so that one batch has many.
+    // Operations queue while blocking work is held back, so that one batch has many.
     for seed in seeds(50) {
         let mut rng = Rng(seed ^ 0xba7c);
         let disk = CrashDisk::new();
         let held: Arc<Mutex<Vec<Job>>> = Arc::default();
-        let runner = held.clone();
-        let runner = Arc::new(move |job: Job| runner.lock().unwrap().push(job));
-        let kv = Kv::open(Arc::new(disk.clone()), TABLES, runner, config()).unwrap();
+        let keep = held.clone();
+        let env = Parts::default().with_blocking(move |job| keep.lock().unwrap().push(job)).shared();
+        let kv = Kv::open(Arc::new(disk.clone()), TABLES, env, config()).unwrap();
         let acknowledged = Arc::new(Mutex::new(0));
         disk.crash_after(1 + rng.below(60));
         let mut next = 0;
@@ -185,9 +186,9 @@ fn a_turn_that_begins_behind_what_the_other_file_holds_is_damage() {
     let acknowledged = Arc::new(Mutex::new(0));
     // The checkpoint is held back, so that both files of the log are needed.
     let held: Arc<Mutex<Vec<Job>>> = Arc::default();
-    let runner = held.clone();
-    let runner = Arc::new(move |job: Job| runner.lock().unwrap().push(job));
-    let kv = Kv::open(Arc::new(disk.clone()), TABLES, runner, config()).unwrap();
+    let keep = held.clone();
+    let env = Parts::default().with_blocking(move |job| keep.lock().unwrap().push(job)).shared();
+    let kv = Kv::open(Arc::new(disk.clone()), TABLES, env, config()).unwrap();
     let mut n = 0;
     while disk.len("log.b").unwrap() == 0 {
         n += 1;
@@ -264,7 +265,7 @@ fn a_full_medium_refuses_commits_and_loses_nothing() {
         let kv = Kv::open(
             Arc::new(disk.clone()),
             &["left", "right", "bulk"],
-            Arc::new(Inline),
+            Parts::inline(),
             Config { log_bytes: 256 << 10, ..config() },
         )
         .unwrap();
@@ -298,7 +299,7 @@ fn a_full_medium_refuses_commits_and_loses_nothing() {
         let kv = Kv::open(
             Arc::new(disk.image(&mut Rng(spare))),
             &["left", "right", "bulk"],
-            Arc::new(Inline),
+            Parts::inline(),
             config(),
         )
         .unwrap();
@@ -310,13 +311,9 @@ fn a_full_medium_refuses_commits_and_loses_nothing() {
 fn a_store_on_a_full_medium_can_be_opened_and_read() {
     let disk = CrashDisk::new();
     let acknowledged = Arc::new(Mutex::new(0));
-    let kv = Kv::open(
-        Arc::new(disk.clone()),
-        TABLES,
-        Arc::new(Inline),
-        Config { log_bytes: 16 << 20, ..config() },
-    )
-    .unwrap();
+    let kv =
+        Kv::open(Arc::new(disk.clone()), TABLES, Parts::inline(), Config { log_bytes: 16 << 20, ..config() })
+            .unwrap();
     (1..200).for_each(|n| submit(&kv, n, &acknowledged));
     drop(kv);
     disk.set_capacity(Some(0));

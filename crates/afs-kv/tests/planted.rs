@@ -7,10 +7,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use afs_kv::{Blob, Config, Inline, Kv, Medium, MemoryMedium, Outcome};
+use afs_env::Parts;
+use afs_kv::{Blob, Config, Kv, Medium, MemoryMedium, Outcome};
 
 fn open(medium: &MemoryMedium) -> Kv {
-    Kv::open(Arc::new(medium.clone()), &["a"], Arc::new(Inline), config()).unwrap()
+    Kv::open(Arc::new(medium.clone()), &["a"], Parts::inline(), config()).unwrap()
 }
 
 /// A log that turns after 4 KiB.
@@ -136,7 +137,7 @@ fn recovery_reads_no_byte_of_the_log_more_than_a_few_times() {
     for head in [older, newer] {
         let medium = CountingMedium::default();
         let config = Config { log_bytes: 8 << 20, cache_bytes: 1 << 20, ..Config::default() };
-        let open = || Kv::open(Arc::new(medium.clone()), &["a"], Arc::new(Inline), config.clone()).unwrap();
+        let open = || Kv::open(Arc::new(medium.clone()), &["a"], Parts::inline(), config.clone()).unwrap();
         let kv = open();
         put(&kv, b"bait", &at_every_alignment(&head, 1 << 20));
         // The next turn ends before the bait.
@@ -175,10 +176,6 @@ impl Medium for CountingMedium {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         self.inner.remove(name)
-    }
-
-    fn random(&self, out: &mut [u8]) {
-        self.inner.random(out);
     }
 }
 

@@ -8,14 +8,15 @@ mod crash_disk;
 use std::path::Path;
 use std::sync::Arc;
 
-use afs_kv::{Config, FileMedium, Inline, Kv, OpenError, Outcome};
+use afs_env::Parts;
+use afs_kv::{Config, FileMedium, Kv, OpenError, Outcome};
 use crash_disk::{CrashDisk, Rng};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
 const META: TableDefinition<'static, &str, u64> = TableDefinition::new("meta");
 
 fn open(disk: &CrashDisk) -> Result<Kv, OpenError> {
-    Kv::open(Arc::new(disk.clone()), &["a"], Arc::new(Inline), Config::default())
+    Kv::open(Arc::new(disk.clone()), &["a"], Parts::inline(), Config::default())
 }
 
 fn put(kv: &Kv, key: &'static [u8]) {
@@ -36,8 +37,8 @@ fn keys(kv: &Kv) -> Vec<Vec<u8>> {
 fn store_of_format_1(planted: &[u8]) -> CrashDisk {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
-    let medium = FileMedium::open(&path, Box::new(|out| out.fill(7))).unwrap();
-    let kv = Kv::open(Arc::new(medium), &["a"], Arc::new(Inline), Config::default()).unwrap();
+    let medium = FileMedium::open(&path).unwrap();
+    let kv = Kv::open(Arc::new(medium), &["a"], Parts::inline(), Config::default()).unwrap();
     put(&kv, b"in the base");
     kv.checkpoint().unwrap();
     drop(kv);

@@ -2,13 +2,15 @@
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::disallowed_methods, reason = "readers and a writer on threads of their own")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use afs_kv::{Config, Job, Kv, MemoryMedium, Outcome};
+use afs_env::{Job, Parts};
+use afs_kv::{Config, Kv, MemoryMedium, Outcome};
 
 const OPERATIONS: u64 = 2000;
 
@@ -46,7 +48,13 @@ fn count(kv: &Kv, table: &str) -> (u64, u64) {
 #[test]
 fn readers_see_whole_operations_in_order() {
     let config = Config { log_bytes: 16 << 10, ..Config::default() };
-    let kv = Kv::open(Arc::new(MemoryMedium::new()), &["a"], Arc::new(pool(3)), config.clone()).unwrap();
+    let kv = Kv::open(
+        Arc::new(MemoryMedium::new()),
+        &["a"],
+        Parts::default().with_blocking(pool(3)).shared(),
+        config.clone(),
+    )
+    .unwrap();
     let over = AtomicBool::new(false);
     let done = Arc::new(AtomicU64::new(0));
     thread::scope(|scope| {

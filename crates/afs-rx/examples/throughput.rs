@@ -5,6 +5,7 @@
 //! Prints MB/s of one large reply, and small calls a second, both ends' work included.
 
 #![allow(clippy::expect_used)]
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use afs_rx::{CallId, Config, ConnId, Endpoint, Event, Instant, NullClient, NullServer, Read};
 use bytes::Bytes;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::{MemorySegments, SegmentDrive, SegmentStore};
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_kv::{Kv, MemoryMedium};
+use afs_rpc::Parts;
 use afs_rpc::{Limits, Rx, Service};
 use afs_rx::NullServer;
 use afs_server::remote::DatabaseServers;
@@ -23,9 +24,7 @@ use afs_sim::{NodeId, Sim};
 use afs_volume::{Actor, Config, StoreData, Volume, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{
-    Fid, PartitionId, PartitionNumber, UnixSeconds, Uuid, ViceId, VolumeId, VolumeKind, VolumeName,
-};
+use afs_wire::ids::{Fid, PartitionId, PartitionNumber, Uuid, ViceId, VolumeId, VolumeKind, VolumeName};
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{CreateEntryN, Entry, EntryFlags, NameChars, RegisterAddrs, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
@@ -143,11 +142,11 @@ fn server(sim: &Sim, address: Ipv4Addr, id: VolumeId) -> Server {
     let kv = Kv::open(
         Arc::new(MemoryMedium::new()),
         afs_volume::TABLES,
-        Arc::new(Inline),
+        Parts::inline(),
         afs_kv::Config::default(),
     )
     .unwrap();
-    let drive = SegmentDrive::open(segments.clone(), Arc::new(afs_drive::Inline), 8 << 20).unwrap();
+    let drive = SegmentDrive::open(segments.clone(), Parts::inline(), 8 << 20).unwrap();
     let opening = filled(kv, Arc::new(drive), id);
     let (store, volume) = sim.block_on(node, PATIENCE, opening).unwrap();
     let endpoint = |port| {
@@ -182,7 +181,7 @@ fn guard() -> Guard {
 fn locations(sim: &Sim, node: NodeId) -> Rx {
     let env = sim.env(node);
     let kv =
-        Kv::open(Arc::new(MemoryMedium::new()), afs_db::TABLES, Arc::new(Inline), afs_kv::Config::default());
+        Kv::open(Arc::new(MemoryMedium::new()), afs_db::TABLES, Parts::inline(), afs_kv::Config::default());
     let db = Arc::new(EmbeddedLocationDb::new(kv.unwrap()));
     let at = SocketAddr::from((HERE, 7003));
     let rx = sim.rx(node, env.clone(), at, afs_rx::Config::default(), Limits::default());
@@ -196,7 +195,7 @@ fn offer(rx: &Rx, service: Arc<dyn Service>) {
 
 /// The same steps give the same fids and versions on every server, as a release does.
 async fn filled(kv: Kv, drive: Arc<dyn afs_drive::Drive>, id: VolumeId) -> (VolumeStore, Arc<Volume>) {
-    let store = VolumeStore::open(kv, drive, Config::new(|| UnixSeconds(1))).await.unwrap();
+    let store = VolumeStore::open(kv, drive, Parts::inline(), Config::default()).await.unwrap();
     let spec = VolumeSpec {
         id,
         name: VolumeName::new("projects").unwrap(),

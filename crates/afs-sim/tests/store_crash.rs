@@ -28,10 +28,6 @@ fn host(seed: u64) -> (Sim, NodeId, SimDisk) {
     (sim, node, disk)
 }
 
-fn runner(env: EnvRef) -> Arc<dyn afs_kv::Runner> {
-    Arc::new(move |job: afs_kv::Job| env.blocking(job))
-}
-
 /// What the writers of one life were told.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
@@ -44,7 +40,7 @@ type Ledger = Arc<Mutex<BTreeMap<u64, Told>>>;
 fn open(disk: &SimDisk, env: EnvRef) -> Kv {
     // A small log, so that checkpoints and recoveries overlap with the work.
     let config = Config { log_bytes: 16 << 10, cache_bytes: 1 << 20, ..Config::default() };
-    Kv::open(Arc::new(disk.medium("kv")), &["left", "right"], runner(env), config).unwrap()
+    Kv::open(Arc::new(disk.medium("kv")), &["left", "right"], env, config).unwrap()
 }
 
 /// Counts one key up, twice in one operation, until it fails or its node dies.
@@ -117,8 +113,7 @@ fn the_engine_survives_crashes_during_recovery() {
         for _ in 0..6 {
             disk.crash_after(rng.below(60));
             let config = Config { log_bytes: 8 << 10, cache_bytes: 1 << 20, ..Config::default() };
-            let opened =
-                Kv::open(Arc::new(disk.medium("kv")), &["left", "right"], runner(sim.env(node)), config);
+            let opened = Kv::open(Arc::new(disk.medium("kv")), &["left", "right"], sim.env(node), config);
             if let Ok(kv) = opened {
                 check(&kv, &ledger, seed);
                 for key in 0..KEYS {
@@ -136,8 +131,7 @@ fn the_engine_survives_crashes_during_recovery() {
 type Chunks = Arc<Mutex<Vec<(ChunkRef, Bytes)>>>;
 
 fn drive(disk: &SimDisk, env: EnvRef) -> Arc<dyn Drive> {
-    let runner = Arc::new(move |job: afs_drive::Job| env.blocking(job));
-    Arc::new(SegmentDrive::open(disk.segments("drive"), runner, 256 << 10).unwrap())
+    Arc::new(SegmentDrive::open(disk.segments("drive"), env, 256 << 10).unwrap())
 }
 
 async fn write_chunks(drive: Arc<dyn Drive>, synced: Chunks, mut rng: SimRng) {

@@ -5,6 +5,8 @@
 //! in DIR (which must not hold one) with so many empty files in directories of 1000, makes 20 clones with a changed file
 //! between two, opens the store again, and prints a line for each. A dump of each volume as it was filled is DIR/FILES.dump.
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::error::Error;
 use std::fs;
 use std::future::Future;
@@ -17,7 +19,8 @@ use std::thread;
 use std::time::Instant;
 
 use afs_drive::FileDrive;
-use afs_kv::{FileMedium, Inline, Kv};
+use afs_env::Parts;
+use afs_kv::{FileMedium, Kv};
 use afs_volume::dump::{DumpOptions, VolumeDump};
 use afs_volume::{Actor, CloneSpec, Config, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
@@ -63,11 +66,10 @@ fn measure(directory: &Path, files: u64) -> Result<(), Box<dyn Error>> {
 }
 
 fn open(directory: &Path) -> Result<VolumeStore, Box<dyn Error>> {
-    let medium = Arc::new(FileMedium::open(directory.join("index"), Box::new(|out| out.fill(7)))?);
-    let kv = Kv::open(medium, TABLES, Arc::new(Inline), afs_kv::Config::default())?;
-    let drive = FileDrive::open_directory(directory.join("drive"), Arc::new(afs_drive::Inline))?;
-    let config = Config::new(|| UnixSeconds(1_700_000_000));
-    Ok(block_on(VolumeStore::open(kv, Arc::new(drive), config))?)
+    let medium = Arc::new(FileMedium::open(directory.join("index"))?);
+    let kv = Kv::open(medium, TABLES, Parts::inline(), afs_kv::Config::default())?;
+    let drive = FileDrive::open_directory(directory.join("drive"), Parts::inline())?;
+    Ok(block_on(VolumeStore::open(kv, Arc::new(drive), Parts::inline(), Config::default()))?)
 }
 
 fn spec() -> Result<VolumeSpec, Box<dyn Error>> {

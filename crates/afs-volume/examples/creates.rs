@@ -4,6 +4,8 @@
 //! one), keeps 1, 8 and 64 creates in flight for SECONDS each (default 3) in directories of FILES files (default 1000),
 //! then reads records of vnodes, and prints a line for each.
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time and real threads")]
+
 use std::error::Error;
 use std::fs;
 use std::future::Future;
@@ -17,11 +19,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use afs_drive::FileDrive;
-use afs_kv::{FileMedium, Job, Kv};
+use afs_env::{Job, Parts};
+use afs_kv::{FileMedium, Kv};
 use afs_volume::{Actor, Config, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{Fid, UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
+use afs_wire::ids::{Fid, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
 
 const VOLUME: VolumeId = VolumeId(536_870_912);
 const ACTOR: Actor = Actor { id: ViceId(1001), administrator: false };
@@ -55,13 +58,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn open(directory: &Path) -> Result<(VolumeStore, Arc<Volume>), Box<dyn Error>> {
-    let pool = pool(2);
-    let for_drive = pool.clone();
-    let medium = Arc::new(FileMedium::open(directory.join("index"), Box::new(|out| out.fill(7)))?);
-    let kv = Kv::open(medium, TABLES, Arc::new(move |job: Job| pool(job)), afs_kv::Config::default())?;
-    let drive = FileDrive::open_directory(directory.join("drive"), Arc::new(move |job: Job| for_drive(job)))?;
-    let config = Config::new(|| UnixSeconds(1_700_000_000));
-    let store = block_on(VolumeStore::open(kv, Arc::new(drive), config))?;
+    let env = Parts::default().with_blocking(pool(2)).shared();
+    let medium = Arc::new(FileMedium::open(directory.join("index"))?);
+    let kv = Kv::open(medium, TABLES, env.clone(), afs_kv::Config::default())?;
+    let drive = FileDrive::open_directory(directory.join("drive"), env.clone())?;
+    let store = block_on(VolumeStore::open(kv, Arc::new(drive), env, Config::default()))?;
     let volume = match store.volume(VOLUME) {
         Some(volume) => volume,
         None => block_on(store.create_volume(VolumeSpec {
@@ -159,7 +160,7 @@ fn cpu_micros() -> f64 {
 }
 
 /// Threads that run jobs.
-fn pool(threads: usize) -> Arc<dyn Fn(Job) + Send + Sync> {
+fn pool(threads: usize) -> impl Fn(Job) + Send + Sync {
     let (sender, receiver) = channel::<Job>();
     let receiver = Arc::new(Mutex::new(receiver));
     for _ in 0..threads {
@@ -178,11 +179,11 @@ fn pool(threads: usize) -> Arc<dyn Fn(Job) + Send + Sync> {
         });
     }
     let sender = Mutex::new(sender);
-    Arc::new(move |job| {
+    move |job| {
         if let Ok(sender) = sender.lock() {
             let _ = sender.send(job);
         }
-    })
+    }
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

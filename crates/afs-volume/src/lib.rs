@@ -67,6 +67,6 @@ pub use record::{VnodeRecord, blocks};
 pub use scrub::{BadData, BadPart, Scrub, ScrubReport, ScrubRound, ScrubState};
 pub use spec::{CloneSpec, VolumeSpec};
 pub use staging::{ImageData, Restore, RestoredHeader, VnodeImage};
-pub use store::{Clock, Config, OpenError, VolumeStore};
+pub use store::{Config, OpenError, VolumeStore};
 pub use tx::{Actor, Created, Linked, Object, Removed, Rename, Renamed, StoreData, VolumeTx};
 pub use volume::Volume;

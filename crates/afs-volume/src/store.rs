@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use afs_drive::{ChunkId, Drive, Usage};
+use afs_env::EnvRef;
 use afs_kv::{Kv, KvError, Txn};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
@@ -25,24 +26,18 @@ use crate::tx::VolumeTx;
 use crate::upgrade;
 use crate::volume::Volume;
 
-/// Tells the time of changes.
-pub type Clock = Arc<dyn Fn() -> UnixSeconds + Send + Sync>;
-
-/// Bounds and clock of a store.
-#[derive(Clone)]
+/// Bounds of a store.
+#[derive(Clone, Debug)]
 pub struct Config {
-    /// The time, for dates in records and headers.
-    pub clock: Clock,
     /// Vnode records kept in memory for readers, about 300 bytes each. Default 65536.
     pub cached_vnodes: usize,
     /// Bytes of small contents (up to 64 KiB each) kept in memory for readers. Default 32 MiB.
     pub cached_bytes: usize,
 }
 
-impl Config {
-    /// Defaults, with this clock.
-    pub fn new(clock: impl Fn() -> UnixSeconds + Send + Sync + 'static) -> Self {
-        Self { clock: Arc::new(clock), cached_vnodes: 65536, cached_bytes: 32 << 20 }
+impl Default for Config {
+    fn default() -> Self {
+        Self { cached_vnodes: 65536, cached_bytes: 32 << 20 }
     }
 }
 
@@ -80,7 +75,7 @@ pub struct VolumeStore {
 pub(crate) struct Store {
     pub(crate) kv: Kv,
     pub(crate) drive: Arc<dyn Drive>,
-    pub(crate) clock: Clock,
+    env: EnvRef,
     pub(crate) cache: VnodeCache,
     pub(crate) leases: Leases,
     pub(crate) work: Notify,
@@ -98,7 +93,7 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn now(&self) -> UnixSeconds {
-        (self.clock)()
+        UnixSeconds(self.env.wall().secs_u32())
     }
 
     pub(crate) fn register(&self, volume: &Arc<Volume>) {
@@ -140,7 +135,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl VolumeStore {
     /// Opens a store on an index that was opened with [`TABLES`](crate::TABLES), and its drive. An empty index becomes an
     /// empty store.
-    pub async fn open(kv: Kv, drive: Arc<dyn Drive>, config: Config) -> Result<Self, OpenError> {
+    pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
         if let Some(last) = last_chunk(&kv)? {
             drive.continue_after(last);
@@ -148,7 +143,7 @@ impl VolumeStore {
         let store = Arc::new(Store {
             kv,
             drive,
-            clock: config.clock,
+            env,
             cache: VnodeCache::new(config.cached_vnodes, config.cached_bytes),
             leases: Leases::default(),
             work: Notify::default(),

@@ -8,7 +8,8 @@ mod support;
 use std::sync::Arc;
 
 use afs_drive::{SegmentDrive, SegmentStore};
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_env::Parts;
+use afs_kv::{Kv, MemoryMedium};
 use afs_volume::{
     BadPart, CloneSpec, Config, ImageData, RestoredHeader, SLOT_LEN, Scrub, TABLES, VnodeImage, Volume,
     VolumeError, VolumeSpec, VolumeStore, WINDOW_SLOTS,
@@ -282,9 +283,10 @@ fn a_writer_waits_for_a_restore_and_goes_on_after_one_that_is_given_up() {
 fn scrub_names_what_is_damaged_and_repair_mends_it_for_all() {
     let segments = afs_drive::MemorySegments::new(1 << 30);
     let kv =
-        Kv::open(Arc::new(MemoryMedium::new()), TABLES, Arc::new(Inline), afs_kv::Config::default()).unwrap();
-    let drive = SegmentDrive::open(segments.clone(), Arc::new(afs_drive::Inline), 8 << 20).unwrap();
-    let store = now(VolumeStore::open(kv.clone(), Arc::new(drive), Config::new(|| UnixSeconds(1)))).unwrap();
+        Kv::open(Arc::new(MemoryMedium::new()), TABLES, Parts::inline(), afs_kv::Config::default()).unwrap();
+    let drive = SegmentDrive::open(segments.clone(), Parts::inline(), 8 << 20).unwrap();
+    let store =
+        now(VolumeStore::open(kv.clone(), Arc::new(drive), Parts::inline(), Config::default())).unwrap();
     let volume = now(store.create_volume(spec(0))).unwrap();
     let file = create(&volume, ROOT, b"f").unwrap();
     let bytes: Vec<u8> = (0..100_000u32).map(|at| (at % 251) as u8).collect();

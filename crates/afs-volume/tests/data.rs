@@ -8,10 +8,9 @@ mod support;
 use std::sync::Arc;
 
 use afs_drive::{Drive, MemorySegments, SegmentDrive};
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_kv::{Kv, MemoryMedium};
 use afs_volume::{Config, SLOT_LEN, TABLES, Volume, VolumeError, VolumeStore, WINDOW_SLOTS};
 use afs_wire::error::AbortCode;
-use afs_wire::ids::UnixSeconds;
 use bytes::Bytes;
 use support::*;
 
@@ -25,9 +24,10 @@ struct Parts {
 fn parts(capacity: u64) -> Parts {
     let (medium, segments) = (MemoryMedium::new(), MemorySegments::new(capacity));
     let limits = afs_kv::Config { log_bytes: 256 << 10, ..afs_kv::Config::default() };
-    let kv = Kv::open(Arc::new(medium.clone()), TABLES, Arc::new(Inline), limits).unwrap();
-    let drive = SegmentDrive::open(segments.clone(), Arc::new(afs_drive::Inline), 4 << 20).unwrap();
-    let store = now(VolumeStore::open(kv, Arc::new(drive), Config::new(|| UnixSeconds(1)))).unwrap();
+    let kv = Kv::open(Arc::new(medium.clone()), TABLES, afs_env::Parts::inline(), limits).unwrap();
+    let drive = SegmentDrive::open(segments.clone(), afs_env::Parts::inline(), 4 << 20).unwrap();
+    let store =
+        now(VolumeStore::open(kv, Arc::new(drive), afs_env::Parts::inline(), Config::default())).unwrap();
     let volume = now(store.create_volume(spec(0))).unwrap();
     Parts { medium, segments, store, volume }
 }
@@ -186,15 +186,16 @@ fn volume_length(parts: &Parts, fid: afs_wire::ids::Fid) -> u64 {
 fn a_store_of_another_version_is_refused() {
     let parts = parts(1 << 20);
     let kv =
-        Kv::open(Arc::new(MemoryMedium::new()), TABLES, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+        Kv::open(Arc::new(MemoryMedium::new()), TABLES, afs_env::Parts::inline(), afs_kv::Config::default())
+            .unwrap();
     now(kv.update(|txn| {
         txn.put("volume.meta", b"format", 99u32.to_be_bytes().to_vec());
         Ok::<_, afs_kv::KvError>(())
     }))
     .unwrap();
     let drive: Arc<dyn Drive> =
-        Arc::new(SegmentDrive::open(parts.segments, Arc::new(afs_drive::Inline), 4 << 20).unwrap());
-    let error = now(VolumeStore::open(kv, drive, Config::new(|| UnixSeconds(1)))).err().unwrap();
+        Arc::new(SegmentDrive::open(parts.segments, afs_env::Parts::inline(), 4 << 20).unwrap());
+    let error = now(VolumeStore::open(kv, drive, afs_env::Parts::inline(), Config::default())).err().unwrap();
     assert_eq!(error.to_string(), "the volume store has format 99; this program reads format 2");
 }
 

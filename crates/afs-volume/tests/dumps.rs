@@ -7,7 +7,8 @@ mod support;
 
 use std::sync::Arc;
 
-use afs_kv::{Inline, Kv};
+use afs_env::Parts;
+use afs_kv::Kv;
 use afs_volume::dump::{DumpOptions, VolumeDump, dump_len};
 use afs_volume::restore::{RestoreAs, RestoreError, RestoreStream, Restored};
 use afs_volume::{Config, Rename, TABLES, Volume, VolumeSpec, VolumeStore};
@@ -32,13 +33,11 @@ struct World {
 impl World {
     fn new() -> Self {
         let limits = afs_kv::Config { cache_bytes: 4 << 20, ..afs_kv::Config::default() };
-        let kv = Kv::open(Arc::new(CrashDisk::new()), TABLES, Arc::new(Inline), limits).unwrap();
+        let kv = Kv::open(Arc::new(CrashDisk::new()), TABLES, Parts::inline(), limits).unwrap();
         let segments = CrashSegments(CrashDisk::new());
-        let drive = afs_drive::SegmentDrive::open(segments, Arc::new(afs_drive::Inline), 8 << 20).unwrap();
-        let clock = std::sync::atomic::AtomicU32::new(1_000_000_000);
-        let config =
-            Config::new(move || UnixSeconds(clock.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
-        let store = now(VolumeStore::open(kv.clone(), Arc::new(drive), config)).unwrap();
+        let drive = afs_drive::SegmentDrive::open(segments, Parts::inline(), 8 << 20).unwrap();
+        let store =
+            now(VolumeStore::open(kv.clone(), Arc::new(drive), ticking(), Config::default())).unwrap();
         Self { kv, store }
     }
 

@@ -13,7 +13,7 @@ use afs_sim::NodeId;
 use afs_sim::disk::SimDisk;
 use afs_volume::{VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
-use afs_wire::ids::{Rights, UnixSeconds, Uuid, ViceId, VolumeId, VolumeName};
+use afs_wire::ids::{Rights, Uuid, ViceId, VolumeId, VolumeName};
 
 use super::cell::{SERVER, Trouble};
 use super::ledger::Ledger;
@@ -63,12 +63,8 @@ impl Machine {
         let rows = self.index(&env, "index", afs_volume::TABLES)?;
         let db: Arc<dyn LocationDb> =
             Arc::new(EmbeddedLocationDb::new(self.index(&env, "db", afs_db::TABLES)?));
-        let blocking = env.clone();
-        let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
-        let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), runner, SEGMENT_BYTES)?);
-        let clock = env.clone();
-        let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-        let store = VolumeStore::open(rows, drive, config).await?;
+        let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), env.clone(), SEGMENT_BYTES)?);
+        let store = VolumeStore::open(rows, drive, env.clone(), afs_volume::Config::default()).await?;
         env.spawn(Box::pin(store.clone().run_background()));
         let sweeping = store.clone();
         env.spawn(Box::pin(async move {
@@ -82,11 +78,9 @@ impl Machine {
     }
 
     fn index(&self, env: &EnvRef, name: &str, tables: &[&str]) -> Result<Kv, Trouble> {
-        let env = env.clone();
-        let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
         let cache_bytes = self.terms.index_cache;
         let config = afs_kv::Config { log_bytes: LOG_BYTES, cache_bytes, ..afs_kv::Config::default() };
-        Ok(Kv::open(Arc::new(self.disk.medium(name)), tables, runner, config)?)
+        Ok(Kv::open(Arc::new(self.disk.medium(name)), tables, env.clone(), config)?)
     }
 
     /// Looks into the processes of the present life, if the machine has been started.

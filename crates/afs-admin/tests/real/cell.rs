@@ -20,7 +20,7 @@ use afs_server::{
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim};
 use afs_volume::VolumeStore;
-use afs_wire::ids::{KindNumber, PartitionId, UnixSeconds, Uuid, ViceId, VolumeId};
+use afs_wire::ids::{KindNumber, PartitionId, Uuid, ViceId, VolumeId};
 use afs_wire::rpc::Request;
 use afs_wire::vl::{DeleteEntry, RegisterAddrs};
 use afs_wire::xdr::BoundedVec;
@@ -235,21 +235,16 @@ fn bind(world: &afs_sim::World, node: NodeId, env: &EnvRef, at: Ipv4Addr, port: 
 }
 
 fn index(env: &EnvRef, disk: &SimDisk, name: &str, tables: &'static [&'static str]) -> Kv {
-    let env = env.clone();
-    let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
     let config = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
-    Kv::open(Arc::new(disk.medium(name)), tables, runner, config).expect("the index opens")
+    Kv::open(Arc::new(disk.medium(name)), tables, env.clone(), config).expect("the index opens")
 }
 
 async fn open(env: &EnvRef, disk: &SimDisk, partition: PartitionId) -> VolumeStore {
     let rows = index(env, disk, &format!("index{}", partition.0), afs_volume::TABLES);
-    let blocking = env.clone();
-    let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
     let segments = disk.segments(&format!("drive{}", partition.0));
-    let drive = Arc::new(SegmentDrive::open(segments, runner, 1 << 20).expect("the drive opens"));
-    let clock = env.clone();
-    let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-    let store = VolumeStore::open(rows, drive, config).await.expect("the store opens");
+    let drive = Arc::new(SegmentDrive::open(segments, env.clone(), 1 << 20).expect("the drive opens"));
+    let config = afs_volume::Config::default();
+    let store = VolumeStore::open(rows, drive, env.clone(), config).await.expect("the store opens");
     env.spawn(Box::pin(store.clone().run_background()));
     store
 }

@@ -19,7 +19,8 @@ impl EmbeddedLoginDb {
 mod tests {
     use std::sync::Arc;
 
-    use afs_kv::{Config, Inline, MemoryMedium};
+    use afs_kv::{Config, MemoryMedium};
+    use afs_rpc::Parts;
 
     use super::*;
     use crate::login::{LoginDb, LoginError, RECORD_MAX, RECORDS_MAX};
@@ -27,7 +28,7 @@ mod tests {
 
     fn open(medium: &MemoryMedium) -> EmbeddedLoginDb {
         let medium = Arc::new(medium.clone());
-        EmbeddedLoginDb::new(Kv::open(medium, crate::TABLES, Arc::new(Inline), Config::default()).unwrap())
+        EmbeddedLoginDb::new(Kv::open(medium, crate::TABLES, Parts::inline(), Config::default()).unwrap())
     }
 
     #[test]

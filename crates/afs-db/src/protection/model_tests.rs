@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use afs_kv::{Config, Inline, Kv, MemoryMedium};
+use afs_kv::{Config, Kv, MemoryMedium};
+use afs_rpc::Parts;
 use afs_wire::ids::ViceId;
 use proptest::prelude::*;
 
@@ -125,7 +126,7 @@ impl Model {
 
 fn open() -> EmbeddedProtectionDb {
     let medium = Arc::new(MemoryMedium::default());
-    let kv = Kv::open(medium, crate::TABLES, Arc::new(Inline), Config::default()).unwrap();
+    let kv = Kv::open(medium, crate::TABLES, Parts::inline(), Config::default()).unwrap();
     let db = EmbeddedProtectionDb::new(kv);
     wait(super::bootstrap_protection(&db, "admin")).unwrap();
     db

@@ -4,6 +4,7 @@ use crate::convert::errno;
 use crate::ops::Mount;
 use crate::ops::names::done;
 use crate::signals;
+use afs_env::EnvExt;
 use afs_venus::{ErrorKind, HandleId, LockKind, LockRange};
 use fuser::{Errno, ReplyEmpty, ReplyLock};
 use std::time::Duration;
@@ -37,7 +38,7 @@ impl Mount {
             if signals::pending(pid) {
                 return reply.error(Errno::EINTR);
             }
-            (self.pause)(PAUSE).await;
+            self.env.sleep(PAUSE).await;
         }
     }
 

@@ -11,11 +11,11 @@ mod xattrs;
 
 use crate::accounts::{Account, Accounts};
 use crate::convert;
-use crate::dispatch::Pause;
 use crate::inodes::Inodes;
 use crate::negative::Negatives;
 use crate::passthrough::Passthrough;
 use crate::sink::{Epoch, KernelSink};
+use afs_env::EnvRef;
 use afs_venus::{Attr, Entry, NodeId, Requester, Venus};
 use fuser::{Errno, FileAttr, Generation, INodeNo};
 use std::ops::Deref;
@@ -42,7 +42,7 @@ pub(crate) struct Mount {
     pub(crate) negatives: Arc<Negatives>,
     pub(crate) passthrough: Arc<Passthrough>,
     pub(crate) accounts: Arc<dyn Accounts>,
-    pub(crate) pause: Pause,
+    pub(crate) env: EnvRef,
     /// Other users of this machine are let in.
     pub(crate) allow_other: bool,
 }

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
 use afs_fuse::{
-    Account, Accounts, Answer, KernelSink, MountOptions, Mounted, NO_GROUP, Pool, ProcessSessions,
-    SESSION_VARIABLE,
+    Account, Accounts, Answer, KernelSink, MountOptions, Mounted, NO_GROUP, ProcessSessions, SESSION_VARIABLE,
 };
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_kv::{Kv, MemoryMedium};
 use afs_net::{System, Udp};
-use afs_rpc::{EnvExt, Service};
+use afs_rpc::Parts;
+use afs_rpc::Service;
 use afs_server::{
     CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard, LocationServer, Partitions,
     VolumeStates, bootstrap,
@@ -29,7 +29,7 @@ use afs_venus::{
     CellConfig, DiskCache, Limits, Requester, RootKind, SecurityConfig, Token, TokenOwner, Venus, VenusConfig,
 };
 use afs_volume::{Config, VolumeStore};
-use afs_wire::ids::{CellName, PartitionId, Rights, UnixSeconds, Uuid, ViceId, VolumeName};
+use afs_wire::ids::{CellName, PartitionId, Rights, Uuid, ViceId, VolumeName};
 use people::{People, Plates, plate};
 
 pub const ALICE: u32 = 61_001;
@@ -237,12 +237,7 @@ fn mount_for_all(
         accounts: Some(Arc::new(Users)),
         ..MountOptions::new("test.cell")
     };
-    let (env, clock) = (system.env(), system.env());
-    let pool = Pool {
-        spawn: Arc::new(move |task| env.spawn(task)),
-        pause: Arc::new(move |duration| clock.sleep(duration)),
-    };
-    afs_fuse::mount(venus.clone(), sink, directory, &options, pool, || ()).unwrap()
+    afs_fuse::mount(venus.clone(), sink, directory, &options, system.env(), || ()).unwrap()
 }
 
 fn local() -> SocketAddr {
@@ -258,7 +253,7 @@ fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
     let env = system.env();
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
     let medium = Arc::new(MemoryMedium::default());
-    let kv = Kv::open(medium, &tables, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+    let kv = Kv::open(medium, &tables, Parts::inline(), afs_kv::Config::default()).unwrap();
     let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
     let uuid = Uuid([0x5e; 16]);
     let spec = CellSpec {
@@ -269,11 +264,11 @@ fn serve(system: &Arc<System>, people: &People) -> (Vec<Udp>, Arc<FileServer>) {
         anyuser: Rights::ALL,
         quota: 0,
     };
-    let (clock, place) = (env.clone(), db.clone());
+    let (within, place) = (env.clone(), db.clone());
     let partitions = system.block_on(async move {
-        let config = Config::new(move || UnixSeconds(clock.wall().secs_u32()));
         let drive = Arc::new(MemoryDrive::in_memory(1 << 30));
-        let partitions = Partitions::one(VolumeStore::open(kv, drive, config).await.unwrap());
+        let store = VolumeStore::open(kv, drive, within, Config::default()).await.unwrap();
+        let partitions = Partitions::one(store);
         bootstrap(&*place, &partitions, &spec).await.unwrap();
         partitions
     });

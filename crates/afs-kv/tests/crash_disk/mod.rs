@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_kv::{Blob, Medium};
@@ -329,12 +328,6 @@ impl Medium for CrashDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         CrashDisk::remove(self, name)
-    }
-
-    fn random(&self, out: &mut [u8]) {
-        static DRAWN: AtomicU64 = AtomicU64::new(0);
-        let mut rng = Rng(DRAWN.fetch_add(1, Ordering::Relaxed));
-        out.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next().to_le_bytes()[..part.len()]));
     }
 }
 

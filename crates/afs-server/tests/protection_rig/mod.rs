@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_db::{EmbeddedProtectionDb, ProtectionDb, bootstrap_protection};
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_kv::{Kv, MemoryMedium};
+use afs_rpc::Parts;
 use afs_rpc::{CallError, Limits, Rx, Security};
 use afs_rx::NullServer;
 use afs_server::{
@@ -72,7 +73,7 @@ impl Cell {
         let sim = Sim::new(seed);
         let server = sim.node("server", IpAddr::V4(SERVER_IP));
         let medium = Arc::new(MemoryMedium::default());
-        let kv = Kv::open(medium, afs_db::TABLES, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+        let kv = Kv::open(medium, afs_db::TABLES, Parts::inline(), afs_kv::Config::default()).unwrap();
         let db: Arc<dyn ProtectionDb> = Arc::new(EmbeddedProtectionDb::new(kv));
         let making = db.clone();
         let made = async move { bootstrap_protection(&*making, "admin").await };

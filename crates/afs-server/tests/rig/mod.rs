@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use afs_db::EmbeddedLocationDb;
 use afs_drive::MemoryDrive;
-use afs_kv::{Inline, Kv, MemoryMedium};
+use afs_kv::{Kv, MemoryMedium};
+use afs_rpc::Parts;
 use afs_rpc::{Limits, Rx, Service};
 use afs_rx::NullServer;
 use afs_server::{
@@ -171,8 +172,7 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
     let (server, limits) = (*server, *limits);
     let env = sim.env(server);
     let tables = [afs_volume::TABLES, afs_db::TABLES].concat();
-    let kv =
-        Kv::open(Arc::new(medium.clone()), &tables, Arc::new(Inline), afs_kv::Config::default()).unwrap();
+    let kv = Kv::open(Arc::new(medium.clone()), &tables, Parts::inline(), afs_kv::Config::default()).unwrap();
     let db = Arc::new(EmbeddedLocationDb::new(kv.clone()));
     let spec = CellSpec {
         cell: CellName::new("test.cell").unwrap(),
@@ -182,10 +182,10 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
         anyuser: anyuser.parse().unwrap(),
         quota: 0,
     };
-    let (clock, drive, place) = (env.clone(), drive.clone(), db.clone());
+    let (within, drive, place) = (env.clone(), drive.clone(), db.clone());
     let opening = async move {
-        let config = Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-        let partitions = Partitions::one(VolumeStore::open(kv, drive, config).await.unwrap());
+        let store = VolumeStore::open(kv, drive, within, Config::default()).await.unwrap();
+        let partitions = Partitions::one(store);
         let volumes = bootstrap(&*place, &partitions, &spec).await.unwrap();
         (partitions, volumes)
     };

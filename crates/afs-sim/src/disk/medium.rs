@@ -8,7 +8,6 @@ use afs_kv::{Blob, Medium};
 
 use crate::disk::SimDisk;
 use crate::disk::blob::BlobHandle;
-use crate::rng::SimRng;
 
 /// A set of blobs on a [`SimDisk`], good until the next crash of its node.
 #[derive(Clone)]
@@ -29,11 +28,6 @@ impl Medium for SimMedium {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         self.disk.remove(&format!("{}{name}", self.prefix), self.cycle)
-    }
-
-    fn random(&self, out: &mut [u8]) {
-        let seed = self.disk.with(|disk| disk.stats.writes ^ disk.cycle << 40);
-        SimRng::new(seed).fill(out);
     }
 }
 

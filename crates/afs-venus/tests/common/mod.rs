@@ -189,12 +189,9 @@ async fn serve(
 ) -> Vec<(String, VolumeId)> {
     let env = world.env(server);
     let db: Arc<dyn LocationDb> = Arc::new(EmbeddedLocationDb::new(kv(&env, &disk, "db", afs_db::TABLES)));
-    let blocking = env.clone();
-    let runner = Arc::new(move |job: afs_drive::Job| blocking.blocking(job));
-    let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), runner, 8 << 20).unwrap());
-    let clock = env.clone();
-    let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-    let store = VolumeStore::open(kv(&env, &disk, "index", afs_volume::TABLES), drive, config).await.unwrap();
+    let drive = Arc::new(SegmentDrive::open(disk.segments("drive"), env.clone(), 8 << 20).unwrap());
+    let rows = kv(&env, &disk, "index", afs_volume::TABLES);
+    let store = VolumeStore::open(rows, drive, env.clone(), afs_volume::Config::default()).await.unwrap();
     env.spawn(Box::pin(store.clone().run_background()));
     let mut ids = Vec::new();
     if store.volumes().is_empty() {
@@ -241,9 +238,7 @@ async fn serve(
 }
 
 fn kv(env: &EnvRef, disk: &SimDisk, name: &str, tables: &[&str]) -> Kv {
-    let env = env.clone();
-    let runner = Arc::new(move |job: afs_kv::Job| env.blocking(job));
-    Kv::open(Arc::new(disk.medium(name)), tables, runner, afs_kv::Config::default()).unwrap()
+    Kv::open(Arc::new(disk.medium(name)), tables, env.clone(), afs_kv::Config::default()).unwrap()
 }
 
 async fn make_volume(

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use afs_drive::{FileSegments, Folder, FolderFile, SegmentDrive, Usage};
-use afs_kv::{Inline, Kv};
-use afs_volume::{OpenError, TABLES, VolumeStore};
+use afs_env::Parts;
+use afs_kv::Kv;
+use afs_volume::{Config, OpenError, TABLES, VolumeStore};
 
 use super::crash_disk::CrashDisk;
-use super::{config, now};
+use super::{now, ticking};
 
 /// A directory on a crashing disk.
 pub struct CrashFolder(pub CrashDisk);
@@ -83,11 +84,11 @@ pub fn open(disk: &CrashDisk) -> Result<VolumeStore, OpenError> {
         afs_kv::OpenError::Kv(error) => OpenError::Volume(error.into()),
         other => panic!("{other}"),
     };
-    let kv = Kv::open(Arc::new(disk.clone()), TABLES, Arc::new(Inline), limits).map_err(failed)?;
+    let kv = Kv::open(Arc::new(disk.clone()), TABLES, Parts::inline(), limits).map_err(failed)?;
     let segments = FileSegments::over(CrashFolder(disk.clone()));
-    let drive = SegmentDrive::open(segments, Arc::new(afs_drive::Inline), SEGMENT_BYTES)
+    let drive = SegmentDrive::open(segments, Parts::inline(), SEGMENT_BYTES)
         .map_err(|error| OpenError::Volume(afs_drive::DriveError::from(error).into()))?;
-    now(VolumeStore::open(kv, Arc::new(drive), config()))
+    now(VolumeStore::open(kv, Arc::new(drive), ticking(), Config::default()))
 }
 
 const SEGMENT_BYTES: u64 = 1 << 20;

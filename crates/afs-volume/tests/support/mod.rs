@@ -12,15 +12,16 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use afs_drive::{SegmentDrive, SegmentStore, Usage};
-use afs_kv::{Inline, Kv};
+use afs_env::{EnvRef, Parts, UnixTime};
+use afs_kv::Kv;
 use afs_volume::{Actor, Config, OpenError, TABLES, Volume, VolumeError, VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::fs::SetStatus;
-use afs_wire::ids::{Fid, UnixSeconds, ViceId, VolumeId, VolumeKind, VolumeName};
+use afs_wire::ids::{Fid, ViceId, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
 use crash_disk::CrashDisk;
 
@@ -80,10 +81,11 @@ fn name(segment: u64) -> String {
     format!("seg.{segment:020}")
 }
 
-/// The clock moves by a second with each look at it.
-fn config() -> Config {
-    let clock = AtomicU32::new(1_000_000_000);
-    Config::new(move || UnixSeconds(clock.fetch_add(1, Ordering::Relaxed)))
+/// Blocking work on the caller's thread, and a clock that moves by a second with each look at it.
+pub fn ticking() -> EnvRef {
+    let clock = AtomicU64::new(1_000_000_000);
+    let wall = move || UnixTime { secs: clock.fetch_add(1, Ordering::Relaxed), nanos: 0 };
+    Parts::default().with_wall(wall).shared()
 }
 
 pub fn open(index: &CrashDisk, data: &CrashDisk) -> Result<VolumeStore, OpenError> {
@@ -97,10 +99,10 @@ pub fn open_both(index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv
         afs_kv::OpenError::Kv(error) => OpenError::Volume(error.into()),
         other => panic!("{other}"),
     };
-    let kv = Kv::open(Arc::new(index.clone()), TABLES, Arc::new(Inline), limits).map_err(failed)?;
-    let drive = SegmentDrive::open(CrashSegments(data.clone()), Arc::new(afs_drive::Inline), 8 << 20)
+    let kv = Kv::open(Arc::new(index.clone()), TABLES, Parts::inline(), limits).map_err(failed)?;
+    let drive = SegmentDrive::open(CrashSegments(data.clone()), Parts::inline(), 8 << 20)
         .map_err(|error| OpenError::Volume(afs_drive::DriveError::from(error).into()))?;
-    Ok((now(VolumeStore::open(kv.clone(), Arc::new(drive), config()))?, kv))
+    Ok((now(VolumeStore::open(kv.clone(), Arc::new(drive), ticking(), Config::default()))?, kv))
 }
 
 pub fn memory_store() -> (VolumeStore, Arc<Volume>) {

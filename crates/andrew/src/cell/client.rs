@@ -155,16 +155,11 @@ impl Client {
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
         let tokens = TokenDesk::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
         self.tokens = Some(tokens);
-        let (env, clock) = (self.system.env(), self.system.env());
-        let pool = afs_fuse::Pool {
-            spawn: Arc::new(move |task| env.spawn(task)),
-            pause: Arc::new(move |duration| clock.sleep(duration)),
-        };
         let mut mount = MountOptions::new(options.cell.to_string());
         mount.allow_other = options.allow_other;
         mount.accounts = Some(self.accounts(options, &venus, own_names));
         mount.cache_is_stacked = is_stacked(&options.cache);
-        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, pool, ended);
+        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
         self.mounted = Some(mounted.map_err(mount_error)?);
         Ok(())
     }

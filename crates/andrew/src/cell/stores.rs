@@ -18,7 +18,7 @@ use afs_server::{
     Overseen, Partitions, ProtectionNames, Role, VolumeServer, VolumeStates, bootstrap,
 };
 use afs_volume::VolumeStore;
-use afs_wire::ids::{UnixSeconds, Uuid};
+use afs_wire::ids::Uuid;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,12 +149,10 @@ impl Stores {
 async fn volumes(system: &Arc<System>, partition: &Path) -> CommandResult<VolumeStore> {
     let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;
     let drive_at = partition.join("drive");
-    let drive =
-        FileDrive::open_directory(&drive_at, runner(system)).map_err(|e| cannot_open(&drive_at, e))?;
     let env = system.env();
-    let clock = env.clone();
-    let config = afs_volume::Config::new(move || UnixSeconds(clock.wall().secs_u32()));
-    let volumes = VolumeStore::open(rows, Arc::new(drive), config).await;
+    let drive = FileDrive::open_directory(&drive_at, env.clone()).map_err(|e| cannot_open(&drive_at, e))?;
+    let bounds = afs_volume::Config::default();
+    let volumes = VolumeStore::open(rows, Arc::new(drive), env.clone(), bounds).await;
     let volumes = volumes.map_err(|e| cannot_open(partition, e))?;
     env.spawn(Box::pin(volumes.clone().run_background()));
     let sweeping = volumes.clone();
@@ -166,17 +164,9 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CommandResult<Volume
     Ok(volumes)
 }
 
-/// Blocking work of the stores goes to the system's pool.
-fn runner(system: &Arc<System>) -> Arc<impl Fn(Box<dyn FnOnce() + Send>) + Send + Sync + 'static> {
-    let env = system.env();
-    Arc::new(move |job: Box<dyn FnOnce() + Send>| env.blocking(job))
-}
-
 pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CommandResult<Kv> {
-    let env = system.env();
-    let random = Box::new(move |out: &mut [u8]| env.random(out));
-    let medium = FileMedium::open(directory, random).map_err(|e| cannot_open(directory, e))?;
-    Kv::open(Arc::new(medium), tables, runner(system), afs_kv::Config::default())
+    let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
+    Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default())
         .map_err(|e| cannot_open(directory, e))
 }
 

@@ -88,12 +88,10 @@ impl World {
 
     fn start_databases(&self) {
         let (env, rx) = self.rx(self.databases, 1, 7003);
-        let runner = env.clone();
-        let runner = Arc::new(move |job: afs_kv::Job| runner.blocking(job));
         let config =
             afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 1 << 20, ..afs_kv::Config::default() };
         let medium = Arc::new(self.database_disk.medium("db"));
-        let kv = Kv::open(medium, afs_db::TABLES, runner, config).expect("the databases open");
+        let kv = Kv::open(medium, afs_db::TABLES, env.clone(), config).expect("the databases open");
         let guard = Guard::new(Arc::new(Everybody));
         let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
         rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();

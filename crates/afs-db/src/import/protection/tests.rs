@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use afs_kv::{Config, Inline, Kv, MemoryMedium};
+use afs_kv::{Config, Kv, MemoryMedium};
+use afs_rpc::Parts;
 use afs_wire::ids::ViceId;
 
 use super::*;
@@ -183,7 +184,7 @@ fn groups_in_circles_and_too_deep_are_left_out() {
 
 fn open() -> EmbeddedProtectionDb {
     let medium = Arc::new(MemoryMedium::default());
-    EmbeddedProtectionDb::new(Kv::open(medium, crate::TABLES, Arc::new(Inline), Config::default()).unwrap())
+    EmbeddedProtectionDb::new(Kv::open(medium, crate::TABLES, Parts::inline(), Config::default()).unwrap())
 }
 
 fn write(db: &EmbeddedProtectionDb, part: &Part) -> Merged {
