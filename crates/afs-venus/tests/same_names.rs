@@ -36,13 +36,14 @@ const USUAL: [ErrorKind; 9] = [
 
 #[test]
 fn what_several_machines_did_to_the_same_names_all_of_them_see() {
-    seeds().for_each(history);
+    seeds().into_iter().for_each(history);
 }
 
-fn seeds() -> std::ops::Range<u64> {
+/// The first ones, and those that have found something.
+fn seeds() -> Vec<u64> {
     match number("VENUS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("VENUS_SEEDS").unwrap_or(80),
+        Some(seed) => vec![seed],
+        None => (0..number("VENUS_SEEDS").unwrap_or(80)).chain([242, 486, 700]).collect(),
     }
 }
 
@@ -65,6 +66,8 @@ fn history(seed: u64) {
         work.push(process(machine.clone(), rng.fork(), seed));
     }
     cell.on(&machines[0], async move { drop(join_all(work).await) });
+    // A break that the network has held up for longer than the server waits is told when the machine next asks, or probes.
+    cell.sim.run_for(Duration::from_secs(90));
     let fresh = cell.client(MACHINES);
     let [truth, again] = [&fresh, &fresh].map(|client| shown(&cell, client));
     assert_eq!(truth, again, "seed {seed}: nobody changes anything any more");

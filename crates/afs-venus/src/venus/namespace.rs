@@ -77,7 +77,7 @@ impl Venus {
             Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed(dir, error)),
+            Err(error) => return Err(self.noticed_in(dir, error)),
         };
         let reply = &answered.value;
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
@@ -101,7 +101,7 @@ impl Venus {
         let (child, status) = self.child(dir, name).await?;
         let after = dir.state().status.map(|status| status.data_version);
         if before.is_none() || before.map(|version| version.next()) != after {
-            return Err(self.noticed(dir, error));
+            return Err(self.noticed_in(dir, error));
         }
         Ok(self.entry(Place::Object(child.key), status, Some((parent, name))))
     }
@@ -130,7 +130,7 @@ impl Venus {
             Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, &dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed(&dir, error)),
+            Err(error) => return Err(self.noticed_in(&dir, error)),
         };
         let reply = &answered.value;
         self.added(&dir, &volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
@@ -163,7 +163,7 @@ impl Venus {
             Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, &dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed(&dir, error)),
+            Err(error) => return Err(self.noticed_in(&dir, error)),
         };
         let reply = &answered.value;
         self.added(&dir, &volume, name, file.key.fid, &answered.change(&reply.dir_status, &reply.sync));
@@ -220,7 +220,7 @@ impl Venus {
             Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
                 return self.moved_after_all(from, into, to_name, moved, error).await;
             }
-            Err(error) => return Err(self.noticed(from, error)),
+            Err(error) => return Err(self.noticed_in(from, error)),
         };
         let before = self.renamed(volume, (from, name), (into, to_name), &answered);
         self.lost_names(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
@@ -283,7 +283,7 @@ impl Venus {
         self.distrust(into);
         match self.find(into, to_name).await? {
             Some(found) if found == moved => Ok(()),
-            _ => Err(self.noticed(from, error)),
+            _ => Err(self.noticed_in(from, error)),
         }
     }
 

@@ -90,7 +90,7 @@ impl Venus {
                 self.distrust(dir);
                 Ok(None)
             }
-            Err(error) => Err(self.noticed(dir, error)),
+            Err(error) => Err(self.noticed_in(dir, error)),
         }
     }
 
@@ -130,7 +130,7 @@ impl Venus {
             new_dir: dir.key.fid,
             new_name: checked(&hidden)?,
         };
-        let answered = self.call(volume, request).await.map_err(|error| self.noticed(dir, error))?;
+        let answered = self.call(volume, request).await.map_err(|error| self.noticed_in(dir, error))?;
         let reply = &answered.value;
         self.patch(dir, volume, &answered.change(&reply.new_dir_status, &reply.sync), |blob| {
             let target = blob.lookup(name).ok().flatten();
@@ -241,9 +241,9 @@ impl Venus {
             }
             // File servers say EEXIST where Unix says ENOTEMPTY (docs/protocol/fileserver.md "7. Operation semantics").
             Err(error) if error.kind == ErrorKind::Exists => {
-                return Err(VenusError { kind: ErrorKind::NotEmpty, ..self.noticed(&dir, error) });
+                return Err(VenusError { kind: ErrorKind::NotEmpty, ..self.noticed_in(&dir, error) });
             }
-            Err(error) => return Err(self.noticed(&dir, error)),
+            Err(error) => return Err(self.noticed_in(&dir, error)),
         };
         self.lost_names(Some(child), before, &volume, serial).await;
         self.nodes.drop_name(parent, name);

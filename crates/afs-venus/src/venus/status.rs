@@ -144,7 +144,12 @@ impl Venus {
         // The call began before a change of ours was answered: it may tell what was before, and nobody tells us of our own changes.
         let is_doubtful = origin.serial < state.changed;
         let promise = promise.filter(|_| !is_doubtful);
-        state.take_status(status, promised || is_doubtful);
+        // So may a call that began before a break which the promise came after. Times are whole seconds: a status of the same
+        // version and time may be older.
+        let is_before = is_doubtful || state.promise.as_ref().is_some_and(|held| origin.serial < held.serial);
+        if !(promised && is_before) {
+            state.take_status(status, promised || is_doubtful);
+        }
         state.is_gone = false;
         state.creation = sync.creation;
         if !promised {
@@ -249,7 +254,18 @@ impl Venus {
         self.call(volume, fs::BulkStatus { fids }).await
     }
 
-    /// Looks at an error about an object: one that is gone from the server goes from the cache too.
+    /// Looks at an error of a call about names in a directory. An object that is gone is perhaps what one of the names stands for:
+    /// then the directory is still what others work on.
+    pub(super) fn noticed_in(&self, dir: &Arc<Vnode>, error: VenusError) -> VenusError {
+        if error.kind != ErrorKind::Stale {
+            return self.noticed(dir, error);
+        }
+        self.distrust(dir);
+        self.tell(dir.key);
+        error.of(dir.key.fid)
+    }
+
+    /// Looks at an error of a call about an object alone: one that is gone from the server goes from the cache too.
     pub(super) fn noticed(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind == ErrorKind::Stale {
             self.is_gone_there(vnode);
