@@ -14,8 +14,9 @@ pub(crate) struct LockTable {
     pub extended: Option<Instant>,
     /// The number of the last break before that.
     pub extended_since: u64,
-    /// Whether we have held one there before: then nothing is left of a client that was killed.
-    pub was_held: bool,
+    /// Whether it is known what the server has of us besides: no lock of a client that was killed is left there, nor one of ours
+    /// that was given back, or asked for, without an answer.
+    pub is_agreed: bool,
 }
 
 /// One lock of one owner.
@@ -97,7 +98,7 @@ impl LockTable {
 
     /// The server has given us a lock of that kind, asked for at `now`, after break number `since`.
     pub fn hold_at_server(&mut self, kind: LockKind, now: Instant, since: u64) {
-        (self.at_server, self.was_held) = (Some(kind), true);
+        (self.at_server, self.is_agreed) = (Some(kind), true);
         self.extend(now, since);
     }
 

@@ -135,6 +135,25 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
 }
 
 #[test]
+fn a_lock_whose_return_had_no_answer_keeps_nobody_of_its_machine_out() {
+    let cell = Cell::new(47);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.flush(mine, OWNER).await.unwrap_err();
+        one.venus.release(mine).await.ok();
+    });
+    mend(&cell, &a);
+    cell.sim.run_for(Duration::from_secs(60));
+    // The server has not heard that the lock was given back.
+    assert!(!try_lock(&cell, &b, None));
+    assert!(try_lock(&cell, &a, None));
+    assert!(try_lock(&cell, &b, None));
+}
+
+#[test]
 fn a_lock_that_a_killed_client_has_left_is_its_successors() {
     for (seed, left) in [(45, LockKind::Read), (46, LockKind::Write)] {
         let cell = Cell::new(seed);

@@ -107,10 +107,10 @@ impl Venus {
         }
     }
 
-    /// A client that was killed has left its locks at the server, under the name that this one goes on with: nobody else can
-    /// give them up. So the first lock of a file is asked for as a change of what may be left.
+    /// A client that was killed has left its locks at the server, under the name that this one goes on with, and so has this one
+    /// where it heard no answer: nobody else can give them up. So a lock is asked for as a change of what may be left.
     async fn take_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        if !vnode.state().locks.was_held && self.turn_lock(volume, vnode, kind).await.is_ok() {
+        if !vnode.state().locks.is_agreed && self.turn_lock(volume, vnode, kind).await.is_ok() {
             return Ok(());
         }
         self.set_lock(volume, vnode, kind).await
@@ -118,8 +118,15 @@ impl Venus {
 
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let (fid, now, since) = (vnode.key.fid, self.now(), self.breaks.now());
-        self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await.map_err(|error| error.of(fid))?;
-        vnode.state().locks.hold_at_server(kind, now, since);
+        let answered = self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await;
+        let mut state = vnode.state();
+        match answered {
+            Ok(_) => state.locks.hold_at_server(kind, now, since),
+            Err(error) => {
+                state.locks.is_agreed &= error.code.is_some();
+                return Err(error.of(fid));
+            }
+        }
         Ok(())
     }
 
@@ -128,7 +135,7 @@ impl Venus {
     async fn give_up_what_is_left(&self, vnode: &Vnode, volume: &Arc<Volume>) -> Result<bool> {
         let _turn = vnode.changing.lock().await;
         let is_ours =
-            !vnode.state().locks.was_held && self.turn_lock(volume, vnode, LockKind::Read).await.is_ok();
+            !vnode.state().locks.is_agreed && self.turn_lock(volume, vnode, LockKind::Read).await.is_ok();
         if is_ours {
             self.release_lock(volume, vnode).await?;
         }
@@ -154,8 +161,7 @@ impl Venus {
         }
         let Some(held) = vnode.state().locks.at_server else { return Ok(()) };
         let before = self.ask_status(vnode, volume).await?.data_version;
-        vnode.state().locks.at_server = None;
-        self.call(volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid))?;
+        self.release_lock(volume, vnode).await?;
         let changed = self.set_lock(volume, vnode, kind).await;
         if changed.is_err() {
             self.set_lock(volume, vnode, held).await?;
@@ -180,7 +186,9 @@ impl Venus {
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
         let fid = vnode.key.fid;
         vnode.state().locks.at_server = None;
-        self.call(volume, fs::ReleaseLock { fid }).await.map_err(|error| error.of(fid)).map(drop)
+        let answered = self.call(volume, fs::ReleaseLock { fid }).await;
+        vnode.state().locks.is_agreed &= answered.is_ok();
+        answered.map_err(|error| error.of(fid)).map(drop)
     }
 
     /// Releases what `owner` holds in the range.
