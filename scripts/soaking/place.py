@@ -1,6 +1,6 @@
 """Where a soak runs: namespaces of its own, and a user who exists in them only."""
 
-import os, signal, stat, subprocess, sys
+import os, signal, stat, subprocess, sys, tempfile
 from pathlib import Path
 
 USER, UID = "soaker", 61_001
@@ -31,19 +31,24 @@ def is_outside():
 
 def with_line(file, line):
     """Adds a line to a file of the machine, for these namespaces only."""
-    changed = Path("/dev/shm") / f"soak{os.getpid()}{Path(file).name}"
-    changed.write_text(Path(file).read_text() + line + "\n")
+    descriptor, name = tempfile.mkstemp(prefix="soak", dir="/dev/shm")
+    changed = Path(name)
+    with os.fdopen(descriptor, "w") as written:
+        written.write(Path(file).read_text() + line + "\n")
+    changed.chmod(0o644)
     run("mount", "--bind", changed, file)
     changed.unlink()
 
 
 def for_all(device):
     """Lets every user open a device, for these namespaces only; most systems have it so."""
-    own, number = Path(f"{device}{os.getpid()}"), os.stat(device).st_rdev
+    folder = Path(tempfile.mkdtemp(prefix="soak", dir=Path(device).parent))
+    own, number = folder / "device", os.stat(device).st_rdev
     os.mknod(own, 0o600 | stat.S_IFCHR, number)
     own.chmod(0o666)
     run("mount", "--bind", own, device)
     own.unlink()
+    folder.rmdir()
 
 
 def as_user(words, user=USER):

@@ -4,11 +4,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use afs_auth::rxkad::{RxkadToken, SessionKey, TicketFormat};
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{Level, Parts, UnixTime};
 use afs_rx::{ClientSecurity, Epoch, PacketContext};
 use bytes::Bytes;
 
@@ -37,7 +36,9 @@ fn main() {
 fn client(level: Level) -> Box<dyn ClientSecurity> {
     let key = SessionKey::new(*b"\x68\xc8\x7a\x15\xf7\x8c\x4a\xe6");
     match RxkadToken::new(TicketFormat::EncryptedData, &[0; 154], key, None) {
-        Ok(token) => token.with_level(level).source(Arc::new(UnixTime::default)).session(),
+        Ok(token) => {
+            token.with_level(level).source(Parts::default().with_wall(UnixTime::default).shared()).session()
+        }
         Err(error) => panic!("{error}"),
     }
 }

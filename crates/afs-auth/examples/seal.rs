@@ -2,13 +2,11 @@
 //! core's time, so that others on the machine do little harm. Run with `cargo run --release -p afs-auth --example seal`.
 
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Duration;
 
-use afs_auth::Random;
 use afs_auth::crypto::{Confounders, EncType};
 use afs_auth::rxgk::{ConnectionSeed, MasterKey, PacketKeys, RxgkTime};
-use afs_rpc::Level;
+use afs_rpc::{Level, Parts};
 use afs_rx::{Cid, Epoch, PacketContext, Side};
 use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
@@ -43,12 +41,12 @@ struct Pair {
 impl Pair {
     fn new(enctype: EncType, level: Level) -> Result<Self, Box<dyn Error>> {
         // Speed does not depend on the key.
-        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
-        let master = MasterKey::new(enctype.number(), enctype.generate(&random))?;
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
+        let master = MasterKey::new(enctype.number(), enctype.generate(&env))?;
         let seed = ConnectionSeed { epoch: Epoch(1), cid: Cid::of(4), start: RxgkTime(1) };
         let transport = master.transport_key(&seed, 0)?;
         let keys = |side| PacketKeys::new(level, &transport, side);
-        let confounders = Confounders::from_random(&random)?;
+        let confounders = Confounders::seeded_by(&env)?;
         Ok(Self { client: keys(Side::Client)?, server: keys(Side::Server)?, confounders })
     }
 

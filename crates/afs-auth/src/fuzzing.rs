@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{EnvRef, Level, Parts, UnixTime};
 use afs_rx::{Cid, Epoch, Instant, PacketContext, Proof, ServerSecurity, ServerSession};
 use afs_wire::xdr::Encode;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use crate::rxgk::{
     Authenticator, ConnectionSeed, Response, RxgkServer, RxgkTime, RxgkToken, Variant, local_token,
     open_token, usage,
 };
-use crate::{Clock, Random, Secret, Token};
+use crate::{Secret, Token};
 
 const EPOCH: Epoch = Epoch(0x8000_0001);
 const CID: Cid = Cid::of(0x1000);
@@ -42,26 +42,25 @@ pub fn rxgk(bytes: &[u8]) {
 struct Cell {
     keys: KeyRing,
     token: RxgkToken,
-    random: Random,
-    clock: Clock,
+    env: EnvRef,
 }
 
 impl Cell {
     fn new(level: Level) -> Option<Self> {
-        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
-        let secret = ENCTYPE.generate(&random);
+        let env = Parts::default().with_wall(UnixTime::default).with_random(|out| out.fill(7)).shared();
+        let secret = ENCTYPE.generate(&env);
         let mut keys = KeyRing::default();
         keys.add(CellKey { kind: KeyKind::Rxgk, kvno: 1, enctype: ENCTYPE.number(), secret }).ok()?;
-        let token = local_token(&keys, Variant::OpenAfs, level, &random)?;
-        Some(Self { keys, token, random, clock: Arc::new(UnixTime::default) })
+        let token = local_token(&keys, Variant::OpenAfs, level, &env)?;
+        Some(Self { keys, token, env })
     }
 
     /// A session that has asked its question.
     fn session(&self) -> Box<dyn ServerSession> {
         let (keys, names) = (SharedKeys::new(self.keys.clone()), Arc::new(LocalNames::default()));
-        let clock = self.clock.clone();
-        let mut session = RxgkServer::new(Variant::OpenAfs, keys, names, clock, Level::Clear).accept();
-        session.challenge(Instant::ZERO, &mut |out| (self.random)(out));
+        let env = self.env.clone();
+        let mut session = RxgkServer::new(Variant::OpenAfs, keys, names, env, Level::Clear).accept();
+        session.challenge(Instant::ZERO, &mut |out| self.env.random(out));
         session
     }
 
@@ -69,7 +68,7 @@ impl Cell {
     fn sealed(&self, usage: u32, plain: &[u8]) -> Option<Vec<u8>> {
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let transport = self.token.key.transport_key(&seed, 0).ok()?;
-        ENCTYPE.encrypt(transport.secret().expose(), usage, plain, &self.random).ok()
+        ENCTYPE.encrypt(transport.secret().expose(), usage, plain, &self.env).ok()
     }
 
     fn answered(&self, authenticator: Vec<u8>) -> Box<dyn ServerSession> {
@@ -95,7 +94,7 @@ impl Cell {
     /// What a server finds in a token.
     fn token(&self, plain: &[u8]) {
         let Some(key) = self.keys.best(KeyKind::Rxgk) else { return };
-        let sealed = ENCTYPE.encrypt(key.secret.expose(), usage::SERVER_ENC_TOKEN, plain, &self.random);
+        let sealed = ENCTYPE.encrypt(key.secret.expose(), usage::SERVER_ENC_TOKEN, plain, &self.env);
         let mut token = Vec::new();
         key.kvno.encode(&mut token);
         key.enctype.encode(&mut token);
@@ -122,7 +121,7 @@ impl Cell {
         proof.appdata = Secret::new(bytes.to_vec());
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let Ok(transport) = self.token.key.transport_key(&seed, 0) else { return };
-        if let Ok(sealed) = proof.seal(&transport, &self.random) {
+        if let Ok(sealed) = proof.seal(&transport, &self.env) {
             assert!(self.answered(sealed).identity().is_some(), "application data refuses nobody");
         }
     }
@@ -137,9 +136,9 @@ impl Cell {
         let proof = Authenticator::new([7; 20], self.token.level, EPOCH, CID);
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let Ok(transport) = self.token.key.transport_key(&seed, 0) else { return };
-        let Ok(sealed) = proof.seal(&transport, &self.random) else { return };
+        let Ok(sealed) = proof.seal(&transport, &self.env) else { return };
         let mut server = self.answered(sealed);
-        let mut client = self.token.source(self.clock.clone(), self.random.clone()).session();
+        let mut client = self.token.source(self.env.clone()).session();
         for checksum in [0, 1, u16::MAX] {
             let _ = server.open(&context(true, checksum), Bytes::copy_from_slice(payload));
             let _ = client.open(&context(false, checksum), Bytes::copy_from_slice(payload));

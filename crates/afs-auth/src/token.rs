@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Level, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
 use afs_wire::xdr::{DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
+use crate::Secret;
 use crate::rxgk::{CallbackOffer, Lifetime, MasterKey, RxgkTime, RxgkToken, Variant};
 use crate::rxkad::{self, RxkadToken, SessionKey, TicketFormat};
-use crate::{Clock, Random, Secret};
 
 /// A token of a cell: opaque to its holder but for the key in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,24 +33,19 @@ const ENCODED_MAX: usize = 16 << 10;
 impl Token {
     /// Makes connections with this token. The source's name is the token's own and gives nothing away.
     #[must_use]
-    pub fn source(&self, clock: Clock, random: Random) -> Arc<dyn SecuritySource> {
+    pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
         match self {
-            Token::Rxkad(token) => token.source(clock),
-            Token::Rxgk(token) => token.source(clock, random),
+            Token::Rxkad(token) => token.source(env),
+            Token::Rxgk(token) => token.source(env),
         }
     }
 
     /// As [`Token::source`]; where the class allows it, servers are told how to call this client back.
     #[must_use]
-    pub fn source_with_callback(
-        &self,
-        clock: Clock,
-        random: Random,
-        offer: Arc<CallbackOffer>,
-    ) -> Arc<dyn SecuritySource> {
+    pub fn source_with_callback(&self, env: EnvRef, offer: Arc<CallbackOffer>) -> Arc<dyn SecuritySource> {
         match self {
-            Token::Rxkad(token) => token.source(clock),
-            Token::Rxgk(token) => token.source_with_callback(clock, random, offer),
+            Token::Rxkad(token) => token.source(env),
+            Token::Rxgk(token) => token.source_with_callback(env, offer),
         }
     }
 

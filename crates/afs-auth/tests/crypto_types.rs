@@ -2,20 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::sync::Arc;
-
-use afs_auth::Random;
 use afs_auth::crypto::{CryptoError, EncType, OpenKey, SealKey, prf_plus};
+use afs_rpc::{EnvRef, Parts};
 use proptest::prelude::*;
 
-fn random() -> Random {
+fn env() -> EnvRef {
     let state = std::sync::atomic::AtomicU64::new(1);
-    Arc::new(move |out: &mut [u8]| {
+    let random = move |out: &mut [u8]| {
         for byte in out {
             let old = state.fetch_add(0x9e37_79b9_7f4a_7c15, std::sync::atomic::Ordering::Relaxed);
             *byte = (old ^ (old >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_be_bytes()[0];
         }
-    })
+    };
+    Parts::default().with_random(random).shared()
 }
 
 #[test]
@@ -23,7 +22,7 @@ fn numbers_and_names() {
     for enctype in EncType::ALL {
         assert_eq!(EncType::from_number(enctype.number()), Some(enctype));
         assert_eq!(EncType::from_name(enctype.name()), Some(enctype));
-        assert_eq!(enctype.generate(&random()).expose().len(), enctype.key_len());
+        assert_eq!(enctype.generate(&env()).expose().len(), enctype.key_len());
     }
     assert_eq!(EncType::from_number(16), None);
     assert!(!EncType::Rc4Hmac.is_for_rxgk() && EncType::DEFAULT.is_for_rxgk());
@@ -34,7 +33,7 @@ fn keys_of_a_wrong_length_are_refused() {
     for enctype in EncType::ALL {
         let short = vec![1; enctype.key_len() - 1];
         let refused = CryptoError::KeyLength(short.len());
-        assert_eq!(enctype.encrypt(&short, 2, b"", &random()), Err(refused));
+        assert_eq!(enctype.encrypt(&short, 2, b"", &env()), Err(refused));
         assert_eq!(enctype.decrypt(&short, 2, &[0; 99]), Err(refused));
     }
     assert_eq!(SealKey::new(EncType::Rc4Hmac, &[0; 16], 2).unwrap_err(), CryptoError::Unsupported(23));
@@ -42,8 +41,8 @@ fn keys_of_a_wrong_length_are_refused() {
 
 #[test]
 fn random_confounders_differ() {
-    let (random, key) = (random(), [7; 32]);
-    let seal = || EncType::Aes256Sha384.encrypt(&key, 1026, b"the same", &random).unwrap();
+    let (env, key) = (env(), [7; 32]);
+    let seal = || EncType::Aes256Sha384.encrypt(&key, 1026, b"the same", &env).unwrap();
     assert_ne!(seal(), seal());
 }
 
@@ -62,14 +61,14 @@ proptest! {
     #[test]
     fn what_is_encrypted_can_be_decrypted(enctype in any_type(), usage: u32, plain: Vec<u8>, key: [u8; 32]) {
         let key = &key[..enctype.key_len()];
-        let sealed = enctype.encrypt(key, usage, &plain, &random()).unwrap();
+        let sealed = enctype.encrypt(key, usage, &plain, &env()).unwrap();
         prop_assert_eq!(enctype.decrypt(key, usage, &sealed).unwrap(), plain);
     }
 
     #[test]
     fn what_was_changed_is_refused(enctype in any_type(), plain: Vec<u8>, at: prop::sample::Index, bit in 0..8) {
         let key = &[5; 32][..enctype.key_len()];
-        let mut sealed = enctype.encrypt(key, 1, &plain, &random()).unwrap();
+        let mut sealed = enctype.encrypt(key, 1, &plain, &env()).unwrap();
         let at = at.index(sealed.len());
         sealed[at] ^= 1u8 << bit;
         prop_assert_eq!(enctype.decrypt(key, 1, &sealed), Err(CryptoError::Integrity));

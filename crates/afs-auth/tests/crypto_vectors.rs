@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::sync::Arc;
-
-use afs_auth::Random;
 use afs_auth::crypto::{CryptoError, EncType, MicKey, prf};
+use afs_rpc::{EnvRef, Parts};
 
 const AES128_SHA256_KEY: &str = "3705d96080c17728a0e800eab6e0d23c";
 const AES256_SHA384_KEY: &str = "6d404d37faf79f9df0d33568d320669800eb4836472ea8a026d16b7182460c52";
@@ -16,9 +14,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// Answers `hex` as if it were random.
-fn fixed(hex: &str) -> Random {
+fn fixed(hex: &str) -> EnvRef {
     let all = bytes(hex);
-    Arc::new(move |out: &mut [u8]| out.copy_from_slice(&all))
+    Parts::default().with_random(move |out| out.copy_from_slice(&all)).shared()
 }
 
 /// Enctype, key, usage, plain text and cipher text.
@@ -110,9 +108,9 @@ fn rfc_8009_checksums_and_prf() {
             "9801f69a368c2bf675e59521e177d9a07f67efe1cfde8d3c8d6f6a0256e3b17db3c1b62ad1b8553360d17367eb1514d2",
         ),
     ];
-    for (enctype, key, mic, random) in samples {
+    for (enctype, key, mic, env) in samples {
         assert_mic(enctype, key, 2, &counted, mic);
-        assert_eq!(*prf(enctype, &bytes(key), b"test").unwrap(), bytes(random), "{enctype}");
+        assert_eq!(*prf(enctype, &bytes(key), b"test").unwrap(), bytes(env), "{enctype}");
     }
 }
 

@@ -20,7 +20,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use cell::support::Weather;
-use cell::{Cell, Wall, cell_key, random};
+use cell::{Cell, cell_key, env};
 use fake::{Fake, ask_status};
 use world::World;
 
@@ -54,7 +54,7 @@ fn every_level_and_encryption_type() {
 fn the_other_variant() {
     for level in LEVELS {
         let mut cell = Cell::new(2, Variant::Yfs, Weather::FAIR);
-        let token = local_token(&cell.keys, Variant::Yfs, level, &cell.random).unwrap();
+        let token = local_token(&cell.keys, Variant::Yfs, level, &cell.env).unwrap();
         let connection = cell.connect(&token);
         assert_eq!(cell.call(connection, 3000, 3000), Ok(()));
         assert_eq!(cell.credentials[0].principal, Principal::CellKey);
@@ -64,15 +64,15 @@ fn the_other_variant() {
 #[test]
 fn printed_tokens_are_the_cell_and_never_expire() {
     let mut cell = Cell::new(3, Variant::OpenAfs, Weather::FAIR);
-    let token = local_token(&cell.keys, Variant::OpenAfs, Level::Crypt, &cell.random).unwrap();
+    let token = local_token(&cell.keys, Variant::OpenAfs, Level::Crypt, &cell.env).unwrap();
     assert_eq!(token.expires(), None);
     cell.wall.pass(1 << 32);
     let connection = cell.connect(&token);
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
     assert_eq!(cell.credentials[0].principal, Principal::CellKey);
-    assert!(local_token(&KeyRing::default(), Variant::OpenAfs, Level::Crypt, &cell.random).is_none());
+    assert!(local_token(&KeyRing::default(), Variant::OpenAfs, Level::Crypt, &cell.env).is_none());
     let old = cell::ring(cell_key(1, 1, EncType::Rc4Hmac));
-    assert!(local_token(&old, Variant::OpenAfs, Level::Crypt, &cell.random).is_none());
+    assert!(local_token(&old, Variant::OpenAfs, Level::Crypt, &cell.env).is_none());
 }
 
 #[test]
@@ -150,17 +150,17 @@ fn clear_connections_keep_their_key() {
 #[test]
 fn callbacks_prove_who_calls() {
     let mut cell = Cell::new(9, Variant::OpenAfs, Weather::FAIR);
-    let offer = Arc::new(CallbackOffer::new(Uuid([7; 16]), &cell.random).unwrap());
+    let offer = Arc::new(CallbackOffer::new(Uuid([7; 16]), &cell.env).unwrap());
     let token = cell.token(Level::Crypt, EncType::DEFAULT);
-    let source = token.source_with_callback(cell.wall.clock(), cell.random.clone(), offer.clone());
-    assert_ne!(source.name(), token.source(cell.wall.clock(), cell.random.clone()).name());
+    let source = token.source_with_callback(cell.env.clone(), offer.clone());
+    assert_ne!(source.name(), token.source(cell.env.clone()).name());
     let connection = cell.connect_with(source.session());
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
     let callback = cell.credentials[0].callback.clone().expect("the client can be called back");
 
     // The callback service, with the client's own keys, accepts what the server was given, and no other token.
     assert_eq!(called(offer.keys(), callback.clone()), Ok(42));
-    let other = CallbackOffer::new(Uuid([7; 16]), &random(99)).unwrap();
+    let other = CallbackOffer::new(Uuid([7; 16]), &env(99)).unwrap();
     let refused = |error: afs_rx::SecurityError| Err(CallError::Abort(AbortCode(error.code)));
     assert_eq!(called(other.keys(), callback), refused(code::SEALED_INCONSISTENT));
     // A token of the cell names another key number.
@@ -172,7 +172,7 @@ fn called(keys: SharedKeys, security: Security) -> Result<u64, CallError> {
     let world = World::new(1);
     let ((client, client_at), (server, _)) = (world.node(7001), world.node(7000));
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    let class = RxgkServer::new(Variant::OpenAfs, keys, names, Wall::default().clock(), Level::Crypt);
+    let class = RxgkServer::new(Variant::OpenAfs, keys, names, env(1), Level::Crypt);
     client.listen_with(Fake::new(world.env()).service(), vec![Box::new(class)]).unwrap();
     let connection = server.connection(client_at, ServiceId::FILE, security);
     world.run(async move { ask_status(&connection, 42).await }).map(|status| status.length)

@@ -11,14 +11,14 @@ mod pcapng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_auth::Secret;
 use afs_auth::crypto::{EncType, OpenKey};
 use afs_auth::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{
     Authenticator, ConnectionSeed, PacketKeys, Response, RxgkServer, RxgkTime, Variant, code, open_token,
 };
-use afs_auth::{Clock, Secret};
-use afs_rpc::{Credential, Level, Principal};
+use afs_rpc::{Credential, Level, Parts, Principal};
 use afs_rx::packet::{Header, PacketType, Packets, flags};
 use afs_rx::{Cid, Epoch, Instant, PacketContext, Proof, SecurityError, ServerSecurity, ServerSession, Side};
 use bytes::Bytes;
@@ -56,10 +56,10 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
-        let clock: Clock = Arc::new(|| WHEN.expiry().unwrap());
+        let env = Parts::default().with_wall(|| WHEN.expiry().unwrap()).shared();
         let names = Arc::new(LocalNames::of_cell("example.org"));
         let keys = SharedKeys::new(cell_keys());
-        let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, clock, Level::Clear);
+        let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, env, Level::Clear);
         Self { session: class.accept(), outcome: None }
     }
 

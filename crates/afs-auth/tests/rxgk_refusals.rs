@@ -19,7 +19,7 @@ use afs_rx::{
     ServerSecurity, ServerSession,
 };
 use cell::support::Weather;
-use cell::{Cell, NOW, Wall, cell_key, random, ring};
+use cell::{Cell, NOW, cell_key, env, ring};
 use proptest::prelude::*;
 
 fn cell() -> Cell {
@@ -50,7 +50,7 @@ fn tokens_of_another_cell() {
         (cell_key(2, 3, EncType::DEFAULT), code::SEALED_INCONSISTENT),
     ];
     for (key, refused) in keys {
-        let token = local_token(&ring(key), Variant::OpenAfs, Level::Crypt, &random(1)).unwrap();
+        let token = local_token(&ring(key), Variant::OpenAfs, Level::Crypt, &env(1)).unwrap();
         assert_eq!(cell.refusal(&token), refused.code);
     }
 }
@@ -80,7 +80,7 @@ fn a_token_without_its_key() {
     stolen.key = MasterKey::new(20, Secret::new(vec![1; 32])).unwrap();
     assert_eq!(cell.refusal(&stolen), code::SEALED_INCONSISTENT.code);
     // Nor does he get at connections that the owner has open in the same process.
-    let name = |token: &afs_auth::rxgk::RxgkToken| token.source(cell.wall.clock(), random(1)).name();
+    let name = |token: &afs_auth::rxgk::RxgkToken| token.source(cell.wall.env(1)).name();
     assert_ne!(name(&stolen), name(&token));
     assert!(!format!("{token:?}").contains("sealed"));
 }
@@ -134,7 +134,7 @@ fn tokens_that_are_not_made() {
     let cell = cell();
     let expires = UnixTime { secs: NOW, nanos: 0 };
     let good = Minting { name: "alice".into(), level: Level::Crypt, expires, enctype: EncType::DEFAULT };
-    let minted = |minting: Minting| mint(&cell.keys, &minting, &cell.random).map(|_| ());
+    let minted = |minting: Minting| mint(&cell.keys, &minting, &cell.env).map(|_| ());
     assert_eq!(minted(good.clone()), Ok(()));
     assert_eq!(minted(Minting { name: "alice.admin".into(), ..good.clone() }), Ok(()));
     for name in ["", "afs", "alice@example.org", "Alice", ".admin", "a\0b"] {
@@ -142,20 +142,20 @@ fn tokens_that_are_not_made() {
     }
     assert_eq!(minted(Minting { expires: UnixTime::default(), ..good.clone() }), Err(MintError::Endless));
     assert_eq!(minted(Minting { enctype: EncType::Rc4Hmac, ..good.clone() }), Err(MintError::EncType));
-    assert_eq!(mint(&afs_auth::keys::KeyRing::default(), &good, &cell.random), Err(MintError::NoKey));
+    assert_eq!(mint(&afs_auth::keys::KeyRing::default(), &good, &cell.env), Err(MintError::NoKey));
 }
 
 /// A session of the cell's server that has asked its question.
 fn asked(cell: &Cell) -> (Box<dyn ServerSession>, Vec<u8>) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let keys = SharedKeys::new(cell.keys.clone());
-    let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, Wall::default().clock(), Level::Clear);
+    let mut class = RxgkServer::new(Variant::OpenAfs, keys, names, env(1), Level::Clear);
     let mut session = class.accept();
-    let random = cell.random.clone();
-    let nonce = session.challenge(Instant::ZERO, &mut |out| random(out));
+    let env = cell.env.clone();
+    let nonce = session.challenge(Instant::ZERO, &mut |out| env.random(out));
     assert_eq!(
         nonce,
-        session.challenge(Instant::ZERO, &mut |out| random(out)),
+        session.challenge(Instant::ZERO, &mut |out| env.random(out)),
         "the question stays the same"
     );
     (session, nonce)
@@ -199,7 +199,7 @@ fn answer(
 }
 
 fn client(cell: &Cell, token: &afs_auth::rxgk::RxgkToken) -> Box<dyn ClientSecurity> {
-    let source: Arc<dyn SecuritySource> = token.source(cell.wall.clock(), cell.random.clone());
+    let source: Arc<dyn SecuritySource> = token.source(cell.env.clone());
     source.session()
 }
 

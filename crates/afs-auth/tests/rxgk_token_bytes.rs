@@ -21,7 +21,7 @@ fn tokens() -> Vec<Token> {
     let mut all = vec![
         Token::Rxkad(rxkad(expires)),
         Token::Rxkad(rxkad(None)).with_level(Level::Auth),
-        Token::Rxgk(local_token(&cell.keys, Variant::Yfs, Level::Auth, &cell.random).unwrap()),
+        Token::Rxgk(local_token(&cell.keys, Variant::Yfs, Level::Auth, &cell.env).unwrap()),
     ];
     all.extend(
         [EncType::Aes128Sha1, EncType::DEFAULT].map(|enctype| Token::Rxgk(cell.token(Level::Crypt, enctype))),

@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::sync::Arc;
-
+use afs_auth::Secret;
 use afs_auth::crypto::{EncType, MicKey, SealKey, prf_plus};
 use afs_auth::keys::{CellKey, KeyKind, KeyRing};
 use afs_auth::rxgk::{
     Authenticator, ConnectionSeed, Lifetime, MasterKey, PacketKeys, Response, RxgkTime, TokenContents,
     Variant, code, open_token, seal_token,
 };
-use afs_auth::{Random, Secret};
-use afs_rpc::Level;
+use afs_rpc::{EnvRef, Level, Parts};
 use afs_rx::{Cid, Epoch, PacketContext, Side};
 use bytes::Bytes;
 
@@ -36,8 +34,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// 00, 01, 02 and so on, wherever randomness is asked for.
-fn counting() -> Random {
-    Arc::new(|out: &mut [u8]| (0..).zip(out.iter_mut()).for_each(|(number, byte)| *byte = number))
+fn counting() -> EnvRef {
+    let random = |out: &mut [u8]| (0..).zip(out.iter_mut()).for_each(|(number, byte)| *byte = number);
+    Parts::default().with_random(random).shared()
 }
 
 fn seed() -> ConnectionSeed {

@@ -12,12 +12,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxkad::{
     Minting, RxkadLimits, RxkadServer, RxkadToken, SessionKey, TicketFormat, local_token, mint, ticket,
 };
-use afs_auth::{Clock, Random, Secret};
 use afs_rpc::{
     CallError, Class, Connection, Credential, EnvRef, Identity, Level, Protection, Rx, Security, ServerCall,
     Service, UnixTime,
@@ -51,23 +51,15 @@ impl Service for Watched {
     }
 }
 
-fn clock(env: EnvRef) -> Clock {
-    Arc::new(move || env.wall())
-}
-
-fn random(env: EnvRef) -> Random {
-    Arc::new(move |out| env.random(out))
-}
-
 impl Cell {
     fn new(seed: u64, minimum: Level) -> Self {
         let world = World::new(seed);
         let ((server, server_at), (client, _)) = (world.node(7000), world.node(7001));
         let mut ring = KeyRing::default();
-        ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &random(world.env())).unwrap()).unwrap();
+        ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &world.env()).unwrap()).unwrap();
         let keys = SharedKeys::new(ring);
         let names = Arc::new(LocalNames::of_cell("example.org"));
-        let class = RxkadServer::new(keys.clone(), names, clock(world.env()), RxkadLimits { minimum });
+        let class = RxkadServer::new(keys.clone(), names, world.env(), RxkadLimits { minimum });
         let callers = Arc::<Mutex<Vec<Identity>>>::default();
         let service = Watched(Fake::new(world.env()).service(), callers.clone());
         server.listen_with(Arc::new(service), vec![Box::new(class)]).unwrap();
@@ -78,8 +70,8 @@ impl Cell {
         self.world.env().wall().secs
     }
 
-    fn random(&self) -> Random {
-        random(self.world.env())
+    fn env(&self) -> EnvRef {
+        self.world.env()
     }
 
     /// Alice's token for an hour, with changes.
@@ -89,11 +81,11 @@ impl Cell {
         let (client, realm) = (vec!["alice".to_owned()], "EXAMPLE.ORG".to_owned());
         let mut minting = Minting { client, realm, begins, expires, level: Level::Crypt };
         change(&mut minting);
-        mint(&self.keys.get(), &minting, &self.random()).unwrap()
+        mint(&self.keys.get(), &minting, &self.env()).unwrap()
     }
 
     fn connection(&self, token: &RxkadToken) -> Connection {
-        let source = token.source(clock(self.world.env()));
+        let source = token.source(self.world.env());
         self.client.connection(self.server_at, ServiceId::FILE, Security::new(source))
     }
 
@@ -143,10 +135,10 @@ fn calls_pass_at_every_level_with_whom_and_how_proven() {
 #[test]
 fn the_cells_own_token_is_the_cells_key() {
     let cell = Cell::new(4, Level::Clear);
-    let token = local_token(&cell.keys.get(), &cell.random(), Level::Auth).unwrap();
+    let token = local_token(&cell.keys.get(), &cell.env(), Level::Auth).unwrap();
     assert_eq!(cell.try_token(&token), Ok(42));
     assert_eq!(cell.last_caller().principal, afs_rpc::Principal::CellKey);
-    assert_eq!(local_token(&KeyRing::default(), &cell.random(), Level::Auth), None);
+    assert_eq!(local_token(&KeyRing::default(), &cell.env(), Level::Auth), None);
 }
 
 #[test]
@@ -175,7 +167,7 @@ fn a_whole_kerberos_ticket_does_as_well() {
         endtime: cell.now() + 3600,
     };
     let printed =
-        ticket::print(&part, cell.keys.get().best(KeyKind::RxkadKrb5).unwrap(), &cell.random()).unwrap();
+        ticket::print(&part, cell.keys.get().best(KeyKind::RxkadKrb5).unwrap(), &cell.env()).unwrap();
     let token = RxkadToken::from_kerberos(&whole_ticket(&printed), 18, &key, None).unwrap();
     assert_eq!(token.format(), TicketFormat::Ticket);
     assert_eq!(cell.try_token(&token), Ok(42));
@@ -209,7 +201,7 @@ fn another_session_key_proves_nothing() {
     let stolen = RxkadToken::new(good.format(), good.ticket(), SessionKey::new([9; 8]), None).unwrap();
     assert_eq!(cell.refusal(&stolen), 19_270_410);
     // The one who only repeats a ticket does not share the connections of its owner.
-    let name = |token: &RxkadToken| token.source(clock(cell.world.env())).name();
+    let name = |token: &RxkadToken| token.source(cell.world.env()).name();
     assert_ne!(name(&good), name(&stolen));
     assert_ne!(name(&good), name(&good.clone().with_level(Level::Auth)));
     assert_eq!(name(&good), name(&good.clone()));

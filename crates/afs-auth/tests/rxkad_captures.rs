@@ -11,11 +11,11 @@ mod pcapng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
 use afs_auth::rxkad::{RxkadLimits, RxkadServer, RxkadToken, SessionKey, TicketFormat, ticket};
-use afs_auth::{Clock, Secret};
-use afs_rpc::{Credential, Level, Principal, UnixTime};
+use afs_rpc::{Credential, EnvRef, Level, Parts, Principal, UnixTime};
 use afs_rx::packet::{Header, PacketType, Packets, flags};
 use afs_rx::{
     Challenge, Cid, ClientSecurity, Epoch, Instant, PacketContext, Proof, ServerSecurity, ServerSession,
@@ -37,13 +37,13 @@ fn keys() -> KeyRing {
     keys
 }
 
-fn clock() -> Clock {
-    Arc::new(|| WHEN)
+fn env() -> EnvRef {
+    Parts::default().with_wall(|| WHEN).shared()
 }
 
 fn server() -> RxkadServer {
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    RxkadServer::new(SharedKeys::new(keys()), names, clock(), RxkadLimits::default())
+    RxkadServer::new(SharedKeys::new(keys()), names, env(), RxkadLimits::default())
 }
 
 fn context(header: &Header) -> PacketContext {
@@ -129,7 +129,7 @@ impl Listener {
         let key = SessionKey::from_kerberos(part.keytype, part.key.expose()).unwrap();
         let format = TicketFormat::from_number(kvno).unwrap();
         let token = RxkadToken::new(format, ticket, key, None).unwrap().with_level(level);
-        let mut client = token.source(clock()).session();
+        let mut client = token.source(env()).session();
         let challenge = Challenge {
             now: Instant::ZERO,
             epoch: proof.epoch,

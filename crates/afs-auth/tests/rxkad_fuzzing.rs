@@ -5,22 +5,20 @@
 #[path = "../../afs-rx/tests/support/mod.rs"]
 mod support;
 
-use std::sync::Arc;
-
+use afs_auth::Secret;
 use afs_auth::keys::{KeyKind, KeyRing, generate};
 use afs_auth::rxkad::fuzzing::TARGETS;
 use afs_auth::rxkad::local_token;
-use afs_auth::{Random, Secret};
-use afs_rpc::Level;
+use afs_rpc::{Level, Parts};
 use support::Dice;
 
 /// What each target reads when all is well.
 fn real() -> Vec<Vec<u8>> {
-    let random: Random = Arc::new(|bytes| bytes.fill(5));
+    let env = Parts::default().with_random(|bytes| bytes.fill(5)).shared();
     let mut keys = KeyRing::default();
-    keys.add(generate(KeyKind::RxkadKrb5, 18, 3, &random).unwrap()).unwrap();
+    keys.add(generate(KeyKind::RxkadKrb5, 18, 3, &env).unwrap()).unwrap();
     let file: Secret = keys.to_key_file_ext();
-    let ticket = local_token(&keys, &random, Level::Clear).unwrap().ticket().to_vec();
+    let ticket = local_token(&keys, &env, Level::Clear).unwrap().ticket().to_vec();
     let mut keytab =
         vec![5, 2, 0, 0, 0, 40, 0, 1, 0, 1, b'R', 0, 3, b'a', b'f', b's', 0, 0, 0, 1, 0, 0, 0, 0, 7];
     keytab.extend([0, 17, 0, 16]);

@@ -8,11 +8,11 @@ mod support;
 
 use std::sync::Arc;
 
+use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
 use afs_auth::rxkad::{RxkadLimits, RxkadServer, RxkadToken, local_token, ticket};
-use afs_auth::{Clock, Random, Secret};
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{EnvRef, Level, Parts, UnixTime};
 use afs_rx::packet::{Header, PacketType, flags};
 use afs_rx::{
     CallId, Challenge, Cid, ClientSecurity, Config, Drop, Epoch, Event, Instant, PacketContext, Proof,
@@ -33,8 +33,8 @@ fn keys() -> KeyRing {
     keys
 }
 
-fn clock() -> Clock {
-    Arc::new(|| UnixTime { secs: 1_000_000_000, nanos: 0 })
+fn env() -> EnvRef {
+    Parts::default().with_wall(|| UnixTime { secs: 1_000_000_000, nanos: 0 }).shared()
 }
 
 fn server() -> RxkadServer {
@@ -43,12 +43,14 @@ fn server() -> RxkadServer {
 
 fn server_with(limits: RxkadLimits) -> RxkadServer {
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    RxkadServer::new(SharedKeys::new(keys()), names, clock(), limits)
+    RxkadServer::new(SharedKeys::new(keys()), names, env(), limits)
 }
 
 fn token(level: Level) -> RxkadToken {
-    let random: Random = Arc::new(|bytes| bytes.iter_mut().zip(3..).for_each(|(byte, value)| *byte = value));
-    local_token(&keys(), &random, level).unwrap()
+    let env = Parts::default()
+        .with_random(|bytes| bytes.iter_mut().zip(3..).for_each(|(byte, value)| *byte = value))
+        .shared();
+    local_token(&keys(), &env, level).unwrap()
 }
 
 /// A client by hand and the server's endpoint.
@@ -67,7 +69,7 @@ impl Pair {
     fn with(level: Level, minimum: Level) -> Self {
         let mut script = Script::new(Config::default());
         script.end.listen(SERVICE, vec![Box::new(server_with(RxkadLimits { minimum }))]).unwrap();
-        Self { script, client: token(level).source(clock()).session(), serial: 0, cid: CID }
+        Self { script, client: token(level).source(env()).session(), serial: 0, cid: CID }
     }
 
     fn header(&mut self, kind: PacketType, call: u32) -> Header {
@@ -328,7 +330,7 @@ fn the_old_handshake_is_refused_at_both_ends() {
 
 #[test]
 fn a_ticket_opens_with_every_encryption_type() {
-    let random: Random = Arc::new(|bytes| bytes.fill(1));
+    let env = Parts::default().with_random(|bytes| bytes.fill(1)).shared();
     for key in keys().iter() {
         let part = ticket::TicketPart {
             flags: ticket::TicketPart::INVALID,
@@ -340,7 +342,7 @@ fn a_ticket_opens_with_every_encryption_type() {
             starttime: Some(1_000_000_001),
             endtime: 1_000_003_600,
         };
-        let printed = ticket::print(&part, key, &random).unwrap();
+        let printed = ticket::print(&part, key, &env).unwrap();
         assert_eq!(ticket::open(213, &printed, &keys()), Ok(part.clone()));
         // Kerberos has marked it as not to be used yet.
         let unusable = ticket::check_times(&part, 1_000_000_002).map_err(|error| error.code());
@@ -389,8 +391,8 @@ proptest! {
         plain in proptest::collection::vec(prop_oneof![Just(0x63_u8), Just(0x30), Just(0xa0), Just(4), any::<u8>()], 0..200)
     ) {
         let key = keys().best(KeyKind::RxkadKrb5).unwrap().clone();
-        let random: Random = Arc::new(|bytes| bytes.fill(1));
-        let cipher = afs_auth::crypto::EncType::Aes256Sha1.encrypt(key.secret.expose(), 2, &plain, &random).unwrap();
+        let env = Parts::default().with_random(|bytes| bytes.fill(1)).shared();
+        let cipher = afs_auth::crypto::EncType::Aes256Sha1.encrypt(key.secret.expose(), 2, &plain, &env).unwrap();
         let len = |len: usize| [&[0x82][..], &u16::try_from(len).unwrap().to_be_bytes()].concat();
         let octets = [&[4][..], &len(cipher.len()), &cipher].concat();
         let fields = [&[0xa0, 3, 2, 1, 18, 0xa1, 3, 2, 1, 7, 0xa2][..], &len(octets.len()), &octets].concat();
@@ -414,7 +416,7 @@ proptest! {
 
     #[test]
     fn no_packet_makes_a_connection_panic(payload in proptest::collection::vec(any::<u8>(), 0..200), level in 0..3) {
-        let mut client = token(Level::from_number(level).unwrap()).source(clock()).session();
+        let mut client = token(Level::from_number(level).unwrap()).source(env()).session();
         let mut packet = PacketContext {
             epoch: Epoch(EPOCH),
             cid_and_channel: CID,
@@ -436,7 +438,7 @@ proptest! {
         (call, seq, channel) in (any::<u32>(), 1..u32::MAX, 0_u32..4),
         level in 0..3,
     ) {
-        let mut client = token(Level::from_number(level).unwrap()).source(clock()).session();
+        let mut client = token(Level::from_number(level).unwrap()).source(env()).session();
         let mut packet = PacketContext {
             epoch: Epoch(EPOCH),
             cid_and_channel: CID + channel,

@@ -2,10 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use std::sync::Arc;
-
+use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyError, KeyKind, KeyRing, SharedKeys, generate};
-use afs_auth::{Random, Secret};
+use afs_rpc::Parts;
 use proptest::prelude::*;
 
 fn key(kind: KeyKind, kvno: u32, enctype: i32, secret: impl Into<Vec<u8>>) -> CellKey {
@@ -146,13 +145,13 @@ fn two_keys_never_have_the_same_numbers() {
 
 #[test]
 fn new_keys_fit_their_encryption_type() {
-    let random: Random = Arc::new(|bytes| bytes.fill(7));
+    let env = Parts::default().with_random(|bytes| bytes.fill(7)).shared();
     for (enctype, len) in [(17, 16), (18, 32), (19, 16), (20, 32), (23, 16)] {
-        let made = generate(KeyKind::Rxgk, enctype, 3, &random).unwrap();
+        let made = generate(KeyKind::Rxgk, enctype, 3, &env).unwrap();
         assert_eq!((made.kvno, made.enctype, made.secret.expose()), (3, enctype, &[7; 32][..len]));
     }
-    assert!(generate(KeyKind::RxkadKrb5, 16, 1, &random).is_err());
-    assert!(generate(KeyKind::RxkadDes, 1, 1, &random).is_err());
+    assert!(generate(KeyKind::RxkadKrb5, 16, 1, &env).is_err());
+    assert!(generate(KeyKind::RxkadDes, 1, 1, &env).is_err());
 }
 
 #[test]

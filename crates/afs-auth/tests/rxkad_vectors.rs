@@ -2,13 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use std::sync::Arc;
-
+use afs_auth::Secret;
 use afs_auth::keys::{CellKey, KeyKind, KeyRing};
 use afs_auth::rxkad::cipher::{Fcrypt, compress_triple_des, derive, is_weak, with_odd_parity};
 use afs_auth::rxkad::{RxkadError, RxkadToken, SessionKey, TicketFormat, ticket};
-use afs_auth::{Clock, Random, Secret};
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{Level, Parts, UnixTime};
 use afs_rx::{Challenge, Cid, ClientSecurity, Epoch, Instant, PacketContext};
 
 fn hex(text: &str) -> Vec<u8> {
@@ -97,8 +95,8 @@ fn session_keys_from_kerberos_keys() {
 #[test]
 fn new_session_keys_are_not_weak_even_from_bad_randomness() {
     for byte in [0, 1, 0x1f, 0xe0, 0xff] {
-        let random: Random = Arc::new(move |bytes| bytes.fill(byte));
-        let key = *SessionKey::generate(&random).expose();
+        let env = Parts::default().with_random(move |bytes| bytes.fill(byte)).shared();
+        let key = *SessionKey::generate(&env).expose();
         assert!(!is_weak(key) && with_odd_parity(key) == key, "{key:02x?}");
     }
 }
@@ -136,8 +134,8 @@ fn cell_part() -> ticket::TicketPart {
 
 #[test]
 fn a_ticket_is_printed_as_openafs_prints_it() {
-    let random: Random = Arc::new(|bytes| bytes.fill(0x5a));
-    let printed = ticket::print(&cell_part(), &cell_key(), &random).unwrap();
+    let env = Parts::default().with_random(|bytes| bytes.fill(0x5a)).shared();
+    let printed = ticket::print(&cell_part(), &cell_key(), &env).unwrap();
     assert_eq!(printed.len(), 154);
     assert_eq!(printed[..19], hex("308197a003020112a103020107a2818a048187"));
     assert_eq!(ticket::open(213, &printed, &keys()), Ok(cell_part()));
@@ -149,8 +147,8 @@ fn a_ticket_is_printed_as_openafs_prints_it() {
 fn worked_client(level: Level) -> Box<dyn ClientSecurity> {
     let key = SessionKey::new(eight("68c87a15f78c4ae6"));
     let token = RxkadToken::new(TicketFormat::EncryptedData, &[0; 154], key, None).unwrap();
-    let clock: Clock = Arc::new(UnixTime::default);
-    token.with_level(level).source(clock).session()
+    let env = Parts::default().with_wall(UnixTime::default).shared();
+    token.with_level(level).source(env).session()
 }
 
 fn first_packet() -> PacketContext {
@@ -195,7 +193,7 @@ fn the_worked_examples_sealed() {
 
     let key = SessionKey::new(eight("16dcc2bc46c2e54f"));
     let token = RxkadToken::new(TicketFormat::EncryptedData, &[0; 154], key, None).unwrap();
-    let mut client = token.source(Arc::new(UnixTime::default)).session();
+    let mut client = token.source(Parts::default().with_wall(UnixTime::default).shared()).session();
     let packet = PacketContext { epoch: Epoch(0x837d_72c7), cid_and_channel: 0x9673_1084, ..first_packet() };
     let mut payload = [vec![0; 8], hex("0000007f")].concat();
     assert_eq!(client.seal(&packet, &mut payload), Ok(0x0191));

@@ -17,7 +17,7 @@ use afs_rx::packet::{PacketType, flags};
 use afs_rx::{CallError, ClientSecurity, Config, Endpoint, Event, Instant, Read, ServerSecurity};
 use bytes::Bytes;
 use cell::support::{CLIENT, SERVER, address};
-use cell::{NOW, SERVICE, Wall, random};
+use cell::{NOW, SERVICE, env};
 
 /// Everything that an endpoint sends now.
 fn sent(end: &mut Endpoint, now: Instant) -> Vec<Bytes> {
@@ -203,30 +203,30 @@ fn a_stranger_cannot_use_a_proven_rxkad_connection() {
 type Ends = (Box<dyn ClientSecurity>, Box<dyn ServerSecurity>);
 
 fn rxgk(seed: u64, level: Level) -> Ends {
-    let (wall, random) = (Wall::default(), random(seed));
+    let env = env(seed);
     let mut ring = KeyRing::default();
-    ring.add(generate(KeyKind::Rxgk, 18, 3, &random).unwrap()).unwrap();
+    ring.add(generate(KeyKind::Rxgk, 18, 3, &env).unwrap()).unwrap();
     let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
     let minting = Minting { name: "alice".to_owned(), level, expires, enctype: EncType::DEFAULT };
-    let token = mint(&ring, &minting, &random).unwrap();
+    let token = mint(&ring, &minting, &env).unwrap();
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let keys = SharedKeys::new(ring);
-    let server = RxgkServer::new(Variant::OpenAfs, keys, names, wall.clock(), Level::Clear);
-    (token.source(wall.clock(), random).session(), Box::new(server))
+    let server = RxgkServer::new(Variant::OpenAfs, keys, names, env.clone(), Level::Clear);
+    (token.source(env).session(), Box::new(server))
 }
 
 fn rxkad(seed: u64, level: Level) -> Ends {
-    let (wall, random) = (Wall::default(), random(seed));
+    let env = env(seed);
     let mut ring = KeyRing::default();
-    ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &random).unwrap()).unwrap();
+    ring.add(generate(KeyKind::RxkadKrb5, 18, 7, &env).unwrap()).unwrap();
     let at = |secs| UnixTime { secs, nanos: 0 };
     let (client, realm) = (vec!["alice".to_owned()], "EXAMPLE.ORG".to_owned());
     let minting = rxkad::Minting { client, realm, begins: at(NOW), expires: at(NOW + 3600), level };
-    let token = rxkad::mint(&ring, &minting, &random).unwrap();
+    let token = rxkad::mint(&ring, &minting, &env).unwrap();
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let limits = rxkad::RxkadLimits::default();
-    let server = rxkad::RxkadServer::new(SharedKeys::new(ring), names, wall.clock(), limits);
-    (token.source(wall.clock()).session(), Box::new(server))
+    let server = rxkad::RxkadServer::new(SharedKeys::new(ring), names, env.clone(), limits);
+    (token.source(env).session(), Box::new(server))
 }
 
 #[test]

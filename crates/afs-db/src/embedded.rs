@@ -18,7 +18,7 @@ impl EmbeddedLocationDb {
 
 impl Rows for Snapshot {
     fn get(&self, table: &'static str, key: &[u8]) -> Result<Option<Vec<u8>>, LocationError> {
-        Ok(self.get(table, key).map_err(store)?.map(|value| value.to_vec()))
+        Ok(self.get(table, key).map_err(store_error)?.map(|value| value.to_vec()))
     }
 
     fn range(
@@ -34,7 +34,7 @@ impl Rows for Snapshot {
 
 impl Rows for Txn<'_> {
     fn get(&self, table: &'static str, key: &[u8]) -> Result<Option<Vec<u8>>, LocationError> {
-        Ok(self.get(table, key).map_err(store)?.map(|value| value.to_vec()))
+        Ok(self.get(table, key).map_err(store_error)?.map(|value| value.to_vec()))
     }
 
     fn range(
@@ -65,11 +65,11 @@ fn take(
     limit: usize,
 ) -> Result<Vec<Row>, LocationError> {
     rows.take(limit)
-        .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(store))
+        .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(store_error))
         .collect()
 }
 
-fn store(error: afs_kv::KvError) -> LocationError {
+pub(crate) fn store_error(error: afs_kv::KvError) -> LocationError {
     match error {
         afs_kv::KvError::Corrupt(_) => Refusal::Damaged.into(),
         other => LocationError::Store(other.to_string()),

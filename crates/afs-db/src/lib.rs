@@ -6,6 +6,7 @@
 //! against ordered rows ([`Rows`]), so every store obeys the same ones (docs/protocol vldb.md "4. Semantics").
 //! The other databases are made alike, and may share the store.
 
+mod depths;
 mod embedded;
 mod entries;
 mod entry;
@@ -20,6 +21,7 @@ mod lock;
 pub mod login;
 mod pattern;
 pub mod protection;
+mod row_cache;
 mod rows;
 mod server;
 mod servers;

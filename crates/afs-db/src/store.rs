@@ -1,24 +1,27 @@
 //! What keeps the rows of the databases: the store of one process, or one that several servers share.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use afs_kv::{Kv, UpdateError};
-use afs_rpc::BoxFuture;
+use afs_rpc::{BoxFuture, EnvExt};
 
+use crate::depths::{InMemory, Kept};
+use crate::row_cache::RowCache;
 use crate::{LocationError, Rows, RowsMut};
 
 /// A store of rows. Cheap to clone; clones are the same store.
 ///
 /// The rules of a database are closures over rows, which may be run more than once: only the last run counts.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// What `question` finds in one state of the rows.
+    /// What `question` finds in one state of the rows. Never blocks the calling thread on a disk.
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'a,
+        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
-        T: Send + 'a,
-        E: From<LocationError> + Send + 'a;
+        T: Send + 'static,
+        E: From<LocationError> + Send + 'static;
 
     /// Makes the changes of `change` durable, all of them or, when it fails, none.
     fn change<'a, T, E>(
@@ -38,27 +41,48 @@ pub trait Store: Clone + Send + Sync + 'static {
 
 /// Rows as tables of an [`afs_kv::Kv`], which must be opened with at least [`crate::TABLES`].
 ///
-/// Reads are answered at once from a snapshot. A change is one operation of the store's next batch.
+/// A read is answered at once where memory suffices: the rows written since the last two checkpoints, and up to 4 MiB of rows
+/// that were read from the disk since the last commit. Else it goes to a thread that may wait for a disk. A change is one
+/// operation of the store's next batch.
 #[derive(Clone)]
-pub struct EmbeddedRows(Kv);
+pub struct EmbeddedRows {
+    kv: Kv,
+    cache: Arc<RowCache>,
+}
 
 impl EmbeddedRows {
     /// The rows of a store.
     pub fn new(kv: Kv) -> Self {
-        EmbeddedRows(kv)
+        EmbeddedRows { kv, cache: Arc::default() }
+    }
+
+    /// What memory alone answers, if it does.
+    fn in_memory<T>(&self, question: impl FnOnce(&dyn Rows) -> T) -> Option<T> {
+        let snapshot = self.kv.snapshot();
+        let rows = InMemory::new(&snapshot, &self.cache);
+        let answer = question(&rows);
+        (!rows.has_missed()).then_some(answer)
     }
 }
 
 impl Store for EmbeddedRows {
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'a,
+        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
-        T: Send + 'a,
-        E: From<LocationError> + Send + 'a,
+        T: Send + 'static,
+        E: From<LocationError> + Send + 'static,
     {
-        Box::pin(ready(question(&self.0.snapshot())))
+        if let Some(answer) = self.in_memory(&question) {
+            return Box::pin(ready(answer));
+        }
+        let (env, rows) = (self.kv.env().clone(), self.clone());
+        let read = move || question(&Kept::new(&rows.kv.snapshot(), &rows.cache));
+        Box::pin(async move {
+            let answer = env.run_blocking(read).await;
+            answer.unwrap_or_else(|_| Err(LocationError::Store("the process is at its end".into()).into()))
+        })
     }
 
     fn change<'a, T, E>(
@@ -70,7 +94,7 @@ impl Store for EmbeddedRows {
         E: From<LocationError> + Send + 'static,
     {
         Box::pin(async move {
-            self.0.update(move |rows| change(rows)).await.map_err(|error| match error {
+            self.kv.update(move |rows| change(rows)).await.map_err(|error| match error {
                 UpdateError::Refused(error) => error,
                 UpdateError::Kv(error) => LocationError::Store(error.to_string()).into(),
             })
@@ -79,7 +103,7 @@ impl Store for EmbeddedRows {
 
     /// The number of the last batch that readers see. Changes of all databases in the store count.
     fn version(&self) -> u64 {
-        self.0.snapshot().sequence()
+        self.kv.snapshot().sequence()
     }
 
     fn part_max(&self) -> usize {

@@ -53,6 +53,21 @@ impl fmt::Debug for ChunkId {
     }
 }
 
+/// A drive, as the references of one volume store name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DriveId(pub u32);
+
+impl DriveId {
+    /// The drive beside the store's own index.
+    pub const OWN: Self = Self(0);
+}
+
+impl fmt::Display for DriveId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 /// A chunk and what must be found in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkRef {

@@ -26,7 +26,7 @@ impl DiskFolder {
         let path = path.into();
         match fs::create_dir(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // Whoever made it may have died before it was durable.
+            // Its maker may have died before it was durable.
             _ => sync_parent(&path)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;

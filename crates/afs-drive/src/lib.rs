@@ -21,7 +21,7 @@ mod segment_store;
 mod segments;
 mod sweep;
 
-pub use chunk::{ChunkId, ChunkRef, MAX_CHUNK_LEN};
+pub use chunk::{ChunkId, ChunkRef, DriveId, MAX_CHUNK_LEN};
 pub use disk_folder::DiskFolder;
 pub use drive::{BoxFuture, Drive, LiveChunks, SweepReport, Usage};
 pub use error::DriveError;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use crate::future::{Either, select};
@@ -38,6 +40,18 @@ impl UnixTime {
     }
 }
 
+/// How long a thread may be kept at a disk by work that it was not made for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Stall {
+    /// Not at all: others wait for what only this thread does.
+    #[default]
+    None,
+    /// For one small access to files of this machine, which the page cache answers as a rule.
+    Brief,
+    /// As long as it takes.
+    Any,
+}
+
 /// Everything a component may want from outside itself. Real in `afs-net`, seeded and single-threaded in the simulator.
 pub trait Env: Send + Sync + 'static {
     /// Monotonic time with an arbitrary start. Time in which the machine is suspended counts: what another host promised
@@ -53,6 +67,25 @@ pub trait Env: Send + Sync + 'static {
 
     /// Runs `task` to completion, beside the caller. The task is dropped unfinished when the world ends.
     fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// As [`Env::spawn`], but the task begins on the calling thread: it is polled here before this returns, and goes on elsewhere
+    /// only if it has to wait. While it is polled here it may keep the thread as long as `stall` says ([`Env::stall`]). A panic of
+    /// the task ends the task alone.
+    fn start(&self, mut task: BoxFuture<'static, ()>, stall: Stall) {
+        let _ = stall;
+        if !poll_first(task.as_mut()) {
+            self.spawn(task);
+        }
+    }
+
+    /// How long the calling thread may be kept at a disk. Answers [`Stall::None`] where that is not known.
+    fn stall(&self) -> Stall {
+        Stall::None
+    }
+
+    /// Says that blocking work, having woken tasks, goes on with more work. Without it a task that was woken by blocking work
+    /// may wait for the end of that work, to run on the same thread then.
+    fn let_woken_go(&self) {}
 
     /// Runs `work`, which may block on a disk, where blocking does no harm. The simulator runs it inline or later, from its seed.
     fn blocking(&self, work: Box<dyn FnOnce() + Send>);
@@ -124,6 +157,28 @@ pub trait EnvExt: Env {
         told
     }
 
+    /// As [`EnvExt::run_blocking`], but right here on a thread that may be kept for `stall`: no other thread is woken then.
+    ///
+    /// Not to be called while a lock is held.
+    fn run_stalling<T, W>(
+        &self,
+        stall: Stall,
+        work: W,
+    ) -> impl Future<Output = Result<T, oneshot::Gone>> + Send + 'static
+    where
+        T: Send + 'static,
+        W: FnOnce() -> T + Send + 'static,
+    {
+        let here = stall != Stall::None && self.stall() >= stall;
+        let run = if here { Either::Left(work()) } else { Either::Right(self.run_blocking(work)) };
+        async move {
+            match run {
+                Either::Left(done) => Ok(done),
+                Either::Right(elsewhere) => elsewhere.await,
+            }
+        }
+    }
+
     /// Runs `task` beside the caller; the returned future gives its value, and may be dropped without ending the task.
     fn spawn_with_result<T, F>(&self, task: F) -> oneshot::Receiver<T>
     where
@@ -149,3 +204,37 @@ pub trait EnvExt: Env {
 }
 
 impl<E: Env + ?Sized> EnvExt for E {}
+
+/// Polls `task` once, without asking to be woken. `true` when it is over, by its end or by a panic.
+///
+/// A task that is pending afterwards must be polled again by its next owner; that poll registers a waker that counts, and sees
+/// whatever happened in between.
+fn poll_first(task: Pin<&mut (dyn Future<Output = ()> + Send)>) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    match catch_unwind(AssertUnwindSafe(|| task.poll(&mut cx))) {
+        Ok(polled) => polled.is_ready(),
+        Err(_) => {
+            tracing::error!("a task panicked; it is over");
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Parts;
+    use std::sync::Mutex;
+
+    #[test]
+    fn only_a_task_that_waits_is_spawned() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let to = kept.clone();
+        let env = Parts::default().with_tasks(move |task| to.lock().unwrap().push(task));
+        env.start(Box::pin(async {}), Stall::None);
+        assert!(kept.lock().unwrap().is_empty());
+        env.start(Box::pin(std::future::pending()), Stall::None);
+        env.start(Box::pin(async { panic!("on purpose") }), Stall::None);
+        assert_eq!(kept.lock().unwrap().len(), 1);
+    }
+}

@@ -11,7 +11,7 @@ mod parts;
 mod stream;
 pub mod sync;
 
-pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, UnixTime};
+pub use env::{BoxFuture, Elapsed, Env, EnvExt, EnvRef, Stall, UnixTime};
 pub use instant::Instant;
 pub use parts::{Job, Parts};
 pub use stream::{ByteListener, ByteStream};

@@ -1,7 +1,7 @@
 //! The binding's trait: each request becomes a future, and nothing else happens here.
 
-use crate::dispatch;
 use crate::ops::{Change, Create, LockRequest, Mount, Visit};
+use afs_env::Stall;
 use afs_venus::{HandleId, LockRange, Requester};
 use bytes::Bytes;
 use fuser::{
@@ -56,7 +56,7 @@ impl AndrewFs {
     {
         let requester = Requester { uid: request.uid(), pid: request.pid() };
         let mount = self.mount.clone();
-        dispatch::run(&*self.mount.env, async move { work(Visit::of(mount, requester).await).await });
+        self.start(async move { work(Visit::of(mount, requester).await).await });
     }
 
     /// Does something through a handle.
@@ -64,7 +64,13 @@ impl AndrewFs {
     where
         W: Future<Output = ()> + Send + 'static,
     {
-        dispatch::run(&*self.mount.env, work(self.mount.clone()));
+        self.start(work(self.mount.clone()));
+    }
+
+    /// Answers a request on this thread, as far as it does not have to wait for more than a small access to the cache's files: who
+    /// reads requests is kept from the next one meanwhile. A panic ends the one request (its reply answers EIO when dropped), not the mount.
+    fn start(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.mount.env.start(Box::pin(work), Stall::Brief);
     }
 }
 
@@ -214,7 +220,7 @@ impl Filesystem for AndrewFs {
 
     fn read(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -223,7 +229,8 @@ impl Filesystem for AndrewFs {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.run_held(|m| async move { m.read(HandleId(fh.0), offset, size, reply).await });
+        let asker = request.pid();
+        self.run_held(move |m| async move { m.read(HandleId(fh.0), offset, size, asker, reply).await });
     }
 
     fn write(
@@ -242,8 +249,9 @@ impl Filesystem for AndrewFs {
         self.run_held(|m| async move { m.write(ino, HandleId(fh.0), offset, data, reply).await });
     }
 
-    fn flush(&self, _: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
-        self.run_held(|m| async move { m.flush(ino, HandleId(fh.0), owner, reply).await });
+    fn flush(&self, request: &Request, ino: INodeNo, fh: FileHandle, owner: LockOwner, reply: ReplyEmpty) {
+        let asker = request.pid();
+        self.run_held(move |m| async move { m.flush(ino, HandleId(fh.0), owner, asker, reply).await });
     }
 
     fn release(
@@ -259,8 +267,9 @@ impl Filesystem for AndrewFs {
         self.run_held(|m| async move { m.release(ino, HandleId(fh.0), owner, reply).await });
     }
 
-    fn fsync(&self, _: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.run_held(|m| async move { m.fsync(ino, HandleId(fh.0), reply).await });
+    fn fsync(&self, request: &Request, ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        let asker = request.pid();
+        self.run_held(move |m| async move { m.fsync(ino, HandleId(fh.0), asker, reply).await });
     }
 
     fn opendir(&self, request: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {

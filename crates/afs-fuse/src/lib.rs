@@ -4,8 +4,8 @@
 //! Three rules carry the whole crate:
 //!
 //! * **The thread that reads requests never waits.** Each request becomes a future that owns its reply.
-//!   It is polled once on the spot, since most are answered from memory; one that is not ready goes to
-//!   the pool that the mount was given.
+//!   It is polled once on the spot, since most are answered from memory or by one small access to the cache's
+//!   files; one that has to wait goes on where it is woken.
 //! * **The kernel keeps names, attributes and listings without limit of time.** Venus promises that
 //!   what it hands out stays true until its [`InvalidationSink`](afs_venus::InvalidationSink) is told
 //!   otherwise; [`KernelSink`] is that sink. What not everybody may know is kept only where all who can ask
@@ -19,7 +19,6 @@
 mod accounts;
 mod backlog;
 mod convert;
-mod dispatch;
 mod error;
 mod filesystem;
 mod inodes;

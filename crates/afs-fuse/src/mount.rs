@@ -9,6 +9,7 @@ use crate::negative::Negatives;
 use crate::ops::Mount;
 use crate::options::MountOptions;
 use crate::passthrough::Passthrough;
+use crate::signals;
 use crate::sink::KernelSink;
 use crate::unmount::unmount;
 use afs_env::EnvRef;
@@ -52,6 +53,7 @@ pub fn mount(
 ) -> Result<Mounted, MountError> {
     check_mount_point(directory)?;
     let behind = Arc::downgrade(&venus);
+    venus.heed_kills(signals::kills);
     let state = Arc::new(Mount {
         venus,
         sink: sink.clone(),

@@ -11,12 +11,29 @@ pub(crate) fn pending(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| awaited(&status))
 }
 
+/// Whether a process is being killed: by a signal that it does not catch either. The others it would not want to hear of in
+/// the middle of its work with a file.
+pub(crate) fn kills(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| ends(&status))
+}
+
 fn awaited(status: &str) -> bool {
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
-    };
-    (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn") != 0
+    signals(status) != 0
+}
+
+fn ends(status: &str) -> bool {
+    signals(status) & !mask(status, "SigCgt") != 0
+}
+
+/// Those that are pending and neither blocked nor ignored.
+fn signals(status: &str) -> u64 {
+    let mask = |name| mask(status, name);
+    (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn")
+}
+
+fn mask(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -35,5 +52,13 @@ mod tests {
         assert!(!awaited(""));
         assert!(!pending(0));
         assert!(!pending(std::process::id()));
+    }
+
+    #[test]
+    fn a_signal_that_is_caught_kills_nobody() {
+        assert!(ends(KILLED));
+        assert!(ends(&format!("{KILLED}SigCgt:\t0000000000000200\n")));
+        assert!(!ends(&format!("{KILLED}SigCgt:\t0000000000000100\n")));
+        assert!(!ends(&KILLED.replace("100", "000")) && !kills(std::process::id()));
     }
 }

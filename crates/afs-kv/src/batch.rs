@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::checkpoint::Room;
 use crate::error::{KvError, MAX_OPERATION_BYTES};
-use crate::kv::{Done, Kv, Operation, Outcome, lock};
+use crate::kv::{Done, Kv, Operation, Outcome};
 use crate::log::AppendError;
 use crate::txn::{Hook, Overlay, Txn};
 
@@ -43,6 +43,8 @@ impl Kv {
         while self.has_work() {
             match self.make_room() {
                 Room::Ready => {
+                    // The answers of the batch before are not to wait for this one.
+                    self.engine.env.let_woken_go();
                     let operations = self.take_operations();
                     self.commit(operations);
                 }
@@ -58,19 +60,19 @@ impl Kv {
     }
 
     fn has_work(&self) -> bool {
-        let mut queue = lock(&self.engine.queue);
+        let mut queue = self.engine.queue.lock();
         queue.draining = !queue.waiting.is_empty();
         queue.draining
     }
 
     fn take_operations(&self) -> VecDeque<(Operation, Done)> {
-        let mut queue = lock(&self.engine.queue);
+        let mut queue = self.engine.queue.lock();
         let count = queue.waiting.len().min(self.engine.config.batch_operations);
         queue.waiting.drain(..count).collect()
     }
 
     fn put_back(&self, operations: VecDeque<(Operation, Done)>) {
-        let mut queue = lock(&self.engine.queue);
+        let mut queue = self.engine.queue.lock();
         for queued in operations.into_iter().rev() {
             queue.waiting.push_front(queued);
         }
@@ -123,13 +125,13 @@ impl Kv {
     /// Log first; then the hooks; then readers may see it.
     fn make_durable(&self, sequence: u64, rows: Overlay, hooks: Vec<Hook>) -> Result<(), KvError> {
         // Held until the batch is visible, so that a checkpoint freezes either all of it or nothing.
-        let mut log = lock(&self.engine.log);
+        let mut log = self.engine.log.lock();
         match log.append(sequence, &rows) {
             Ok(()) => {}
             Err(AppendError::Refused(error)) => return Err(error),
             Err(AppendError::Unknown(error)) => {
                 tracing::error!(%error, "the log cannot be synced; no further change is accepted");
-                lock(&self.engine.progress).wound();
+                self.engine.progress.lock().wound();
                 // Whether the batch happened only the next open will tell, so that hooks may be neither run nor
                 // dropped, which would undo what belongs to it.
                 std::mem::forget(hooks);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::KvError;
-use crate::kv::{Kv, lock};
+use crate::kv::Kv;
 use crate::snapshot::Layers;
 
 /// How far the checkpoint is.
@@ -73,8 +73,8 @@ impl Kv {
     /// to replay; does nothing while a checkpoint is running already. Blocks on the medium.
     pub fn checkpoint(&self) -> Result<(), KvError> {
         {
-            let mut log = lock(&self.engine.log);
-            let mut progress = lock(&self.engine.progress);
+            let mut log = self.engine.log.lock();
+            let mut progress = self.engine.progress.lock();
             match progress.state {
                 State::Running => return Ok(()),
                 State::Failed => progress.state = State::Running,
@@ -89,8 +89,8 @@ impl Kv {
     }
 
     fn next_step(&self) -> Step {
-        let mut log = lock(&self.engine.log);
-        let mut progress = lock(&self.engine.progress);
+        let mut log = self.engine.log.lock();
+        let mut progress = self.engine.progress.lock();
         if progress.wounded {
             return Step::Done(Room::Refused(KvError::Wounded));
         }
@@ -125,10 +125,10 @@ impl Kv {
 
     /// Moves the frozen memory table into the base.
     pub(crate) fn checkpoint_frozen(&self) -> Result<(), KvError> {
-        let through = lock(&self.engine.progress).frozen_through;
+        let through = self.engine.progress.lock().frozen_through;
         let result = self.absorb(through);
         let resume = {
-            let mut progress = lock(&self.engine.progress);
+            let mut progress = self.engine.progress.lock();
             progress.state = if result.is_ok() { State::Idle } else { State::Failed };
             std::mem::take(&mut progress.writer_waits)
         };
@@ -142,7 +142,7 @@ impl Kv {
     }
 
     fn absorb(&self, through: u64) -> Result<(), KvError> {
-        let mut base = lock(&self.engine.base);
+        let mut base = self.engine.base.lock();
         let Some(frozen) = self.engine.published.layers().frozen.clone() else { return Ok(()) };
         let result = base.absorb(&frozen, through);
         // After a failure the base was opened anew and older views of it are dead.

@@ -22,7 +22,7 @@ impl FileMedium {
         let directory = directory.into();
         match fs::create_dir(&directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // Whoever made it may have died before it was durable.
+            // Its maker may have died before it was durable.
             _ => sync_parent(&directory)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
@@ -41,7 +41,7 @@ impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-        // Also of one that was there: whoever made it may have died before it was durable.
+        // Also of one that was there: its maker may have died before it was durable.
         File::open(&self.directory)?.sync_all()?;
         Ok(Arc::new(FileBlob { file }))
     }

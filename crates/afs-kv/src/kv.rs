@@ -1,10 +1,11 @@
 //! The engine: its parts, and how operations reach the writer.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use afs_env::EnvRef;
 use afs_env::sync::oneshot;
+use parking_lot::Mutex;
 
 use crate::base::Base;
 use crate::checkpoint::Progress;
@@ -131,16 +132,21 @@ impl Kv {
         self.engine.published.snapshot()
     }
 
+    /// The world it was opened in.
+    pub fn env(&self) -> &EnvRef {
+        &self.engine.env
+    }
+
     /// The oldest sequence number that any living snapshot holds.
     pub fn oldest_snapshot(&self) -> u64 {
         self.engine.published.floor()
     }
 
-    /// Queues an operation for the next batch, and has it committed unless somebody is at it already. `done` runs on the
+    /// Queues an operation for the next batch, and has it committed unless a batch is under way. `done` runs on the
     /// draining thread and must not block.
     pub fn submit(&self, operation: Operation, done: Done) {
         let idle = {
-            let mut queue = lock(&self.engine.queue);
+            let mut queue = self.engine.queue.lock();
             queue.waiting.push_back((operation, done));
             !std::mem::replace(&mut queue.draining, true)
         };
@@ -165,10 +171,10 @@ impl Kv {
             Box::new(move |txn| {
                 let answer = operation(txn);
                 let outcome = if answer.is_ok() { Ok(()) } else { Err(Abandon) };
-                *lock(&slot) = Some(answer);
+                *slot.lock() = Some(answer);
                 outcome
             }),
-            Box::new(move |outcome| sender.send((outcome, lock(&result).take()))),
+            Box::new(move |outcome| sender.send((outcome, result.lock().take()))),
         );
         match receiver.await {
             Ok((Outcome::Failed(error), _)) => Err(UpdateError::Kv(error)),
@@ -194,8 +200,4 @@ fn open_base(medium: &dyn Medium, cache_bytes: usize) -> Result<Base, OpenError>
         }
         opened => opened,
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

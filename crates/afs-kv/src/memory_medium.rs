@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::medium::{Blob, Medium};
 
@@ -34,7 +36,7 @@ impl MemoryMedium {
 
 impl Medium for MemoryMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
-        let mut blobs = lock(&self.shared.blobs);
+        let mut blobs = self.shared.blobs.lock();
         let blob = blobs.entry(name.to_owned()).or_insert_with(|| {
             Arc::new(MemoryBlob { bytes: Mutex::default(), space: self.shared.space.clone() })
         });
@@ -42,11 +44,11 @@ impl Medium for MemoryMedium {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        Ok(lock(&self.shared.blobs).keys().cloned().collect())
+        Ok(self.shared.blobs.lock().keys().cloned().collect())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        if let Some(blob) = lock(&self.shared.blobs).remove(name) {
+        if let Some(blob) = self.shared.blobs.lock().remove(name) {
             blob.set_len(0)?;
         }
         Ok(())
@@ -65,7 +67,7 @@ struct Usage {
 
 impl Space {
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        lock(&self.0)
+        self.0.lock()
     }
 
     fn resize(&self, from: u64, to: u64) -> io::Result<()> {
@@ -86,24 +88,24 @@ struct MemoryBlob {
 
 impl fmt::Debug for MemoryBlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryBlob").field("len", &lock(&self.bytes).len()).finish()
+        f.debug_struct("MemoryBlob").field("len", &self.bytes.lock().len()).finish()
     }
 }
 
 impl Blob for MemoryBlob {
     fn len(&self) -> io::Result<u64> {
-        Ok(lock(&self.bytes).len() as u64)
+        Ok(self.bytes.lock().len() as u64)
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let bytes = lock(&self.bytes);
+        let bytes = self.bytes.lock();
         let (start, end) = span(offset, out.len())?;
         out.copy_from_slice(bytes.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut bytes = lock(&self.bytes);
+        let mut bytes = self.bytes.lock();
         let (start, end) = span(offset, data.len())?;
         if end > bytes.len() {
             self.space.resize(bytes.len() as u64, end as u64)?;
@@ -114,7 +116,7 @@ impl Blob for MemoryBlob {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut bytes = lock(&self.bytes);
+        let mut bytes = self.bytes.lock();
         let (len, _) = span(len, 0)?;
         self.space.resize(bytes.len() as u64, len as u64)?;
         bytes.resize(len, 0);
@@ -130,8 +132,4 @@ fn span(offset: u64, len: usize) -> io::Result<(usize, usize)> {
     let start = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let end = start.checked_add(len).ok_or(io::ErrorKind::InvalidInput)?;
     Ok((start, end))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{PoisonError, RwLock};
 
 use bytes::Bytes;
+use parking_lot::RwLock;
 
 use crate::cursor::{Entry, Layer, Span};
 use crate::error::KvError;
@@ -60,7 +60,7 @@ impl Memtable {
     ) {
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
-            let mut table = self.rows.write().unwrap_or_else(PoisonError::into_inner);
+            let mut table = self.rows.write();
             for (key, value) in rows.by_ref().take(INSERTIONS_PER_LOCK) {
                 let version = Version { sequence, value };
                 match table.get_mut(&key) {
@@ -75,17 +75,17 @@ impl Memtable {
 
     /// The row as of `sequence`; the outer `None` means that this table says nothing of the key.
     pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<Option<Bytes>> {
-        let table = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.rows.read();
         table.get(key)?.at(sequence).cloned()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.rows.read().is_empty()
     }
 
     /// Up to `count` newest rows with keys after `after`, in order.
     pub(crate) fn newest_after(&self, after: Option<&Bytes>, count: usize) -> Vec<Entry> {
-        let table = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.rows.read();
         let lower = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
         table
             .range::<[u8], _>((lower, Bound::Unbounded))
@@ -104,7 +104,7 @@ pub(crate) struct MemtableAt<'a> {
 impl Layer for MemtableAt<'_> {
     fn fill(&self, span: &Span, limit: usize, out: &mut VecDeque<Entry>) -> Result<Option<Bytes>, KvError> {
         let Some(bounds) = span.bounds() else { return Ok(None) };
-        let table = self.table.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.rows.read();
         let range = table.range::<[u8], _>(bounds);
         let mut steps = 0;
         let mut last = None;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::base::BaseView;
 use crate::cursor::{Layer, Range, Row, Span};
@@ -76,7 +77,7 @@ impl Published {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use afs_auth::{Random, Secret};
+use afs_auth::Secret;
+use afs_rpc::EnvRef;
 use afs_wire::xdr::{Decode, Encode, Reader};
 use ed25519_dalek::{Signer as _, SigningKey};
 use hkdf::Hkdf;
@@ -39,8 +40,8 @@ const SETUP_LEN_MAX: usize = 1024;
 impl LoginSecret {
     /// A new one, for a new cell. Passphrases registered under another one are lost.
     #[must_use]
-    pub fn generate(random: &Random) -> Self {
-        let mut randomness = Randomness(random);
+    pub fn generate(env: &EnvRef) -> Self {
+        let mut randomness = Randomness(env);
         let setup = ServerSetup::new(&mut randomness);
         let host = SigningKey::from_bytes(&Zeroizing::new(randomness.bytes()));
         Self { setup, host, renewals: Secret::new(randomness.bytes::<32>().to_vec()) }

@@ -68,9 +68,9 @@ proptest! {
         let cell = cell(20);
         cell.register("alice", "correct horse");
         let meddler = Meddler::new(cell.anonymous(), message, place);
-        let (random, changed) = (cell.random.clone(), meddler.changed.clone());
+        let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let outcome = cell.world.run(async move {
-            client::login_with_passphrase(&meddler, &login("alice"), &passphrase("correct horse"), &random).await
+            client::login_with_passphrase(&meddler, &login("alice"), &passphrase("correct horse"), &env).await
         });
         prop_assert!(outcome.is_err() || !changed.load(Ordering::SeqCst), "{:?}", outcome);
     }
@@ -80,10 +80,10 @@ proptest! {
         let cell = cell(21);
         cell.add_key("alice", &Key::new(1));
         let meddler = Meddler::new(cell.anonymous(), message, place);
-        let (random, changed) = (cell.random.clone(), meddler.changed.clone());
+        let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let known = cell.secret.host_key();
         let outcome = cell.world.run(async move {
-            client::login_with_ssh(&meddler, &login("alice"), &Key::new(1), |key| *key == known, &random).await
+            client::login_with_ssh(&meddler, &login("alice"), &Key::new(1), |key| *key == known, &env).await
         });
         prop_assert!(outcome.is_err() || !changed.load(Ordering::SeqCst), "{:?}", outcome);
     }
@@ -94,9 +94,9 @@ proptest! {
         cell.add_key("alice", &Key::new(1));
         let grant = cell.log_in_with("alice", Key::new(1)).unwrap();
         let meddler = Meddler::new(cell.with(&grant.token), message, place);
-        let (random, changed) = (cell.random.clone(), meddler.changed.clone());
+        let (env, changed) = (cell.env.clone(), meddler.changed.clone());
         let outcome = cell.world.run(async move {
-            client::renew(&meddler, &login("alice"), &grant.renewal, &random).await
+            client::renew(&meddler, &login("alice"), &grant.renewal, &env).await
         });
         prop_assert!(outcome.is_err() || !changed.load(Ordering::SeqCst), "{:?}", outcome);
     }
@@ -108,10 +108,10 @@ fn a_signature_in_another_form_gives_no_token() {
     let cell = cell(21);
     cell.add_key("alice", &Key::new(1));
     let meddler = Meddler::new(cell.anonymous(), 2, 0.590_559_833_759_737_3);
-    let (random, changed) = (cell.random.clone(), meddler.changed.clone());
+    let (env, changed) = (cell.env.clone(), meddler.changed.clone());
     let known = cell.secret.host_key();
     let outcome = cell.world.run(async move {
-        client::login_with_ssh(&meddler, &login("alice"), &Key::new(1), |key| *key == known, &random).await
+        client::login_with_ssh(&meddler, &login("alice"), &Key::new(1), |key| *key == known, &env).await
     });
     assert!(changed.load(Ordering::SeqCst) && outcome.is_err(), "{outcome:?}");
 }
@@ -139,9 +139,9 @@ fn a_finish_said_again_gives_nothing_that_another_could_open_and_soon_nothing_at
     let cell = cell(23);
     cell.register("alice", "correct horse");
     let (sent, recorder) = recorded(&cell);
-    let random = cell.random.clone();
+    let env = cell.env.clone();
     let grant = cell.world.run(async move {
-        client::login_with_passphrase(&recorder, &login("alice"), &passphrase("correct horse"), &random).await
+        client::login_with_passphrase(&recorder, &login("alice"), &passphrase("correct horse"), &env).await
     });
     grant.unwrap();
     let finish: PassphraseFinish = decode_arguments(&sent.lock().unwrap()[1]).unwrap();
@@ -160,12 +160,11 @@ fn a_signature_counts_in_its_own_login_only() {
     let cell = cell(24);
     cell.add_key("alice", &Key::new(1));
     let (sent, recorder) = recorded(&cell);
-    let (random, known) = (cell.random.clone(), cell.secret.host_key());
+    let (env, known) = (cell.env.clone(), cell.secret.host_key());
     let log_in = |recorder: Recorder| {
-        let random = random.clone();
+        let env = env.clone();
         cell.world.run(async move {
-            client::login_with_ssh(&recorder, &login("alice"), &Key::new(1), |key| *key == known, &random)
-                .await
+            client::login_with_ssh(&recorder, &login("alice"), &Key::new(1), |key| *key == known, &env).await
         })
     };
     log_in(recorder).unwrap();

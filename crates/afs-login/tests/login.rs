@@ -125,9 +125,9 @@ fn log_in_from(cell: &Cell, host: u8, port: u16) -> Result<Grant, LoginError> {
     let at = SocketAddr::from(([192, 0, 2, host], port));
     let rx = cell.world.node_at(at, Default::default(), Limits::default());
     let service = rx.connection(cell.server_at, ServiceId::LOGIN, Security::null());
-    let random = cell.random.clone();
+    let env = cell.env.clone();
     cell.world.run(async move {
-        client::login_with_passphrase(&service, &login("alice"), &passphrase("correct horse"), &random).await
+        client::login_with_passphrase(&service, &login("alice"), &passphrase("correct horse"), &env).await
     })
 }
 
@@ -236,10 +236,10 @@ fn another_host_key_is_refused_before_anything_is_signed() {
     }
     let cell = cell(7);
     cell.add_key("alice", &Key::new(1));
-    let other = LoginSecret::generate(&cell.random).host_key();
-    let (service, random) = (cell.anonymous(), cell.random.clone());
+    let other = LoginSecret::generate(&cell.env).host_key();
+    let (service, env) = (cell.anonymous(), cell.env.clone());
     let outcome = cell.world.run(async move {
-        client::login_with_ssh(&service, &login("alice"), &Never(Key::new(1)), |key| *key == other, &random)
+        client::login_with_ssh(&service, &login("alice"), &Never(Key::new(1)), |key| *key == other, &env)
             .await
     });
     assert_eq!(outcome, Err(LoginError::Host(cell.secret.host_key())));
@@ -302,10 +302,9 @@ fn renewals_of_others_and_without_a_token_are_refused() {
     let mut bob = cell.log_in("bob", "battery staple").unwrap();
     bob.renewal = alice.renewal.clone();
     assert_eq!(cell.renew("bob", &bob), refused(AbortCode::LGNNOTRENEWABLE));
-    let (service, random) = (cell.anonymous(), cell.random.clone());
-    let outcome = cell
-        .world
-        .run(async move { client::renew(&service, &login("alice"), &alice.renewal, &random).await });
+    let (service, env) = (cell.anonymous(), cell.env.clone());
+    let outcome =
+        cell.world.run(async move { client::renew(&service, &login("alice"), &alice.renewal, &env).await });
     assert_eq!(outcome, refused(AbortCode::LGNPERM));
 }
 
@@ -316,10 +315,10 @@ fn only_the_user_and_administrators_change_how_one_logs_in() {
         cell.register(name, "correct horse");
     }
     let change = |service: afs_rpc::Connection, name: &'static str| {
-        let random = cell.random.clone();
+        let env = cell.env.clone();
         let secret = passphrase("battery staple");
         cell.world.run(async move {
-            client::register_passphrase(&service, &cell_name(), &user(name), &secret, &random).await
+            client::register_passphrase(&service, &cell_name(), &user(name), &secret, &env).await
         })
     };
     let token = |name: &str| cell.log_in(name, "correct horse").unwrap().token;
@@ -341,9 +340,9 @@ fn only_the_user_and_administrators_change_how_one_logs_in() {
 #[test]
 fn a_passphrase_has_a_least_length_and_can_be_taken_away() {
     let cell = cell(13);
-    let (service, random) = (cell.as_owner(), cell.random.clone());
+    let (service, env) = (cell.as_owner(), cell.env.clone());
     let short = cell.world.run(async move {
-        client::register_passphrase(&service, &cell_name(), &user("alice"), &passphrase("seven77"), &random)
+        client::register_passphrase(&service, &cell_name(), &user("alice"), &passphrase("seven77"), &env)
             .await
     });
     assert_eq!(short, Err(LoginError::TooShort(8)));

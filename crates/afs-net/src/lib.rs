@@ -6,9 +6,12 @@
 //! datagrams at a time, answers what needs only memory at once, and sends the answers in as few system calls as the
 //! kernel allows (`recvmmsg`, generic receive and segmentation offload).
 
+mod blocking;
 mod boot_clock;
 mod system;
+mod task;
 mod tcp;
+mod turn;
 mod udp;
 
 pub use system::System;

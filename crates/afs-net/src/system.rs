@@ -6,15 +6,15 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, UnixTime};
+use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Stall, UnixTime};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
+use crate::blocking::Blocking;
 use crate::boot_clock::{BootClock, CHECK_MAX, wait_until};
+use crate::task::Tasks;
 use crate::tcp;
-
-/// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
-const BLOCKING_THREADS_MAX: usize = 64;
+use crate::turn;
 
 /// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads. [`Env::now`] is `CLOCK_BOOTTIME`:
 /// time in suspend counts.
@@ -25,6 +25,9 @@ pub struct System {
     /// Present until shut down.
     pool: Mutex<Option<Runtime>>,
     handle: Handle,
+    /// Those begun by [`Env::start`], which may go on outside of the pool.
+    tasks: Arc<Tasks>,
+    blocking: Blocking,
     clock: BootClock,
 }
 
@@ -45,13 +48,13 @@ impl System {
     pub fn with_workers(workers: usize) -> io::Result<Arc<Self>> {
         let pool = Builder::new_multi_thread()
             .worker_threads(workers.max(1))
-            .max_blocking_threads(BLOCKING_THREADS_MAX)
             .thread_name("afs-pool")
             .enable_time()
             .enable_io()
             .build()?;
         let handle = pool.handle().clone();
-        Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, clock: BootClock::new() }))
+        let (tasks, blocking) = (Tasks::new(handle.clone()), Blocking::start(handle.clone())?);
+        Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, tasks, blocking, clock: BootClock::new() }))
     }
 
     /// This world as everything above knows it.
@@ -69,7 +72,10 @@ impl System {
     /// spawned afterwards never runs. To be called last, after every [`Udp`](crate::Udp) is gone, and not from a task.
     pub fn shutdown(&self, patience: Duration) {
         if let Some(pool) = self.take_pool() {
+            self.tasks.close();
+            self.blocking.close();
             pool.shutdown_timeout(patience);
+            self.blocking.wait(patience);
         }
     }
 
@@ -86,6 +92,8 @@ impl System {
 impl Drop for System {
     fn drop(&mut self) {
         if let Some(pool) = self.take_pool() {
+            self.tasks.close();
+            self.blocking.close();
             pool.shutdown_background();
         }
     }
@@ -111,8 +119,20 @@ impl Env for System {
         drop(self.handle.spawn(task));
     }
 
+    fn start(&self, task: BoxFuture<'static, ()>, stall: Stall) {
+        self.tasks.start(task, stall);
+    }
+
+    fn stall(&self) -> Stall {
+        turn::stall()
+    }
+
+    fn let_woken_go(&self) {
+        turn::let_go();
+    }
+
     fn blocking(&self, work: Box<dyn FnOnce() + Send>) {
-        drop(self.handle.spawn_blocking(work));
+        self.blocking.run(work);
     }
 
     fn random(&self, out: &mut [u8]) {

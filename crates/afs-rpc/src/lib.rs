@@ -23,7 +23,8 @@ mod server;
 mod table;
 
 pub use afs_env::{
-    BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, UnixTime, future, sync,
+    BoxFuture, ByteListener, ByteStream, Elapsed, Env, EnvExt, EnvRef, Instant, Parts, Stall, UnixTime,
+    future, sync,
 };
 pub use afs_rx::ServerSecurity;
 pub use caller::{Caller, ConnKey, Identity};

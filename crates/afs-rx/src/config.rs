@@ -33,6 +33,10 @@ pub struct Config {
     /// Longest silence from the peer before a call fails with `CallError::PeerSilent`. Default 12 s, at
     /// least 6 s (raised to it). A sixth of it is the keepalive interval.
     pub dead_time: Duration,
+    /// The same for an admitted call of a client whose address is proven. Default 30 s, at least `dead_time` (raised to it):
+    /// longer than any client waits for a sign of life (kAFS: 20 s), so that the client decides when a cut of the network ends
+    /// its call. The keepalive interval stays a sixth of `dead_time`.
+    pub dead_time_incoming: Duration,
     /// Longest time a server call waits for the peer to send more of the request, or to accept more of the
     /// reply, before it fails with `CallError::Timeout`. Default 60 s.
     pub idle_time: Duration,
@@ -92,6 +96,7 @@ impl Default for Config {
             send_window: 8192,
             train_packets: 64,
             dead_time: Duration::from_secs(12),
+            dead_time_incoming: Duration::from_secs(30),
             idle_time: Duration::from_secs(60),
             initial_rtt: Duration::from_millis(600),
             connection_idle: Duration::from_secs(700),
@@ -129,7 +134,8 @@ impl Config {
         self.jumbo_packets = self.jumbo_packets.clamp(1, 6);
         self.train_packets = self.train_packets.clamp(1, TRAIN_PACKETS_MAX);
         self.dead_time = self.dead_time.max(DEAD_TIME_MIN);
-        self.idle_time = self.idle_time.max(self.dead_time);
+        self.dead_time_incoming = self.dead_time_incoming.max(self.dead_time);
+        self.idle_time = self.idle_time.max(self.dead_time_incoming);
         self.send_window = self.send_window.clamp(1, WINDOW_MAX);
         self.control_packets_max = self.control_packets_max.max(16);
         self

@@ -12,6 +12,10 @@
 //! then poll `poll_event` and `poll_transmit` until both are empty, then sleep until `poll_timeout` or the
 //! next datagram. Acknowledgements are made when `poll_transmit` runs, so a batch costs one for each call.
 //!
+//! The ciphers of a connection need the connection's object alone. A driver that shares the endpoint between threads runs them
+//! outside its lock: `begin_read`, `Sealed::open`, `end_read` for what arrives, `poll_leaving`, `Sealing::next`, `end_sealing` for
+//! what leaves. `read` and `poll_transmit` are the same in one step.
+//!
 //! Source of the rules: docs/protocol/rx.md, cited by heading.
 
 mod call;
@@ -35,7 +39,10 @@ mod timer;
 
 pub use afs_env::Instant;
 pub use config::Config;
-pub use endpoint::{CallInfo, ConnectionInfo, Endpoint, ServiceOptions, Transmit};
+pub use endpoint::{
+    Begun, CallInfo, ConnectionInfo, Endpoint, Leaving, Opened, Sealed, Sealing, ServiceOptions, Transmit,
+    Turn,
+};
 pub use error::{CallError, ListenError, OpenError, code};
 pub use event::{Event, Read};
 pub use ids::{CHANNELS, CallId, Cid, ConnId, Epoch, Side};

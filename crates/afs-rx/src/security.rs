@@ -1,7 +1,7 @@
 //! Security classes: docs/protocol/rx.md "11. Security framework".
 //!
 //! A class seals what leaves in DATA packets, opens what arrives, and settles who the client is with
-//! CHALLENGE and RESPONSE. The endpoint owns one object of the class for every connection. A class that
+//! CHALLENGE and RESPONSE. Every connection has one object of the class, behind a lock of its own. A class that
 //! needs a wall clock, keys or tickets is given them when it is made; here it sees packets only.
 
 mod null;
@@ -84,7 +84,7 @@ pub trait PacketSecurity: Send {
     /// The index in every header of the connection. Constant.
     fn index(&self) -> u8;
 
-    /// Bytes added to each packet. May change once, when the connection is authenticated.
+    /// Bytes added to each packet. May change with a handshake only (`respond`, `verify`), as may all that follows up to `seal`.
     fn overhead(&self) -> Overhead {
         Overhead::default()
     }
@@ -115,7 +115,7 @@ pub trait PacketSecurity: Send {
         None
     }
 
-    /// Protects a packet before its first transmission.
+    /// Protects a packet, each time it is sent. Any thread may be the one that seals or opens, and the endpoint is not locked.
     ///
     /// `payload` holds `overhead().header` bytes to be filled in and the data; the class may append up to
     /// `overhead().trailer` bytes. Answers the header's checksum field.
@@ -173,7 +173,7 @@ pub trait ServerSecurity: Send {
 
 /// The server's half of a connection.
 pub trait ServerSession: PacketSecurity {
-    /// True when calls may run. While false, the endpoint challenges the client.
+    /// True when calls may run. While false, the endpoint challenges the client. May change in `verify` only.
     fn is_authenticated(&self, now: Instant) -> bool;
 
     /// Payload of a CHALLENGE. `random` is the endpoint's generator.
@@ -182,7 +182,7 @@ pub trait ServerSession: PacketSecurity {
     /// Verifies a RESPONSE. Called only while unauthenticated and after a challenge.
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError>;
 
-    /// Who the client is, when proven.
+    /// Who the client is, when proven. May change in `verify` only.
     fn identity(&self) -> Option<Identity> {
         None
     }

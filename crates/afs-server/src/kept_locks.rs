@@ -12,8 +12,8 @@ use crate::locks::{Holder, LockMode, Locks};
 use crate::partitions::Partitions;
 use crate::server::FileServer;
 
-/// Time between sweeps.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
+/// Time between sweeps: the row of a lock that was released stays for so long, and up to twice that.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 const READ: u8 = 0;
 const WRITE: u8 = 1;
 
@@ -48,7 +48,7 @@ fn restore_one(locks: &Locks, kept: &KeptLock, now: u64) {
 }
 
 impl FileServer {
-    /// Sweeps every five minutes for as long as the server lives.
+    /// Sweeps every few seconds for as long as the server lives.
     pub(crate) fn start_sweeping_locks(self: &Arc<Self>) {
         let (env, server) = (self.env.clone(), Arc::downgrade(self));
         self.env.spawn(Box::pin(async move {
@@ -60,8 +60,17 @@ impl FileServer {
         }));
     }
 
+    /// Before an orderly stop: what was released is not kept, so that the next process takes no object for locked that is not. For
+    /// a server whose services hear no calls any more.
+    pub async fn settle(&self) {
+        self.forget_locks(self.locks.sweep_all()).await;
+    }
+
     async fn sweep_locks(&self) {
-        let rows = self.locks.sweep(self.clients.now());
+        self.forget_locks(self.locks.sweep(self.clients.now())).await;
+    }
+
+    async fn forget_locks(&self, rows: Vec<(Fid, Holder)>) {
         if rows.is_empty() {
             return;
         }

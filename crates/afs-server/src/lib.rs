@@ -7,6 +7,7 @@ mod bootstrap;
 pub mod bos;
 pub mod callbacks;
 pub mod clients;
+mod flow;
 mod guard;
 pub mod hosts;
 mod kept_locks;
@@ -25,6 +26,13 @@ mod stores;
 pub mod subject;
 mod volume_states;
 mod volumes;
+
+// What the integration tests share, for tests of what only this crate sees.
+#[cfg(test)]
+extern crate self as afs_server;
+#[cfg(test)]
+#[path = "../tests/rig/mod.rs"]
+mod rig;
 
 pub use audit::{Audit, AuditOptions, AuditSink};
 pub use bootstrap::{BootstrapError, CellSpec, FirstVolumes, ROOT_AFS, ROOT_CELL, bootstrap};

@@ -5,9 +5,9 @@
 //! part of a shared lock ends by itself.
 //!
 //! Who holds what is written down before the client is told, so that it outlives the process: after a restart a lock lasts one
-//! lifetime, in which its holder extends it. Rows of locks that were released stay until the next sweep, so that a lock that is
-//! taken again and again by the same machine is written once; for whoever else comes after a restart in that time the object
-//! seems locked for one lifetime at most.
+//! lifetime, in which its holder extends it. The row of a lock that was released stays for a few seconds, so that a lock that is
+//! taken again and again by the same machine is written once; after a crash in that time the object seems locked to other machines
+//! for one lifetime at most. An orderly stop leaves no such rows.
 
 mod holder;
 
@@ -64,6 +64,8 @@ struct State {
     instances: BTreeMap<VolumeId, UnixSeconds>,
     /// Rows that are on disk.
     rows: BTreeMap<(Fid, Holder), LockMode>,
+    /// Those of them that were not needed at the last sweep.
+    idle: BTreeSet<(Fid, Holder)>,
     /// Rows that are being deleted.
     leaving: BTreeSet<(Fid, Holder)>,
 }
@@ -200,20 +202,25 @@ impl Locks {
         }
     }
 
-    /// Forgets holds that ended a lifetime ago; answers the rows that nobody needs any more. They are to be deleted, and then
-    /// [`Locks::deleted`].
+    /// Forgets holds that ended a lifetime ago; answers the rows that have not been needed since the sweep before. They are to be
+    /// deleted, and then [`Locks::deleted`].
     pub fn sweep(&self, now: u64) -> Vec<(Fid, Holder)> {
         let mut state = self.lock();
         state.drop_all_ended(now.saturating_sub(LOCK_LIFETIME.as_secs()));
-        let State { held, rows, leaving, instances, .. } = &mut *state;
-        instances.retain(|volume, _| held.keys().any(|fid| fid.volume == *volume));
-        let needed = |key: &(Fid, Holder)| held.get(&key.0).is_some_and(|holds| holds.contains_key(&key.1));
-        let unneeded: Vec<_> = rows.keys().filter(|key| !needed(key)).copied().collect();
-        for key in &unneeded {
-            rows.remove(key);
-            leaving.insert(*key);
-        }
-        unneeded
+        let State { held, instances, .. } = &mut *state;
+        let volumes: BTreeSet<VolumeId> = held.keys().map(|fid| fid.volume).collect();
+        instances.retain(|volume, _| volumes.contains(volume));
+        let (unneeded, before) = (state.unneeded(), std::mem::take(&mut state.idle));
+        let (leaving, idle): (Vec<_>, Vec<_>) = unneeded.into_iter().partition(|key| before.contains(key));
+        state.idle = idle.into_iter().collect();
+        state.leave(leaving)
+    }
+
+    /// All rows that are not needed at this moment, however short the time; likewise.
+    pub fn sweep_all(&self) -> Vec<(Fid, Holder)> {
+        let mut state = self.lock();
+        let unneeded = state.unneeded();
+        state.leave(unneeded)
     }
 
     /// Rows have been deleted.
@@ -230,6 +237,20 @@ impl Locks {
 }
 
 impl State {
+    fn unneeded(&self) -> Vec<(Fid, Holder)> {
+        let needed =
+            |key: &(Fid, Holder)| self.held.get(&key.0).is_some_and(|holds| holds.contains_key(&key.1));
+        self.rows.keys().filter(|key| !needed(key)).copied().collect()
+    }
+
+    fn leave(&mut self, rows: Vec<(Fid, Holder)>) -> Vec<(Fid, Holder)> {
+        for key in &rows {
+            self.rows.remove(key);
+            self.leaving.insert(*key);
+        }
+        rows
+    }
+
     fn put(&mut self, fid: Fid, holder: Holder, hold: Hold) {
         let old = self.held.entry(fid).or_default().insert(holder, hold);
         self.count += usize::from(old.is_none());

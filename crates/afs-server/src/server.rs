@@ -1,5 +1,6 @@
 //! The file service (docs/protocol fileserver.md): names, status, access, data, promises.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use afs_rpc::{Caller, EnvRef, Identity, Rx, Service, Table};
@@ -13,7 +14,7 @@ use crate::guard::Guard;
 use crate::hosts::Host;
 use crate::kept_locks;
 use crate::locks::Locks;
-use crate::ops;
+use crate::ops::{self, Tickets};
 use crate::partitions::Partitions;
 use crate::statistics::Statistics;
 use crate::stores::Stores;
@@ -68,6 +69,7 @@ pub struct FileServer {
     pub(crate) locks: Locks,
     pub(crate) states: Arc<VolumeStates>,
     pub(crate) stores: Arc<Stores>,
+    pub(crate) tickets: Arc<Tickets>,
     pub(crate) statistics: Statistics,
     pub(crate) started: UnixSeconds,
 }
@@ -77,6 +79,8 @@ pub(crate) struct Visit {
     pub(crate) host: Arc<Host>,
     pub(crate) subject: Subject,
     pub(crate) identity: Identity,
+    /// Where the call comes from.
+    pub(crate) address: IpAddr,
 }
 
 impl FileServer {
@@ -90,6 +94,7 @@ impl FileServer {
         let locks = Locks::new(limits.locks);
         kept_locks::restore(&locks, &partitions, clients.now());
         let server = Arc::new(FileServer {
+            tickets: Tickets::new(env.clone()),
             env,
             partitions,
             clients,
@@ -122,7 +127,7 @@ impl FileServer {
         }
         let host = self.clients.admit(caller).await?;
         let subject = self.guard.subject(caller).await?;
-        Ok(Visit { host, subject, identity: caller.identity.clone() })
+        Ok(Visit { host, subject, identity: caller.identity.clone(), address: caller.peer.ip() })
     }
 
     pub(crate) fn unix_now(&self) -> UnixSeconds {

@@ -1,5 +1,5 @@
-//! Stores under way: the memory for bytes that are not yet on the drive, the room of bytes that are not yet part of a file, and
-//! how long a store may take for them. A store that is never finished holds all three.
+//! Stores under way: the memory for bytes that are not yet on the drive, the room of bytes that are not yet part of a file, the
+//! quota that is kept for them, and how long a store may take for them. A store that is never finished holds all four.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::sync::{self, Notify};
+use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 
 /// Bytes in memory of one store: a slot that is gathered and three that are written.
@@ -14,6 +15,9 @@ const STORE_MAX: u64 = 4 << 20;
 /// Bytes in memory of all stores, and of those from one address.
 const MEMORY_MAX: u64 = 256 << 20;
 const ADDRESS_MAX: u64 = 64 << 20;
+/// Stores under way in all, and of those clients that have one address. One more is told to ask again.
+const STORES_MAX: usize = 16_384;
+const ADDRESS_STORES_MAX: usize = 1024;
 /// How long a store may send nothing; shorter while others wait for memory.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 const IDLE_CONTENDED_MAX: Duration = Duration::from_secs(10);
@@ -30,18 +34,27 @@ pub(crate) struct Stores {
 
 #[derive(Default)]
 struct State {
-    memory: u64,
+    /// What all of them have together.
+    all: Share,
     waiting: usize,
-    addresses: BTreeMap<IpAddr, u64>,
+    addresses: BTreeMap<IpAddr, Share>,
     volumes: BTreeMap<VolumeId, Room>,
 }
 
-/// Bytes on the drive that are part of no file yet, in one volume.
+/// What stores have of what is bounded.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Share {
+    stores: usize,
+    /// Bytes.
+    memory: u64,
+}
+
+/// What the stores that are under way in one volume take of it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
-    /// All of them.
+    /// Bytes on the drive that are part of no file yet.
     pub(crate) bytes: u64,
-    /// Those by which files will grow.
+    /// Bytes by which files will grow, whether they have come or not.
     pub(crate) growth: u64,
 }
 
@@ -50,9 +63,8 @@ pub(crate) struct StoreUnderWay {
     stores: Arc<Stores>,
     address: IpAddr,
     volume: VolumeId,
-    /// Bytes that the client will send, and those by which the file will grow.
+    /// Bytes that the client will send.
     length: u64,
-    growth: u64,
     memory: u64,
     taken: Room,
     /// Time that the store has spent waiting for its client, and since the last byte came.
@@ -65,28 +77,49 @@ impl Stores {
         Arc::default()
     }
 
-    /// Begins a store of `length` bytes of a client at `address`, by which a file grows by `growth` bytes.
+    /// Begins a store of `length` bytes of a client at `address`, by which a file grows by `growth` bytes: so much of the volume's quota is
+    /// kept for it.
+    ///
+    /// # Errors
+    /// `VBUSY` where too many are under way.
     pub(crate) fn begin(
         self: &Arc<Self>,
         address: IpAddr,
         volume: VolumeId,
         length: u64,
         growth: u64,
-    ) -> StoreUnderWay {
-        let stores = self.clone();
-        let (taken, waited, idle) = <(Room, Duration, Duration)>::default();
-        StoreUnderWay { stores, address, volume, length, growth, memory: 0, taken, waited, idle }
+    ) -> Result<StoreUnderWay, AbortCode> {
+        let mut state = sync::lock(&self.state);
+        let of_address = state.addresses.get(&address).map_or(0, |share| share.stores);
+        if state.all.stores >= STORES_MAX || of_address >= ADDRESS_STORES_MAX {
+            return Err(AbortCode::VBUSY);
+        }
+        state.all.stores += 1;
+        state.addresses.entry(address).or_default().stores += 1;
+        let room = state.volumes.entry(volume).or_default();
+        room.growth = room.growth.saturating_add(growth);
+        drop(state);
+        let (stores, taken) = (self.clone(), Room { bytes: 0, growth });
+        let (waited, idle) = (Duration::ZERO, Duration::ZERO);
+        Ok(StoreUnderWay { stores, address, volume, length, memory: 0, taken, waited, idle })
     }
 
     fn try_take(&self, address: IpAddr, memory: u64) -> bool {
         let mut state = sync::lock(&self.state);
-        let of_address = state.addresses.get(&address).copied().unwrap_or(0);
-        let fits = state.memory + memory <= MEMORY_MAX && of_address + memory <= ADDRESS_MAX;
+        let of_address = state.addresses.get(&address).map_or(0, |share| share.memory);
+        let fits = state.all.memory + memory <= MEMORY_MAX && of_address + memory <= ADDRESS_MAX;
         if fits {
-            state.memory += memory;
-            state.addresses.insert(address, of_address + memory);
+            state.all.memory += memory;
+            state.addresses.entry(address).or_default().memory += memory;
         }
         fits
+    }
+
+    /// Whether no store is under way.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = sync::lock(&self.state);
+        state.all == Share::default() && state.addresses.is_empty() && state.volumes.is_empty()
     }
 
     fn is_contended(&self) -> bool {
@@ -127,16 +160,42 @@ impl StoreUnderWay {
         self.idle < idle_max && self.waited <= due
     }
 
+    /// Gives back memory that was taken: all bytes are on the drive.
+    pub(crate) fn give_back_memory(&mut self) {
+        let memory = std::mem::take(&mut self.memory);
+        if memory > 0 {
+            let mut state = sync::lock(&self.stores.state);
+            state.all.memory -= memory;
+            take_away(&mut state.addresses, self.address, |share| share.memory -= memory);
+            drop(state);
+            self.stores.freed.notify_all();
+        }
+    }
+
+    /// The store has waited for its client between two calls, without memory.
+    pub(crate) fn rested(&mut self, time: Duration) {
+        self.waited += time;
+        self.idle += time;
+    }
+
+    /// For how long the store may rest.
+    pub(crate) fn time_left(&self) -> Duration {
+        let due = IDLE_MAX + Duration::from_secs(self.taken.bytes / RATE_MIN);
+        IDLE_MAX.saturating_sub(self.idle).min(due.saturating_sub(self.waited))
+    }
+
     /// Counts bytes that have come; answers what is under way in the volume now.
     pub(crate) fn came(&mut self, bytes: u64) -> Room {
-        let growth = bytes.min(self.growth.saturating_sub(self.taken.growth));
         self.taken.bytes += bytes;
-        self.taken.growth += growth;
         let mut state = sync::lock(&self.stores.state);
         let room = state.volumes.entry(self.volume).or_default();
         room.bytes += bytes;
-        room.growth += growth;
         *room
+    }
+
+    /// What is under way in the volume.
+    pub(crate) fn room(&self) -> Room {
+        sync::lock(&self.stores.state).volumes.get(&self.volume).copied().unwrap_or_default()
     }
 
     /// All bytes on the drive that are part of no file yet, in all volumes.
@@ -147,17 +206,14 @@ impl StoreUnderWay {
 
 impl Drop for StoreUnderWay {
     fn drop(&mut self) {
+        self.give_back_memory();
         let mut state = sync::lock(&self.stores.state);
-        state.memory -= self.memory;
-        take_away(&mut state.addresses, self.address, |left| *left -= self.memory);
+        state.all.stores -= 1;
+        take_away(&mut state.addresses, self.address, |share| share.stores -= 1);
         take_away(&mut state.volumes, self.volume, |left| {
             left.bytes -= self.taken.bytes;
-            left.growth -= self.taken.growth;
+            left.growth = left.growth.saturating_sub(self.taken.growth);
         });
-        drop(state);
-        if self.memory > 0 {
-            self.stores.freed.notify_all();
-        }
     }
 }
 
@@ -199,6 +255,10 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
+    fn begin(stores: &Arc<Stores>, last: u8, length: u64, growth: u64) -> StoreUnderWay {
+        stores.begin(address(last), VOLUME, length, growth).unwrap()
+    }
+
     /// Whether there is memory at once.
     fn has_memory(store: &mut StoreUnderWay) -> bool {
         let mut taking = std::pin::pin!(store.take_memory());
@@ -212,7 +272,7 @@ mod tests {
         let mut refused = 0;
         for n in 0..8 {
             for _ in 0..20 {
-                let mut store = stores.begin(address(n), VOLUME, 1 << 40, 0);
+                let mut store = begin(&stores, n, 1 << 40, 0);
                 match has_memory(&mut store) {
                     true => held.push(store),
                     false => refused += 1,
@@ -220,30 +280,44 @@ mod tests {
             }
         }
         assert_eq!((held.len(), refused), (64, 96));
-        assert_eq!(sync::lock(&stores.state).memory, MEMORY_MAX);
-        let mut next = stores.begin(address(9), VOLUME, STORE_MAX, 0);
+        assert_eq!(sync::lock(&stores.state).all.memory, MEMORY_MAX);
+        let mut next = begin(&stores, 9, STORE_MAX, 0);
         assert!(!has_memory(&mut next));
         held.pop();
         assert!(has_memory(&mut next));
         drop((held, next));
-        assert_eq!(sync::lock(&stores.state).memory, 0);
-        assert!(sync::lock(&stores.state).addresses.is_empty());
+        assert!(stores.is_idle());
+    }
+
+    #[test]
+    fn one_address_has_so_many_stores_and_no_more() {
+        let stores = Stores::new();
+        let mut held: Vec<_> = (0..ADDRESS_STORES_MAX).map(|_| begin(&stores, 1, 5, 0)).collect();
+        assert_eq!(stores.begin(address(1), VOLUME, 5, 0).err(), Some(AbortCode::VBUSY));
+        held.pop();
+        held.push(begin(&stores, 1, 5, 0));
+        for n in 2..=16 {
+            held.extend((0..ADDRESS_STORES_MAX).map(|_| begin(&stores, n, 5, 0)));
+        }
+        assert_eq!(stores.begin(address(20), VOLUME, 5, 0).err(), Some(AbortCode::VBUSY), "all together");
+        drop(held);
+        assert!(stores.is_idle());
     }
 
     #[test]
     fn a_store_that_sends_nothing_or_very_little_ends() {
         let stores = Stores::new();
         let ten = Duration::from_secs(10);
-        let mut silent = stores.begin(address(1), VOLUME, 1 << 40, 0);
+        let mut silent = begin(&stores, 1, 1 << 40, 0);
         let waits = (1..).find(|_| !silent.waited(ten, true));
         assert_eq!(waits, Some(6));
-        let mut slow = stores.begin(address(1), VOLUME, 1 << 40, 0);
+        let mut slow = begin(&stores, 1, 1 << 40, 0);
         let waits = (1..).find(|_| {
             slow.came(10_000);
             !slow.waited(ten, false)
         });
         assert!(waits.is_some_and(|waits| waits < 10));
-        let mut steady = stores.begin(address(1), VOLUME, 1 << 40, 0);
+        let mut steady = begin(&stores, 1, 1 << 40, 0);
         for _ in 0..10_000 {
             steady.came(50_000);
             assert!(steady.waited(ten, false));
@@ -251,17 +325,32 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_while_they_are_under_way() {
+    fn room_is_kept_from_the_beginning_and_bytes_are_counted_as_they_come() {
         let stores = Stores::new();
-        let mut one = stores.begin(address(1), VOLUME, 1 << 40, 100);
-        let mut two = stores.begin(address(2), VOLUME, 1 << 40, 0);
-        assert_eq!(one.came(60), Room { bytes: 60, growth: 60 });
+        let mut one = begin(&stores, 1, 1 << 40, 100);
+        let mut two = begin(&stores, 2, 1 << 40, 0);
+        assert_eq!(two.room(), Room { bytes: 0, growth: 100 });
+        assert_eq!(one.came(60), Room { bytes: 60, growth: 100 });
         assert_eq!(one.came(60), Room { bytes: 120, growth: 100 });
         assert_eq!(two.came(60), Room { bytes: 180, growth: 100 });
         assert_eq!(two.everywhere(), 180);
         drop(one);
         assert_eq!(two.came(1), Room { bytes: 61, growth: 0 });
         drop(two);
-        assert!(sync::lock(&stores.state).volumes.is_empty());
+        assert!(stores.is_idle());
+    }
+
+    #[test]
+    fn what_is_left_of_a_stores_time_follows_what_has_come() {
+        let (stores, second) = (Stores::new(), Duration::from_secs(1));
+        let mut store = begin(&stores, 1, 1 << 40, 0);
+        assert_eq!(store.time_left(), IDLE_MAX);
+        assert!(store.waited(40 * second, true));
+        assert_eq!(store.time_left(), IDLE_MAX - 40 * second);
+        store.came(RATE_MIN * 5);
+        assert!(store.waited(10 * second, false));
+        assert_eq!(store.time_left(), 15 * second);
+        assert!(!store.waited(16 * second, false));
+        assert_eq!(store.time_left(), Duration::ZERO);
     }
 }

@@ -46,6 +46,28 @@ fn a_lock_outlives_the_server_process() {
     b.ask(write_lock(fid)).unwrap();
 }
 
+#[test]
+fn a_lock_that_was_given_back_some_seconds_before_a_crash_locks_nobody_out() {
+    let (mut cell, a, b, fid) = scene(270);
+    a.ask(write_lock(fid)).unwrap();
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.sim.run_for(Duration::from_secs(15));
+    cell.restart();
+    b.ask_anew(fs::GetTime {}, 10).unwrap();
+    b.ask(write_lock(fid)).unwrap();
+}
+
+#[test]
+fn an_orderly_stop_leaves_no_lock_that_was_given_back() {
+    let (mut cell, a, b, fid) = scene(271);
+    a.ask(write_lock(fid)).unwrap();
+    a.ask(fs::ReleaseLock { fid }).unwrap();
+    cell.settle();
+    cell.restart();
+    b.ask_anew(fs::GetTime {}, 10).unwrap();
+    b.ask(write_lock(fid)).unwrap();
+}
+
 /// The volume goes, as to another server, and comes back.
 fn go_and_come_back(cell: &Cell) {
     let (owner, volume, partition) = (cell.owner(), cell.root().volume, PartitionNumber(0));

@@ -81,8 +81,8 @@ impl State {
     /// A datagram leaves a port, or a listener sends it in another's name. Answers who has seen it.
     pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) -> Vec<Waker> {
         self.net.stats.sent += 1;
-        let woken = self.show(from, to, &data);
         let fate = self.fate(from, to);
+        let woken = self.show(from, to, &data, fate == Fate::Doubled);
         self.note_datagram(from, to, &data, fate);
         if matches!(fate, Fate::Lost | Fate::Cut) {
             return woken;
@@ -95,11 +95,11 @@ impl State {
         woken
     }
 
-    fn show(&mut self, from: SocketAddr, to: SocketAddr, data: &Bytes) -> Vec<Waker> {
+    fn show(&mut self, from: SocketAddr, to: SocketAddr, data: &Bytes, doubled: bool) -> Vec<Waker> {
         if self.net.taps.is_empty() || self.net.pair(from, to).is_none() {
             return Vec::new();
         }
-        tap::show(&mut self.net.taps, &Seen { at: self.now, from, to, data: data.clone() })
+        tap::show(&mut self.net.taps, &Seen { at: self.now, from, to, data: data.clone(), doubled })
     }
 
     fn fate(&mut self, from: SocketAddr, to: SocketAddr) -> Fate {

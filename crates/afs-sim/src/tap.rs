@@ -22,6 +22,8 @@ pub struct Seen {
     pub to: SocketAddr,
     /// What is in it.
     pub data: Bytes,
+    /// The network delivers it twice.
+    pub doubled: bool,
 }
 
 /// What a listener has seen and not taken yet, in order: at most 65,536 datagrams, of which the oldest go first.

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     VolumeBusy,
     /// No server that could answer did.
     ServerAway,
+    /// The process that waited for a server is being killed.
+    Interrupted,
     /// Somebody else holds a lock in the way.
     WouldBlock,
     /// No lock can be had.
@@ -92,6 +94,7 @@ impl ErrorKind {
         match self {
             ErrorKind::NotPermitted => 1,
             ErrorKind::NotFound => 2,
+            ErrorKind::Interrupted => EINTR,
             ErrorKind::Cache | ErrorKind::LockLost => 5,
             ErrorKind::BadHandle => 9,
             ErrorKind::WouldBlock => 11,
@@ -270,6 +273,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::VolumeOffline => "the volume is off line",
             ErrorKind::VolumeBusy => "the volume stayed busy",
             ErrorKind::ServerAway => "no answer",
+            ErrorKind::Interrupted => "the process that waited is being killed",
             ErrorKind::WouldBlock => "locked by somebody else",
             ErrorKind::NoLock => "no lock can be had",
             ErrorKind::LockLost => "a lock on the file was lost",

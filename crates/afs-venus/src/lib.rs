@@ -5,19 +5,34 @@
 //! `afs-rpc` (calls, time, tasks) and a [`CacheStore`] (a directory of files, or memory). There are no sockets,
 //! clocks or threads here; the same code runs in a mount and in the simulator.
 //!
+//! Each part of it owns its state and is tested alone. A module uses those above it in this table only:
+//!
 //! | Module | Holds |
 //! | --- | --- |
 //! | [`api`] | nodes, attributes, handles, flags: what callers speak |
+//! | `error` | what went wrong, and which number a program gets for it |
+//! | `key` | how cells and objects are named inside |
+//! | `counters` | what was done, counted |
+//! | `sink` | where those above are told that something is stale |
 //! | [`cache`] | where data lies: a directory, or memory |
-//! | `tokens` | who the users of this machine are to the cells |
-//! | `location` | cells, volume groups, sites, servers and their addresses |
+//! | `fuzzing` | what the fuzz targets run |
+//! | `config` | what Venus is told at its start |
 //! | `retry` | the retry ladder, a pure function |
-//! | `vnode` | objects: status, promises, contents of directories |
+//! | `locks` | locks of a file's bytes among the processes here |
+//! | `promise` | one promise, and the line of breaks |
+//! | `identity` | who the users of this machine are to the cells |
+//! | `owed_locks` | locks that servers may still have in our name |
+//! | `above` | what those above us hold, and how they hear that it is stale |
+//! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: what is here, what is unsaved |
+//! | `vnode` | objects of the status cache: status, rights, contents of directories |
+//! | `promises` | what servers would tell of, what has ended, and who must forget then |
+//! | `names` | what names stand for, as far as it is known here |
 //! | `venus` | the operations |
 //!
 //! What is promised to applications is written in `docs/semantics.md`, each sentence with its test.
 
+mod above;
 pub mod api;
 pub mod cache;
 
@@ -27,13 +42,16 @@ mod data;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod identity;
 mod key;
 mod location;
 mod locks;
-mod nodes;
+mod names;
+mod owed_locks;
+mod promise;
+mod promises;
 mod retry;
 mod sink;
-mod tokens;
 mod venus;
 mod vnode;
 

@@ -40,6 +40,9 @@ pub enum Step {
     Pause(Duration),
     /// Ask the location service again, then [`Ladder::relocated`].
     Relocate,
+    /// Nobody answers: wait, at most so long, until one of the servers does, then ask [`Ladder::returned`]. If none of them is
+    /// worth waiting for, or the time is over, [`Ladder::abandoned`].
+    Await(Duration),
     /// The abort is the call's own answer.
     Answer(AbortCode),
     /// Give up.
@@ -77,6 +80,7 @@ pub struct Ladder {
     relocations: u32,
     pauses: u32,
     losses: u32,
+    returns: u32,
     /// Nobody answered, and the location service was asked whether somebody else should be.
     asked_for_others: bool,
     /// What is reported when no site is left.
@@ -103,6 +107,8 @@ struct Address {
 const RELOCATIONS_MAX: u32 = 2;
 /// How often a call that was lost is made again.
 const LOSSES_MAX: u32 = 2;
+/// How often servers that fall silent again are waited for.
+const RETURNS_MAX: u32 = 8;
 
 impl Ladder {
     /// `sites` in order of preference; for each, whether each of its addresses is thought to be down.
@@ -115,6 +121,7 @@ impl Ladder {
             relocations: 0,
             pauses: 0,
             losses: 0,
+            returns: 0,
             asked_for_others: false,
             complaint,
         }
@@ -142,6 +149,17 @@ impl Ladder {
         self.sites = views(sites);
         self.relocations = 0;
         self.advance(elapsed)
+    }
+
+    /// The step after one of the servers that did not answer does again, or the volume is found at others.
+    pub fn returned(&mut self, sites: &[Vec<bool>], elapsed: Duration) -> Step {
+        self.returns += 1;
+        self.resumed(sites, elapsed)
+    }
+
+    /// The step after nobody was waited for, or not any longer.
+    pub fn abandoned(&self) -> Step {
+        Step::Fail(self.complaint)
     }
 
     /// The step after the location service was asked again; `changed` if it says something else than before.
@@ -189,7 +207,10 @@ impl Ladder {
                 self.losses += 1;
                 Step::Try { site, address }
             }
-            _ => self.other_address(elapsed),
+            _ => {
+                self.complaint = ErrorKind::ServerAway;
+                self.advance(elapsed)
+            }
         }
     }
 
@@ -254,12 +275,19 @@ impl Ladder {
             self.complaint = kind;
             return self.pause_or_fail(elapsed, self.patience.offline);
         }
-        // Unless it was known before that nobody is there: then whoever asks is told at once.
-        if self.complaint == ErrorKind::ServerAway && self.at.is_some() && !self.asked_for_others {
+        if self.complaint != ErrorKind::ServerAway {
+            return Step::Fail(self.complaint);
+        }
+        // Unless it was known before that nobody is there.
+        if self.at.is_some() && !self.asked_for_others {
             self.asked_for_others = true;
             return Step::Relocate;
         }
-        Step::Fail(self.complaint)
+        let is_down = |site: &Site| site.addresses.iter().any(|address| address.down);
+        match self.sites.iter().any(is_down) && self.returns < RETURNS_MAX {
+            true => Step::Await(self.patience.total - elapsed),
+            false => Step::Fail(self.complaint),
+        }
     }
 
     fn pause_or_fail(&mut self, elapsed: Duration, until: Duration) -> Step {
@@ -308,6 +336,10 @@ mod tests {
         Try { site, address }
     }
 
+    fn at_most(seconds: u64) -> Step {
+        Await(Duration::from_secs(seconds))
+    }
+
     /// Plays outcomes against a ladder; pauses and relocations are answered with the same sites.
     fn play(sites: &[Vec<bool>], outcomes: &[Outcome]) -> Vec<Step> {
         let mut ladder = Ladder::new(PATIENCE, sites);
@@ -328,6 +360,7 @@ mod tests {
                     ladder.resumed(sites, elapsed)
                 }
                 Some(Relocate) => ladder.relocated(sites, false, elapsed),
+                Some(Await(_)) => ladder.abandoned(),
                 _ => return steps,
             };
             steps.push(step);
@@ -346,7 +379,7 @@ mod tests {
         type Row = (&'static str, Vec<Vec<bool>>, Vec<Outcome>, Vec<Step>);
         let table: Vec<Row> = vec![
             ("no site", vec![], vec![], vec![Fail(ErrorKind::NoVolume)]),
-            ("down", vec![vec![true]], vec![], vec![Fail(ErrorKind::ServerAway)]),
+            ("down", vec![vec![true]], vec![], vec![at_most(60), Fail(ErrorKind::ServerAway)]),
             ("down, other up", vec![vec![true], vec![false]], vec![], vec![to(1, 0)]),
             ("refused", one.clone(), vec![Abort(denied)], vec![to(0, 0), Answer(denied)]),
             (
@@ -355,7 +388,12 @@ mod tests {
                 vec![Abort(AbortCode::RXGEN_OPCODE)],
                 vec![to(0, 0), Answer(AbortCode::RXGEN_OPCODE)],
             ),
-            ("silent", one.clone(), vec![Silent], vec![to(0, 0), Relocate, Fail(ErrorKind::ServerAway)]),
+            (
+                "silent",
+                one.clone(),
+                vec![Silent],
+                vec![to(0, 0), Relocate, at_most(59), Fail(ErrorKind::ServerAway)],
+            ),
             (
                 "lost, then refused",
                 one.clone(),
@@ -372,7 +410,7 @@ mod tests {
                 "addresses, then sites",
                 homed.clone(),
                 vec![Silent, Abort(AbortCode(-1)), Silent],
-                vec![to(0, 0), to(0, 1), to(1, 0), Relocate, Fail(ErrorKind::ServerAway)],
+                vec![to(0, 0), to(0, 1), to(1, 0), Relocate, at_most(57), Fail(ErrorKind::ServerAway)],
             ),
             (
                 "slow skips the site",
@@ -439,6 +477,21 @@ mod tests {
         assert_eq!(ladder.first(), to(0, 0));
         assert_eq!(ladder.next(Silent, Duration::from_secs(12)), Relocate);
         assert_eq!(ladder.relocated(&[vec![false]], true, Duration::from_secs(12)), to(0, 0));
+    }
+
+    #[test]
+    fn servers_that_fall_silent_are_tried_when_they_are_back_a_bounded_number_of_times() {
+        let mut ladder = Ladder::new(PATIENCE, &[vec![true]]);
+        assert_eq!(ladder.first(), at_most(60), "known to be away");
+        assert_eq!(ladder.returned(&[vec![false]], Duration::from_secs(9)), to(0, 0));
+        assert_eq!(ladder.next(Silent, Duration::from_secs(10)), Relocate);
+        assert_eq!(ladder.relocated(&[vec![true]], false, Duration::from_secs(10)), at_most(50));
+        for _ in 1..RETURNS_MAX - 1 {
+            assert_eq!(ladder.returned(&[vec![false]], Duration::from_secs(11)), to(0, 0));
+            assert_eq!(ladder.next(Silent, Duration::from_secs(12)), at_most(48));
+        }
+        assert_eq!(ladder.returned(&[vec![false]], Duration::from_secs(13)), to(0, 0));
+        assert_eq!(ladder.next(Silent, Duration::from_secs(14)), Fail(ErrorKind::ServerAway));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use afs_venus::cache::{CacheKey, CacheStore, Kept, Ranges};
 use afs_venus::{DiskCache, NodeId, OpenFlags, SetAttr};
@@ -397,4 +399,42 @@ fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
     let b = cell.client(2);
     let two = b.clone();
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"abc3-5XYZ");
+}
+
+/// A store that the server carried out without the client hearing of it, and once more after a restart, counts as a change by
+/// another machine. The kernel goes on writing to the file: what it writes and has synced is at the server.
+#[test]
+fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(6);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    let opened = cell.on(&a, async move {
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        opened.backing.clone().unwrap().file.write_all_at(b"first", 0).unwrap();
+        one.venus.fsync(opened.handle).await.unwrap();
+        opened
+    });
+    let (file, handle) = (opened.backing.clone().unwrap().file, opened.handle);
+    file.write_all_at(b", second", 5).unwrap();
+    cell.sim.world().cut(cell.server, a.node);
+    let (one, synced) = (a.clone(), Arc::new(AtomicBool::new(false)));
+    let done = synced.clone();
+    a.env.spawn(Box::pin(async move {
+        one.venus.fsync(handle).await.unwrap();
+        done.store(true, Ordering::SeqCst);
+    }));
+    // The server has carried it out, and nobody hears of it.
+    cell.sim.run_for(Duration::from_secs(1));
+    cell.restart_server();
+    cell.sim.world().mend(cell.server, a.node);
+    cell.sim.run_until(Duration::from_secs(60), || synced.load(Ordering::SeqCst)).unwrap();
+    let one = a.clone();
+    cell.on(&a, async move {
+        file.write_all_at(b", third", 13).unwrap();
+        one.venus.fsync(handle).await.unwrap();
+    });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"first, second, third");
 }

@@ -110,6 +110,7 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
     cell.sim.run_for(Duration::from_secs(400));
     assert!(try_lock(&cell, &b, Some(b"of b")));
     mend(&cell, &a);
+    cell.sim.run_for(NOTICED);
     let one = a.clone();
     cell.on(&a, async move {
         let refused = one.venus.fsync(mine).await.unwrap_err();
@@ -134,23 +135,164 @@ fn the_holder_of_a_lost_lock_is_told_and_overwrites_nothing() {
     cell.on(&b, async move { assert!(two.get("file").await.unwrap().starts_with(b"anew")) });
 }
 
+/// A client has noticed after this that a server answers again, and until then gives errors at once if that was away for long.
+const NOTICED: Duration = Duration::from_secs(10);
+
+/// The first machine closes the file while its server does not answer.
+fn close_unheard(cell: &Cell, a: &Client, mine: HandleId) {
+    let one = a.clone();
+    cell.on(a, async move {
+        one.venus.flush(mine, OWNER).await.unwrap_err();
+        one.venus.release(mine).await.ok();
+    });
+}
+
 #[test]
 fn a_lock_whose_return_had_no_answer_keeps_nobody_of_its_machine_out() {
     let cell = Cell::new(47);
     let (a, b) = (cell.client(1), cell.client(2));
     let mine = locked(&cell, &a);
     cut(&cell, &a);
-    let one = a.clone();
-    cell.on(&a, async move {
-        one.venus.flush(mine, OWNER).await.unwrap_err();
-        one.venus.release(mine).await.ok();
-    });
-    mend(&cell, &a);
-    cell.sim.run_for(Duration::from_secs(60));
+    close_unheard(&cell, &a, mine);
     // The server has not heard that the lock was given back.
     assert!(!try_lock(&cell, &b, None));
+    mend(&cell, &a);
+    cell.sim.run_for(NOTICED);
     assert!(try_lock(&cell, &a, None));
     assert!(try_lock(&cell, &b, None));
+}
+
+/// How long a lock that could not be given back may keep others out once the server can be reached, and a server that was
+/// restarted besides.
+const RETURN: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_lock_that_could_not_be_given_back_is_when_the_server_answers_again() {
+    for (seed, heard) in [(50, false), (51, true)] {
+        let cell = Cell::new(seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let mine = locked(&cell, &a);
+        cell.sim.world().cut(cell.server, a.node);
+        if !heard {
+            cell.sim.world().cut(a.node, cell.server);
+        }
+        close_unheard(&cell, &a, mine);
+        mend(&cell, &a);
+        cell.sim.run_for(RETURN);
+        assert!(try_lock(&cell, &b, None), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_lock_that_could_not_be_given_back_is_when_the_server_was_restarted() {
+    let cell = Cell::new(52);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cell.sim.crash(cell.server);
+    close_unheard(&cell, &a, mine);
+    cell.sim.run_for(Duration::from_secs(400));
+    cell.sim.restart(cell.server);
+    cell.start_server();
+    cell.sim.run_for(RETURN);
+    assert!(try_lock(&cell, &b, None));
+}
+
+#[test]
+fn a_lock_is_given_back_late_though_its_file_has_left_the_status_cache() {
+    let cell = Cell::new(53);
+    cell.set_limits(|limits| limits.statuses_max = 100);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&b, async move {
+        two.mount("proj", "#proj.").await.unwrap();
+        for n in 0..300 {
+            two.put(&format!("proj/{n}"), b"").await.unwrap();
+        }
+    });
+    let mine = cell.on(&a, async move {
+        one.put("file", b"before").await.unwrap();
+        let handle = one.open("file", OpenFlags::READ).await.unwrap();
+        one.venus.lock(handle, OWNER, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        handle
+    });
+    cell.sim.crash(cell.server);
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.flush(mine, OWNER).await.unwrap();
+        one.venus.release(mine).await.unwrap();
+    });
+    // So that it is not given back before its file is gone from the cache.
+    cut(&cell, &a);
+    cell.sim.restart(cell.server);
+    cell.start_server();
+    mend(&cell, &a);
+    let one = a.clone();
+    cell.on(&a, async move {
+        while one.names("proj").await.is_err() {
+            afs_rpc::EnvExt::sleep(&*one.env, Duration::from_secs(1)).await;
+        }
+        for n in 0..300 {
+            one.find(&format!("proj/{n}")).await.unwrap();
+        }
+    });
+    cell.sim.run_for(RETURN);
+    assert!(try_lock(&cell, &b, None));
+}
+
+#[test]
+fn a_lock_taken_anew_is_not_given_back_for_the_one_before() {
+    let cell = Cell::new(54);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    close_unheard(&cell, &a, mine);
+    mend(&cell, &a);
+    cell.sim.run_for(NOTICED);
+    let one = a.clone();
+    let again = cell.on(&a, async move {
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        one.venus.lock(handle, OWNER, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        handle
+    });
+    cell.sim.run_for(Duration::from_secs(1200));
+    assert!(!try_lock(&cell, &b, None));
+    let one = a.clone();
+    cell.on(&a, async move { one.venus.flush(again, OWNER).await.unwrap() });
+    assert!(try_lock(&cell, &b, None));
+}
+
+#[test]
+fn a_mount_that_is_stopped_in_order_leaves_no_lock() {
+    // One that a process still holds, and one whose return the server did not hear.
+    for (seed, is_closed) in [(55, false), (56, true)] {
+        let cell = Cell::new(seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let mine = locked(&cell, &a);
+        if is_closed {
+            cut(&cell, &a);
+            close_unheard(&cell, &a, mine);
+            mend(&cell, &a);
+        }
+        let one = a.clone();
+        cell.on(&a, async move { one.venus.shut_down().await.ok() });
+        assert!(try_lock(&cell, &b, None), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_mount_is_stopped_in_bounded_time_though_a_lock_cannot_be_given_back() {
+    let cell = Cell::new(57);
+    let a = cell.client(1);
+    let mine = locked(&cell, &a);
+    cut(&cell, &a);
+    close_unheard(&cell, &a, mine);
+    let one = a.clone();
+    let took = cell.on(&a, async move {
+        let began = one.env.now();
+        one.venus.shut_down().await.ok();
+        one.env.now().saturating_since(began)
+    });
+    assert!(took < Duration::from_secs(30), "{took:?}");
 }
 
 #[test]

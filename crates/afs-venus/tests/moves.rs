@@ -135,6 +135,54 @@ fn a_lock_that_another_machine_got_after_a_move_is_lost_and_its_changes_are_not_
     assert_eq!(get(&cell, &b, "file"), b"of the other");
 }
 
+/// The first machine has a lock whose return the server does, or does not, hear; it hears no answer. Whether the second one gets the
+/// lock when the server answers again, and the third one then.
+fn lock_of_no_holder(seed: u64, is_heard: bool, was_silent: bool) -> [bool; 2] {
+    let (cell, _) = cell(seed);
+    let server = &cell.servers[0];
+    server.count_locks_only();
+    let (a, b, c) = (cell.client(1), cell.client(2), cell.client(3));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        let handle = one.open("file", OpenFlags::READ).await.unwrap();
+        one.get("large").await.unwrap();
+        one.venus.lock(handle, 7, 1, LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        handle
+    });
+    cell.sim.world().cut(server.node, a.node);
+    if !is_heard {
+        cell.sim.world().cut(a.node, server.node);
+    }
+    let one = a.clone();
+    cell.on(&a, async move {
+        if was_silent {
+            one.find("nothing").await.ok();
+            one.put("cached1", b"new").await.unwrap_err();
+        }
+        one.venus.flush(handle, 7).await.unwrap();
+        one.venus.release(handle).await.unwrap();
+    });
+    let take = |client: &Client| {
+        let one = client.clone();
+        cell.on(client, async move {
+            let handle = one.open("file", OpenFlags::READ).await.unwrap();
+            one.venus.lock(handle, 9, 2, LockRange::WHOLE, LockKind::Write, false).await.is_ok()
+        })
+    };
+    let early = is_heard && take(&b);
+    cell.sim.world().mend(server.node, a.node);
+    cell.sim.world().mend(a.node, server.node);
+    cell.sim.run_for(Duration::from_secs(60));
+    [early || take(&b), take(&c)]
+}
+
+#[test]
+fn a_release_is_sent_again_to_a_server_that_knows_no_holders_only_if_it_was_surely_not_heard() {
+    assert_eq!(lock_of_no_holder(13, true, false), [true, false], "the lock of another machine is released");
+    assert_eq!(lock_of_no_holder(14, false, true), [true, false], "a lock that is surely ours is kept");
+    assert_eq!(lock_of_no_holder(15, false, false), [false, false], "it may have been heard");
+}
+
 #[test]
 fn what_is_cached_when_a_volume_moves_stays_and_is_asked_about_in_bulk() {
     let (cell, image) = cell(2);

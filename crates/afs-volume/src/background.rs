@@ -2,15 +2,15 @@
 
 use std::sync::PoisonError;
 
-use afs_drive::ChunkRef;
 use bytes::Bytes;
 
-use crate::compact;
 use crate::error::VolumeError;
 use crate::ids::GroupId;
-use crate::key::{self, CHUNKS, DEAD, WORK};
+use crate::key::{self, DEAD, WORK};
+use crate::located::LocatedChunk;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
+use crate::{chunks, compact};
 
 impl VolumeStore {
     /// Works in the background for as long as the future is polled: spawn it once. It waits while there is nothing to do.
@@ -48,13 +48,13 @@ impl VolumeStore {
     async fn discard_dead(&self) -> Result<bool, VolumeError> {
         let dead = self.store.discardable()?;
         let Some((last, _)) = dead.last().cloned() else { return Ok(false) };
-        self.store.drive.discard(dead.iter().map(|(_, chunk)| *chunk).collect()).await?;
+        self.store.discard(&dead).await?;
         self.store
             .kv
             .update(move |txn| {
-                for (key, chunk) in dead {
+                for (key, at) in dead {
                     txn.delete(DEAD, &key);
-                    txn.delete(CHUNKS, &chunk.id.to_bytes());
+                    chunks::forget(txn, at);
                 }
                 Ok::<_, VolumeError>(())
             })
@@ -65,8 +65,18 @@ impl VolumeStore {
 }
 
 impl Store {
+    /// Has the drives free chunks that are of one drive after the other.
+    async fn discard(&self, dead: &[(Bytes, LocatedChunk)]) -> Result<(), VolumeError> {
+        for of_one in dead.chunk_by(|(_, one), (_, next)| one.drive == next.drive) {
+            let Some((_, first)) = of_one.first() else { continue };
+            let chunks = of_one.iter().map(|(_, at)| at.chunk).collect();
+            self.drives.get(first.drive)?.discard(chunks).await?;
+        }
+        Ok(())
+    }
+
     /// Dead chunks that may be discarded, with their rows' keys.
-    fn discardable(&self) -> Result<Vec<(Bytes, ChunkRef)>, VolumeError> {
+    fn discardable(&self) -> Result<Vec<(Bytes, LocatedChunk)>, VolumeError> {
         // First the snapshots, then the leases: who goes from one to the other in between is seen by the second look.
         let horizon = self.kv.oldest_snapshot();
         let horizon = self.leases.oldest().map_or(horizon, |lease| lease.min(horizon));
@@ -79,7 +89,9 @@ impl Store {
             if freed > horizon {
                 break;
             }
-            dead.extend(ChunkRef::from_bytes(&value).map(|chunk| (key, chunk)));
+            let at = LocatedChunk::decode_row(value).ok();
+            // What is on a drive that is not here waits.
+            dead.extend(at.filter(|at| self.drives.get(at.drive).is_ok()).map(|at| (key, at)));
         }
         Ok(dead)
     }

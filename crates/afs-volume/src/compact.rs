@@ -9,8 +9,6 @@ use crate::error::VolumeError;
 use crate::extent::{Extent, Slot, Source};
 use crate::ids::SlotIndex;
 use crate::new_data::{DataWriter, NewData};
-use crate::reads::Depth;
-use crate::rows::Rows;
 use crate::store::Store;
 use crate::volume::Volume;
 
@@ -21,13 +19,8 @@ pub(crate) async fn compact(
     vnode: VnodeId,
     index: SlotIndex,
 ) -> Result<(), VolumeError> {
-    let (lease, slot) = {
-        let snapshot = store.kv.snapshot();
-        let lease = store.leases.take(snapshot.sequence(), store.work.clone());
-        let place = volume.place_at(&snapshot)?;
-        let Some(record) = volume.reads(Depth::Disk).record_at(&snapshot, vnode)? else { return Ok(()) };
-        (lease, snapshot.slot_row(place.group, &record, index, place.epoch)?)
-    };
+    let leased = volume.read(move |reads| reads.leased_slot(vnode, index)).await?;
+    let Some((lease, slot)) = leased else { return Ok(()) };
     if !slot.wants_compaction() {
         return Ok(());
     }
@@ -45,29 +38,15 @@ pub(crate) async fn compact(
 
 impl Volume {
     /// Writes anew the slots of a file that many small stores have crowded, before `data` is put into them in a transaction, which then is not
-    /// refused as [`VolumeError::Scattered`]. Cost where there is none: the rows of the slots that `data` has a part of.
+    /// refused as [`VolumeError::Scattered`]. Cost where there is none: the rows of the slots that `data` has a part
+    /// of, which are looked for on a thread that may wait for a disk unless they are in memory.
     pub async fn compact_for(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<(), VolumeError> {
         self.make_room_for_cuts(fid).await?;
-        let store = self.store();
-        for index in self.crowded_slots(fid, data)? {
-            compact(store, self, fid.vnode, index).await?;
+        let parts = data.slots_in_part();
+        for index in self.read(move |reads| reads.crowded(fid.vnode, &parts)).await? {
+            compact(self.store(), self, fid.vnode, index).await?;
         }
         Ok(())
-    }
-
-    fn crowded_slots(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<Vec<SlotIndex>, VolumeError> {
-        let snapshot = self.store().kv.snapshot();
-        let place = self.place_at(&snapshot)?;
-        let Some(record) = self.reads(Depth::Disk).record_at(&snapshot, fid.vnode)? else {
-            return Ok(Vec::new());
-        };
-        let mut crowded = Vec::new();
-        for index in data.slots_in_part() {
-            if snapshot.slot_row(place.group, &record, index, place.epoch)?.is_crowded() {
-                crowded.push(index);
-            }
-        }
-        Ok(crowded)
     }
 }
 
@@ -90,7 +69,7 @@ async fn assemble(store: &Arc<Store>, extents: &[Extent], start: u32) -> Result<
         match &extent.source {
             Source::Literal(literal) => bytes.extend_from_slice(literal),
             Source::Chunk { chunk, offset, len } => {
-                bytes.extend_from_slice(&store.drive.read(chunk.chunk, *offset..offset + len).await?);
+                bytes.extend_from_slice(&store.drives.read(chunk.at, *offset..offset + len)?.await?);
             }
         }
     }

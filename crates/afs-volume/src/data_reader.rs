@@ -14,6 +14,7 @@ use crate::extent::{SLOT_LEN, Source};
 use crate::ids::SlotIndex;
 use crate::key::{self, SLOTS};
 use crate::leases::Lease;
+use crate::located::LocatedChunk;
 use crate::reads::Depth;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo, damaged};
@@ -54,13 +55,15 @@ pub enum Span {
 enum Part {
     Ready(Bytes),
     Zeros(u64),
-    Chunk { chunk: afs_drive::ChunkRef, from: u32, to: u32 },
+    Chunk { at: LocatedChunk, from: u32, to: u32 },
 }
 
 enum Reading {
     Ready(Bytes),
     Zeros(u64),
     Chunk(BoxFuture<Result<Bytes, DriveError>>),
+    /// Begun for nothing.
+    Lost(VolumeError),
 }
 
 impl DataReader {
@@ -175,6 +178,7 @@ impl DataReader {
         let bytes = match self.reading.pop_front() {
             Some(Reading::Ready(bytes)) => bytes,
             Some(Reading::Chunk(read)) => read.await?,
+            Some(Reading::Lost(error)) => return Err(error),
             Some(Reading::Zeros(len)) => {
                 self.position += len;
                 return Ok(Some(Span::Hole(len)));
@@ -208,7 +212,10 @@ impl DataReader {
             self.reading.push_back(match part {
                 Part::Ready(bytes) => Reading::Ready(bytes),
                 Part::Zeros(len) => Reading::Zeros(len),
-                Part::Chunk { chunk, from, to } => Reading::Chunk(self.store.drive.read(chunk, from..to)),
+                Part::Chunk { at, from, to } => match self.store.drives.read(at, from..to) {
+                    Ok(read) => Reading::Chunk(read),
+                    Err(error) => Reading::Lost(error),
+                },
             });
         }
     }
@@ -286,7 +293,7 @@ impl DataReader {
                     Part::Ready(bytes.slice(skip as usize..(skip + to - from) as usize))
                 }
                 Source::Chunk { chunk, offset, .. } => {
-                    Part::Chunk { chunk: chunk.chunk, from: offset + skip, to: offset + skip + to - from }
+                    Part::Chunk { at: chunk.at, from: offset + skip, to: offset + skip + to - from }
                 }
             });
             at = to;

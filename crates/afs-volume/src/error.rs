@@ -1,6 +1,6 @@
 //! Why an operation on a volume was refused.
 
-use afs_drive::DriveError;
+use afs_drive::{DriveError, DriveId};
 use afs_kv::{KvError, UpdateError};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::VnodeId;
@@ -101,6 +101,12 @@ pub enum VolumeError {
         /// What was found.
         what: String,
     },
+    /// A row names a drive that the store does not have.
+    #[error("the data are on drive {drive}, which this store does not have")]
+    UnknownDrive {
+        /// Which.
+        drive: DriveId,
+    },
     /// The index failed.
     #[error(transparent)]
     Index(KvError),
@@ -140,7 +146,7 @@ impl VolumeError {
             Self::CrossDevice => Errno::EXDEV,
             Self::Loop => Errno::ELOOP,
             Self::TooLarge => Errno::EFBIG,
-            Self::Damaged { .. } | Self::Index(_) | Self::Drive(_) => Errno::EIO,
+            Self::Damaged { .. } | Self::UnknownDrive { .. } | Self::Index(_) | Self::Drive(_) => Errno::EIO,
         };
         errno.to_uae()
     }

@@ -1,11 +1,11 @@
 //! One slot of a file: which bytes of it are where.
 
-use afs_drive::ChunkRef;
 use afs_wire::ids::DataVersion;
 use bytes::{Bytes, BytesMut};
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::Epoch;
+use crate::located::LocatedChunk;
 
 /// Bytes of a file that one row describes: 1 MiB. Large enough that a chunk is read and written at the speed of the disk and that a
 /// gigabyte has only a thousand rows; small enough that a store of a few bytes edits a short row.
@@ -43,15 +43,23 @@ pub(crate) enum Source {
 /// A chunk and the epoch in which it was written, which says what clones may have it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OwnedChunk {
-    pub(crate) chunk: ChunkRef,
+    pub(crate) at: LocatedChunk,
     pub(crate) birth: Epoch,
 }
 
 impl OwnedChunk {
-    /// From a deadlist: the chunk and its birth.
-    pub(crate) fn decode(fields: &mut Fields) -> Decoded<Self> {
-        let chunk = ChunkRef::from_bytes(&fields.bytes(ChunkRef::STORED_LEN)?).ok_or(BadRecord)?;
-        Ok(Self { chunk, birth: Epoch(fields.u32()?) })
+    /// From a deadlist of either format: the chunk and its birth.
+    pub(crate) fn decode_row(row: Bytes) -> Decoded<Self> {
+        let (chunk, birth) = row.split_at_checked(row.len().saturating_sub(4)).ok_or(BadRecord)?;
+        let at = LocatedChunk::decode_row(row.slice_ref(chunk))?;
+        Ok(Self { at, birth: Epoch(Fields::new(row.slice_ref(birth)).u32()?) })
+    }
+
+    /// A row of a deadlist.
+    pub(crate) fn to_row(self) -> Vec<u8> {
+        let mut row = self.at.to_bytes().to_vec();
+        row.put_u32(self.birth.0);
+        row
     }
 }
 
@@ -184,7 +192,7 @@ impl Slot {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(9 + 48 * self.extents.len() + self.literal_bytes());
+        let mut out = Vec::with_capacity(9 + 52 * self.extents.len() + self.literal_bytes());
         match self.version {
             DataVersion(0) => out.put_u8(VERSION),
             DataVersion(version) => {
@@ -200,12 +208,12 @@ impl Slot {
                     out.put_counted(bytes);
                 }
                 Source::Chunk { chunk, offset, len } => {
-                    out.put_u8(CHUNK);
+                    out.put_u8(LOCATED_CHUNK);
                     out.put_u32(extent.start);
                     out.put_u32(*len);
                     out.put_u32(*offset);
                     out.put_u32(chunk.birth.0);
-                    out.extend_from_slice(&chunk.chunk.to_bytes());
+                    out.extend_from_slice(&chunk.at.to_bytes());
                 }
             }
         }
@@ -243,13 +251,15 @@ fn decode_extent(fields: &mut Fields) -> Decoded<Extent> {
     let start = fields.u32()?;
     let source = match kind {
         LITERAL => Source::Literal(fields.counted()?),
-        CHUNK => {
+        CHUNK | LOCATED_CHUNK => {
             let (len, offset, birth) = (fields.u32()?, fields.u32()?, Epoch(fields.u32()?));
-            let chunk = ChunkRef::from_bytes(&fields.bytes(ChunkRef::STORED_LEN)?).ok_or(BadRecord)?;
-            if offset.checked_add(len).is_none_or(|end| end > chunk.len) {
+            let is_old = kind == CHUNK;
+            let at =
+                if is_old { LocatedChunk::decode_format_2(fields)? } else { LocatedChunk::decode(fields)? };
+            if offset.checked_add(len).is_none_or(|end| end > at.chunk.len) {
                 return Err(BadRecord);
             }
-            Source::Chunk { chunk: OwnedChunk { chunk, birth }, offset, len }
+            Source::Chunk { chunk: OwnedChunk { at, birth }, offset, len }
         }
         _ => return Err(BadRecord),
     };
@@ -259,7 +269,9 @@ fn decode_extent(fields: &mut Fields) -> Decoded<Extent> {
 const VERSION: u8 = 1;
 const VERSION_WITH_DATA_VERSION: u8 = 2;
 const LITERAL: u8 = 1;
+/// Of the second format: on the store's own drive.
 const CHUNK: u8 = 2;
+const LOCATED_CHUNK: u8 = 3;
 const EXTENTS_MAX: usize = 16;
 /// Shorter holes within a slot are filled when it is written anew, so that what is left are at most 16 extents: 64 KiB.
 pub(crate) const HOLE_MIN: u32 = (SLOT_LEN as usize / EXTENTS_MAX) as u32;
@@ -267,7 +279,7 @@ pub(crate) const HOLE_MIN: u32 = (SLOT_LEN as usize / EXTENTS_MAX) as u32;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use afs_drive::ChunkId;
+    use afs_drive::{ChunkId, ChunkRef, DriveId};
 
     fn literal(start: u32, bytes: &'static [u8]) -> Extent {
         Extent { start, source: Source::Literal(Bytes::from_static(bytes)) }
@@ -275,10 +287,8 @@ mod tests {
 
     fn chunk(start: u32, number: u64, offset: u32, len: u32) -> Extent {
         let chunk = ChunkRef { id: ChunkId::from_parts(1, number), len: 1000, crc: 5 };
-        Extent {
-            start,
-            source: Source::Chunk { chunk: OwnedChunk { chunk, birth: Epoch::FIRST }, offset, len },
-        }
+        let at = LocatedChunk { drive: DriveId(number as u32), chunk };
+        Extent { start, source: Source::Chunk { chunk: OwnedChunk { at, birth: Epoch::FIRST }, offset, len } }
     }
 
     #[test]

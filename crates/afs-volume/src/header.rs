@@ -56,7 +56,7 @@ pub struct VolumeHeader {
     pub blocks_used: u64,
     /// Vnodes of all kinds.
     pub file_count: u64,
-    /// Made for a while: whoever made it has not published it, and it is to be taken away when he is gone.
+    /// Made for a while: its maker has not published it, and it is to be taken away when the maker is gone.
     pub destroy: bool,
     /// A named snapshot, beside the one backup volume that a group may have.
     pub snapshot: bool,

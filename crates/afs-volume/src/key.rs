@@ -5,10 +5,11 @@
 
 use std::ops::Bound;
 
-use afs_drive::ChunkId;
+use afs_drive::{ChunkId, DriveId};
 use afs_wire::ids::{VnodeId, VolumeId};
 
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
+use crate::located::LocatedChunk;
 
 /// Format of the store, and whatever there is one of.
 pub(crate) const META: &str = "volume.meta";
@@ -22,8 +23,10 @@ pub(crate) const SLOTS: &str = "volume.slots";
 pub(crate) const PAGES: &str = "volume.pages";
 /// Free vnode numbers, each naming the next.
 pub(crate) const FREE: &str = "volume.free";
-/// Every chunk that some slot row has, or had until its discard is through.
+/// Chunks of the store's own drive that the second format wrote down; no row is added.
 pub(crate) const CHUNKS: &str = "volume.chunks";
+/// Every other chunk that some slot row has, or had until its discard is through.
+pub(crate) const DRIVE_CHUNKS: &str = "volume.drive-chunks";
 /// Chunks to discard, in the order of the commits that freed them.
 pub(crate) const DEAD: &str = "volume.dead";
 /// Chunks that die with a clone.
@@ -47,8 +50,24 @@ pub(crate) const LOCKS: &str = "volume.locks";
 
 /// The tables to name when the index is opened.
 pub const TABLES: &[&str] = &[
-    META, HEADERS, VNODES, SLOTS, PAGES, FREE, CHUNKS, DEAD, DEADLISTS, DOOMED, DEADROWS, GROUPS, EPOCHS,
-    CHANGES, WORK, LOCKS, CUTS,
+    META,
+    HEADERS,
+    VNODES,
+    SLOTS,
+    PAGES,
+    FREE,
+    CHUNKS,
+    DEAD,
+    DEADLISTS,
+    DOOMED,
+    DEADROWS,
+    GROUPS,
+    EPOCHS,
+    CHANGES,
+    WORK,
+    LOCKS,
+    CUTS,
+    DRIVE_CHUNKS,
 ];
 
 /// A row of a volume's contents, without the epoch.
@@ -198,19 +217,43 @@ pub(crate) fn free(group: GroupId, vnode: VnodeId) -> [u8; 8] {
     key
 }
 
-pub(crate) fn dead(sequence: u64, chunk: ChunkId) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..8].copy_from_slice(&sequence.to_be_bytes());
-    key[8..].copy_from_slice(&chunk.to_bytes());
+/// A chunk's own row.
+pub(crate) fn drive_chunk(drive: DriveId, chunk: ChunkId) -> [u8; 20] {
+    let mut key = [0; 20];
+    key[..4].copy_from_slice(&drive.0.to_be_bytes());
+    key[4..].copy_from_slice(&chunk.to_bytes());
     key
 }
 
-pub(crate) fn deadlist(group: GroupId, clone: Epoch, chunk: ChunkId) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..4].copy_from_slice(&group.0.to_be_bytes());
-    key[4..8].copy_from_slice(&clone.0.to_be_bytes());
-    key[8..].copy_from_slice(&chunk.to_bytes());
+/// A table and a key in it.
+pub(crate) type TableKey = (&'static str, Vec<u8>);
+
+/// Where a chunk's own row may be, at most two places.
+pub(crate) fn of_chunk(at: LocatedChunk) -> impl Iterator<Item = TableKey> {
+    let old = (at.drive == DriveId::OWN).then(|| (CHUNKS, at.chunk.id.to_bytes().to_vec()));
+    [(DRIVE_CHUNKS, drive_chunk(at.drive, at.chunk.id).to_vec())].into_iter().chain(old)
+}
+
+pub(crate) fn dead(sequence: u64, at: LocatedChunk) -> [u8; 28] {
+    let mut key = [0; 28];
+    key[..8].copy_from_slice(&sequence.to_be_bytes());
+    key[8..].copy_from_slice(&drive_chunk(at.drive, at.chunk.id));
     key
+}
+
+pub(crate) fn deadlist(group: GroupId, clone: Epoch, at: LocatedChunk) -> [u8; 28] {
+    let mut key = [0; 28];
+    key[..8].copy_from_slice(&epoch(group, clone));
+    key[8..].copy_from_slice(&drive_chunk(at.drive, at.chunk.id));
+    key
+}
+
+/// Where the second format has the same.
+pub(crate) fn deadlist_format_2(group: GroupId, clone: Epoch, at: LocatedChunk) -> Option<[u8; 24]> {
+    let mut key = [0; 24];
+    key[..8].copy_from_slice(&epoch(group, clone));
+    key[8..].copy_from_slice(&at.chunk.id.to_bytes());
+    (at.drive == DriveId::OWN).then_some(key)
 }
 
 /// The smallest key greater than every key with this prefix; `None` where there is none.

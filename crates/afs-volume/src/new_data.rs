@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError};
+use afs_drive::{BoxFuture, ChunkRef, Drive, DriveError, DriveId};
 use bytes::Bytes;
 
 use crate::error::VolumeError;
 use crate::extent::{HOLE_MIN, LITERAL_MAX, SLOT_LEN};
 use crate::gathering::Gathered;
 use crate::ids::SlotIndex;
+use crate::located::LocatedChunk;
 use crate::store::Store;
 
 /// The longest file, in bytes: 2^52.
@@ -41,7 +42,7 @@ pub(crate) struct Piece {
 
 pub(crate) enum Stored {
     Literal(Bytes),
-    Chunk(ChunkRef),
+    Chunk(LocatedChunk),
     /// So many zeros, of which nothing is kept. Not bound to one slot.
     Zeros(u64),
 }
@@ -50,7 +51,7 @@ impl Piece {
     /// Whether it takes the place of all that the slot held, or puts nothing there.
     fn is_whole_slot(&self) -> bool {
         match &self.stored {
-            Stored::Chunk(chunk) => u64::from(chunk.len) == SLOT_LEN,
+            Stored::Chunk(at) => u64::from(at.chunk.len) == SLOT_LEN,
             Stored::Literal(_) => false,
             Stored::Zeros(_) => true,
         }
@@ -98,7 +99,7 @@ impl NewData {
 impl Drop for NewData {
     fn drop(&mut self) {
         let chunk = |piece: &Piece| match piece.stored {
-            Stored::Chunk(chunk) => Some(chunk),
+            Stored::Chunk(at) => Some(at.chunk),
             Stored::Literal(_) | Stored::Zeros(_) => None,
         };
         let chunks: Vec<_> = self.pieces.iter().filter_map(chunk).collect();
@@ -122,7 +123,7 @@ pub struct DataWriter {
 
 impl DataWriter {
     pub(crate) fn new(store: &Store, position: u64) -> Result<Self, VolumeError> {
-        let drive = store.drive.clone();
+        let drive = store.drives.own().clone();
         if position > FILE_LEN_MAX {
             return Err(VolumeError::TooLarge);
         }
@@ -267,8 +268,8 @@ impl DataWriter {
 
     async fn take_written(&mut self) -> Result<(), VolumeError> {
         if let Some((position, write)) = self.writing.pop_front() {
-            let chunk = write.await?;
-            self.data.pieces.push(Piece { position, stored: Stored::Chunk(chunk) });
+            let at = LocatedChunk { drive: DriveId::OWN, chunk: write.await? };
+            self.data.pieces.push(Piece { position, stored: Stored::Chunk(at) });
         }
         Ok(())
     }

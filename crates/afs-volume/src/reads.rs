@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use afs_env::EnvExt;
 use afs_kv::Snapshot;
 use afs_wire::ids::{Fid, VnodeId};
 
 use crate::data_reader::DataReader;
 use crate::error::VolumeError;
+use crate::extent::{SLOT_LEN, Slot};
+use crate::ids::SlotIndex;
+use crate::leases::Lease;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo};
 use crate::volume::Volume;
@@ -32,6 +36,23 @@ impl Volume {
     /// Reads that look as deep as `depth` allows.
     pub fn reads(self: &Arc<Self>, depth: Depth) -> Reads<'_> {
         Reads { volume: self, depth }
+    }
+
+    /// Reads on the calling thread where memory suffices, else on one that may wait for a disk. `read` may run twice.
+    ///
+    /// # Errors
+    /// Those of `read`; [`VolumeError::Busy`] when the process is at its end.
+    pub async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl Fn(Reads<'_>) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, VolumeError> {
+        match read(self.reads(Depth::Memory)) {
+            Err(VolumeError::NotInMemory) => {}
+            done => return done,
+        }
+        let volume = self.clone();
+        let read = self.store().env.run_blocking(move || read(volume.reads(Depth::Disk)));
+        read.await.unwrap_or(Err(VolumeError::Busy))
     }
 }
 
@@ -63,6 +84,38 @@ impl Reads<'_> {
         self.fetch(fid)?;
         let reader = DataReader::open(self.volume, fid.vnode, position, len, self.depth)?;
         reader.filter(|reader| reader.record().unique == fid.unique).ok_or(VolumeError::NoVnode)
+    }
+
+    /// Those of some slots of a file that many small stores have crowded.
+    pub(crate) fn crowded(&self, vnode: VnodeId, slots: &[SlotIndex]) -> Result<Vec<SlotIndex>, VolumeError> {
+        let Some(record) = self.vnode(vnode)? else { return Ok(Vec::new()) };
+        let snapshot = self.volume.store().kv.snapshot();
+        let place = self.volume.place_at(&snapshot)?;
+        let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
+        let mut crowded = Vec::new();
+        // Behind the end of a file there is none, and no row has to be looked for.
+        for index in slots.iter().filter(|index| u64::from(index.0) * SLOT_LEN < record.length) {
+            if rows.slot_row(place.group, &record, *index, place.epoch)?.is_crowded() {
+                crowded.push(*index);
+            }
+        }
+        Ok(crowded)
+    }
+
+    /// A slot with a lease on its chunks; `None` where there is no such vnode.
+    pub(crate) fn leased_slot(
+        &self,
+        vnode: VnodeId,
+        index: SlotIndex,
+    ) -> Result<Option<(Lease, Slot)>, VolumeError> {
+        let store = self.volume.store();
+        let snapshot = store.kv.snapshot();
+        let place = self.volume.place_at(&snapshot)?;
+        let Some(record) = self.record_at(&snapshot, vnode)? else { return Ok(None) };
+        let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
+        let slot = rows.slot_row(place.group, &record, index, place.epoch)?;
+        // While the snapshot still holds them.
+        Ok(Some((store.leases.take(snapshot.sequence(), store.work.clone()), slot)))
     }
 
     /// The record as of a snapshot, which is kept for the next reader.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use afs_drive::{ChunkId, Drive, Usage};
+use afs_drive::{Drive, Usage};
 use afs_env::EnvRef;
 use afs_kv::{Kv, KvError, Txn};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
@@ -11,17 +11,19 @@ use bytes::Bytes;
 
 use crate::cache::VnodeCache;
 use crate::compactions::Compactions;
+use crate::drives::Drives;
 use crate::error::VolumeError;
 use crate::gathering::Gathering;
 use crate::group;
 use crate::header::VolumeHeader;
 use crate::ids::GroupId;
-use crate::key::{self, CHUNKS, HEADERS};
+use crate::key::{self, HEADERS};
 use crate::leases::Leases;
 use crate::notify::Notify;
 use crate::place::Place;
 use crate::rows::damaged;
 use crate::spec::VolumeSpec;
+use crate::sweep;
 use crate::tx::VolumeTx;
 use crate::upgrade;
 use crate::volume::Volume;
@@ -45,13 +47,15 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Written by another version of this program.
-    #[error("the volume store has format {found}; this program reads format {expected}")]
+    /// Written by a newer version of this program, or by none.
+    #[error(
+        "the volume store has format {found}; this program reads formats 1 to {newest}. Nothing was changed: use the version that wrote it"
+    )]
     Format {
         /// What the store says.
         found: u32,
-        /// What this program knows.
-        expected: u32,
+        /// The newest that this program knows.
+        newest: u32,
     },
     /// Reading failed, or what was read is damaged.
     #[error(transparent)]
@@ -74,8 +78,8 @@ pub struct VolumeStore {
 
 pub(crate) struct Store {
     pub(crate) kv: Kv,
-    pub(crate) drive: Arc<dyn Drive>,
-    env: EnvRef,
+    pub(crate) drives: Drives,
+    pub(crate) env: EnvRef,
     pub(crate) cache: VnodeCache,
     pub(crate) leases: Leases,
     pub(crate) work: Notify,
@@ -137,12 +141,12 @@ impl VolumeStore {
     /// empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
-        if let Some(last) = last_chunk(&kv)? {
+        if let Some(last) = sweep::last_chunk(&kv)? {
             drive.continue_after(last);
         }
         let store = Arc::new(Store {
             kv,
-            drive,
+            drives: Drives::new(drive),
             env,
             cache: VnodeCache::new(config.cached_vnodes, config.cached_bytes),
             leases: Leases::default(),
@@ -183,7 +187,7 @@ impl VolumeStore {
 
     /// Room on the partition.
     pub fn usage(&self) -> Result<Usage, VolumeError> {
-        Ok(self.store.drive.usage()?)
+        Ok(self.store.drives.own().usage()?)
     }
 
     /// The named snapshots of a read-write volume, the newest first.
@@ -250,12 +254,6 @@ impl VolumeTx<'_, '_> {
     fn check_name_free(&self, name: &VolumeName) -> Result<(), VolumeError> {
         check_name_free(self.txn(), name, self.header().id)
     }
-}
-
-/// The greatest name of a chunk that has a row. A dead one has it until it is known to be discarded.
-fn last_chunk(kv: &Kv) -> Result<Option<ChunkId>, KvError> {
-    let last = kv.snapshot().range(CHUNKS, .., true).next().transpose()?;
-    Ok(last.and_then(|(key, _)| Some(ChunkId::from_bytes(key.as_ref().try_into().ok()?))))
 }
 
 fn create(

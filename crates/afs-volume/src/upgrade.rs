@@ -14,6 +14,9 @@ use crate::store::{OpenError, decode_header};
 
 /// Checks the format. A store of the first format, whose groups had the numbers of their volumes and no clones, is made one of the
 /// present format; a new store gets it.
+///
+/// In the second format references to chunks do not name a drive. Its rows are read as they are and written anew when they change, so
+/// that taking a store over is one row, however large it is; versions that do not know the new rows refuse it from then on.
 pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
     let stored = kv.snapshot().get(META, FORMAT_KEY)?;
     let Some(stored) = stored else {
@@ -21,13 +24,19 @@ pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
     };
     match stored.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
         Some(FORMAT) => Ok(()),
+        Some(2) => Ok(kv.update(put_number).await.map_err(VolumeError::from)?),
         Some(1) => upgrade(kv).await,
-        found => Err(OpenError::Format { found: found.unwrap_or(0), expected: FORMAT }),
+        found => Err(OpenError::Format { found: found.unwrap_or(0), newest: FORMAT }),
     }
 }
 
-fn put_format(txn: &mut Txn<'_>, next_group: u32) -> Result<(), VolumeError> {
+fn put_number(txn: &mut Txn<'_>) -> Result<(), VolumeError> {
     txn.put(META, FORMAT_KEY, FORMAT.to_be_bytes().to_vec());
+    Ok(())
+}
+
+fn put_format(txn: &mut Txn<'_>, next_group: u32) -> Result<(), VolumeError> {
+    put_number(txn)?;
     txn.put(META, NEXT_GROUP_KEY, next_group.to_be_bytes().to_vec());
     Ok(())
 }
@@ -74,5 +83,5 @@ fn upgrade_header(txn: &mut Txn<'_>, key: &[u8], header: &VolumeHeader, doomed: 
 }
 
 const FORMAT_KEY: &[u8] = b"format";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const VOLUMES_PER_STEP: usize = 1000;

@@ -196,7 +196,10 @@ fn a_store_of_another_version_is_refused() {
     let drive: Arc<dyn Drive> =
         Arc::new(SegmentDrive::open(parts.segments, afs_env::Parts::inline(), 4 << 20).unwrap());
     let error = now(VolumeStore::open(kv, drive, afs_env::Parts::inline(), Config::default())).err().unwrap();
-    assert_eq!(error.to_string(), "the volume store has format 99; this program reads format 2");
+    assert_eq!(
+        error.to_string(),
+        "the volume store has format 99; this program reads formats 1 to 3. Nothing was changed: use the version that wrote it"
+    );
 }
 
 #[test]

@@ -4,11 +4,14 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
-use afs_volume::{Depth, Volume, VolumeError};
-
+use afs_env::{Job, Parts};
+use afs_volume::{Depth, NewData, Volume, VolumeError};
 use afs_wire::ids::Fid;
+use bytes::Bytes;
 use support::crash_disk::CrashDisk;
 use support::*;
 
@@ -62,4 +65,51 @@ fn what_was_written_or_read_lately_is_in_memory_and_the_rest_is_not() {
         assert_eq!(in_memory(&volume, fid).unwrap(), there, "{fid}");
     }
     assert_eq!(in_memory(&volume, small).unwrap(), b"other content");
+}
+
+type Jobs = Arc<Mutex<Vec<Job>>>;
+
+/// How many times the future handed work to a thread that may wait for a disk, before it was ready.
+fn hand_overs(mut future: Pin<&mut dyn Future<Output = Result<(), VolumeError>>>, jobs: &Jobs) -> usize {
+    for count in 0.. {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            done.unwrap();
+            return count;
+        }
+        let job = jobs.lock().unwrap().pop().unwrap();
+        job();
+    }
+    unreachable!("it is ready some time")
+}
+
+fn bytes_at(volume: &Arc<Volume>, position: u64) -> NewData {
+    let mut writer = volume.write_data(position).unwrap();
+    now(writer.push(Bytes::from_static(b"part"))).unwrap();
+    now(writer.finish()).unwrap()
+}
+
+#[test]
+fn slots_to_be_written_anew_are_looked_for_where_a_disk_may_be_waited_for() {
+    let (index, data) = (CrashDisk::new(), CrashDisk::new());
+    let store = open(&index, &data).unwrap();
+    let volume = now(store.create_volume(spec(0))).unwrap();
+    let file = create(&volume, Fid::root(VOLUME), b"file").unwrap();
+    store_bytes(&volume, file, 0, &[7; 100_000], 100_000).unwrap();
+    drop((volume, store));
+
+    let jobs = Jobs::default();
+    let kept = jobs.clone();
+    let env = Parts::default().with_blocking(move |job| kept.lock().unwrap().push(job)).shared();
+    let (store, _) = open_in(env, &index, &data).unwrap();
+    let volume = store.volume(VOLUME).unwrap();
+    let (part, behind) = (bytes_at(&volume, 500), bytes_at(&volume, 4 << 20));
+    assert_eq!(
+        hand_overs(pin!(volume.compact_for(file, &part)), &jobs),
+        2,
+        "for the record and for the slot"
+    );
+    assert_eq!(hand_overs(pin!(volume.compact_for(file, &part)), &jobs), 1, "the record is known by now");
+    assert_eq!(hand_overs(pin!(volume.compact_for(file, &behind)), &jobs), 0, "no slot is there");
+    store_bytes(&volume, file, 500, b"other", 100_000).unwrap();
+    assert_eq!(hand_overs(pin!(volume.compact_for(file, &part)), &jobs), 0, "the slot was written lately");
 }

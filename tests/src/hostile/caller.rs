@@ -83,7 +83,7 @@ pub fn ears(uuid: Uuid) -> Table<Uuid> {
     acquaintance(uuid).call(|_, _, _: cb::CallBack| async { Ok::<_, AbortCode>(()) })
 }
 
-/// A client that says who it is, and never answers when it is told of a change.
+/// A client that says who it is, and never answers the break of a promise.
 pub fn deaf_ears(uuid: Uuid) -> Table<Uuid> {
     acquaintance(uuid).call(|_, _, _: cb::CallBack| std::future::pending::<Result<(), AbortCode>>())
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Does `work` on a thread in the namespace of that name. A socket that it opens stays in the namespace, whoever uses it later.
+/// Does `work` on a thread in the namespace of that name. A socket that it opens stays in the namespace, whichever thread uses it later.
 ///
 /// # Panics
 /// If there is no such namespace, or this process may not enter it, or `work` panics.

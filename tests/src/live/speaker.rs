@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use afs_auth::{Clock, Random, Token};
+use afs_auth::Token;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, CallOptions, Security};
 use afs_wire::error::AbortCode;
@@ -41,10 +41,7 @@ impl Speaker {
     /// What makes its connections prove the token.
     #[must_use]
     pub fn security(&self, token: &Token) -> Security {
-        let (wall, dice) = (self.system.env(), self.system.env());
-        let clock: Clock = Arc::new(move || wall.wall());
-        let random: Random = Arc::new(move |out: &mut [u8]| dice.random(out));
-        Security::new(token.source(clock, random))
+        Security::new(token.source(self.system.env()))
     }
 
     /// Makes a call.

@@ -8,7 +8,6 @@ use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
-use afs_auth::{Clock, Random};
 use afs_rpc::{EnvRef, Identity, Level, Principal, Security, ServerSecurity, UnixTime};
 use afs_server::subject::{Answer, NameService, Subject};
 use afs_wire::ids::{Uuid, ViceId};
@@ -59,7 +58,7 @@ impl Keys {
     #[must_use]
     pub fn new(env: &EnvRef) -> Self {
         let mut ring = KeyRing::default();
-        let key = generate(KeyKind::Rxgk, AES, 3, &random(env)).unwrap();
+        let key = generate(KeyKind::Rxgk, AES, 3, env).unwrap();
         ring.add(key).unwrap();
         Self(ring)
     }
@@ -75,7 +74,7 @@ impl Keys {
     pub fn server_class(&self, env: &EnvRef) -> Box<dyn ServerSecurity> {
         let names = Arc::new(LocalNames::of_cell("sim.test"));
         let keys = SharedKeys::new(self.0.clone());
-        Box::new(RxgkServer::new(Variant::OpenAfs, keys, names, clock(env), Level::Clear))
+        Box::new(RxgkServer::new(Variant::OpenAfs, keys, names, env.clone(), Level::Clear))
     }
 
     /// A user's token as the security of connections, and the class under which the user's machine is called back.
@@ -92,23 +91,13 @@ impl Keys {
     ) -> (Security, Box<dyn ServerSecurity>) {
         let expires = UnixTime { secs: env.wall().secs + TOKEN_SECONDS, nanos: 0 };
         let minting = Minting { name, level, expires, enctype: EncType::DEFAULT };
-        let token = mint(&self.0, &minting, &random(env)).unwrap();
-        let offer = Arc::new(CallbackOffer::new(uuid, &random(env)).unwrap());
-        let source = token.source_with_callback(clock(env), random(env), offer.clone());
+        let token = mint(&self.0, &minting, env).unwrap();
+        let offer = Arc::new(CallbackOffer::new(uuid, env).unwrap());
+        let source = token.source_with_callback(env.clone(), offer.clone());
         let names = Arc::new(LocalNames::default());
-        let class = RxgkServer::new(Variant::OpenAfs, offer.keys(), names, clock(env), Level::Clear);
+        let class = RxgkServer::new(Variant::OpenAfs, offer.keys(), names, env.clone(), Level::Clear);
         (Security::new(source), Box::new(class))
     }
-}
-
-fn clock(env: &EnvRef) -> Clock {
-    let env = env.clone();
-    Arc::new(move || env.wall())
-}
-
-fn random(env: &EnvRef) -> Random {
-    let env = env.clone();
-    Arc::new(move |out| env.random(out))
 }
 
 /// aes128-cts-hmac-sha256-128 would do as well; its number is 19.

@@ -110,7 +110,8 @@ impl Inner {
     fn look_at(&mut self, seen: &Seen) {
         let size = seen.data.len() as u64;
         if is_false(seen.from) {
-            self.exchanged.entry(seen.from).or_default().0 += size;
+            // What the network delivers twice the server was sent twice.
+            self.exchanged.entry(seen.from).or_default().0 += size * (1 + u64::from(seen.doubled));
         }
         if is_false(seen.to) && seen.from.ip() == IpAddr::V4(SERVER) {
             self.exchanged.entry(seen.to).or_default().1 += size;

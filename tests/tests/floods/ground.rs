@@ -64,7 +64,7 @@ impl Ground {
         Some(Self { honest, crowd, cell, lan, scratch, _watchdog: watchdog, _turn: turn })
     }
 
-    /// An `andrew` command of whoever runs the cell.
+    /// An `andrew` command of the cell's administrator.
     pub fn andrew(&self, words: &[&str]) -> String {
         let state = self.cell.state().to_string_lossy();
         command(&self.lan.netns(SERVER), &[words, &["--state", &state]].concat())

@@ -2,13 +2,13 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use afs_auth::{Random, Secret};
+use afs_auth::Secret;
 use afs_login::UserName;
 use afs_login::client::{Ask, Login, login_with_passphrase};
-use afs_rpc::{CallError, Connection, Env};
+use afs_rpc::{CallError, Connection};
 use afs_sim::SimRng;
 use afs_wire::ids::CellName;
 use afs_wire::rpc::{Request, ServiceId, encode_call};
@@ -38,10 +38,10 @@ fn nobody_is_locked_out_where_he_has_logged_in_before() {
 
     let system = ground.honest.system().clone();
     let service = ground.honest.nobody().anonymous(7002, ServiceId::LOGIN);
-    let (login, random) = (login(), random(&ground));
+    let (login, env) = (login(), ground.honest.system().env());
     let log_in = move |service: &Connection| {
         let passphrase = Secret::new(PASSPHRASE.into());
-        let done = system.block_on(login_with_passphrase(service, &login, &passphrase, &random));
+        let done = system.block_on(login_with_passphrase(service, &login, &passphrase, &env));
         done.map(drop).map_err(|error| error.to_string())
     };
     log_in(&service).unwrap();
@@ -65,23 +65,18 @@ fn start(crowd: &Crowd, rng: &mut SimRng, begun: &[u8]) -> u64 {
     1
 }
 
-/// The request with which a login of the user begins, made by somebody who does not know the passphrase.
+/// The request with which a login of the user begins, made without the passphrase.
 fn begin(ground: &Ground) -> Vec<u8> {
     let recorder = Recorder::default();
     let guess = Secret::new(b"some other passphrase".to_vec());
-    let (login, random) = (login(), random(ground));
-    let asked = login_with_passphrase(&recorder, &login, &guess, &random);
+    let (login, env) = (login(), ground.honest.system().env());
+    let asked = login_with_passphrase(&recorder, &login, &guess, &env);
     assert!(ground.honest.system().block_on(asked).is_err());
     recorder.0.into_inner().unwrap()
 }
 
 fn login() -> Login {
     Login::new(CellName::new(CELL).unwrap(), UserName::new(USER).unwrap())
-}
-
-fn random(ground: &Ground) -> Random {
-    let system = ground.honest.system().clone();
-    Arc::new(move |out: &mut [u8]| system.random(out))
 }
 
 /// Keeps the request, and sends nothing.

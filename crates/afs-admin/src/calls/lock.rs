@@ -12,7 +12,7 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
 impl Admin {
-    /// Refuses before anything is written down when the entry is locked by somebody whom the journal does not know.
+    /// Refuses before anything is written down when the entry is locked by a holder whom the journal does not know.
     pub(crate) fn check_unlocked(entry: &Entry) -> AdminResult {
         if entry.flags.intersects(EntryFlags::LOCK_OPERATIONS.without(RELEASE_BIT)) {
             return Err(locked_by_others(&entry.name.to_string()));

@@ -1,10 +1,12 @@
 //! Many unpredictable blocks from one seed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Mutex;
+
+use afs_rpc::sync::lock;
+use afs_rpc::{EnvRef, Parts};
 
 use super::CryptoError;
 use super::aes::{BLOCK, Encryptor};
-use crate::Random;
 
 /// A generator of confounders: AES of a counter under a random key. Costs one block each, where asking the
 /// operating system every time would cost more than encrypting a packet. Unpredictable to whoever does not know the
@@ -27,27 +29,29 @@ impl Confounders {
         Ok(Self { cipher: Encryptor::new(seed)?, counter: 0 })
     }
 
-    /// From a seed that `random` gives.
+    /// From a seed that `env` gives.
     ///
     /// # Errors
     /// None in practice.
-    pub fn from_random(random: &Random) -> Result<Self, CryptoError> {
+    pub fn seeded_by(env: &EnvRef) -> Result<Self, CryptoError> {
         let mut seed = zeroize::Zeroizing::new([0; Self::SEED_LEN]);
-        random(&mut *seed);
+        env.random(&mut *seed);
         Self::new(&seed)
     }
 
-    /// As a source of randomness.
+    /// As the randomness of an [`Env`](afs_rpc::Env) whose wall clock is that of `env`, and which has nothing else.
     #[must_use]
-    pub fn into_random(self) -> Random {
-        let generator = Mutex::new(self);
-        Arc::new(move |out: &mut [u8]| {
-            let mut generator = generator.lock().unwrap_or_else(PoisonError::into_inner);
-            for piece in out.chunks_mut(BLOCK) {
-                let block = generator.next_block();
-                piece.copy_from_slice(&block[..piece.len()]);
-            }
-        })
+    pub fn into_env(self, env: &EnvRef) -> EnvRef {
+        let (env, generator) = (env.clone(), Mutex::new(self));
+        let random = move |out: &mut [u8]| lock(&generator).fill(out);
+        Parts::default().with_wall(move || env.wall()).with_random(random).shared()
+    }
+
+    fn fill(&mut self, out: &mut [u8]) {
+        for piece in out.chunks_mut(BLOCK) {
+            let block = self.next_block();
+            piece.copy_from_slice(&block[..piece.len()]);
+        }
     }
 
     /// The next block.

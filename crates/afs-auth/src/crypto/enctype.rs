@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use afs_rpc::EnvRef;
+
 use super::profile::Profile;
 use super::{CryptoError, OpenKey, SealKey, rc4_hmac};
-use crate::{Random, Secret};
+use crate::Secret;
 
 /// An encryption type of Kerberos.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -89,9 +91,9 @@ impl EncType {
 
     /// A fresh key.
     #[must_use]
-    pub fn generate(self, random: &Random) -> Secret {
+    pub fn generate(self, env: &EnvRef) -> Secret {
         let mut bytes = vec![0; self.key_len()];
-        random(&mut bytes);
+        env.random(&mut bytes);
         // random-to-key is the identity for all types here.
         Secret::new(bytes)
     }
@@ -105,15 +107,15 @@ impl EncType {
         key: &[u8],
         usage: u32,
         plain: &[u8],
-        random: &Random,
+        env: &EnvRef,
     ) -> Result<Vec<u8>, CryptoError> {
         self.check_key(key)?;
         if *self == Self::Rc4Hmac {
-            return Ok(rc4_hmac::encrypt(key, usage, plain, random));
+            return Ok(rc4_hmac::encrypt(key, usage, plain, env));
         }
         let seal = SealKey::new(*self, key, usage)?;
         let mut message = vec![0; seal.confounder_len()];
-        random(&mut message);
+        env.random(&mut message);
         message.reserve_exact(plain.len() + seal.mac_len());
         message.extend_from_slice(plain);
         message.resize(message.len() + seal.mac_len(), 0);

@@ -1,19 +1,19 @@
 //! The old encryption type of Windows: RFC 4757. Kerberos tickets may still be in it.
 
+use afs_rpc::EnvRef;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{CryptoError, equal_in_constant_time};
-use crate::Random;
 
 const TAG: usize = 16;
 const CONFOUNDER: usize = 8;
 
 /// Checksum, then confounder and text encrypted.
-pub(super) fn encrypt(key: &[u8], usage: u32, plain: &[u8], random: &Random) -> Vec<u8> {
+pub(super) fn encrypt(key: &[u8], usage: u32, plain: &[u8], env: &EnvRef) -> Vec<u8> {
     let mut message = vec![0; TAG + CONFOUNDER];
-    random(&mut message[TAG..]);
+    env.random(&mut message[TAG..]);
     message.extend_from_slice(plain);
     let (tag, text) = message.split_at_mut(TAG);
     let signing = signing_key(key, usage);

@@ -1,14 +1,14 @@
 //! The proof that a client knows K0: `docs/protocol/rxgk.md` "5. Challenge and response".
 
-use afs_rpc::Level;
+use afs_rpc::{EnvRef, Level};
 use afs_rx::{CHANNELS, Cid, Epoch, SecurityError};
 use afs_wire::xdr::{DecodeError, Encode, Reader};
 use zeroize::Zeroizing;
 
 use super::wire::put_opaque;
 use super::{MasterKey, code, usage};
+use crate::Secret;
 use crate::crypto::equal_in_constant_time;
-use crate::{Random, Secret};
 
 /// Bytes of a challenge.
 pub const NONCE_LEN: usize = 20;
@@ -53,9 +53,9 @@ impl Authenticator {
     ///
     /// # Errors
     /// [`code::DATA_LEN`] when there is too much application data.
-    pub fn seal(&self, transport: &MasterKey, random: &Random) -> Result<Vec<u8>, SecurityError> {
+    pub fn seal(&self, transport: &MasterKey, env: &EnvRef) -> Result<Vec<u8>, SecurityError> {
         let (enctype, key) = (transport.enctype(), transport.secret().expose());
-        let sealed = enctype.encrypt(key, usage::CLIENT_ENC_RESPONSE, &self.encode(), random);
+        let sealed = enctype.encrypt(key, usage::CLIENT_ENC_RESPONSE, &self.encode(), env);
         let sealed = sealed.map_err(code::of)?;
         if sealed.len() <= SEALED_MAX { Ok(sealed) } else { Err(code::DATA_LEN) }
     }

@@ -1,7 +1,7 @@
 //! How a server can call its client back so that the client knows who calls: `docs/protocol/rxgk.md` "5. Challenge
 //! and response", planned content of the application data.
 
-use afs_rpc::Level;
+use afs_rpc::{EnvRef, Level};
 use afs_rx::SecurityError;
 use afs_wire::ids::Uuid;
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
@@ -9,9 +9,9 @@ use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 use super::print::print;
 use super::wire::{TOKEN_MAX, put_opaque};
 use super::{Lifetime, MasterKey, RxgkTime, RxgkToken, Variant, code};
+use crate::Secret;
 use crate::crypto::EncType;
 use crate::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
-use crate::{Random, Secret};
 
 /// A client's readiness to be called: a key that it made for itself, with which it prints a token for each server it
 /// proves itself to. The callback service accepts those tokens, and no others.
@@ -26,9 +26,9 @@ impl CallbackOffer {
     ///
     /// # Errors
     /// None in practice.
-    pub fn new(client: Uuid, random: &Random) -> Result<Self, SecurityError> {
+    pub fn new(client: Uuid, env: &EnvRef) -> Result<Self, SecurityError> {
         let enctype = EncType::DEFAULT;
-        let secret = enctype.generate(random);
+        let secret = enctype.generate(env);
         let key = CellKey { kind: KeyKind::Rxgk, kvno: 1, enctype: enctype.number(), secret };
         let mut keys = KeyRing::default();
         keys.add(key).map_err(|_| code::INCONSISTENCY)?;
@@ -53,10 +53,10 @@ impl CallbackOffer {
         &self,
         variant: Variant,
         level: Level,
-        random: &Random,
+        env: &EnvRef,
     ) -> Result<Secret, SecurityError> {
         let key = self.keys.best(KeyKind::Rxgk).ok_or(code::NO_SUCH_KEY)?;
-        let token = print(variant, key, level, random)?;
+        let token = print(variant, key, level, env)?;
         let mut out = Vec::with_capacity(192 + token.sealed.len());
         self.client.encode(&mut out);
         put_opaque(&token.sealed, &mut out);

@@ -26,7 +26,7 @@ pub(super) struct RxgkClient {
 
 impl RxgkClient {
     pub(super) fn new(holder: Arc<Holder>) -> Self {
-        let start = RxgkTime::from((holder.clock)());
+        let start = RxgkTime::from(holder.env.wall());
         // Any key has the overhead of its encryption type and level.
         let keys = PacketKeys::new(holder.token.level, &holder.token.key, Side::Client);
         let overhead = keys.map(|keys| keys.overhead()).unwrap_or_default();
@@ -43,7 +43,7 @@ impl RxgkClient {
 
     fn make_shield(&self, seed: ConnectionSeed, now: UnixTime) -> Result<Shield, SecurityError> {
         let token = &self.holder.token;
-        let confounders = Confounders::from_random(&self.holder.random).map_err(code::of)?;
+        let confounders = Confounders::seeded_by(&self.holder.env).map_err(code::of)?;
         let (master, level) = (token.key.clone(), token.level);
         let derivation = Derivation { master, seed, level, side: Side::Client };
         Shield::new(derivation, token.lifetime, 0, confounders, now)
@@ -64,12 +64,12 @@ impl PacketSecurity for RxgkClient {
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
-        let now = (self.holder.clock)();
+        let now = self.holder.env.wall();
         self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.seal(packet, payload, now)
     }
 
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
-        let now = (self.holder.clock)();
+        let now = self.holder.env.wall();
         self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.open(packet, payload, now)
     }
 
@@ -84,15 +84,15 @@ impl ClientSecurity for RxgkClient {
     fn respond(&mut self, challenge: &Challenge<'_>) -> Result<afs_rx::Response, SecurityError> {
         let nonce = challenge.payload.try_into().map_err(|_| code::BAD_CHALLENGE)?;
         let holder = self.holder.clone();
-        let (token, random) = (&holder.token, &holder.random);
-        let shield = self.shield(challenge.epoch, challenge.cid, (holder.clock)())?;
+        let (token, env) = (&holder.token, &holder.env);
+        let shield = self.shield(challenge.epoch, challenge.cid, holder.env.wall())?;
         let (number, transport) = shield.transport_key()?;
         let mut proof = Authenticator::new(nonce, token.level, challenge.epoch, challenge.cid);
         proof.call_numbers = challenge.call_numbers;
         if let Some(offer) = &holder.offer {
-            proof.appdata = offer.appdata(token.variant, token.level, random)?;
+            proof.appdata = offer.appdata(token.variant, token.level, env)?;
         }
-        let authenticator = proof.seal(&transport, random)?;
+        let authenticator = proof.seal(&transport, env)?;
         let response = Response { start: self.start, token: token.sealed.clone(), authenticator };
         Ok(afs_rx::Response { payload: response.encode(), checksum: number as u16 })
     }

@@ -1,12 +1,12 @@
 //! A token as its holder has it: sealed.
 
+use afs_rpc::EnvRef;
 use afs_rx::SecurityError;
 use afs_wire::xdr::{Encode, Reader};
 use zeroize::Zeroizing;
 
 use super::wire::{TOKEN_MAX, put_opaque};
 use super::{TokenContents, Variant, code, usage};
-use crate::Random;
 use crate::crypto::EncType;
 use crate::keys::{CellKey, KeyKind, KeyRing};
 
@@ -18,11 +18,11 @@ pub fn seal_token(
     variant: Variant,
     contents: &TokenContents,
     key: &CellKey,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<Vec<u8>, SecurityError> {
     let enctype = EncType::from_number(key.enctype).ok_or(code::BAD_ENCTYPE)?;
     let plain = contents.encode(variant);
-    let sealed = enctype.encrypt(key.secret.expose(), usage::SERVER_ENC_TOKEN, &plain, random);
+    let sealed = enctype.encrypt(key.secret.expose(), usage::SERVER_ENC_TOKEN, &plain, env);
     let mut out = Vec::new();
     key.kvno.encode(&mut out);
     key.enctype.encode(&mut out);

@@ -1,9 +1,8 @@
 //! Tokens for people.
 
-use afs_rpc::{Level, Principal, UnixTime};
+use afs_rpc::{EnvRef, Level, Principal, UnixTime};
 
 use super::{AuthName, Lifetime, MasterKey, RxgkTime, RxgkToken, TokenContents, Variant, seal_token};
-use crate::Random;
 use crate::crypto::EncType;
 use crate::keys::{KeyKind, KeyRing};
 use crate::names::{LocalNames, NameError};
@@ -46,14 +45,14 @@ pub enum MintError {
 ///
 /// # Errors
 /// [`MintError`].
-pub fn mint(keys: &KeyRing, minting: &Minting, random: &Random) -> Result<RxgkToken, MintError> {
+pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxgkToken, MintError> {
     check_name(&minting.name)?;
     let expires = RxgkTime::from(minting.expires);
     if expires == RxgkTime::NEVER {
         return Err(MintError::Endless);
     }
     let cell_key = keys.best(KeyKind::Rxgk).ok_or(MintError::NoKey)?;
-    let secret = minting.enctype.generate(random);
+    let secret = minting.enctype.generate(env);
     let key = MasterKey::new(minting.enctype.number(), secret).map_err(|_| MintError::EncType)?;
     let contents = TokenContents {
         key,
@@ -64,7 +63,7 @@ pub fn mint(keys: &KeyRing, minting: &Minting, random: &Random) -> Result<RxgkTo
         identities: vec![AuthName::krb4(&minting.name)],
     };
     let variant = Variant::OpenAfs;
-    let sealed = seal_token(variant, &contents, cell_key, random).map_err(|_| MintError::EncType)?;
+    let sealed = seal_token(variant, &contents, cell_key, env).map_err(|_| MintError::EncType)?;
     Ok(RxgkToken::of_contents(variant, contents, sealed))
 }
 

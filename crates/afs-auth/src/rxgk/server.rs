@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use afs_rpc::Level;
+use afs_rpc::{EnvRef, Level};
 use afs_rx::{ServerSecurity, ServerSession};
 
 use super::Variant;
 use super::session::RxgkSession;
-use crate::Clock;
 use crate::keys::SharedKeys;
 use crate::names::LocalNames;
 
@@ -17,7 +16,7 @@ pub(super) struct Offered {
     pub(super) variant: Variant,
     pub(super) keys: SharedKeys,
     pub(super) names: Arc<LocalNames>,
-    pub(super) clock: Clock,
+    pub(super) env: EnvRef,
     pub(super) minimum: Level,
 }
 
@@ -33,10 +32,10 @@ impl RxgkServer {
         variant: Variant,
         keys: SharedKeys,
         names: Arc<LocalNames>,
-        clock: Clock,
+        env: EnvRef,
         minimum: Level,
     ) -> Self {
-        Self(Arc::new(Offered { variant, keys, names, clock, minimum }))
+        Self(Arc::new(Offered { variant, keys, names, env, minimum }))
     }
 }
 

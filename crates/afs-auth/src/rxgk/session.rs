@@ -56,7 +56,7 @@ impl RxgkSession {
     }
 
     fn now(&self) -> UnixTime {
-        (self.offered.clock)()
+        self.offered.env.wall()
     }
 
     fn check(&self, asked: &Asked, proof: &Proof<'_>) -> Result<(Proven, Authenticator), SecurityError> {
@@ -90,8 +90,9 @@ impl RxgkSession {
         let Some(back) = callback::token(self.offered.variant, answer.appdata.expose(), token.level) else {
             return Ok(None);
         };
-        let random = Confounders::new(&asked.callback_seed).map_err(code::of)?.into_random();
-        Ok(Some(afs_rpc::Security::new(back.source(self.offered.clock.clone(), random))))
+        let confounders = Confounders::new(&asked.callback_seed).map_err(code::of)?;
+        let env = confounders.into_env(&self.offered.env);
+        Ok(Some(afs_rpc::Security::new(back.source(env))))
     }
 }
 

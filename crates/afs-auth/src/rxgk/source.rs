@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use afs_rpc::SecuritySource;
+use afs_rpc::{EnvRef, SecuritySource};
 use afs_rx::ClientSecurity;
 use sha2::{Digest, Sha256};
 
 use super::client::RxgkClient;
 use super::{CallbackOffer, RxgkToken};
-use crate::{Clock, Random};
 
 /// What the clients of all connections with one token share.
 pub(super) struct Holder {
     pub(super) token: RxgkToken,
-    pub(super) clock: Clock,
-    pub(super) random: Random,
+    pub(super) env: EnvRef,
     pub(super) offer: Option<Arc<CallbackOffer>>,
 }
 
@@ -25,14 +23,9 @@ pub(super) struct RxgkSource {
 }
 
 impl RxgkSource {
-    pub(super) fn new(
-        token: RxgkToken,
-        clock: Clock,
-        random: Random,
-        offer: Option<Arc<CallbackOffer>>,
-    ) -> Self {
+    pub(super) fn new(token: RxgkToken, env: EnvRef, offer: Option<Arc<CallbackOffer>>) -> Self {
         let name = name(&token, offer.as_deref());
-        Self { holder: Arc::new(Holder { token, clock, random, offer }), name }
+        Self { holder: Arc::new(Holder { token, env, offer }), name }
     }
 }
 

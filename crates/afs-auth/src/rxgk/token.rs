@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use afs_rpc::{Level, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
 
 use super::source::RxgkSource;
 use super::{CallbackOffer, Lifetime, MasterKey, RxgkTime, TokenContents, Variant};
-use crate::{Clock, Random};
 
 /// A token of rxgk with its key. The level of its connections was settled when it was made.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,19 +41,14 @@ impl RxgkToken {
 
     /// Makes connections with this token.
     #[must_use]
-    pub fn source(&self, clock: Clock, random: Random) -> Arc<dyn SecuritySource> {
-        Arc::new(RxgkSource::new(self.clone(), clock, random, None))
+    pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
+        Arc::new(RxgkSource::new(self.clone(), env, None))
     }
 
     /// As [`RxgkToken::source`]; servers are told how to call this client back.
     #[must_use]
-    pub fn source_with_callback(
-        &self,
-        clock: Clock,
-        random: Random,
-        offer: Arc<CallbackOffer>,
-    ) -> Arc<dyn SecuritySource> {
-        Arc::new(RxgkSource::new(self.clone(), clock, random, Some(offer)))
+    pub fn source_with_callback(&self, env: EnvRef, offer: Arc<CallbackOffer>) -> Arc<dyn SecuritySource> {
+        Arc::new(RxgkSource::new(self.clone(), env, Some(offer)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The client's half.
 
-use afs_rpc::{Level, SecuritySource};
+use afs_rpc::{EnvRef, Level, SecuritySource};
 use afs_rx::{
     Challenge, ClientSecurity, Overhead, PacketContext, PacketSecurity, Response, SecurityError,
     SecurityReport,
@@ -10,17 +10,16 @@ use bytes::Bytes;
 use super::handshake::{Answer, ChallengeText};
 use super::packets::{Packets, overhead, report};
 use super::{INDEX, RxkadError, RxkadToken};
-use crate::Clock;
 
 /// Makes connections with a token.
 pub(super) struct Source {
     token: RxkadToken,
-    clock: Clock,
+    env: EnvRef,
 }
 
 impl Source {
-    pub(super) fn new(token: RxkadToken, clock: Clock) -> Self {
-        Self { token, clock }
+    pub(super) fn new(token: RxkadToken, env: EnvRef) -> Self {
+        Self { token, env }
     }
 }
 
@@ -31,14 +30,14 @@ impl SecuritySource for Source {
 
     fn session(&self) -> Box<dyn ClientSecurity> {
         let packets = Packets::new(self.token.key(), self.token.level());
-        Box::new(Session { token: self.token.clone(), clock: self.clock.clone(), packets })
+        Box::new(Session { token: self.token.clone(), env: self.env.clone(), packets })
     }
 }
 
 /// One connection.
 struct Session {
     token: RxkadToken,
-    clock: Clock,
+    env: EnvRef,
     packets: Packets,
 }
 
@@ -49,7 +48,7 @@ impl Session {
         if asked.minimum > level {
             return Err(RxkadError::Level);
         }
-        if self.token.expires().is_some_and(|end| (self.clock)() > end) {
+        if self.token.expires().is_some_and(|end| self.env.wall() > end) {
             return Err(RxkadError::Expired);
         }
         let answer = Answer {

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{EnvRef, Level, Parts, UnixTime};
 use afs_rx::{Challenge, Cid, ClientSecurity, Epoch, Instant, PacketContext, Proof, ServerSecurity};
 
 use super::ticket::{TicketFormat, decode_part, open};
 use super::{RxkadLimits, RxkadServer, RxkadToken, SessionKey};
+use crate::Secret;
 use crate::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use crate::names::LocalNames;
-use crate::{Clock, Secret};
 
 /// A target: a name and what it runs.
 pub type Target = (&'static str, fn(&[u8]));
@@ -57,7 +57,7 @@ pub fn rxkad_handshake(bytes: &[u8]) {
 fn respond_to_server(payload: &[u8]) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let limits = RxkadLimits::default();
-    let mut session = RxkadServer::new(SharedKeys::new(keys()), names, clock(), limits).accept();
+    let mut session = RxkadServer::new(SharedKeys::new(keys()), names, env(), limits).accept();
     session.challenge(Instant::ZERO, &mut |out| out.fill(9));
     let proof = Proof { now: Instant::ZERO, epoch: EPOCH, cid: CID, service: SERVICE, checksum: 0, payload };
     assert!(session.verify(&proof).is_err(), "nobody guesses a response");
@@ -99,11 +99,11 @@ fn client(level: Level) -> Option<Box<dyn ClientSecurity>> {
         SessionKey::new(*b"\x01\x02\x03\x04\x05\x06\x07\x08"),
         None,
     );
-    Some(token.ok()?.with_level(level).source(clock()).session())
+    Some(token.ok()?.with_level(level).source(env()).session())
 }
 
-fn clock() -> Clock {
-    Arc::new(|| UnixTime { secs: 1_000_000_000, nanos: 0 })
+fn env() -> EnvRef {
+    Parts::default().with_wall(|| UnixTime { secs: 1_000_000_000, nanos: 0 }).shared()
 }
 
 fn keys() -> KeyRing {

@@ -105,7 +105,7 @@ impl<'a> ResponseText<'a> {
     /// Opens the sealed part with the ticket's session key.
     ///
     /// # Errors
-    /// [`RxkadError::Sealed`] if whoever made it did not have that key.
+    /// [`RxkadError::Sealed`] if its maker did not have that key.
     pub(super) fn open(&self, key: &SessionKey) -> Result<Answer, RxkadError> {
         let mut clear = self.fixed;
         key.cipher().decrypt_pcbc(key.initial_vector(), clear[SEALED].as_chunks_mut().0);

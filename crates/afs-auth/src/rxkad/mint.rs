@@ -1,11 +1,11 @@
 //! Tokens that the owner of a cell's key makes himself: `docs/protocol/rxkad.md` "9. Self-made tickets".
 
-use afs_rpc::{Level, UnixTime};
+use afs_rpc::{EnvRef, Level, UnixTime};
 
 use super::ticket::{TicketPart, print};
 use super::{RxkadError, RxkadToken, SessionKey, TicketFormat};
+use crate::Secret;
 use crate::keys::{CellKey, KeyKind, KeyRing};
-use crate::{Random, Secret};
 
 /// The end of signed 32-bit time: the latest that every server understands.
 const END: u64 = 0x7fff_ffff;
@@ -31,7 +31,7 @@ pub struct Minting {
 /// What `-localauth` uses: a token that says that its holder has the cell's key. `None` without a key of kind
 /// `rxkad_krb5` to print it with.
 #[must_use]
-pub fn local_token(keys: &KeyRing, random: &Random, level: Level) -> Option<RxkadToken> {
+pub fn local_token(keys: &KeyRing, env: &EnvRef, level: Level) -> Option<RxkadToken> {
     let cell = TicketPart {
         flags: TicketPart::TRANSITED_POLICY_CHECKED,
         keytype: KEYTYPE,
@@ -42,7 +42,7 @@ pub fn local_token(keys: &KeyRing, random: &Random, level: Level) -> Option<Rxka
         starttime: None,
         endtime: END,
     };
-    let token = printed(cell, keys.best(KeyKind::RxkadKrb5)?, random);
+    let token = printed(cell, keys.best(KeyKind::RxkadKrb5)?, env);
     token.ok().map(|token| token.with_level(level))
 }
 
@@ -50,7 +50,7 @@ pub fn local_token(keys: &KeyRing, random: &Random, level: Level) -> Option<Rxka
 ///
 /// # Errors
 /// [`RxkadError::UnknownKey`] without a key of kind `rxkad_krb5`; [`RxkadError::BadTicket`] without a realm or a name.
-pub fn mint(keys: &KeyRing, minting: &Minting, random: &Random) -> Result<RxkadToken, RxkadError> {
+pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxkadToken, RxkadError> {
     let named = minting.client.iter().any(|part| !part.is_empty());
     if minting.realm.is_empty() || !named {
         return Err(RxkadError::BadTicket);
@@ -66,14 +66,14 @@ pub fn mint(keys: &KeyRing, minting: &Minting, random: &Random) -> Result<RxkadT
         endtime: minting.expires.secs,
     };
     let key = keys.best(KeyKind::RxkadKrb5).ok_or(RxkadError::UnknownKey)?;
-    Ok(printed(user, key, random)?.with_level(minting.level))
+    Ok(printed(user, key, env)?.with_level(minting.level))
 }
 
 /// With a session key of its own.
-fn printed(part: TicketPart, key: &CellKey, random: &Random) -> Result<RxkadToken, RxkadError> {
-    let session_key = SessionKey::generate(random);
+fn printed(part: TicketPart, key: &CellKey, env: &EnvRef) -> Result<RxkadToken, RxkadError> {
+    let session_key = SessionKey::generate(env);
     let part = TicketPart { key: Secret::new(session_key.expose().to_vec()), ..part };
-    let ticket = print(&part, key, random)?;
+    let ticket = print(&part, key, env)?;
     let expires = Some(UnixTime { secs: part.endtime, nanos: 0 });
     RxkadToken::new(TicketFormat::EncryptedData, &ticket, session_key, expires)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{Class, Credential, Level, Protection, UnixTime};
+use afs_rpc::{Class, Credential, EnvRef, Level, Protection, UnixTime};
 use afs_rx::{
     Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, SecurityError, SecurityReport,
     ServerSecurity, ServerSession, Verified,
@@ -13,7 +13,6 @@ use super::handshake::{Answer, ChallengeText, ResponseText};
 use super::packets::{Packets, overhead, report};
 use super::ticket::{TicketPart, Validity, check_times, open};
 use super::{INDEX, RxkadError, SessionKey};
-use crate::Clock;
 use crate::keys::SharedKeys;
 use crate::names::{LocalNames, afs_name};
 
@@ -31,15 +30,15 @@ pub struct RxkadServer(Arc<Shared>);
 struct Shared {
     keys: SharedKeys,
     names: Arc<LocalNames>,
-    clock: Clock,
+    env: EnvRef,
     limits: RxkadLimits,
 }
 
 impl RxkadServer {
     /// With the cell's keys, of which only those of kind `rxkad_krb5` count.
     #[must_use]
-    pub fn new(keys: SharedKeys, names: Arc<LocalNames>, clock: Clock, limits: RxkadLimits) -> Self {
-        Self(Arc::new(Shared { keys, names, clock, limits }))
+    pub fn new(keys: SharedKeys, names: Arc<LocalNames>, env: EnvRef, limits: RxkadLimits) -> Self {
+        Self(Arc::new(Shared { keys, names, env, limits }))
     }
 }
 
@@ -78,14 +77,14 @@ impl Session {
 
     fn is_expired(&self) -> bool {
         let end = self.proven.as_ref().and_then(|proven| proven.credential.expires);
-        end.is_some_and(|end| (self.server.clock)().secs > end.secs)
+        end.is_some_and(|end| self.server.env.wall().secs > end.secs)
     }
 
     /// In the order of `docs/protocol/rxkad.md` "5. Challenge / response".
     fn prove(&self, proof: &Proof<'_>) -> Result<(Proven, Answer), RxkadError> {
         let response = ResponseText::decode(proof.payload)?;
         let ticket = open(response.kvno, response.ticket, &self.server.keys.get())?;
-        let validity = check_times(&ticket, (self.server.clock)().secs)?;
+        let validity = check_times(&ticket, self.server.env.wall().secs)?;
         let key = SessionKey::from_kerberos(ticket.keytype, ticket.key.expose())?;
         let answer = response.open(&key)?;
         let level = self.check(&answer, proof)?;

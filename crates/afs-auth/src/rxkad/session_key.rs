@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use afs_rpc::EnvRef;
 use zeroize::Zeroizing;
 
 use super::RxkadError;
 use super::cipher::{Fcrypt, compress_triple_des, derive, is_weak, with_odd_parity};
-use crate::{Random, Secret};
+use crate::Secret;
 
 /// Shortest Kerberos key that eight bytes can be derived from.
 const KEY_LEN_MIN: usize = 7;
@@ -39,9 +40,9 @@ impl SessionKey {
 
     /// A new one.
     #[must_use]
-    pub fn generate(random: &Random) -> Self {
+    pub fn generate(env: &EnvRef) -> Self {
         let mut bytes = [0; 8];
-        random(&mut bytes);
+        env.random(&mut bytes);
         let mut bytes = with_odd_parity(bytes);
         if is_weak(bytes) {
             // No weak key begins like that. The parity stays.

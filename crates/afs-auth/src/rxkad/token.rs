@@ -3,13 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use afs_rpc::{Level, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
 use sha2::{Digest, Sha256};
 
 use super::client::Source;
 use super::handshake::TICKET_LEN;
 use super::{RxkadError, SessionKey, TicketFormat};
-use crate::Clock;
 
 /// An rxkad token. Whoever sees the ticket pass knows nothing; whoever has the session key is the user.
 #[derive(Clone, PartialEq, Eq)]
@@ -90,8 +89,8 @@ impl RxkadToken {
 
     /// What makes connections with this token.
     #[must_use]
-    pub fn source(&self, clock: Clock) -> Arc<dyn SecuritySource> {
-        Arc::new(Source::new(self.clone(), clock))
+    pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
+        Arc::new(Source::new(self.clone(), env))
     }
 
     /// A name that another token has only if ticket, key and level are the same. It must depend on the key: the ticket

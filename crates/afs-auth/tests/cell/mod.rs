@@ -15,8 +15,7 @@ use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{
     Lifetime, Minting, RxgkServer, RxgkToken, TokenContents, Variant, mint, open_token, seal_token,
 };
-use afs_auth::{Clock, Random};
-use afs_rpc::{Credential, Level, UnixTime};
+use afs_rpc::{Credential, EnvRef, Level, Parts, UnixTime};
 use afs_rx::{
     CallError, Challenge, ClientSecurity, Config, ConnId, Event, Overhead, PacketContext, PacketSecurity,
     Read, Response, SecurityError,
@@ -43,26 +42,29 @@ impl Wall {
         self.0.1.store(seconds, Ordering::Relaxed);
     }
 
-    pub fn clock(&self) -> Clock {
-        let shared = self.0.clone();
-        Arc::new(move || {
-            let passed = shared.0.fetch_add(shared.1.load(Ordering::Relaxed), Ordering::Relaxed);
-            UnixTime { secs: NOW + passed, nanos: 0 }
-        })
+    fn now(&self) -> UnixTime {
+        let passed = self.0.0.fetch_add(self.0.1.load(Ordering::Relaxed), Ordering::Relaxed);
+        UnixTime { secs: NOW + passed, nanos: 0 }
+    }
+
+    /// This wall clock, with randomness from `seed`.
+    pub fn env(&self, seed: u64) -> EnvRef {
+        let (wall, dice) = (self.clone(), Mutex::new(support::Dice::new(seed)));
+        let random = move |out: &mut [u8]| {
+            let mut dice = dice.lock().unwrap();
+            out.iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
+        };
+        Parts::default().with_wall(move || wall.now()).with_random(random).shared()
     }
 }
 
-/// Seeded randomness.
-pub fn random(seed: u64) -> Random {
-    let dice = Mutex::new(support::Dice::new(seed));
-    Arc::new(move |out: &mut [u8]| {
-        let mut dice = dice.lock().unwrap();
-        out.iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
-    })
+/// Seeded randomness, and a wall clock that stands still.
+pub fn env(seed: u64) -> EnvRef {
+    Wall::default().env(seed)
 }
 
 pub fn cell_key(seed: u64, kvno: u32, enctype: EncType) -> CellKey {
-    let secret = enctype.generate(&random(seed));
+    let secret = enctype.generate(&env(seed));
     CellKey { kind: KeyKind::Rxgk, kvno, enctype: enctype.number(), secret }
 }
 
@@ -76,7 +78,7 @@ pub struct Cell {
     pub world: World,
     pub wall: Wall,
     pub keys: KeyRing,
-    pub random: Random,
+    pub env: EnvRef,
     /// Key numbers that the client has sent and received.
     pub numbers: Arc<Mutex<BTreeSet<u16>>>,
     /// Whom the server has seen.
@@ -92,16 +94,17 @@ impl Cell {
         let (mut world, wall) = (World::new(seed, weather, config), Wall::default());
         let keys = ring(cell_key(1, 3, EncType::DEFAULT));
         let names = Arc::new(LocalNames::of_cell("example.org"));
-        let class = RxgkServer::new(variant, SharedKeys::new(keys.clone()), names, wall.clock(), minimum);
+        let env = wall.env(seed);
+        let class = RxgkServer::new(variant, SharedKeys::new(keys.clone()), names, env.clone(), minimum);
         world.ends[SERVER].listen(SERVICE, vec![Box::new(class)]).unwrap();
-        Self { world, wall, keys, random: random(seed), numbers: Arc::default(), credentials: Vec::new() }
+        Self { world, wall, keys, env, numbers: Arc::default(), credentials: Vec::new() }
     }
 
     /// Alice's token for an hour.
     pub fn token(&self, level: Level, enctype: EncType) -> RxgkToken {
         let expires = UnixTime { secs: NOW + 3600, nanos: 0 };
         let minting = Minting { name: "alice".to_owned(), level, expires, enctype };
-        mint(&self.keys, &minting, &self.random).unwrap()
+        mint(&self.keys, &minting, &self.env).unwrap()
     }
 
     /// The token with its contents changed by somebody who has the cell's key.
@@ -113,7 +116,7 @@ impl Cell {
     ) -> RxgkToken {
         let mut contents = open_token(token.variant, &token.sealed, &self.keys).unwrap();
         change(&mut contents);
-        let sealed = seal_token(variant, &contents, self.keys.best(KeyKind::Rxgk).unwrap(), &self.random);
+        let sealed = seal_token(variant, &contents, self.keys.best(KeyKind::Rxgk).unwrap(), &self.env);
         RxgkToken::of_contents(variant, contents, sealed.unwrap())
     }
 
@@ -123,7 +126,7 @@ impl Cell {
     }
 
     pub fn connect(&mut self, token: &RxgkToken) -> ConnId {
-        let session = token.source(self.wall.clock(), self.random.clone()).session();
+        let session = token.source(self.env.clone()).session();
         self.connect_with(session)
     }
 

@@ -227,11 +227,11 @@ impl SharedRows {
 impl Store for SharedRows {
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'a,
+        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
-        T: Send + 'a,
-        E: From<LocationError> + Send + 'a,
+        T: Send + 'static,
+        E: From<LocationError> + Send + 'static,
     {
         Box::pin(async move {
             self.refresh().await?;

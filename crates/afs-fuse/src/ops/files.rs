@@ -105,8 +105,8 @@ impl Visit {
 }
 
 impl Mount {
-    pub(crate) async fn read(&self, handle: HandleId, pos: u64, len: u32, reply: ReplyData) {
-        match self.venus.read(handle, pos, len as usize).await {
+    pub(crate) async fn read(&self, handle: HandleId, pos: u64, len: u32, asker: u32, reply: ReplyData) {
+        match self.venus.asked_by(asker).read(handle, pos, len as usize).await {
             Ok(data) => reply.data(&data),
             Err(error) => reply.error(errno(&error)),
         }
@@ -130,14 +130,21 @@ impl Mount {
     }
 
     /// close(2): the store's error is the caller's.
-    pub(crate) async fn flush(&self, ino: INodeNo, handle: HandleId, owner: LockOwner, reply: ReplyEmpty) {
-        let outcome = self.venus.flush(handle, owner.0).await;
+    pub(crate) async fn flush(
+        &self,
+        ino: INodeNo,
+        handle: HandleId,
+        owner: LockOwner,
+        asker: u32,
+        reply: ReplyEmpty,
+    ) {
+        let outcome = self.venus.asked_by(asker).flush(handle, owner.0).await;
         self.after_change(ino);
         done(outcome, reply);
     }
 
-    pub(crate) async fn fsync(&self, ino: INodeNo, handle: HandleId, reply: ReplyEmpty) {
-        let outcome = self.venus.fsync(handle).await;
+    pub(crate) async fn fsync(&self, ino: INodeNo, handle: HandleId, asker: u32, reply: ReplyEmpty) {
+        let outcome = self.venus.asked_by(asker).fsync(handle).await;
         self.after_change(ino);
         done(outcome, reply);
     }

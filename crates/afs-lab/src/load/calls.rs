@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Target;
 use super::error::LoadError;
+use super::latency::{Latency, Times};
 
 /// How many calls were answered in which time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub struct Rate {
     pub seconds: f64,
     /// Calls a second.
     pub per_second: f64,
+    /// Times of single calls.
+    pub latency: Latency,
 }
 
 /// Asks for the status of the target's directory `calls` times, `in_flight` at a time.
@@ -71,19 +74,23 @@ where
     let worker = || {
         let (target, next, one) = (target.clone(), next.clone(), one.clone());
         async move {
+            let mut times = Times::new()?;
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= calls {
-                    return Ok(());
+                    return Ok(times);
                 }
+                let begun = target.env.now();
                 one(target.clone(), number).await?;
+                times.add(target.env.now().saturating_since(begun));
             }
         }
     };
     let workers: Vec<_> = (0..in_flight).map(|_| target.env.spawn_with_result(worker())).collect();
+    let mut times = Times::new()?;
     for done in workers {
-        done.await.map_err(|_| LoadError::Lost)??;
+        times.join(&done.await.map_err(|_| LoadError::Lost)??)?;
     }
     let seconds = target.env.now().saturating_since(start).as_secs_f64();
-    Ok(Rate { calls, in_flight, seconds, per_second: f64::from(calls) / seconds })
+    Ok(Rate { calls, in_flight, seconds, per_second: f64::from(calls) / seconds, latency: times.latency() })
 }

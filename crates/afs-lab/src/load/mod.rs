@@ -9,12 +9,14 @@ mod caller;
 mod calls;
 mod connections;
 mod error;
+mod latency;
 
 pub use bulk::{Throughput, fetch, remove, store};
 pub use caller::callbacks;
 pub use calls::{Rate, creations, statuses};
 pub use connections::{Connect, connections, first_calls};
 pub use error::LoadError;
+pub use latency::Latency;
 
 use std::time::Duration;
 

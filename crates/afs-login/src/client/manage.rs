@@ -2,7 +2,8 @@
 //!
 //! `service` is a connection at level crypt with a token of either, or the way of a cell's owner.
 
-use afs_auth::{Random, Secret};
+use afs_auth::Secret;
+use afs_rpc::EnvRef;
 use afs_wire::ids::CellName;
 use afs_wire::login::{
     AddSshKey, Comment, ListWays, RegisterFinish, RegisterStart, RegisterStartReply, RemovePassphrase,
@@ -30,18 +31,18 @@ pub async fn register_passphrase(
     cell: &CellName,
     user: &UserName,
     passphrase: &Secret,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<(), LoginError> {
     let characters = String::from_utf8_lossy(passphrase.expose()).chars().count();
     if characters < PASSPHRASE_LEN_MIN {
         return Err(LoginError::TooShort(PASSPHRASE_LEN_MIN));
     }
-    let started = ClientRegistration::<Suite>::start(&mut Randomness(random), passphrase.expose());
+    let started = ClientRegistration::<Suite>::start(&mut Randomness(env), passphrase.expose());
     let started = started.map_err(|_| LoginError::Answer("the passphrase cannot be used"))?;
     let message = to_message(&started.message.serialize())?;
     let start = RegisterStart { version: VERSION, user: user.to_wire(), message };
     let answer = service.ask(&start).await?;
-    let message = upload(cell, user, started.state, &answer, passphrase, random)?;
+    let message = upload(cell, user, started.state, &answer, passphrase, env)?;
     service.ask(&RegisterFinish { version: VERSION, user: user.to_wire(), message }).await?;
     Ok(())
 }
@@ -52,14 +53,14 @@ fn upload(
     state: ClientRegistration<Suite>,
     answer: &RegisterStartReply,
     passphrase: &Secret,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<afs_wire::login::Message, LoginError> {
     let response = RegistrationResponse::deserialize(&answer.message);
     let response = response.map_err(|_| LoginError::Answer("its message cannot be read"))?;
     let stretching = stretching();
     let identifiers = identifiers(user, cell);
     let parameters = ClientRegistrationFinishParameters::new(identifiers, Some(&stretching));
-    let finished = state.finish(&mut Randomness(random), passphrase.expose(), response, parameters);
+    let finished = state.finish(&mut Randomness(env), passphrase.expose(), response, parameters);
     let finished = finished.map_err(|_| LoginError::Answer("its message does not check"))?;
     to_message(&finished.message.serialize())
 }

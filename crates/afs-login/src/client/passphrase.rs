@@ -1,6 +1,7 @@
 //! Login with a passphrase.
 
-use afs_auth::{Random, Secret};
+use afs_auth::Secret;
+use afs_rpc::EnvRef;
 use afs_wire::login::{Message, PassphraseFinish, PassphraseStart, PassphraseStartReply, VERSION};
 use opaque_ke::errors::ProtocolError;
 use opaque_ke::{ClientLogin, ClientLoginFinishParameters, ClientLoginFinishResult, CredentialResponse};
@@ -23,9 +24,9 @@ pub async fn login_with_passphrase(
     service: &impl Ask,
     login: &Login,
     passphrase: &Secret,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<Grant, LoginError> {
-    let started = ClientLogin::<Suite>::start(&mut Randomness(random), passphrase.expose());
+    let started = ClientLogin::<Suite>::start(&mut Randomness(env), passphrase.expose());
     let started = started.map_err(|_| LoginError::Answer("the passphrase is empty"))?;
     let start = PassphraseStart {
         version: VERSION,
@@ -34,7 +35,7 @@ pub async fn login_with_passphrase(
         message: to_message(&started.message.serialize())?,
     };
     let answer = service.ask(&start).await?;
-    let mut finished = finish(login, started.state, &answer, passphrase, random)?;
+    let mut finished = finish(login, started.state, &answer, passphrase, env)?;
     let key = SealKey::derive(&finished.session_key, b"", PASSPHRASE.purpose);
     finished.session_key.as_mut_slice().zeroize();
     finished.export_key.as_mut_slice().zeroize();
@@ -49,7 +50,7 @@ fn finish(
     state: ClientLogin<Suite>,
     answer: &PassphraseStartReply,
     passphrase: &Secret,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<ClientLoginFinishResult<Suite>, LoginError> {
     let said = PASSPHRASE.transcript(&login.cell, &login.user, &login.wish());
     let identifiers = identifiers(&login.user, &login.cell);
@@ -57,7 +58,7 @@ fn finish(
     let parameters = ClientLoginFinishParameters::new(Some(said.bytes()), identifiers, Some(&stretching));
     let response = CredentialResponse::deserialize(&answer.message);
     let response = response.map_err(|_| LoginError::Answer("its message cannot be read"))?;
-    let finished = state.finish(&mut Randomness(random), passphrase.expose(), response, parameters);
+    let finished = state.finish(&mut Randomness(env), passphrase.expose(), response, parameters);
     finished.map_err(|error| match error {
         ProtocolError::InvalidLoginError => LoginError::Denied,
         _ => LoginError::Answer("its message does not check"),

@@ -1,6 +1,6 @@
 //! A new token in place of one that still counts.
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use afs_wire::login::{Renew, Renewal, VERSION};
 
 use super::passphrase::open;
@@ -18,9 +18,9 @@ pub async fn renew(
     service: &impl Ask,
     login: &Login,
     renewal: &Renewal,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<Grant, LoginError> {
-    let exchange = Exchange::begin(random);
+    let exchange = Exchange::begin(env);
     let (share, wish) = (exchange.share(), login.wish());
     let ask = Renew { version: VERSION, renewal: renewal.clone(), wish: wish.clone(), share };
     let answer = service.ask(&ask).await?;

@@ -1,6 +1,6 @@
 //! Login with an SSH key.
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use afs_wire::login::{SshFinish, SshStart, VERSION};
 
 use super::passphrase::open;
@@ -24,10 +24,10 @@ pub async fn login_with_ssh(
     login: &Login,
     signer: &dyn Signer,
     trusted: impl FnOnce(&HostKey) -> bool + Send,
-    random: &Random,
+    env: &EnvRef,
 ) -> Result<Grant, LoginError> {
     let key = UserKey::new(signer.key()).map_err(|error| LoginError::Signer(error.to_string()))?;
-    let exchange = Exchange::begin(random);
+    let exchange = Exchange::begin(env);
     let client = exchange.share();
     let (user, wish) = (login.user.to_wire(), login.wish());
     let start =

@@ -1,6 +1,6 @@
 //! A key exchange made for one login (X25519, RFC 7748).
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use afs_wire::login::Fixed;
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
@@ -16,8 +16,8 @@ pub(crate) struct Exchange(StaticSecret);
 
 impl Exchange {
     /// A new one.
-    pub(crate) fn begin(random: &Random) -> Self {
-        Self(StaticSecret::from(Randomness(random).bytes::<32>()))
+    pub(crate) fn begin(env: &EnvRef) -> Self {
+        Self(StaticSecret::from(Randomness(env).bytes::<32>()))
     }
 
     /// What to tell the other end.

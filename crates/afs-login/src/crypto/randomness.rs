@@ -1,16 +1,16 @@
 //! The randomness handed in, as the cipher crates want it.
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use rand_core::{CryptoRng, RngCore};
 
 /// A generator over the world's randomness, which is good enough for keys.
-pub(crate) struct Randomness<'a>(pub(crate) &'a Random);
+pub(crate) struct Randomness<'a>(pub(crate) &'a EnvRef);
 
 impl Randomness<'_> {
     /// `N` random bytes.
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut out = [0; N];
-        (self.0)(&mut out);
+        self.0.random(&mut out);
         out
     }
 }
@@ -25,7 +25,7 @@ impl RngCore for Randomness<'_> {
     }
 
     fn fill_bytes(&mut self, out: &mut [u8]) {
-        (self.0)(out);
+        self.0.random(out);
     }
 
     fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), rand_core::Error> {

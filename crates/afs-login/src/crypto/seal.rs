@@ -1,6 +1,6 @@
 //! Authenticated encryption under keys that have one use each.
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hkdf::Hkdf;
@@ -26,13 +26,13 @@ impl SealKey {
     }
 
     /// A key of its own.
-    pub(crate) fn random(random: &Random) -> Self {
-        Self(Zeroizing::new(Randomness(random).bytes()))
+    pub(crate) fn fresh(env: &EnvRef) -> Self {
+        Self(Zeroizing::new(Randomness(env).bytes()))
     }
 
     /// The sealed form: nonce, then ciphertext and tag. `about` is not in it but must be the same when it is opened.
-    pub(crate) fn seal(&self, about: &[u8], plain: &[u8], random: &Random) -> Vec<u8> {
-        let nonce: [u8; NONCE_LEN] = Randomness(random).bytes();
+    pub(crate) fn seal(&self, about: &[u8], plain: &[u8], env: &EnvRef) -> Vec<u8> {
+        let nonce: [u8; NONCE_LEN] = Randomness(env).bytes();
         let sealed = self.cipher().encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: about });
         // The cipher refuses only more than 256 GiB.
         [nonce.as_slice(), &sealed.unwrap_or_default()].concat()
@@ -53,13 +53,13 @@ impl SealKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use afs_rpc::Parts;
 
     #[test]
     fn what_is_changed_or_meant_for_something_else_does_not_open() {
-        let random: Random = Arc::new(|out| out.fill(7));
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
         let key = SealKey::derive(b"secret", b"salt", "one");
-        let sealed = key.seal(b"about", b"plain", &random);
+        let sealed = key.seal(b"about", b"plain", &env);
         assert_eq!(key.open(b"about", &sealed).unwrap().as_slice(), b"plain");
         assert!(key.open(b"other", &sealed).is_none());
         assert!(SealKey::derive(b"secret", b"salt", "two").open(b"about", &sealed).is_none());

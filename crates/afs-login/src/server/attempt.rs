@@ -58,7 +58,7 @@ impl LoginServer {
             counted.known.encode(&mut plain);
         }
         put_opaque(&attempt.state, &mut plain);
-        let sealed = self.attempts.seal(attempt.way.about(), &plain, &self.random);
+        let sealed = self.attempts.seal(attempt.way.about(), &plain, &self.env);
         login::Attempt::new(sealed).map_err(|_| AbortCode::LGNIO)
     }
 

@@ -37,7 +37,7 @@ impl LoginServer {
         check_version(ask.version)?;
         let target = self.target(caller, &ask.user).await?;
         let key = UserKey::from_wire(&ask.key).map_err(|_| AbortCode::LGNBADKEY)?;
-        self.records.next_generation(&target.user, &self.random).await?;
+        self.records.next_generation(&target.user, &self.env).await?;
         self.records.remove_key(&target.user, &key).await?;
         tracing::info!(user = %target.user, by = ?caller.identity.principal(), %key, "SSH key removed");
         Ok(())

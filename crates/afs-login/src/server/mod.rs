@@ -17,7 +17,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_auth::Random;
 use afs_rpc::{EnvRef, Level, Service, Table, UnixTime};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::CellName;
@@ -70,7 +69,6 @@ pub struct LoginConfig {
 /// The cell's login service. It keeps nothing in memory of a login under way: that travels, sealed, with the client.
 pub struct LoginServer {
     env: EnvRef,
-    random: Random,
     cell: CellName,
     secret: LoginSecret,
     lifetimes: Lifetimes,
@@ -93,12 +91,10 @@ impl LoginServer {
     #[must_use]
     pub fn new(config: LoginConfig) -> Arc<Self> {
         let LoginConfig { env, cell, secret, lifetimes, store, users, mint } = config;
-        let source = env.clone();
-        let random: Random = Arc::new(move |out| source.random(out));
-        let attempts = SealKey::random(&random);
-        let slowdown = Slowdown::new(&random);
+        let attempts = SealKey::fresh(&env);
+        let slowdown = Slowdown::new(&env);
         let records = Records(store);
-        Arc::new(Self { env, random, cell, secret, lifetimes, records, users, mint, attempts, slowdown })
+        Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, attempts, slowdown })
     }
 
     /// As a service. Offer it with the cell's security classes and with none: who logs in has nothing to prove
@@ -141,7 +137,7 @@ impl LoginServer {
         let renewal = if to.renewable_until > end { to.renewal.clone() } else { Renewal::empty() };
         let host_key = Some(self.secret.host_key());
         let grant = Grant { token, renewal, renewable_until: to.renewable_until, host_key };
-        let sealed = key.seal(kind.purpose.as_bytes(), &grant.encode(), &self.random);
+        let sealed = key.seal(kind.purpose.as_bytes(), &grant.encode(), &self.env);
         Grant::to_wire(sealed).map_err(|_| AbortCode::LGNIO)
     }
 

@@ -8,6 +8,7 @@ use opaque_ke::{
 };
 use std::net::IpAddr;
 use std::sync::Arc;
+
 use zeroize::Zeroizing;
 
 use super::attempt::{Attempt, Way};
@@ -66,7 +67,7 @@ impl LoginServer {
     ) -> Result<(Message, Zeroizing<Vec<u8>>), AbortCode> {
         let said = PASSPHRASE.transcript(&self.cell, user, wish);
         let started = ServerLogin::start(
-            &mut Randomness(&self.random),
+            &mut Randomness(&self.env),
             &self.secret.setup,
             record,
             request,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_auth::Random;
+use afs_rpc::EnvRef;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{UnixSeconds, ViceId};
 use afs_wire::login::{Comment, KeyBlob, Message, SshKeyInfo};
@@ -129,8 +129,8 @@ impl Records {
     }
 
     /// Begins a new generation: no token of an earlier one is renewed.
-    pub(super) async fn next_generation(&self, user: &UserName, random: &Random) -> Result<(), AbortCode> {
-        self.put(user, GENERATION, Randomness(random).bytes::<16>().to_vec()).await
+    pub(super) async fn next_generation(&self, user: &UserName, env: &EnvRef) -> Result<(), AbortCode> {
+        self.put(user, GENERATION, Randomness(env).bytes::<16>().to_vec()).await
     }
 
     async fn get(&self, user: &UserName, kind: &str) -> Result<Option<Vec<u8>>, AbortCode> {

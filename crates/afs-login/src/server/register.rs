@@ -44,7 +44,7 @@ impl LoginServer {
         let record = ServerRegistration::finish(upload).serialize().to_vec();
         let opaque = Message::new(record).map_err(|_| AbortCode::LGNIO)?;
         if self.records.passphrase(&target.user, target.id).await?.is_some() {
-            self.records.next_generation(&target.user, &self.random).await?;
+            self.records.next_generation(&target.user, &self.env).await?;
         }
         let record = PassphraseRecord { set: self.today(), opaque };
         self.records.set_passphrase(&target.user, target.id, &record).await?;
@@ -59,7 +59,7 @@ impl LoginServer {
     ) -> Result<(), AbortCode> {
         check_version(ask.version)?;
         let target = self.target(caller, &ask.user).await?;
-        self.records.next_generation(&target.user, &self.random).await?;
+        self.records.next_generation(&target.user, &self.env).await?;
         self.records.remove_passphrase(&target.user).await?;
         tracing::info!(user = %target.user, by = ?caller.identity.principal(), "passphrase removed");
         Ok(())

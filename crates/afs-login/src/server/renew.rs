@@ -54,7 +54,7 @@ impl LoginServer {
         if !current || known.map(|known| known.id) != Some(right.id) || right.until <= self.env.wall() {
             return Err(AbortCode::LGNNOTRENEWABLE);
         }
-        let exchange = Exchange::begin(&self.random);
+        let exchange = Exchange::begin(&self.env);
         let share = exchange.share();
         let said = RENEW.transcript(&self.cell, &user, &ask.wish).with(&ask.share.0).with(&share.0);
         let key = exchange.finish(ask.share, &said.digest(), RENEW.purpose).ok_or(AbortCode::LGNDENIED)?;
@@ -70,7 +70,7 @@ impl LoginServer {
         right.id.encode(&mut plain);
         login::Fixed(right.generation).encode(&mut plain);
         right.until.secs.encode(&mut plain);
-        let sealed = self.secret.renewal_key().seal(ABOUT, &plain, &self.random);
+        let sealed = self.secret.renewal_key().seal(ABOUT, &plain, &self.env);
         Renewal::new(sealed).map_err(|_| AbortCode::LGNIO)
     }
 

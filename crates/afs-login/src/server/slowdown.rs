@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use afs_auth::Random;
-use afs_rpc::Instant;
 use afs_rpc::sync::lock;
+use afs_rpc::{EnvRef, Instant};
 use sha2::{Digest, Sha256};
 
 use super::attempt::LIFETIME;
@@ -68,14 +67,14 @@ pub(super) struct Counted {
 }
 
 impl Slowdown {
-    pub(super) fn new(random: &Random) -> Self {
+    pub(super) fn new(env: &EnvRef) -> Self {
         let state = State {
             pairs: Slots::new(PAIR_SLOTS, PAIR_FREE),
             sources: Slots::new(SLOTS, SOURCE_FREE),
             users: Slots::new(SLOTS, USER_FREE).draining(USER_DRAIN),
             finished: VecDeque::new(),
         };
-        Self { seed: Randomness(random).bytes(), state: Mutex::new(state) }
+        Self { seed: Randomness(env).bytes(), state: Mutex::new(state) }
     }
 
     /// Counts an attempt as a failure until [`Slowdown::succeeded`] says otherwise. `known`: the user has logged in from
@@ -165,16 +164,15 @@ pub(super) fn place(source: IpAddr) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use afs_rpc::Parts;
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     fn at(secs: u64) -> Instant {
         Instant::from_nanos(secs * 1_000_000_000)
     }
 
     fn slowdown() -> Slowdown {
-        let random: Random = Arc::new(|out| out.fill(3));
-        Slowdown::new(&random)
+        Slowdown::new(&Parts::default().with_random(|out| out.fill(3)).shared())
     }
 
     fn from(n: u32) -> IpAddr {

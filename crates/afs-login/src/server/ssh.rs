@@ -32,7 +32,7 @@ impl LoginServer {
     }
 
     fn challenge(&self, user: UserName, ask: login::SshStart) -> Result<login::SshStartReply, AbortCode> {
-        let (exchange, host_key) = (Exchange::begin(&self.random), self.secret.host_key().0);
+        let (exchange, host_key) = (Exchange::begin(&self.env), self.secret.host_key().0);
         let share = exchange.share();
         let said = SshExchange { key: &ask.key, client: ask.share, server: share, host_key };
         let transcript = said.transcript(&self.cell, &user, &ask.wish);

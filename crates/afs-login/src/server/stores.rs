@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use afs_auth::Token;
 use afs_auth::crypto::EncType;
 use afs_auth::keys::SharedKeys;
 use afs_auth::rxgk::{self, Minting};
-use afs_auth::{Random, Token};
-use afs_rpc::{BoxFuture, Level, UnixTime};
+use afs_rpc::{BoxFuture, EnvRef, Level, UnixTime};
 use afs_wire::ids::ViceId;
 
 use crate::user::UserName;
@@ -71,7 +71,7 @@ pub struct KeyMint {
     /// The cell's keys.
     pub keys: SharedKeys,
     /// For the tokens' keys.
-    pub random: Random,
+    pub env: EnvRef,
 }
 
 impl fmt::Debug for KeyMint {
@@ -86,7 +86,7 @@ const ENCTYPE: EncType = EncType::DEFAULT;
 impl Mint for KeyMint {
     fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token> {
         let minting = Minting { name: user.as_str().to_owned(), level, expires, enctype: ENCTYPE };
-        match rxgk::mint(&self.keys.get(), &minting, &self.random) {
+        match rxgk::mint(&self.keys.get(), &minting, &self.env) {
             Ok(token) => Some(Token::Rxgk(token)),
             Err(error) => {
                 tracing::error!(%user, "no token: {error}");

@@ -10,13 +10,13 @@ use std::time::Duration;
 use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{RxgkServer, Variant};
-use afs_auth::{Clock, Random, Secret, Token};
+use afs_auth::{Secret, Token};
 use afs_login::client::{self, Login, LoginError};
 use afs_login::{
     Grant, KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer, LoginStore, Signer, StoreError, User,
     UserKey, UserName, Users,
 };
-use afs_rpc::{BoxFuture, Connection, Level, Rx, Security, UnixTime};
+use afs_rpc::{BoxFuture, Connection, EnvRef, Level, Rx, Security, UnixTime};
 use afs_wire::ids::{CellName, ViceId};
 use afs_wire::rpc::ServiceId;
 use ssh_key::private::{Ed25519Keypair, KeypairData};
@@ -113,8 +113,7 @@ pub struct Cell {
     pub secret: LoginSecret,
     pub book: Arc<Book>,
     pub shelf: Arc<Shelf>,
-    pub random: Random,
-    pub clock: Clock,
+    pub env: EnvRef,
     pub server: Arc<LoginServer>,
 }
 
@@ -125,36 +124,19 @@ pub fn cell(seed: u64) -> Cell {
     let (owner, owner_at) = world.node(7103);
     server.trust(owner_at).unwrap();
     let env = world.env();
-    let source = env.clone();
-    let random: Random = Arc::new(move |out| source.random(out));
-    let source = env.clone();
-    let clock: Clock = Arc::new(move || source.wall());
     let mut ring = KeyRing::default();
-    ring.add(generate(KeyKind::Rxgk, 20, 1, &random).unwrap()).unwrap();
+    ring.add(generate(KeyKind::Rxgk, 20, 1, &env).unwrap()).unwrap();
     let keys = SharedKeys::new(ring);
     let book = Arc::new(Book::default());
     for (name, id, administrator) in [("alice", 101, false), ("bob", 102, false), ("root", 1, true)] {
         book.0.lock().unwrap().insert(name.into(), User { id: ViceId(id), administrator });
     }
     let shelf = Arc::new(Shelf::default());
-    let secret = LoginSecret::generate(&random);
+    let secret = LoginSecret::generate(&env);
     let login = login_server(&world, &secret, &shelf, &book, &keys);
-    offer(&server, &login, &keys, &clock);
+    offer(&server, &login, &keys, &env);
     let server_rx = server;
-    Cell {
-        world,
-        client,
-        owner,
-        server_at,
-        server_rx,
-        keys,
-        secret,
-        book,
-        shelf,
-        random,
-        clock,
-        server: login,
-    }
+    Cell { world, client, owner, server_at, server_rx, keys, secret, book, shelf, env, server: login }
 }
 
 fn login_server(
@@ -164,8 +146,6 @@ fn login_server(
     book: &Arc<Book>,
     keys: &SharedKeys,
 ) -> Arc<LoginServer> {
-    let source = world.env();
-    let random: Random = Arc::new(move |out| source.random(out));
     LoginServer::new(LoginConfig {
         env: world.env(),
         cell: cell_name(),
@@ -173,13 +153,13 @@ fn login_server(
         lifetimes: LIFETIMES,
         store: shelf.clone(),
         users: book.clone(),
-        mint: Arc::new(KeyMint { keys: keys.clone(), random }),
+        mint: Arc::new(KeyMint { keys: keys.clone(), env: world.env() }),
     })
 }
 
-fn offer(server: &Rx, login: &Arc<LoginServer>, keys: &SharedKeys, clock: &Clock) {
+fn offer(server: &Rx, login: &Arc<LoginServer>, keys: &SharedKeys, env: &EnvRef) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
-    let rxgk = RxgkServer::new(Variant::OpenAfs, keys.clone(), names, clock.clone(), Level::Clear);
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys.clone(), names, env.clone(), Level::Clear);
     server.listen_with(login.service(), vec![Box::new(afs_rx::NullServer), Box::new(rxgk)]).unwrap();
 }
 
@@ -205,7 +185,7 @@ impl Cell {
         self.server_rx.close();
         (self.server_rx, self.server_at) = self.world.node(self.server_at.port() + 1000);
         self.server = login_server(&self.world, &self.secret, &self.shelf, &self.book, &self.keys);
-        offer(&self.server_rx, &self.server, &self.keys, &self.clock);
+        offer(&self.server_rx, &self.server, &self.keys, &self.env);
     }
 
     /// As nobody in particular.
@@ -220,15 +200,15 @@ impl Cell {
 
     /// With a token.
     pub fn with(&self, token: &Token) -> Connection {
-        let source = token.source(self.clock.clone(), self.random.clone());
+        let source = token.source(self.env.clone());
         self.client.connection(self.server_at, ServiceId::LOGIN, Security::new(source))
     }
 
     pub fn register(&self, name: &str, secret: &str) {
-        let (service, random) = (self.as_owner(), self.random.clone());
+        let (service, env) = (self.as_owner(), self.env.clone());
         let (name, secret) = (user(name), passphrase(secret));
         let set =
-            async move { client::register_passphrase(&service, &cell_name(), &name, &secret, &random).await };
+            async move { client::register_passphrase(&service, &cell_name(), &name, &secret, &env).await };
         self.world.run(set).unwrap();
     }
 
@@ -237,8 +217,8 @@ impl Cell {
     }
 
     pub fn log_in_as(&self, login: Login, secret: &str) -> Result<Grant, LoginError> {
-        let (service, random, secret) = (self.anonymous(), self.random.clone(), passphrase(secret));
-        self.world.run(async move { client::login_with_passphrase(&service, &login, &secret, &random).await })
+        let (service, env, secret) = (self.anonymous(), self.env.clone(), passphrase(secret));
+        self.world.run(async move { client::login_with_passphrase(&service, &login, &secret, &env).await })
     }
 
     pub fn add_key(&self, name: &str, key: &Key) {
@@ -247,20 +227,20 @@ impl Cell {
     }
 
     pub fn log_in_with(&self, name: &str, key: Key) -> Result<Grant, LoginError> {
-        let (service, random, login) = (self.anonymous(), self.random.clone(), login(name));
+        let (service, env, login) = (self.anonymous(), self.env.clone(), login(name));
         let known = self.secret.host_key();
         self.world.run(async move {
-            client::login_with_ssh(&service, &login, &key, |host| *host == known, &random).await
+            client::login_with_ssh(&service, &login, &key, |host| *host == known, &env).await
         })
     }
 
     pub fn renew(&self, name: &str, grant: &Grant) -> Result<Grant, LoginError> {
-        let (service, random, login) = (self.with(&grant.token), self.random.clone(), login(name));
+        let (service, env, login) = (self.with(&grant.token), self.env.clone(), login(name));
         let renewal = grant.renewal.clone();
-        self.world.run(async move { client::renew(&service, &login, &renewal, &random).await })
+        self.world.run(async move { client::renew(&service, &login, &renewal, &env).await })
     }
 
     pub fn now(&self) -> UnixTime {
-        (self.clock)()
+        self.env.wall()
     }
 }

@@ -1,5 +1,6 @@
 //! An `Rx` on a UDP socket.
 
+mod inbox;
 mod receive;
 mod send;
 mod socket;
@@ -7,6 +8,7 @@ mod socket;
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -17,6 +19,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
 use crate::system::System;
+use inbox::Baton;
 use send::Sender;
 use socket::Socket;
 
@@ -32,6 +35,8 @@ pub struct UdpOptions {
     /// Bytes of kernel buffer asked for in each direction; the kernel may give less to unprivileged processes.
     /// Default 8 MiB.
     pub buffer: usize,
+    /// Threads that receive in turn: while one seals what it sends, another receives. Default one for each processor, 4 at most.
+    pub receivers: NonZeroUsize,
     /// Whether the kernel may cut trains of datagrams itself. Found out when it refuses; turned off for tests. Default on.
     pub offload: bool,
 }
@@ -43,17 +48,25 @@ impl Default for UdpOptions {
             config: Config::default(),
             limits: Limits::default(),
             buffer: 8 << 20,
+            receivers: processors().min(RECEIVERS_MAX),
             offload: true,
         }
     }
 }
 
-/// A socket with its receiving thread. Dropping it closes the [`Rx`], tells waiting peers, and joins the thread.
+/// More would wait for the lock of the endpoint.
+const RECEIVERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+
+fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// A socket with its receiving threads. Dropping it closes the [`Rx`], tells waiting peers, and joins the threads.
 #[derive(Debug)]
 pub struct Udp {
     rx: Rx,
     driver: Arc<Driver>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Udp {
@@ -74,6 +87,7 @@ impl Udp {
         let driver = Arc::new(Driver {
             sender: Sender::new(socket.clone(), options.offload),
             socket,
+            baton: Baton::new(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stop: AtomicBool::new(false),
             rx: OnceLock::new(),
@@ -81,8 +95,12 @@ impl Udp {
         let endpoint = Endpoint::new(options.config, system.random_bytes());
         let rx = Rx::with_limits(system.env(), endpoint, driver.clone(), options.limits);
         driver.rx.get_or_init(|| rx.downgrade());
-        let thread = receive::start(system.clone(), rx.clone(), driver.clone())?;
-        Ok(Self { rx, driver, thread: Some(thread) })
+        let mut udp = Self { rx, driver, threads: Vec::new() };
+        for number in 0..options.receivers.get() {
+            let (rx, driver) = (udp.rx.clone(), udp.driver.clone());
+            udp.threads.push(receive::start(system.clone(), rx, driver, number)?);
+        }
+        Ok(udp)
     }
 
     /// The transport on this socket.
@@ -97,7 +115,7 @@ impl Udp {
         self.driver.socket.local_addr()
     }
 
-    /// Closes the [`Rx`] and joins the thread. What `drop` does, by name.
+    /// Closes the [`Rx`] and joins the threads. What `drop` does, by name.
     pub fn shutdown(self) {}
 }
 
@@ -107,38 +125,45 @@ impl Drop for Udp {
         self.driver.flush(&self.rx);
         self.driver.stop.store(true, Ordering::Release);
         self.driver.ring();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
-        {
+        let own = std::thread::current().id();
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // The thread catches nothing of its own; a panic in it has been reported where it happened.
             drop(thread.join());
         }
     }
 }
 
-/// What the receiving thread and everybody who sends share.
+/// What the receiving threads and all that send share.
 #[derive(Debug)]
 struct Driver {
     socket: Arc<Socket>,
     sender: Sender,
-    /// Wakes the receiving thread.
+    baton: Baton,
+    /// Wakes the thread that receives.
     bell: OwnedFd,
     stop: AtomicBool,
     rx: OnceLock<WeakRx>,
 }
 
 thread_local! {
-    /// The driver whose receiving thread this is: its sends wait for the end of the batch.
+    /// The driver whose receiving thread this is, one of several: its sends wait for the end of the batch.
     static RECEIVING_FOR: Cell<*const Driver> = const { Cell::new(std::ptr::null()) };
 }
 
 impl Driver {
-    /// Sends what may leave: the receiving thread's way.
+    /// Sends what may leave.
     fn flush(&self, rx: &Rx) {
         rx.drain_transmits(|transmit, data| self.sender.send(transmit, data));
     }
 
-    /// Sends what may leave: the way of all other threads. Wakes the receiving thread for what remains.
+    /// Sends what may leave: a receiving thread's way. Calls `before_long` before it takes long.
+    fn flush_in_turn(&self, rx: &Rx, before_long: impl FnOnce()) {
+        if rx.drain_transmits_in_turn(|transmit, data| self.sender.send(transmit, data), before_long) {
+            self.ring();
+        }
+    }
+
+    /// Sends what may leave: the way of all other threads. Wakes the thread that receives for what remains.
     fn flush_as_guest(&self, rx: &Rx) {
         if rx.drain_some_transmits(|transmit, data| self.sender.send(transmit, data)) {
             self.ring();

@@ -1,6 +1,9 @@
-//! Datagrams in: the thread that owns a socket.
+//! Datagrams in: the threads that receive from a socket, one at a time.
+//!
+//! The thread that has the inbox receives, and does what follows from it. Where that is long, it first gives the inbox to the next
+//! thread: so datagrams come to Rx in the order they came in, and nobody waits for the ciphers of others.
 
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,24 +11,26 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use afs_rpc::{Env, Rx};
-use bytes::Bytes;
-use quinn_udp::{BATCH_SIZE, RecvMeta};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::inbox::Inbox;
 use super::socket::timespec;
 use super::{Driver, RECEIVING_FOR};
 use crate::system::System;
+use crate::turn::{self, Kind};
 
-/// Room for the largest train that the kernel joins (64 KiB less headers).
-const TRAIN_BYTES_MAX: usize = 64 << 10;
-
-/// Starts the receiving thread.
-pub(super) fn start(system: Arc<System>, rx: Rx, driver: Arc<Driver>) -> io::Result<JoinHandle<()>> {
-    let name = format!("afs-rx-{}", driver.socket.local_addr().port());
+/// Starts one of the receiving threads.
+pub(super) fn start(
+    system: Arc<System>,
+    rx: Rx,
+    driver: Arc<Driver>,
+    number: usize,
+) -> io::Result<JoinHandle<()>> {
+    let name = format!("afs-rx-{}-{number}", driver.socket.local_addr().port());
     std::thread::Builder::new().name(name).spawn(move || {
         let _pool = system.enter();
         RECEIVING_FOR.set(Arc::as_ptr(&driver));
-        let receiver = Receiver { system: &system, rx: &rx, driver: &driver, inbox: Inbox::new() };
+        let receiver = Receiver { system: &system, rx: &rx, driver: &driver };
         or_end_the_process(driver.socket.local_addr(), || receiver.run());
         RECEIVING_FOR.set(std::ptr::null());
     })
@@ -44,32 +49,53 @@ struct Receiver<'a> {
     system: &'a System,
     rx: &'a Rx,
     driver: &'a Driver,
-    inbox: Inbox,
 }
 
 impl Receiver<'_> {
-    fn run(mut self) {
+    fn run(&self) {
+        let mut inbox = self.driver.baton.take();
         while !self.driver.stop.load(Ordering::Acquire) {
-            let received = self.receive();
+            let received = self.receive(&mut inbox);
             let now = self.system.now();
             if self.rx.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 self.rx.handle_timeout(now);
             }
-            self.driver.flush(self.rx);
-            if !received {
-                self.sleep();
-            }
+            inbox = match self.flush(inbox) {
+                Some(inbox) => {
+                    if !received {
+                        self.sleep();
+                    }
+                    inbox
+                }
+                None => self.driver.baton.take(),
+            };
         }
+        self.driver.baton.give(inbox);
+    }
+
+    /// Sends what may leave. `None` when that took long, and another thread has the inbox.
+    fn flush(&self, inbox: Inbox) -> Option<Inbox> {
+        let mut inbox = Some(inbox);
+        let pass_on = || inbox.take().into_iter().for_each(|inbox| self.driver.baton.give(inbox));
+        self.driver.flush_in_turn(self.rx, pass_on);
+        inbox
     }
 
     /// Takes what is there, one batch; `false` if there was nothing.
-    fn receive(&mut self) -> bool {
-        match self.inbox.fill(self.driver) {
+    fn receive(&self, inbox: &mut Inbox) -> bool {
+        match inbox.fill(&self.driver.socket) {
             Ok(0) => false,
             Ok(messages) => {
                 let now = self.system.now();
-                for index in 0..messages {
-                    self.rx.handle_datagrams(now, self.inbox.datagrams(index));
+                let handle = || {
+                    for index in 0..messages {
+                        self.rx.handle_datagrams(now, inbox.datagrams(index));
+                    }
+                };
+                match messages {
+                    // Nothing else waits: the task that the message wakes goes on right here.
+                    1 => turn::with_woken(Kind::Receiving, handle),
+                    _ => handle(),
                 }
                 true
             }
@@ -115,49 +141,9 @@ impl Receiver<'_> {
     }
 }
 
-/// Buffers for one system call's worth of datagrams.
-struct Inbox {
-    buffers: Vec<Box<[u8]>>,
-    metas: [RecvMeta; BATCH_SIZE],
-}
-
-impl Inbox {
-    fn new() -> Self {
-        let buffers = (0..BATCH_SIZE).map(|_| vec![0; TRAIN_BYTES_MAX].into_boxed_slice()).collect();
-        Self { buffers, metas: [RecvMeta::default(); BATCH_SIZE] }
-    }
-
-    fn fill(&mut self, driver: &Driver) -> io::Result<usize> {
-        let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
-            std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
-        driver.socket.state.recv(driver.socket.handle(), &mut slices, &mut self.metas)
-    }
-
-    /// The datagrams of one message: the kernel may have joined several of equal size from one peer.
-    fn datagrams(&self, index: usize) -> impl Iterator<Item = (SocketAddr, Bytes)> {
-        let meta = self.metas.get(index).copied().unwrap_or_default();
-        let received = self.buffers.get(index).and_then(|buffer| buffer.get(..meta.len)).unwrap_or_default();
-        // A copy for each datagram: one that waits in Rx holds no more memory than itself, and is opened in place.
-        received.chunks(meta.stride.max(1)).map(move |datagram| (meta.addr, Bytes::copy_from_slice(datagram)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_datagram_of_a_train_is_memory_of_its_own() {
-        let mut inbox = Inbox::new();
-        inbox.buffers[0][..2500].fill(7);
-        (inbox.metas[0].len, inbox.metas[0].stride) = (2500, 1000);
-        let sizes = inbox.datagrams(0).map(|(_, datagram)| {
-            let (len, memory) = (datagram.len(), datagram.try_into_mut());
-            (len, memory.map_or(0, |memory| memory.capacity()))
-        });
-        assert_eq!(sizes.collect::<Vec<_>>(), [(1000, 1000), (1000, 1000), (500, 500)]);
-    }
 
     const CHILD: &str = "AFS_NET_TEST_PANICS";
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use afs_rx::{CallError as RxError, CallId, Endpoint, Instant, Read};
+use afs_rx::{Begun, CallError as RxError, CallId, Endpoint, Instant, Opened, Read, Sealed};
 use bytes::{Bytes, BytesMut};
 
 use super::pools::{Channels, PoolKey};
@@ -19,6 +19,8 @@ use crate::error::CallError;
 pub(super) struct Batch {
     pub(super) first: Bytes,
     pub(super) more: Vec<Bytes>,
+    /// Bytes of all.
+    len: usize,
     /// The stream ends after these.
     pub(super) end: bool,
 }
@@ -38,8 +40,7 @@ impl Batch {
         if self.more.is_empty() {
             return self.first;
         }
-        let len = self.first.len() + self.more.iter().map(Bytes::len).sum::<usize>();
-        let mut out = BytesMut::with_capacity(len);
+        let mut out = BytesMut::with_capacity(self.len);
         out.extend_from_slice(&self.first);
         self.more.iter().for_each(|piece| out.extend_from_slice(piece));
         out.freeze()
@@ -54,6 +55,7 @@ impl Batch {
     }
 
     fn push(&mut self, data: Bytes) {
+        self.len += data.len();
         if self.first.is_empty() {
             self.first = data;
         } else {
@@ -62,31 +64,72 @@ impl Batch {
     }
 }
 
+/// One read of a task, of at most `max` bytes.
+pub(super) struct Reading {
+    pub(super) call: CallId,
+    pub(super) max: usize,
+    /// A call read to its end is given back in the same step.
+    pub(super) leave_at_end: bool,
+}
+
+/// How far a read has come under one hold of the lock.
+enum Progress {
+    Over(Result<Batch, RxError>),
+    /// These packets are to be opened, without the lock; there is some data before them.
+    Open(Sealed, Batch),
+    Nothing,
+}
+
 impl State {
     /// Takes up to `max` bytes that are there. Fails only if nothing could be read.
-    fn read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Batch, RxError> {
+    fn read(
+        &mut self,
+        now: Instant,
+        reading: &Reading,
+        mut batch: Batch,
+        opened: Option<Opened>,
+    ) -> Progress {
         if self.closed {
-            return Err(RxError::Unknown);
+            return Progress::Over(Err(RxError::Unknown));
         }
-        let mut batch = Batch::default();
-        let mut room = max;
-        while room > 0 {
-            match self.endpoint.read(now, call, room) {
-                Ok(Read::Data(data)) => {
-                    room = room.saturating_sub(data.len());
-                    batch.push(data);
+        match self.gather(now, reading, &mut batch, opened) {
+            Ok(Some(sealed)) => Progress::Open(sealed, batch),
+            // The error stays; it is met again at the next read, after what came before it.
+            Err(error) if batch.first.is_empty() => Progress::Over(Err(error)),
+            _ if batch.first.is_empty() && !batch.end => Progress::Nothing,
+            _ => {
+                if batch.end && reading.leave_at_end {
+                    self.release(now, reading.call);
                 }
-                Ok(Read::Eof) => {
+                Progress::Over(Ok(batch))
+            }
+        }
+    }
+
+    /// Adds to the batch what can be read; answers packets that have to be opened first.
+    fn gather(
+        &mut self,
+        now: Instant,
+        reading: &Reading,
+        batch: &mut Batch,
+        opened: Option<Opened>,
+    ) -> Result<Option<Sealed>, RxError> {
+        if let Some(opened) = opened {
+            let room = reading.max.saturating_sub(batch.len);
+            self.endpoint.end_read(now, opened, room)?.into_iter().for_each(|piece| batch.push(piece));
+        }
+        while batch.len < reading.max {
+            match self.endpoint.begin_read(now, reading.call, reading.max - batch.len)? {
+                Begun::Read(Read::Data(data)) => batch.push(data),
+                Begun::Read(Read::Eof) => {
                     batch.end = true;
                     break;
                 }
-                Ok(Read::WouldBlock) => break,
-                // The error stays; it is met again at the next read, after what came before it.
-                Err(_) if !batch.first.is_empty() => break,
-                Err(error) => return Err(error),
+                Begun::Read(Read::WouldBlock) => break,
+                Begun::Sealed(sealed) => return Ok(Some(sealed)),
             }
         }
-        Ok(batch)
+        Ok(None)
     }
 
     fn follow(&mut self, now: Instant, call: CallId, then: Then) -> Result<(), RxError> {
@@ -135,25 +178,23 @@ impl Rx {
         })
     }
 
-    /// At least one byte, or the end. With `leave_at_end`, a call read to its end is given back in the same step.
-    pub(super) fn poll_read(
-        &self,
-        call: CallId,
-        max: usize,
-        leave_at_end: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Batch, RxError>> {
-        self.with(|state, now| {
-            let batch = state.read(now, call, max)?;
-            if batch.first.is_empty() && !batch.end {
-                state.wait_to_read(call, cx.waker());
-                return Poll::Pending;
+    /// At least one byte, or the end. The ciphers run without the lock.
+    pub(super) fn poll_read(&self, reading: &Reading, cx: &mut Context<'_>) -> Poll<Result<Batch, RxError>> {
+        let (mut batch, mut opened) = (Batch::default(), None);
+        loop {
+            let progress = self.with(|state, now| {
+                let progress = state.read(now, reading, batch, opened);
+                if matches!(progress, Progress::Nothing) {
+                    state.wait_to_read(reading.call, cx.waker());
+                }
+                progress
+            });
+            match progress {
+                Progress::Over(result) => return Poll::Ready(result),
+                Progress::Nothing => return Poll::Pending,
+                Progress::Open(sealed, before) => (batch, opened) = (before, Some(sealed.open())),
             }
-            if batch.end && leave_at_end {
-                state.release(now, call);
-            }
-            Poll::Ready(Ok(batch))
-        })
+        }
     }
 
     /// Ready when all of `data` has been taken, and what comes `then` has been done in the same step.

@@ -1,59 +1,20 @@
 //! The driver's side: datagrams and time in, datagrams and deadlines out.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use afs_rx::{Instant, Transmit};
 use bytes::Bytes;
 
 use super::Rx;
-use super::poll::poll_once;
 use super::state::{Effects, State};
-use super::train::{Train, next_train};
+use crate::Stall;
 use crate::sync::lock;
 
 /// Datagrams handled under one hold of the lock.
 const HANDLED_AT_ONCE: usize = 64;
-/// Trains built under one hold of the lock, before they are sent without it.
-const BUILT_AT_ONCE: usize = 4;
-/// Times that a thread which is not the driver's builds and sends before it leaves the rest to the driver: about a
+/// Times that a thread which is not the driver's takes and sends before it leaves the rest to the driver: about a
 /// millisecond's work.
-const ROUNDS_OF_A_GUEST: usize = 8;
-/// Answers of the endpoint taken under one hold of the lock.
-const TAKEN_AT_ONCE: usize = 64;
-
-/// Who is sending. One thread at a time, so that datagrams leave in the order they were made.
-pub(super) struct Drain {
-    /// Calls of `drain_transmits` since the sending thread last found nothing to send; 0 when nobody is sending.
-    wanted: AtomicUsize,
-    trains: Mutex<Vec<Train>>,
-}
-
-impl Drain {
-    pub(super) fn new(wanted: AtomicUsize) -> Self {
-        let trains = (0..BUILT_AT_ONCE).map(|_| Train::default()).collect();
-        Self { wanted, trains: Mutex::new(trains) }
-    }
-}
-
-/// What one hold of the lock gave.
-struct Built {
-    trains: usize,
-    /// The endpoint has nothing more to send.
-    dry: bool,
-    /// The driver sleeps past a deadline that has moved forward.
-    overslept: bool,
-}
-
-/// The right to send. Another one may begin when it is dropped.
-struct Turn<'a>(&'a AtomicUsize);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
-    }
-}
+const ROUNDS_OF_A_GUEST: usize = 16;
 
 impl Rx {
     /// Datagrams have arrived. Handlers of new calls run on this thread until they first have to wait.
@@ -100,12 +61,22 @@ impl Rx {
         lock(&self.0.state).asleep_until = None;
     }
 
-    /// Hands every datagram or train that may leave now to `send`, in order, without the lock.
+    /// Hands every datagram or train that may leave now to `send`, without the lock. Those of one call come in their order.
     ///
-    /// Only one thread sends at a time. If another one is at it, this returns at once, and that thread sends what
-    /// this one came for before it returns.
+    /// A few threads may send at a time, each what it has sealed itself. If more want to, this returns at once, and those send what
+    /// this one came for before they return.
     pub fn drain_transmits(&self, send: impl FnMut(&Transmit, &[u8])) {
-        self.drain(usize::MAX, send);
+        self.drain(usize::MAX, send, || ());
+    }
+
+    /// As [`Rx::drain_transmits`], for one of several threads that receive in turn: `before_long` is called once before it
+    /// begins with what takes long, so that another one can receive meanwhile. Answers what [`Rx::drain_some_transmits`] does.
+    pub fn drain_transmits_in_turn(
+        &self,
+        send: impl FnMut(&Transmit, &[u8]),
+        before_long: impl FnOnce(),
+    ) -> bool {
+        self.drain(usize::MAX, send, before_long)
     }
 
     /// As [`Rx::drain_transmits`], for a thread that is not the driver's own and has other things to do: it stops after
@@ -114,51 +85,7 @@ impl Rx {
     /// Answers whether the driver has to be woken, if it sleeps: to send the rest, or because its deadline since
     /// [`Rx::fall_asleep`] has moved forward.
     pub fn drain_some_transmits(&self, send: impl FnMut(&Transmit, &[u8])) -> bool {
-        self.drain(ROUNDS_OF_A_GUEST, send)
-    }
-
-    fn drain(&self, mut rounds: usize, mut send: impl FnMut(&Transmit, &[u8])) -> bool {
-        let wanted = &self.0.drain.wanted;
-        if wanted.fetch_add(1, Ordering::AcqRel) != 0 {
-            return false;
-        }
-        // Passes the turn on, also if `send` panics.
-        let turn = Turn(wanted);
-        let mut trains = lock(&self.0.drain.trains);
-        while rounds > 0 {
-            rounds -= 1;
-            let seen = wanted.load(Ordering::Acquire);
-            let built = self.build(&mut trains);
-            trains.iter().take(built.trains).for_each(|train| train.send(&mut send));
-            if built.dry && wanted.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                // It has been passed on already; somebody else may have it by now.
-                std::mem::forget(turn);
-                return built.overslept;
-            }
-        }
-        true
-    }
-
-    /// Fills as many of `trains` as there is something to send.
-    fn build(&self, trains: &mut [Train]) -> Built {
-        let now = self.0.env.now();
-        let mut state = lock(&self.0.state);
-        let (mut used, mut taken, mut dry) = (0, 0, false);
-        while taken < TAKEN_AT_ONCE
-            && let Some((train, before)) = next_train(trains, used)
-        {
-            let Some(transmit) = state.endpoint.poll_transmit(now, &mut train.buffer) else {
-                dry = true;
-                break;
-            };
-            taken += 1;
-            let joined = before.is_some_and(|before| before.join(&transmit, &train.buffer));
-            if !joined {
-                train.start(transmit);
-                used += 1;
-            }
-        }
-        Built { trains: used, dry, overslept: state.is_overslept() }
+        self.drain(ROUNDS_OF_A_GUEST, send, || ())
     }
 
     /// Changes the endpoint on the driver's own thread, and runs what follows from it right there.
@@ -173,10 +100,8 @@ impl Rx {
 
     fn run_here(&self, effects: Effects) {
         for arrival in self.settle(effects) {
-            let mut handler = self.handler(arrival);
-            if !poll_once(handler.as_mut()) {
-                self.0.env.spawn(handler);
-            }
+            // This thread alone receives: it waits for no disk.
+            self.0.env.start(self.handler(arrival), Stall::None);
         }
     }
 }

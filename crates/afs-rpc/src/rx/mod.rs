@@ -3,9 +3,9 @@
 mod admission;
 mod claimant;
 mod commands;
+mod drain;
 mod driver;
 mod incomplete;
-mod poll;
 mod pools;
 mod state;
 pub(crate) mod stream;
@@ -16,7 +16,6 @@ pub(crate) use pools::{Channels, PoolKey};
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, Weak};
 
 use afs_rx::{Endpoint, Instant, ListenError, NullServer, ServiceOptions};
@@ -46,7 +45,8 @@ pub struct NotLoopback(pub SocketAddr);
 
 /// The asynchronous face of one [`Endpoint`]: calls out, calls in, and the driver's side. Cheap to clone.
 ///
-/// One short lock guards the endpoint; it is never held while a datagram is sent, a handler runs or a task is woken.
+/// One short lock guards the endpoint; it is never held while a datagram is sent, packets are sealed or opened, a handler runs or a
+/// task is woken.
 #[derive(Clone)]
 pub struct Rx(Arc<Shared>);
 
@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     kick: Arc<dyn Kick>,
     limits: Limits,
     state: Mutex<State>,
-    drain: driver::Drain,
+    drain: drain::Drain,
 }
 
 impl fmt::Debug for Rx {
@@ -93,7 +93,7 @@ impl Rx {
     #[must_use]
     pub fn with_limits(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>, limits: Limits) -> Self {
         let state = Mutex::new(State::new(endpoint, limits));
-        Self(Arc::new(Shared { env, kick, limits, state, drain: driver::Drain::new(AtomicUsize::new(0)) }))
+        Self(Arc::new(Shared { env, kick, limits, state, drain: drain::Drain::default() }))
     }
 
     /// A handle that does not keep it alive.

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(super) pools: Pools,
     pub(super) trusted: BTreeSet<SocketAddr>,
     pub(super) closed: bool,
+    /// Threads that send at this moment.
+    pub(super) senders: usize,
     /// The deadline until which the driver sleeps, if it does.
     pub(super) asleep_until: Option<Option<Instant>>,
     limits: Limits,
@@ -68,6 +70,7 @@ impl State {
             pools: Pools::new(limits),
             trusted: BTreeSet::new(),
             closed: false,
+            senders: 0,
             asleep_until: None,
             limits,
             waits: BTreeMap::new(),
@@ -213,6 +216,14 @@ impl State {
         if let Some(claimant) = place.filter(|_| self.incomplete.remove(call).is_none()) {
             self.admission.depart(claimant);
         }
+    }
+
+    /// One more thread sends, if there is something to send and not so many do. Each of those looks once more for what there is
+    /// before it ends.
+    pub(super) fn begin_sending(&mut self, max: usize) -> bool {
+        let begins = self.senders < max && self.endpoint.has_leaving();
+        self.senders += usize::from(begins);
+        begins
     }
 
     /// When the driver has to come back.

@@ -8,7 +8,7 @@ use afs_rx::{CallError as RxError, CallId};
 use afs_wire::error::AbortCode;
 use bytes::{Bytes, BytesMut};
 
-use super::commands::{Batch, Then};
+use super::commands::{Batch, Reading, Then};
 use super::{Claimant, Rx};
 use crate::error::CallError;
 
@@ -61,7 +61,8 @@ impl Stream {
         }
         // The caller's half is over when the reply has been read.
         let leave = self.place.is_none();
-        let batch = poll_fn(|cx| self.rx.poll_read(self.call, max.max(1), leave, cx)).await;
+        let reading = Reading { call: self.call, max: max.max(1), leave_at_end: leave };
+        let batch = poll_fn(|cx| self.rx.poll_read(&reading, cx)).await;
         let batch = batch.map_err(|error| self.error(error))?;
         self.at_end = batch.end;
         self.left = batch.end && leave;

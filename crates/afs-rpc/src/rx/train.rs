@@ -51,6 +51,11 @@ impl Train {
         true
     }
 
+    /// There is nothing in it any more.
+    pub(super) fn clear(&mut self) {
+        self.transmit = None;
+    }
+
     pub(super) fn send(&self, send: &mut impl FnMut(&Transmit, &[u8])) {
         if let Some(transmit) = &self.transmit {
             send(transmit, self.buffer.get(..transmit.len).unwrap_or_default());

@@ -87,9 +87,9 @@ impl PendingAck {
         }
     }
 
-    /// The application consumed a packet of a stream that is not complete.
-    pub(crate) fn consumed(&mut self, now: Instant) {
-        self.consumed += 1;
+    /// The application consumed packets of a stream that is not complete.
+    pub(crate) fn consumed(&mut self, now: Instant, packets: u32) {
+        self.consumed = self.consumed.saturating_add(packets);
         match self.consumed > CONSUMED_MAX {
             true => self.demand(reason::DELAY, 0),
             false => self.delay(now, SOFT_DELAY),
@@ -163,10 +163,10 @@ mod tests {
     #[test]
     fn three_consumed_packets_are_told_at_once() {
         let mut ack = PendingAck::default();
-        ack.consumed(Instant(0));
-        ack.consumed(Instant(0));
+        ack.consumed(Instant(0), 1);
+        ack.consumed(Instant(0), 1);
         assert!(!ack.is_due());
-        ack.consumed(Instant(0));
+        ack.consumed(Instant(0), 1);
         assert_eq!(ack.take(), Some((reason::DELAY, 0)));
     }
 }

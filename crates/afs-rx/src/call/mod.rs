@@ -5,7 +5,7 @@ mod receive;
 mod send;
 
 pub(crate) use ack::PendingAck;
-pub(crate) use receive::{Arrival, KEPT_COST, Next, ReceiveStream, Received, ack_delay, final_ack_at};
+pub(crate) use receive::{Arrival, KEPT_COST, ReceiveStream, Received, ack_delay, final_ack_at};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
 use crate::Instant;
@@ -33,6 +33,8 @@ pub(crate) struct Call {
     pub(crate) share: Option<Share>,
     /// In the endpoint's list of calls with something to transmit.
     pub(crate) queued: bool,
+    /// What it sends is on its way out: it has no turn until that has left.
+    pub(crate) leaving: bool,
     /// A ping is to be sent.
     pub(crate) ping: bool,
     /// When to look whether a ping is due.
@@ -72,8 +74,38 @@ pub(crate) struct Limits {
     pub(crate) dead: Duration,
     /// Dead time with the peer's fudge.
     pub(crate) dead_with_fudge: Duration,
+    /// The dead time that the connection began with.
+    base: Duration,
     pub(crate) idle: Duration,
     pub(crate) deadline: Instant,
+}
+
+impl Limits {
+    /// Without a deadline, and before anything is known of the peer's fudge.
+    pub(crate) fn new(dead: Duration, idle: Duration) -> Self {
+        Limits { dead, dead_with_fudge: dead, base: dead, idle, deadline: Instant::FAR_FUTURE }
+    }
+
+    /// Keepalive interval.
+    fn ping(&self) -> Duration {
+        self.base / PINGS_IN_DEAD_TIME
+    }
+
+    /// How long a peer that is there may take to send a packet again.
+    pub(crate) fn mend(&self) -> Duration {
+        self.base + self.fudge()
+    }
+
+    fn fudge(&self) -> Duration {
+        self.dead_with_fudge.saturating_sub(self.dead)
+    }
+
+    /// The peer may be silent for this long at least, with as many pings a second as before.
+    pub(crate) fn outlast(&mut self, dead: Duration) {
+        let fudge = self.fudge();
+        self.dead = self.dead.max(dead);
+        self.dead_with_fudge = self.dead + fudge;
+    }
 }
 
 /// A limit that a call has passed.
@@ -108,6 +140,7 @@ impl Call {
             error: None,
             released: false,
             queued: false,
+            leaving: false,
             ping: false,
             ping_check_at: Instant::FAR_FUTURE,
             abort_code: None,
@@ -121,12 +154,7 @@ impl Call {
             last_heard: Instant::ZERO,
             doubted_at: Instant::ZERO,
             last_progress: Instant::ZERO,
-            limits: Limits {
-                dead: Duration::ZERO,
-                dead_with_fudge: Duration::ZERO,
-                idle: Duration::MAX,
-                deadline: Instant::FAR_FUTURE,
-            },
+            limits: Limits::new(Duration::ZERO, Duration::MAX),
         }
     }
 
@@ -138,8 +166,9 @@ impl Call {
         self.error = None;
         self.released = false;
         self.queued = false;
+        self.leaving = false;
         self.ping = false;
-        self.ping_check_at = now + limits.dead / PINGS_IN_DEAD_TIME;
+        self.ping_check_at = now + limits.ping();
         self.abort_code = None;
         self.share = None;
         self.read_blocked = side == Side::Client;
@@ -198,9 +227,8 @@ impl Call {
     /// When the peer's silence has lasted too long.
     fn dead_at(&self) -> Instant {
         let dead_at = self.last_heard + self.limits.dead_with_fudge;
-        let fudge = self.limits.dead_with_fudge.saturating_sub(self.limits.dead);
         match self.is_doubted() {
-            true => dead_at.min(self.doubted_at + DOUBT_PATIENCE + fudge),
+            true => dead_at.min(self.doubted_at + DOUBT_PATIENCE + self.limits.fudge()),
             false => dead_at,
         }
     }
@@ -212,7 +240,7 @@ impl Call {
         }
         let interval = match self.is_doubted() {
             true => DOUBT_PINGS,
-            false => self.limits.dead / PINGS_IN_DEAD_TIME,
+            false => self.limits.ping(),
         };
         let quiet_until = self.last_sent + interval;
         self.ping |= now >= quiet_until && self.is_known_to_peer();

@@ -5,11 +5,13 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Received packets from the one the application reads next. Memory follows the packets that are held and never
-/// their numbers. Invariants: `ready[i]` is packet `next + i`; all of `early` lies beyond the end of `ready` and
-/// does not begin there; `held` is the cost of both.
+/// their numbers. Invariants: `ready[i]` is packet `next + out + i`; all of `early` lies beyond the end of `ready` and
+/// does not begin there; `held` is the cost of both, and of the packets that are out.
 pub(crate) struct ReceiveStream {
     /// The packet the application gets next. Everything before is consumed.
     next: u32,
+    /// Packets from there on that are being opened elsewhere.
+    out: u32,
     ready: VecDeque<Received>,
     /// Packets that came before their turn.
     early: BTreeMap<u32, Received>,
@@ -66,16 +68,6 @@ pub(crate) enum Arrival {
     Closed,
 }
 
-/// What the application can have.
-pub(crate) enum Next {
-    /// Bytes that were opened before.
-    Opened(Bytes),
-    /// A packet to be opened. It counts as consumed.
-    Sealed(u32, Received),
-    Nothing,
-    Eof,
-}
-
 /// More soft acks than this cannot be told in one ack.
 const SOFT_ACKS_MAX: u32 = 255;
 const READY_KEPT: usize = 64;
@@ -84,6 +76,7 @@ impl ReceiveStream {
     pub(crate) fn new() -> Self {
         ReceiveStream {
             next: 1,
+            out: 0,
             ready: VecDeque::new(),
             early: BTreeMap::new(),
             held: 0,
@@ -115,6 +108,7 @@ impl ReceiveStream {
 
     /// Forgets what is buffered; answers the bytes freed.
     pub(crate) fn clear(&mut self) -> usize {
+        self.out = 0;
         self.ready.clear();
         self.ready.shrink_to(READY_KEPT);
         self.early.clear();
@@ -164,24 +158,55 @@ impl ReceiveStream {
         }
         self.ready.push_back(packet);
         while let Some(entry) = self.early.first_entry()
-            && *entry.key() == self.next + self.ready.len() as u32
+            && *entry.key() == self.next + self.out + self.ready.len() as u32
         {
             self.ready.push_back(entry.remove());
         }
     }
 
-    /// The next bytes or packet for the application.
-    pub(crate) fn take(&mut self, max: usize) -> Next {
-        if !self.head.is_empty() {
-            return Next::Opened(self.head.split_to(max.min(self.head.len())));
-        }
-        let Some(packet) = self.ready.pop_front() else {
-            return if self.is_read_to_end() { Next::Eof } else { Next::Nothing };
-        };
-        let seq = self.next;
+    /// Up to `max` bytes that were opened before.
+    pub(crate) fn take_opened(&mut self, max: usize) -> Option<Bytes> {
+        (!self.head.is_empty()).then(|| self.head.split_to(max.min(self.head.len())))
+    }
+
+    /// Packets lie here that the application can have next.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.out == 0 && !self.ready.is_empty()
+    }
+
+    /// The next packet, which needs no opening. It counts as consumed.
+    pub(crate) fn take_plain(&mut self) -> Option<Received> {
+        let packet = self.ready.pop_front()?;
         self.held -= packet.cost();
         self.next += 1;
-        Next::Sealed(seq, packet)
+        Some(packet)
+    }
+
+    /// The next packets, to be opened elsewhere: `bytes` of them, rounded up to a whole one, and so many at most. Answers the
+    /// number of the first. They count as held until `consume` or `reject`.
+    pub(crate) fn take_sealed(&mut self, bytes: usize, packets: usize) -> (u32, Vec<Received>) {
+        let (mut taken, mut len) = (Vec::new(), 0);
+        while (taken.is_empty() || len < bytes)
+            && taken.len() < packets
+            && let Some(packet) = self.ready.pop_front()
+        {
+            len += packet.payload.len();
+            taken.push(packet);
+        }
+        self.out = taken.len() as u32;
+        (self.next, taken)
+    }
+
+    /// Whether just these packets are out.
+    pub(crate) fn is_out(&self, first: u32, count: u32) -> bool {
+        self.next == first && self.out == count
+    }
+
+    /// The first so many of the packets that are out, of this cost, have been opened.
+    pub(crate) fn consume(&mut self, count: u32, cost: usize) {
+        self.next += count;
+        self.out -= count;
+        self.held -= cost;
     }
 
     /// Puts back what the application did not want of an opened packet.
@@ -189,21 +214,24 @@ impl ReceiveStream {
         self.head = rest;
     }
 
-    /// The packet just taken is not the peer's: its place is empty again. False when the peer was told that it has
-    /// arrived for good, so that the peer cannot send it again.
-    pub(crate) fn reject(&mut self, seq: u32) -> bool {
-        if seq < self.told || seq + 1 != self.next {
-            return false;
-        }
-        self.next = seq;
+    /// False when the peer was told that the first packet that is out has arrived for good, so that the peer cannot send it again.
+    pub(crate) fn may_reject(&self) -> bool {
+        self.next >= self.told
+    }
+
+    /// The first packet that is out, of this cost, is not the peer's: its place is empty again. The others that are out come
+    /// back as they were.
+    pub(crate) fn reject(&mut self, cost: usize, others: Vec<Received>) {
+        let seq = self.next;
+        self.out = 0;
+        self.held -= cost;
         self.last = self.last.filter(|last| *last != seq);
-        self.early.extend((seq + 1..).zip(self.ready.drain(..)));
-        true
+        self.early.extend((seq + 1..).zip(others.into_iter().chain(self.ready.drain(..))));
     }
 
     /// Something, an end of stream included, can be read.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.head.is_empty() || !self.ready.is_empty() || self.is_read_to_end()
+        !self.head.is_empty() || self.out > 0 || !self.ready.is_empty() || self.is_read_to_end()
     }
 
     /// Packets lie here unread.
@@ -242,7 +270,7 @@ impl ReceiveStream {
 
     /// First packet number past everything consumed or in order.
     pub(crate) fn past_contiguous(&self) -> u32 {
-        self.next + self.ready.len() as u32
+        self.next + self.out + self.ready.len() as u32
     }
 
     /// First packet number past everything held.
@@ -279,7 +307,7 @@ impl ReceiveStream {
 
     /// The application has had some of it.
     pub(crate) fn is_being_read(&self) -> bool {
-        self.next > 1
+        self.next > 1 || self.out > 0
     }
 }
 
@@ -317,11 +345,18 @@ mod tests {
     }
 
     fn consume(stream: &mut ReceiveStream) -> Option<u32> {
-        match stream.take(9) {
-            Next::Sealed(seq, _) => Some(seq),
-            _ => None,
-        }
+        let seq = stream.next;
+        stream.take_plain().map(|_| seq)
     }
+
+    /// Takes out so many packets; answers what each of them costs.
+    fn take_out(stream: &mut ReceiveStream, packets: usize) -> Vec<Received> {
+        let (first, taken) = stream.take_sealed(usize::MAX, packets);
+        assert!(stream.is_out(first, taken.len() as u32) && !stream.has_ready());
+        taken
+    }
+
+    const COST: usize = 4 + KEPT_COST;
 
     #[test]
     fn order_duplicates_and_the_end() {
@@ -335,7 +370,7 @@ mod tests {
         assert!(stream.is_complete());
         assert_eq!(consume(&mut stream), Some(1));
         assert_eq!(consume(&mut stream), Some(2));
-        assert!(matches!(stream.take(9), Next::Eof));
+        assert!(stream.is_read_to_end());
         assert_eq!(put(&mut stream, 1, false), Arrival::Duplicate);
     }
 
@@ -378,8 +413,13 @@ mod tests {
         for seq in 1..=4 {
             put(&mut stream, seq, seq == 4);
         }
-        assert_eq!((consume(&mut stream), consume(&mut stream)), (Some(1), Some(2)));
-        assert!(stream.reject(2));
+        let mut out = take_out(&mut stream, 3);
+        assert!(stream.is_readable() && stream.is_complete() && !stream.is_read_to_end());
+        assert_eq!((stream.first_for_ack(), stream.held()), (1, 4 * COST), "nothing is acked for good");
+        stream.consume(1, COST);
+        assert!(stream.may_reject());
+        stream.reject(COST, out.split_off(2));
+        assert_eq!(stream.held(), 2 * COST);
         assert!(!stream.is_readable() && !stream.is_complete());
         let mut soft = [9; 255];
         assert_eq!((stream.first_for_ack(), stream.soft_acks(2, &mut soft)), (2, 3));
@@ -390,19 +430,53 @@ mod tests {
             assert_eq!(consume(&mut stream), Some(seq));
         }
         assert_eq!((stream.first_for_ack(), stream.held()), (5, 0));
-        assert!(!stream.reject(4), "the peer has let go of it");
     }
 
     #[test]
     fn a_rejected_end_is_forgotten() {
         let mut stream = stream(10);
         put(&mut stream, 1, true);
-        consume(&mut stream);
-        assert!(stream.reject(1));
+        take_out(&mut stream, 1);
+        stream.reject(COST, Vec::new());
         assert_eq!(
             (put(&mut stream, 1, false), put(&mut stream, 2, true)),
             (Arrival::InOrder, Arrival::InOrder)
         );
+    }
+
+    #[test]
+    fn what_arrives_while_packets_are_out_keeps_its_place() {
+        let mut stream = stream(10);
+        for seq in [1, 2, 4] {
+            put(&mut stream, seq, false);
+        }
+        take_out(&mut stream, 2);
+        assert_eq!(
+            (put(&mut stream, 1, false), put(&mut stream, 2, false)),
+            (Arrival::Duplicate, Arrival::Duplicate)
+        );
+        assert_eq!(
+            (put(&mut stream, 3, false), put(&mut stream, 5, true)),
+            (Arrival::FillsGap, Arrival::InOrder)
+        );
+        let mut soft = [9; 255];
+        assert_eq!((stream.first_for_ack(), stream.soft_acks(1, &mut soft)), (1, 5));
+        assert_eq!(&soft[..5], [1; 5]);
+        stream.consume(2, 2 * COST);
+        assert_eq!((1..=3).map(|_| consume(&mut stream)).collect::<Vec<_>>(), [Some(3), Some(4), Some(5)]);
+        assert!(stream.is_read_to_end() && stream.held() == 0);
+    }
+
+    #[test]
+    fn what_the_peer_has_let_go_of_cannot_be_rejected() {
+        let mut stream = stream(1000);
+        for seq in 1..=300 {
+            put(&mut stream, seq, false);
+        }
+        take_out(&mut stream, 1);
+        assert!(stream.may_reject());
+        assert_eq!(stream.first_for_ack(), 46);
+        assert!(!stream.may_reject());
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! One connection: four channels, one security object, one serial counter.
 
 mod channel;
+mod class;
 mod table;
 
 pub(crate) use channel::{Channel, Ended};
+pub(crate) use class::{Cipher, NotOpened, Security};
 pub(crate) use table::{ConnectionTable, ServerKey};
 
 use crate::Instant;
 use crate::ids::{CHANNELS, Cid, ConnId, Epoch, Side};
 use crate::packet::{Header, PacketType, flags};
-use crate::security::{ClientSecurity, Identity, Overhead, PacketContext, PacketSecurity, ServerSession};
+use crate::security::{Identity, Overhead, PacketContext};
 use crate::slab::Key;
 use core::time::Duration;
 use std::net::SocketAddr;
@@ -49,12 +51,6 @@ pub(crate) struct Connection {
     pub(crate) reachability_check: bool,
 }
 
-/// The security object of either side.
-pub(crate) enum Security {
-    Client(Box<dyn ClientSecurity>),
-    Server(Box<dyn ServerSession>),
-}
-
 /// Challenges sent while calls wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengeState {
@@ -83,7 +79,7 @@ impl Connection {
             epoch: named.epoch,
             cid: named.cid,
             service: named.service,
-            security_index: named.security.packets().index(),
+            security_index: named.security.index(),
             peer: named.peer,
             to: named.to,
             claims: false,
@@ -124,10 +120,7 @@ impl Connection {
     }
 
     pub(crate) fn side(&self) -> Side {
-        match self.security {
-            Security::Client(_) => Side::Client,
-            Security::Server(_) => Side::Server,
-        }
+        self.security.side()
     }
 
     /// The serial for a packet that is about to be sent.
@@ -187,21 +180,15 @@ impl Connection {
     }
 
     pub(crate) fn overhead(&self) -> Overhead {
-        self.security.packets().overhead()
+        self.security.overhead()
     }
 
-    pub(crate) fn is_authenticated(&self, now: Instant) -> bool {
-        match &self.security {
-            Security::Client(_) => true,
-            Security::Server(session) => session.is_authenticated(now),
-        }
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.security.is_authenticated()
     }
 
     pub(crate) fn identity(&self) -> Option<Identity> {
-        match &self.security {
-            Security::Client(_) => None,
-            Security::Server(session) => session.identity(),
-        }
+        self.security.identity()
     }
 
     pub(crate) fn has_calls(&self) -> bool {
@@ -233,21 +220,5 @@ impl Connection {
         let channels = self.channels.iter().map(|channel| channel.final_ack_at);
         let own = self.challenge.again_at.min(self.reach_ping_at).min(self.abort_at);
         channels.fold(own, Instant::min)
-    }
-}
-
-impl Security {
-    pub(crate) fn packets(&self) -> &dyn PacketSecurity {
-        match self {
-            Security::Client(client) => &**client,
-            Security::Server(session) => &**session,
-        }
-    }
-
-    pub(crate) fn packets_mut(&mut self) -> &mut dyn PacketSecurity {
-        match self {
-            Security::Client(client) => &mut **client,
-            Security::Server(session) => &mut **session,
-        }
     }
 }

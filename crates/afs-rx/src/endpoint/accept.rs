@@ -19,7 +19,7 @@ impl Endpoint {
     /// that is asked for, reachable. Otherwise sees to it that this gets settled.
     pub(super) fn admit(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
-        if !connection.is_authenticated(now) {
+        if !connection.is_authenticated() {
             if !connection.challenge.again_at.is_set() {
                 self.send_challenge(now, key);
             }
@@ -40,7 +40,10 @@ impl Endpoint {
         let Some(connection) = self.connection_mut(key) else { return };
         connection.challenge = ChallengeState::NONE;
         connection.reach_ping_at = Instant::FAR_FUTURE;
-        let (calls, service, id) = (connection.calls(), connection.service, connection.id);
+        let (calls, service, id, peer) =
+            (connection.calls(), connection.service, connection.id, connection.peer);
+        // Only of a proven address is it known that the client can have lost touch, and not been invented.
+        let is_proven = self.peers.get(peer).is_some_and(|peer| peer.is_proven);
         for call_key in calls.into_iter().flatten() {
             if self.calls.get(call_key).is_none_or(|call| call.phase != Phase::Waiting) {
                 continue;
@@ -51,6 +54,9 @@ impl Endpoint {
             }
             let Some(call) = self.calls.get_mut(call_key) else { continue };
             call.phase = Phase::Active;
+            if is_proven {
+                call.limits.outlast(self.config.dead_time_incoming);
+            }
             self.waiting_bytes -= call.receive.held();
             if call.receive.past_contiguous() > 1 {
                 call.receive.open_window();

@@ -23,7 +23,7 @@ impl Endpoint {
     ) -> ConnId {
         let (epoch, cid, peer_key) = (self.epoch, self.take_cid(), self.peer(now, peer));
         self.join_peer(peer_key);
-        let security = Security::Client(security);
+        let security = Security::client(security, now);
         let named = Identified { epoch, cid, service, security, peer: peer_key, to: peer };
         let dead_time = self.config.dead_time;
         let make = |key| Connection::new(key, named, dead_time, now);
@@ -66,8 +66,7 @@ impl Endpoint {
         let number = found.channels[channel].number.checked_add(1);
         let number = number.ok_or(OpenError::ConnectionFailed(code::PROTOCOL_ERROR))?;
         let dead = found.dead_time;
-        let limits =
-            Limits { dead, dead_with_fudge: dead, idle: Duration::MAX, deadline: Instant::FAR_FUTURE };
+        let limits = Limits::new(dead, Duration::MAX);
         let key = self.begin_call(now, connection.0, channel, number, limits);
         self.stats.calls_opened += 1;
         Ok(CallId(key))

@@ -3,19 +3,15 @@
 use super::Endpoint;
 use crate::Instant;
 use crate::call::{Arrival, Call, KEPT_COST, Phase, Received, ack_delay};
-use crate::error::CallError;
 use crate::event::Event;
 use crate::ids::Side;
 use crate::packet::{Header, flags, reason};
-use crate::security::SecurityError;
 use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
 
 /// The part of all memory for received data that calls that wait to be admitted may have together.
 const WAITING_SHARE: usize = 4;
-/// Packets of one call that may fail to open before the call does.
-const REJECTED_MAX: u32 = 16;
 
 impl Endpoint {
     pub(super) fn handle_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
@@ -125,73 +121,6 @@ impl Endpoint {
                 self.stats.drop_packet(Drop::RequestAfterReply);
             }
         }
-    }
-
-    /// Unwraps a packet for the application. One that does not open is dropped, which is `None`: it need not be the peer's.
-    /// A class that cannot go on ends the whole connection.
-    pub(super) fn open_packet(
-        &mut self,
-        now: Instant,
-        key: Key,
-        seq: u32,
-        packet: Received,
-    ) -> Result<Option<Bytes>, CallError> {
-        let call = self.calls.get(key).ok_or(CallError::Unknown)?;
-        let connection_key = call.connection;
-        let connection = self.connections.slab.get_mut(connection_key).ok_or(CallError::Unknown)?;
-        if !connection.security.packets().protects() {
-            return Ok(Some(packet.payload));
-        }
-        let from_client = call.side == Side::Server;
-        let mut context = connection.context(call.channel, call.number, seq, from_client);
-        context.checksum = packet.checksum;
-        let security = connection.security.packets_mut();
-        match security.open(&context, packet.payload) {
-            Ok(data) => {
-                if let Some(call) = self.calls.get_mut(key) {
-                    call.mend_by = Instant::FAR_FUTURE;
-                }
-                Ok(Some(data))
-            }
-            Err(failure) => match security.ended() {
-                Some(end) => Err(self.end_connection(now, connection_key, end)),
-                None => self.reject_packet(now, key, seq, failure).map(|()| None),
-            },
-        }
-    }
-
-    /// The class can open nothing more.
-    fn end_connection(&mut self, now: Instant, key: Key, end: SecurityError) -> CallError {
-        let code = end.abort_code();
-        self.fail_connection(now, key, code, false);
-        self.push_connection_abort(now, key, code);
-        CallError::ConnectionFailed(code)
-    }
-
-    /// Drops a packet that did not open, and tells the peer that it is missing. The call fails when that cannot help:
-    /// the peer has let go of the packet, or sends what does not open again and again.
-    fn reject_packet(
-        &mut self,
-        now: Instant,
-        key: Key,
-        seq: u32,
-        failure: SecurityError,
-    ) -> Result<(), CallError> {
-        self.stats.drop_packet(Drop::NotOpened);
-        let call = self.calls.get_mut(key).ok_or(CallError::Unknown)?;
-        call.rejected += 1;
-        if call.rejected > REJECTED_MAX || !call.receive.reject(seq) {
-            let (connection, channel, number) = (call.connection, call.channel, call.number);
-            let code = failure.abort_code();
-            self.push_abort(now, connection, channel, number, code);
-            self.fail_call(now, key, CallError::LocalAbort(code), Some(code));
-            return Err(CallError::LocalAbort(code));
-        }
-        call.request_done_told = false;
-        call.mend_by = call.mend_by.min(now + call.limits.dead_with_fudge);
-        call.ack.demand(reason::OUT_OF_SEQUENCE, 0);
-        self.touch(key);
-        Ok(())
     }
 }
 

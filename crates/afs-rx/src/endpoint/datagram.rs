@@ -121,7 +121,7 @@ impl Endpoint {
         }
         let (epoch, cid, peer) = (Epoch(header.epoch), Cid::of(header.cid), self.peer(now, from));
         self.join_peer(peer);
-        let security = Security::Server(session);
+        let security = Security::server(session, now);
         let named = Identified { epoch, cid, service: header.service, security, peer, to: from };
         let dead_time = self.config.dead_time;
         let make = |key| crate::connection::Connection::new(key, named, dead_time, now);

@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::Instant;
 use crate::call::Phase;
-use crate::connection::{ChallengeState, Ended, Security};
+use crate::connection::{ChallengeState, Ended};
 use crate::error::{CallError, code};
 use crate::ids::CHANNELS;
 use crate::packet::{Header, PacketType};
@@ -32,8 +32,8 @@ impl Endpoint {
             }
             return;
         }
-        let Security::Server(session) = &mut connection.security else { return };
-        let payload = session.challenge(now, &mut |bytes| random.fill_bytes(bytes));
+        let payload = connection.security.challenge(now, &mut |bytes| random.fill_bytes(bytes));
+        let Some(payload) = payload else { return };
         connection.challenge.sent += 1;
         connection.challenge.again_at = now + CHALLENGE_INTERVAL;
         self.push_connection_packet(now, key, PacketType::CHALLENGE, (0, 0), &payload);
@@ -55,17 +55,14 @@ impl Endpoint {
     pub(super) fn handle_challenge(&mut self, now: Instant, key: Key, payload: &[u8]) {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         let call_numbers = connection.call_numbers();
-        let wanted = connection.has_calls() && connection.security.packets().protects();
+        let wanted = connection.has_calls() && connection.security.protects();
         let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
-        let Security::Client(security) = &mut connection.security else {
+        let challenge = Challenge { now, epoch, cid, service, payload, call_numbers };
+        let Some(answer) = wanted.then(|| connection.security.respond(&challenge)).flatten() else {
             self.stats.drop_packet(Drop::UnwantedChallenge);
             return;
         };
-        if !wanted {
-            self.stats.drop_packet(Drop::UnwantedChallenge);
-            return;
-        }
-        match security.respond(&Challenge { now, epoch, cid, service, payload, call_numbers }) {
+        match answer {
             Ok(response) if response.payload.len() <= RESPONSE_MAX => {
                 let mut header = connection.header(PacketType::RESPONSE, 0, 0);
                 header.checksum = response.checksum;
@@ -87,11 +84,7 @@ impl Endpoint {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         let challenged = connection.challenge.sent > 0;
         let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
-        let Security::Server(session) = &mut connection.security else {
-            self.stats.drop_packet(Drop::UnwantedResponse);
-            return;
-        };
-        if !challenged || session.is_authenticated(now) {
+        if !challenged || connection.is_authenticated() {
             self.stats.drop_packet(Drop::UnwantedResponse);
             return;
         }
@@ -100,13 +93,15 @@ impl Endpoint {
             return;
         }
         let checksum = header.checksum;
-        match session.verify(&Proof { now, epoch, cid, service, checksum, payload }) {
+        let proof = Proof { now, epoch, cid, service, checksum, payload };
+        let Some(verified) = connection.security.verify(&proof) else { return };
+        match verified {
             Ok(_) if connection.claims => {
                 connection.challenge = ChallengeState::NONE;
                 self.prove_address(now, key);
             }
             Ok(verified) => {
-                if connection.epoch.is_global() && connection.security.packets().authenticates_packets() {
+                if connection.epoch.is_global() && connection.security.authenticates_packets() {
                     self.connections.make_movable(key);
                 }
                 if let Some(numbers) = verified.call_numbers {

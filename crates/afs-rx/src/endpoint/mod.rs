@@ -12,10 +12,12 @@ mod ending;
 mod handshake;
 mod info;
 mod moving;
+mod opening;
 mod queries;
 mod reach;
 mod responses;
 mod room;
+mod sealing;
 mod servers;
 mod services;
 mod shares;
@@ -23,11 +25,16 @@ mod strangers;
 mod stream;
 mod timeout;
 mod transmit;
+mod turn;
 
 pub(crate) use shares::Share;
 
 pub use info::{CallInfo, ConnectionInfo};
+pub use opening::{Opened, Sealed};
+pub use sealing::{Sealing, Turn};
 pub use services::ServiceOptions;
+pub use stream::Begun;
+pub use transmit::Leaving;
 
 use crate::Instant;
 use crate::call::Call;
@@ -85,6 +92,8 @@ pub struct Endpoint {
     /// Calls with something to transmit, each at most once.
     sending: VecDeque<Key>,
     control: ControlQueue,
+    /// What `poll_transmit` has not sealed yet.
+    sealing: Option<Sealing>,
     /// Peers without a connection.
     idle_peers: usize,
     /// When the present second of answered questions began, and how many they are.
@@ -119,6 +128,7 @@ impl Endpoint {
             timers: Timers::default(),
             sending: VecDeque::new(),
             control: ControlQueue::default(),
+            sealing: None,
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
             responses: ResponseLimit::new(hash),
@@ -154,7 +164,7 @@ impl Endpoint {
         let Some(call) = self.calls.get_mut(key) else { return };
         let Some(connection) = self.connections.slab.get(call.connection) else { return };
         let Some(peer) = self.peers.get(connection.peer) else { return };
-        if !call.queued && call.has_output(capacity(connection, peer)) {
+        if !call.queued && !call.leaving && call.has_output(capacity(connection, peer)) {
             call.queued = true;
             self.sending.push_back(key);
         }

@@ -38,7 +38,7 @@ impl Endpoint {
             self.stats.drop_packet(Drop::NoSuchCall);
             return None;
         }
-        if !connection.is_authenticated(now) {
+        if !connection.is_authenticated() {
             self.stats.drop_packet(Drop::UnprovenAddress);
             self.admit(now, key);
             return None;
@@ -68,7 +68,7 @@ impl Endpoint {
         }
         let mut context = connection.context(header.channel(), header.call, header.seq, true);
         context.checksum = header.checksum;
-        connection.security.packets_mut().open(&context, payload.clone()).is_ok()
+        connection.security.cipher().open(&context, payload.clone()).is_ok()
     }
 
     /// Takes a connection to where its client has proven to be.

@@ -103,7 +103,7 @@ impl Endpoint {
             error: connection.failed.unwrap_or(0),
             is_server: true,
             security_index: connection.security_index,
-            security: connection.security.packets().report(),
+            security: connection.security.report(),
             mtu: self.peers.get(connection.peer).map_or(0, |peer| peer.packet_size as u32),
             ..DebugConnection::default()
         };

@@ -102,7 +102,7 @@ impl Endpoint {
     fn accept_call(&mut self, now: Instant, key: Key, header: &Header) -> Key {
         let dead = self.connections.slab.get(key).map_or(self.config.dead_time, |c| c.dead_time);
         let idle = self.config.idle_time.max(dead);
-        let limits = Limits { dead, dead_with_fudge: dead, idle, deadline: Instant::FAR_FUTURE };
+        let limits = Limits::new(dead, idle);
         let call = self.begin_call(now, key, header.channel(), header.call, limits);
         self.count_waiting_call(call);
         call

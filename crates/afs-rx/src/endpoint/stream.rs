@@ -1,8 +1,9 @@
 //! The application's data, in and out.
 
+use super::opening::{OPENED_AT_ONCE, Sealed};
 use super::{Endpoint, capacity};
 use crate::Instant;
-use crate::call::{Call, Next, Phase};
+use crate::call::{Call, Phase};
 use crate::error::CallError;
 use crate::event::Read;
 use crate::ids::{CallId, Side};
@@ -13,6 +14,14 @@ use bytes::Bytes;
 const WINDOWS_AHEAD: usize = 2;
 /// Even with a peer of a tiny window a writer may be this far ahead.
 const SEND_BUFFER_MIN: usize = 64 << 10;
+
+/// What a read has begun with.
+pub enum Begun {
+    /// Nothing had to be opened.
+    Read(Read),
+    /// These packets have to be opened first.
+    Sealed(Sealed),
+}
 
 impl Endpoint {
     /// Takes as much of `data` as there is room for, and advances it past that. Answers the bytes taken;
@@ -50,7 +59,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn live_call(&mut self, call: CallId) -> Result<&mut Call, CallError> {
+    pub(super) fn live_call(&mut self, call: CallId) -> Result<&mut Call, CallError> {
         let state = self.calls.get_mut(call.0).ok_or(CallError::Unknown)?;
         match state.error {
             Some(error) => Err(error),
@@ -83,56 +92,98 @@ impl Endpoint {
 
     /// Reads at most `max` bytes, and no further than the end of one packet.
     ///
-    /// A call that failed gives its error, whatever had arrived before.
+    /// A call that failed gives its error, whatever had arrived before. The ciphers run here: [`Endpoint::begin_read`] is
+    /// for callers who share the endpoint.
     pub fn read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Read, CallError> {
         loop {
-            let state = self.live_call(call)?;
-            if state.side == Side::Server && state.send.has_begun() {
-                return Err(CallError::InvalidOperation);
-            }
-            match state.receive.take(max) {
-                Next::Opened(data) => {
-                    self.after_read(now, call.0, false);
-                    return Ok(Read::Data(data));
-                }
-                Next::Sealed(seq, packet) => {
-                    self.stats.buffered_bytes -= packet.cost();
-                    let Some(mut data) = self.open_packet(now, call.0, seq, packet)? else { continue };
-                    let rest = data.split_off(max.min(data.len()));
-                    if let Some(state) = self.calls.get_mut(call.0) {
-                        state.receive.keep(rest);
-                    }
-                    self.after_read(now, call.0, true);
-                    if !data.is_empty() {
+            match self.start_read(now, call, (max, 1))? {
+                Begun::Read(read) => return Ok(read),
+                Begun::Sealed(sealed) => {
+                    if let Some(data) = self.end_read(now, sealed.open(), max)?.pop() {
                         return Ok(Read::Data(data));
                     }
-                }
-                Next::Eof => {
-                    self.after_read(now, call.0, false);
-                    return Ok(Read::Eof);
-                }
-                Next::Nothing => {
-                    if !std::mem::replace(&mut state.read_blocked, true) {
-                        state.last_progress = now;
-                    }
-                    self.touch(call.0);
-                    return Ok(Read::WouldBlock);
                 }
             }
         }
     }
 
-    /// What reading does to acks and, on a client, to the end of the call.
-    fn after_read(&mut self, now: Instant, key: Key, consumed_packet: bool) {
+    /// As [`Endpoint::read`], but packets that have to be opened are handed out for that, several at once. What opening
+    /// gives goes back with [`Endpoint::end_read`], before the next read.
+    pub fn begin_read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Begun, CallError> {
+        self.start_read(now, call, (max, OPENED_AT_ONCE))
+    }
+
+    /// At most so many bytes, and packets to be opened.
+    fn start_read(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        (max, packets): (usize, usize),
+    ) -> Result<Begun, CallError> {
+        let protected = self.is_protected(call);
+        let state = self.live_call(call)?;
+        if state.side == Side::Server && state.send.has_begun() {
+            return Err(CallError::InvalidOperation);
+        }
+        let opened = state.receive.take_opened(max);
+        if opened.is_none() && protected && state.receive.has_ready() {
+            return self.take_sealed(call, max, packets).map(Begun::Sealed);
+        }
+        let data = match opened {
+            Some(data) => {
+                self.after_read(now, call.0, 0);
+                Some(data)
+            }
+            None => self.read_plain(now, call, max),
+        };
+        Ok(Begun::Read(data.map_or_else(|| self.nothing_to_read(now, call.0), Read::Data)))
+    }
+
+    fn is_protected(&self, call: CallId) -> bool {
+        let connection = self.calls.get(call.0).and_then(|call| self.connections.slab.get(call.connection));
+        connection.is_some_and(|connection| connection.security.protects())
+    }
+
+    /// The next bytes of a class that changes nothing.
+    fn read_plain(&mut self, now: Instant, call: CallId, max: usize) -> Option<Bytes> {
+        loop {
+            let state = self.calls.get_mut(call.0).filter(|call| call.receive.has_ready())?;
+            let packet = state.receive.take_plain()?;
+            self.stats.buffered_bytes -= packet.cost();
+            let mut data = packet.payload;
+            state.receive.keep(data.split_off(max.min(data.len())));
+            self.after_read(now, call.0, 1);
+            if !data.is_empty() {
+                return Some(data);
+            }
+        }
+    }
+
+    /// The end of the stream, or a wait.
+    fn nothing_to_read(&mut self, now: Instant, key: Key) -> Read {
+        let Some(state) = self.calls.get_mut(key) else { return Read::WouldBlock };
+        if state.receive.is_read_to_end() {
+            self.after_read(now, key, 0);
+            return Read::Eof;
+        }
+        if !std::mem::replace(&mut state.read_blocked, true) {
+            state.last_progress = now;
+        }
+        self.touch(key);
+        Read::WouldBlock
+    }
+
+    /// What reading so many packets does to acks and, on a client, to the end of the call.
+    pub(super) fn after_read(&mut self, now: Instant, key: Key, packets: u32) {
         let Some(state) = self.calls.get_mut(key) else { return };
         if state.side == Side::Client && state.receive.is_read_to_end() {
             self.complete_call(now, key);
             return;
         }
-        if consumed_packet {
+        if packets > 0 {
             state.last_progress = now;
             if !state.receive.is_complete() {
-                state.ack.consumed(now);
+                state.ack.consumed(now, packets);
             }
             self.touch(key);
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use afs_rpc::sync::{Notify, lock};
-use afs_rpc::{EnvExt, EnvRef, UnixTime};
+use afs_rpc::{EnvExt, EnvRef, Stall, UnixTime};
 use afs_wire::error::AbortCode;
 
 use super::record::{AuditRecord, AuditedCall, CallKind};
@@ -46,7 +46,8 @@ impl Log {
             emptied: Notify::new(),
         });
         let (weak, filled) = (Arc::downgrade(&log), log.filled.clone());
-        env.spawn(Box::pin(drain(weak, filled, sink)));
+        // The thread that commits a change writes its record, too.
+        env.start(Box::pin(drain(weak, filled, sink)), Stall::None);
         log
     }
 
@@ -129,7 +130,7 @@ async fn drain(log: Weak<Log>, filled: Notify, sink: Arc<dyn AuditSink>) {
         }
         let lost = count(&batch);
         let sink = sink.clone();
-        let outcome = strong.env.run_blocking(move || sink.write(&batch)).await;
+        let outcome = strong.env.run_stalling(Stall::Any, move || sink.write(&batch)).await;
         let failed = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),

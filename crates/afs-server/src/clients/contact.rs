@@ -121,7 +121,7 @@ impl Clients {
         found
     }
 
-    /// The bearer of a name that somebody uses, if it is not the one that this name leads to at the caller's address and if the
+    /// The bearer of a name that is in use, if it is not the one that this name leads to at the caller's address and if the
     /// caller could be the same: who brings no means is never taken for one that can be called back with proof.
     fn bearer_elsewhere(
         &self,

@@ -33,7 +33,7 @@ pub(super) struct Place {
 }
 
 impl WaitingRoom {
-    /// A call from this address begins to wait. The receiver is told when it has to give way.
+    /// A call from this address begins to wait. The receiver yields when the call has to give way.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
         let (give_way, told) = oneshot::channel();
         let mut state = sync::lock(&self.0);
@@ -74,7 +74,7 @@ impl State {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // The sender is dropped without the lock: it may wake somebody.
+        // The sender is dropped without the lock: it may wake a task.
         let _sender = sync::lock(&self.room.0).take(self.turn);
     }
 }

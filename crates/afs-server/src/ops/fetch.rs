@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{EnvExt, ServerCall, Table};
-use afs_volume::{DataReader, VolumeError};
+use afs_rpc::{ServerCall, Table};
+use afs_volume::DataReader;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::ids::Fid;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::object::sync;
 use crate::access::Wish;
 use crate::callbacks::Grant;
+use crate::flow::{FileContent, Joined, Sink, Stopped, pour};
 use crate::server::{FileServer, Visit};
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
@@ -30,28 +31,37 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 }
 
 #[derive(Clone, Copy)]
-struct Part {
-    fid: Fid,
-    position: i64,
-    length: i64,
+pub(super) struct Part {
+    pub(super) fid: Fid,
+    pub(super) position: i64,
+    pub(super) length: i64,
 }
 
 impl FileServer {
     async fn fetch_data(
         &self,
-        call: ServerCall,
+        mut call: ServerCall,
         visit: &Visit,
         part: Part,
         count: impl Fn(u64) -> Vec<u8>,
     ) -> Result<(), (ServerCall, AbortCode)> {
-        match self.open_data(visit, part).await {
-            Ok((data, tail)) => self.send_data(call, part.fid, data, tail, count).await,
-            Err(code) => Err((call, code)),
+        let (data, tail) = match self.open_data(visit, part).await {
+            Ok(opened) => opened,
+            Err(code) => return Err((call, code)),
+        };
+        let head = count(data.remaining());
+        match self.send_data(&mut call, data, head, &tail).await {
+            Ok(()) => drop(call.finish().await),
+            // What fails on the way ends the call.
+            Err(Stopped::Volume(error)) => return Err((call, self.code(part.fid, &error))),
+            // The client is gone; nobody is left to tell.
+            Err(Stopped::Sink(_)) => {}
         }
+        Ok(())
     }
 
     /// Checks everything, and only then promises and opens: nothing is sent of a call that is refused.
-    async fn open_data(
+    pub(super) async fn open_data(
         &self,
         visit: &Visit,
         part: Part,
@@ -66,61 +76,23 @@ impl FileServer {
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
     }
 
-    /// The next bytes, with the reader for those behind them.
-    async fn next_piece(&self, mut data: DataReader) -> Result<(Option<Bytes>, DataReader), VolumeError> {
-        if data.must_plan() {
-            let planned = self.env.run_blocking(move || data.plan().map(|()| data));
-            data = planned.await.unwrap_or(Err(VolumeError::Busy))?;
-        }
-        Ok((data.next().await?, data))
-    }
-
-    /// Sends count, bytes and status as the window lets them go. What fails on the way ends the call.
-    async fn send_data(
+    /// Gives count, bytes and status as the window lets them go.
+    pub(super) async fn send_data<S: Sink>(
         &self,
-        mut call: ServerCall,
-        fid: Fid,
-        mut data: DataReader,
-        tail: fs::FetchDataReply,
-        count: impl Fn(u64) -> Vec<u8>,
-    ) -> Result<(), (ServerCall, AbortCode)> {
+        sink: &mut S,
+        data: DataReader,
+        head: Vec<u8>,
+        tail: &fs::FetchDataReply,
+    ) -> Result<(), Stopped<S::Error>> {
         self.statistics.count_fetched_data(data.remaining());
-        let mut out = count(data.remaining());
-        loop {
-            let next = self.next_piece(data).await;
-            let piece = match next {
-                Ok((Some(piece), reader)) => {
-                    data = reader;
-                    piece
-                }
-                Ok((None, _)) => break,
-                Err(error) => return Err((call, self.code(fid, &error))),
-            };
-            // The count goes out with the first bytes where that saves a packet.
-            let sent = if piece.len() <= SMALL && out.len() <= SMALL {
-                out.extend_from_slice(&piece);
-                Ok(())
-            } else {
-                match call.write(Bytes::from(std::mem::take(&mut out))).await {
-                    Ok(()) => call.write(piece).await,
-                    Err(error) => Err(error),
-                }
-            };
-            // The client is gone; nobody is left to tell.
-            if sent.is_err() {
-                return Ok(());
-            }
-        }
-        tail.encode(&mut out);
-        if call.write(Bytes::from(out)).await.is_ok() {
-            let _ = call.finish().await;
-        }
-        Ok(())
+        // The count goes out with the first bytes where that saves a packet.
+        let mut joined = Joined::new(sink);
+        joined.put(Bytes::from(head)).await.map_err(Stopped::Sink)?;
+        pour(&mut FileContent::new(self.env.clone(), data), &mut joined).await?;
+        joined.put(Bytes::from(tail.to_bytes())).await.map_err(Stopped::Sink)?;
+        joined.flush().await.map_err(Stopped::Sink)
     }
 }
-
-/// Bytes that are rather copied together than sent apart.
-const SMALL: usize = 4096;
 
 impl Part {
     /// The part as numbers that cannot be negative; its end must be a position too.

@@ -7,6 +7,7 @@
 mod acl;
 mod bulk;
 mod create;
+mod feeding;
 mod fetch;
 mod link;
 mod lock;
@@ -21,7 +22,15 @@ mod status;
 mod store;
 mod store_ranges;
 mod storing;
+mod ticket;
 mod volume;
+
+#[cfg(test)]
+mod cut_streams;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use ticket::Tickets;
 
 use std::sync::Arc;
 

@@ -47,7 +47,7 @@ impl FileServer {
         storing::answer(call, async move |call| {
             let change = change?;
             let found = self.find_to_store(&visit, change.fid, &change.status).await?;
-            self.store(call, &visit, &found, change).await
+            self.store(call, &visit, found, change).await
         })
         .await
     }

@@ -57,7 +57,7 @@ impl FileServer {
         let table = table.map_err(|_| SHORT_DATA)?.map_err(|_| SHORT_DATA)?;
         let ranges = decode(&table, grown_to)?;
         let change = Change { fid, status, file_length, ranges, grown_to, expected: Some(expected) };
-        self.store(call, visit, &found, change).await
+        self.store(call, visit, found, change).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Storing bytes of a file, whichever call brings them.
+//! Storing bytes of a file, whatever brings them: a ticket is made, fed and ended ([`super::ticket`]).
 //!
 //! The bytes go to the drive as they come, in bounded memory; one transaction then makes them the file. A client that
 //! sends fewer than it said, or falls silent, has changed nothing, and holds memory and room for a bounded time
@@ -6,28 +6,25 @@
 
 use std::sync::Arc;
 
-use afs_rpc::{EnvExt, ServerCall};
-use afs_volume::{DataWriter, NewData, StoreData, VnodeRecord, VolumeHeader};
+use afs_rpc::ServerCall;
+use afs_volume::{StoreData, VnodeRecord, VolumeHeader};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
-use bytes::Bytes;
 
 use super::object::{Found, actor, check_within, is_file, sync};
+use super::ticket::{Ticket, TicketId};
 use crate::access::Wish;
+use crate::flow::Source;
 use crate::server::{FileServer, Visit};
-use crate::stores::{Room, StoreUnderWay};
-use crate::volume_states::Served;
 
 /// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
 pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
+/// Abort code for a ticket that is over, or was never there.
+pub(super) const NO_TICKET: Errno = Errno::ESTALE;
 /// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
-const SPARE: u64 = 1024;
-/// Bytes of stores under way that are not compared with what is free on the partition.
-const LARGE: u64 = 64 << 20;
-/// Bytes taken from the transport at a time.
-const PIECE: usize = 256 << 10;
+pub(super) const SPARE: u64 = 1024;
 
 /// One change of a file's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +48,7 @@ impl Change {
     }
 
     /// Where the last range ends.
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.ranges.last().map_or(0, |(position, length)| position + length)
     }
 
@@ -106,125 +103,80 @@ impl FileServer {
         Ok(found)
     }
 
-    /// Takes the bytes of a change and makes it.
+    /// Takes the bytes of a change and makes it, all within one call.
     pub(super) async fn store(
         self: &Arc<Self>,
-        call: &mut ServerCall,
+        source: &mut impl Source,
         visit: &Arc<Visit>,
-        found: &Found,
+        found: Found,
         change: Change,
     ) -> Result<StatusReply, AbortCode> {
-        // What the quota cannot hold is refused before its bytes travel. The transaction decides for good.
+        let ticket = self.begin_store(visit, found, change)?;
+        self.feed_store(visit, ticket, source).await?;
+        self.end_store(visit, ticket).await
+    }
+
+    /// Begins a store by a caller who may. What the quota cannot hold is refused before its bytes travel; what it can is kept. The
+    /// transaction decides for good.
+    pub(super) fn begin_store(
+        &self,
+        visit: &Visit,
+        found: Found,
+        change: Change,
+    ) -> Result<TicketId, AbortCode> {
         let growth = change.growth(&found.record);
-        check_room(&found.header, growth)?;
-        let (address, volume) = (call.caller().peer.ip(), change.fid.volume);
-        let under_way = self.stores.begin(address, volume, change.len(), growth * 1024);
-        let data = self.receive(call, &found.served, &change, under_way).await?;
-        self.statistics.count_stored_data(data.len());
-        self.wait_for(volume, true).await;
-        self.commit_change(visit, &found.served, change, data).await
+        let (address, volume) = (visit.address, change.fid.volume);
+        let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
+        check_room(&found.header, under_way.room().growth / 1024)?;
+        let ticket = Ticket { served: found.served, change, under_way, data: None };
+        Ok(self.tickets.open(visit, Box::new(ticket)))
     }
 
-    /// Takes the announced bytes from the client and puts them on the drive.
-    async fn receive(
+    /// Takes the bytes of a store, all of them at once. Of a store whose bytes end too early nothing is left, nor of its ticket.
+    pub(super) async fn feed_store(
         &self,
-        call: &mut ServerCall,
-        served: &Served,
-        change: &Change,
-        mut under_way: StoreUnderWay,
-    ) -> Result<NewData, AbortCode> {
-        let failed = |error| self.code(change.fid, &error);
-        let first = change.ranges.first().map_or(change.grown_to, |range| range.0);
-        let mut writer = served.volume.write_data(first).map_err(failed)?;
-        for (position, length) in &change.ranges {
-            writer.skip_to(*position).await.map_err(failed)?;
-            self.take_bytes(call, served, &mut writer, *length, &mut under_way).await?;
-        }
-        if change.grown_to > change.end() {
-            writer.skip_to(change.grown_to).await.map_err(failed)?;
-        }
-        writer.finish().await.map_err(failed)
-    }
-
-    /// Takes so many bytes from the client to the drive: in time, in bounded memory, and no more than there is room for.
-    async fn take_bytes(
-        &self,
-        call: &mut ServerCall,
-        served: &Served,
-        writer: &mut DataWriter,
-        length: u64,
-        under_way: &mut StoreUnderWay,
+        visit: &Visit,
+        id: TicketId,
+        source: &mut impl Source,
     ) -> Result<(), AbortCode> {
-        let mut left = length;
-        while left > 0 {
-            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let pieces = self.next_pieces(call, most, under_way).await?;
-            if pieces.is_empty() {
-                return Err(SHORT_DATA);
-            }
-            under_way.take_memory().await;
-            let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-            let room = under_way.came(bytes);
-            self.check_under_way(served, room, under_way)?;
-            left = left.saturating_sub(bytes);
-            for piece in pieces {
-                let pushed = writer.push(piece).await;
-                pushed.map_err(|error| self.code(Fid::root(served.place.volume), &error))?;
-            }
+        let mut ticket = self.tickets.take(id, visit).ok_or(NO_TICKET.to_uae())?;
+        if ticket.data.is_some() {
+            self.tickets.put(id, visit, ticket);
+            return Err(Errno::EINVAL.to_uae());
         }
+        let Ticket { served, change, under_way, .. } = &mut *ticket;
+        let data = self.receive(source, served, change, under_way).await?;
+        under_way.give_back_memory();
+        self.statistics.count_stored_data(data.len());
+        ticket.data = Some(data);
+        self.tickets.put(id, visit, ticket);
         Ok(())
     }
 
-    /// The next bytes, if the client sends them in time.
-    async fn next_pieces(
-        &self,
-        call: &mut ServerCall,
-        most: usize,
-        under_way: &mut StoreUnderWay,
-    ) -> Result<Vec<Bytes>, AbortCode> {
-        loop {
-            let asked = self.env.now();
-            let read = self.env.timeout(under_way.patience(), call.read_pieces(most)).await;
-            if !under_way.waited(self.env.now() - asked, read.is_err()) {
-                return Err(SHORT_DATA);
-            }
-            if let Ok(read) = read {
-                return read.map_err(|_| SHORT_DATA);
-            }
-        }
-    }
-
-    /// Whether the bytes of all stores that are under way in a volume still fit into it. Those that replace others need room
-    /// too until they do: as much again as the volume may hold, or half of what is free where it has no quota.
-    fn check_under_way(&self, served: &Served, room: Room, store: &StoreUnderWay) -> Result<(), AbortCode> {
-        let header = served.volume.header();
-        check_room(&header, room.growth / 1024)?;
-        let quota = u64::from(header.max_quota);
-        if quota != 0 {
-            return if room.bytes / 1024 > quota + SPARE { Err(AbortCode::VBUSY) } else { Ok(()) };
-        }
-        let everywhere = store.everywhere();
-        if everywhere < LARGE {
-            return Ok(());
-        }
-        let usage = self.partitions.store(served.place.partition).and_then(|store| store.usage().ok());
-        match usage {
-            Some(usage) if everywhere > usage.free => Err(AbortCode::VDISKFULL),
-            _ => Ok(()),
-        }
+    /// Makes the bytes of a store the file's, in one transaction.
+    pub(super) async fn end_store(
+        self: &Arc<Self>,
+        visit: &Arc<Visit>,
+        id: TicketId,
+    ) -> Result<StatusReply, AbortCode> {
+        let ticket = self.tickets.take(id, visit).ok_or(NO_TICKET.to_uae())?;
+        self.wait_for(ticket.change.fid.volume, true).await;
+        self.commit_change(visit, *ticket).await
     }
 
     async fn commit_change(
         self: &Arc<Self>,
         visit: &Arc<Visit>,
-        served: &Served,
-        change: Change,
-        data: NewData,
+        ticket: Ticket,
     ) -> Result<StatusReply, AbortCode> {
+        let Ticket { served, change, under_way, data } = ticket;
         let Change { fid, status, file_length, expected, .. } = change;
+        let data = data.ok_or(SHORT_DATA)?;
         let subject = visit.subject.clone();
         served.volume.compact_for(fid, &data).await.map_err(|error| self.code(fid, &error))?;
-        let change = self.change(served, fid, move |tx| {
+        // From here on the volume itself has what was kept of its quota, or the transaction refuses.
+        drop(under_way);
+        let change = self.change(&served, fid, move |tx| {
             // The rights may have changed while the bytes came in.
             let record = tx.vnode(fid)?;
             let acl = check_within(tx, &record, &subject, Wish::StoreData(&status))?;

@@ -10,6 +10,7 @@ use afs_wire::vol::{self, TransactionId};
 
 use super::VolumeServer;
 use super::work::Work;
+use crate::flow::{Stopped, pour};
 use crate::guard::{administrators, administrators_streamed, anyone};
 
 type Server = Arc<VolumeServer>;
@@ -83,19 +84,12 @@ impl VolumeServer {
             Ok(opened) => opened,
             Err(code) => return Err((call, code)),
         };
-        loop {
-            match dump.next().await {
-                Ok(Some(piece)) => {
-                    // The client is gone; nobody is left to tell.
-                    if call.write(piece).await.is_err() {
-                        return Ok(());
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => return Err((call, self.code(work.id(), &error))),
-            }
+        match pour(&mut dump, &mut call).await {
+            Ok(()) => drop(call.finish().await),
+            Err(Stopped::Volume(error)) => return Err((call, self.code(work.id(), &error))),
+            // The client is gone; nobody is left to tell.
+            Err(Stopped::Sink(_)) => {}
         }
-        let _ = call.finish().await;
         Ok(())
     }
 }

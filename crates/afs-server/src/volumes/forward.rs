@@ -13,6 +13,7 @@ use super::dump::forwarded;
 use super::peers::Delivery;
 use super::work::Work;
 use super::{VolumeServer, errno};
+use crate::flow::{Stopped, pour};
 use crate::guard::administrators;
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
@@ -58,15 +59,13 @@ impl VolumeServer {
     ) -> Result<Nothing, AbortCode> {
         let mut dump = self.prepare(work, dump, self.takes_holes(to).await?).await?;
         let mut delivery = Delivery::begin(self, to, into, since, cookie).await?;
-        loop {
-            match dump.next().await {
-                Ok(Some(piece)) => delivery.send(piece).await?,
-                Ok(None) => return delivery.finish().await,
-                Err(error) => {
-                    let code = self.code(work.id(), &error);
-                    delivery.give_up(code);
-                    return Err(code);
-                }
+        match pour(&mut dump, &mut delivery).await {
+            Ok(()) => delivery.finish().await,
+            Err(Stopped::Sink(code)) => Err(code),
+            Err(Stopped::Volume(error)) => {
+                let code = self.code(work.id(), &error);
+                delivery.give_up(code);
+                Err(code)
             }
         }
     }

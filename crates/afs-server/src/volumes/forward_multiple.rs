@@ -15,6 +15,7 @@ use super::VolumeServer;
 use super::dump::forwarded;
 use super::peers::Delivery;
 use super::work::Work;
+use crate::flow::Sink;
 use crate::guard::administrators;
 
 /// How long a destination may keep all others waiting for it to take one piece: less than a peer waits for the next.
@@ -109,7 +110,7 @@ impl VolumeServer {
 
     async fn send(&self, to: Outcome, piece: Bytes) -> Outcome {
         let mut delivery = to?;
-        match self.env.timeout(STALL_MAX, delivery.send(piece)).await {
+        match self.env.timeout(STALL_MAX, delivery.put(piece)).await {
             Ok(sent) => sent.map(|()| delivery),
             Err(_) => {
                 delivery.give_up(AbortCode::RX_CALL_TIMEOUT);

@@ -78,7 +78,7 @@ impl VolumeServer {
         }
     }
 
-    /// A volume that nobody used since it was made was used then, by whoever made it.
+    /// A volume that nobody used since it was made was used then, by its maker.
     fn used(&self, header: &VolumeHeader) -> UseNow {
         let mut used = self.states.uses().of(header, self.now());
         used.access_date = used.access_date.max(header.update_date);

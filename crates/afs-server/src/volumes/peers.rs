@@ -14,6 +14,7 @@ use afs_wire::vol::{
 use bytes::Bytes;
 
 use super::{VolumeServer, errno};
+use crate::flow::Sink;
 
 /// How a server proves to others that it is one of the cell. Asked anew for each stream, since keys change.
 pub type OwnSecurity = Arc<dyn Fn() -> Security + Send + Sync>;
@@ -80,10 +81,6 @@ impl Delivery {
         call.map(Delivery).map_err(|error| code(&error))
     }
 
-    pub(super) async fn send(&mut self, piece: Bytes) -> Result<(), AbortCode> {
-        self.0.write(piece).await.map_err(|error| code(&error))
-    }
-
     /// Ends the stream and waits for what the other side makes of it.
     pub(super) async fn finish(mut self) -> Result<(), AbortCode> {
         self.0.finish_request().map_err(|error| code(&error))?;
@@ -93,6 +90,14 @@ impl Delivery {
     /// Gives the stream up; the other side keeps nothing of it.
     pub(super) fn give_up(self, code: AbortCode) {
         self.0.abort(code);
+    }
+}
+
+impl Sink for Delivery {
+    type Error = AbortCode;
+
+    async fn put(&mut self, piece: Bytes) -> Result<(), AbortCode> {
+        self.0.write(piece).await.map_err(|error| code(&error))
     }
 }
 

@@ -10,6 +10,7 @@ use afs_wire::rpc::Nothing;
 use afs_wire::vol;
 
 use super::{VolumeServer, errno, new_name};
+use crate::flow::{Broken, Source};
 use crate::guard::administrators_streamed;
 use crate::server::untranslated;
 use crate::volume_states::is_published;
@@ -37,7 +38,7 @@ impl VolumeServer {
     /// Nobody sees anything of it before all of it is there; what fails leaves the volume as it was.
     async fn restore(
         self: &Arc<Self>,
-        call: &mut ServerCall,
+        from: &mut impl Source,
         request: &vol::Restore,
     ) -> Result<Nothing, AbortCode> {
         let work = self.enter(request.transaction, "Restore")?;
@@ -48,7 +49,7 @@ impl VolumeServer {
         let mut restore = RestoreStream::new(volume, restore_as(&request.cookie, keep_service)?);
         loop {
             // Of a client that falls silent, or goes, nothing stays.
-            let pieces = call.read_pieces(PIECE).await.map_err(|_| AbortCode::VOLSERREAD_DUMPERROR)?;
+            let pieces = from.next(PIECE).await.map_err(|Broken| AbortCode::VOLSERREAD_DUMPERROR)?;
             if pieces.is_empty() {
                 break;
             }

@@ -88,7 +88,7 @@ impl Cell {
         cell
     }
 
-    pub fn files(&self) -> &FileServer {
+    pub fn files(&self) -> &Arc<FileServer> {
         &self.live.as_ref().unwrap().files
     }
 
@@ -112,6 +112,12 @@ impl Cell {
         self.sim.restart(self.server);
         assert_eq!(old.strong_count(), 0, "something keeps the old server alive");
         self.start("rlidwka");
+    }
+
+    /// What the file server does at the end of an orderly stop.
+    pub fn settle(&self) {
+        let files = self.live.as_ref().unwrap().files.clone();
+        self.sim.block_on(self.server, PATIENCE, async move { files.settle().await }).unwrap();
     }
 
     fn start(&mut self, anyuser: &str) {

@@ -7,8 +7,7 @@ use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{self, RxgkServer, RxgkToken, Variant};
 use afs_auth::rxkad::{self, RxkadLimits, RxkadServer, RxkadToken};
-use afs_auth::{Clock, Random};
-use afs_rpc::{EnvRef, Level, Security, UnixTime};
+use afs_rpc::{EnvRef, Level, Parts, Security, UnixTime};
 use afs_rx::ServerSecurity;
 
 /// A cell's keys, and what is made with them.
@@ -22,20 +21,10 @@ impl Tokens {
     pub fn new(env: EnvRef) -> Self {
         let mut tokens = Tokens { ring: KeyRing::default(), env };
         for (kind, enctype, kvno) in [(KeyKind::RxkadKrb5, 18, 7), (KeyKind::Rxgk, 20, 3)] {
-            let key = generate(kind, enctype, kvno, &tokens.random()).unwrap();
+            let key = generate(kind, enctype, kvno, &tokens.env).unwrap();
             tokens.ring.add(key).unwrap();
         }
         tokens
-    }
-
-    fn clock(&self) -> Clock {
-        let env = self.env.clone();
-        Arc::new(move || env.wall())
-    }
-
-    fn random(&self) -> Random {
-        let env = self.env.clone();
-        Arc::new(move |out| env.random(out))
     }
 
     fn after(&self, seconds: u64) -> UnixTime {
@@ -46,8 +35,8 @@ impl Tokens {
     pub fn classes(&self) -> Vec<Box<dyn ServerSecurity>> {
         let (keys, names) = (SharedKeys::new(self.ring.clone()), Arc::new(LocalNames::of_cell("test.cell")));
         let limits = RxkadLimits { minimum: Level::Clear };
-        let kad = RxkadServer::new(keys.clone(), names.clone(), self.clock(), limits);
-        let gk = RxgkServer::new(Variant::OpenAfs, keys, names, self.clock(), Level::Clear);
+        let kad = RxkadServer::new(keys.clone(), names.clone(), self.env.clone(), limits);
+        let gk = RxgkServer::new(Variant::OpenAfs, keys, names, self.env.clone(), Level::Clear);
         vec![Box::new(kad), Box::new(gk)]
     }
 
@@ -55,39 +44,41 @@ impl Tokens {
         let (client, realm) = (vec![name.to_owned()], "TEST.CELL".to_owned());
         let (begins, expires) = (self.after(0), self.after(seconds));
         let minting = rxkad::Minting { client, realm, begins, expires, level: Level::Crypt };
-        rxkad::mint(&self.ring, &minting, &self.random()).unwrap()
+        rxkad::mint(&self.ring, &minting, &self.env).unwrap()
     }
 
     pub fn rxgk(&self, name: &str, seconds: u64) -> RxgkToken {
         let (name, expires, enctype) = (name.to_owned(), self.after(seconds), EncType::DEFAULT);
         let minting = rxgk::Minting { name, level: Level::Crypt, expires, enctype };
-        rxgk::mint(&self.ring, &minting, &self.random()).unwrap()
+        rxgk::mint(&self.ring, &minting, &self.env).unwrap()
     }
 
     /// The same for a client whose clock stands still, so that it does not see its tokens end.
-    pub fn standing_still(&self) -> StandingStill<'_> {
-        let now = self.env.wall();
-        StandingStill(self, Arc::new(move || now))
+    pub fn standing_still(&self) -> StandingStill {
+        let (now, env) = (self.env.wall(), self.env.clone());
+        StandingStill(
+            Parts::default().with_wall(move || now).with_random(move |out| env.random(out)).shared(),
+        )
     }
 
     pub fn by_rxkad(&self, token: &RxkadToken) -> Security {
-        Security::new(token.source(self.clock()))
+        Security::new(token.source(self.env.clone()))
     }
 
     pub fn by_rxgk(&self, token: &RxgkToken) -> Security {
-        Security::new(token.source(self.clock(), self.random()))
+        Security::new(token.source(self.env.clone()))
     }
 }
 
 /// A client that does not know how late it is.
-pub struct StandingStill<'a>(&'a Tokens, Clock);
+pub struct StandingStill(EnvRef);
 
-impl StandingStill<'_> {
+impl StandingStill {
     pub fn by_rxkad(&self, token: &RxkadToken) -> Security {
-        Security::new(token.source(self.1.clone()))
+        Security::new(token.source(self.0.clone()))
     }
 
     pub fn by_rxgk(&self, token: &RxgkToken) -> Security {
-        Security::new(token.source(self.1.clone(), self.0.random()))
+        Security::new(token.source(self.0.clone()))
     }
 }

@@ -1,27 +1,6 @@
-//! Nodes: what a caller of Venus holds instead of a fid.
+//! What look-ups and listings answer.
 
-use std::fmt;
-
-use crate::api::{Attr, Kind};
-
-/// An object in the mount, named by 64 bits; it doubles as the inode number.
-///
-/// A node id is computed from cell and fid, so it is the same after a restart (two fids that would share one
-/// number are kept apart, the later takes the next free number). Where a volume is mounted the node is that of
-/// the volume's root, as every AFS client reports it (docs/protocol/client.md "2. Name space: /afs").
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u64);
-
-impl NodeId {
-    /// The root of the mount.
-    pub const ROOT: NodeId = NodeId(1);
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "node {:#x}", self.0)
-    }
-}
+use crate::api::{Attr, Kind, NodeId};
 
 /// The answer to a look-up or a creation. Every `Entry` handed out counts as one look-up of its node, to be
 /// given back with [`crate::Venus::forget`].

@@ -90,6 +90,11 @@ pub trait CacheStore: Send + Sync + 'static {
     /// The bound that `make_room` holds; files being written may go beyond it for a moment.
     fn bytes_max(&self) -> u64;
 
+    /// Whether `wanted` more bytes fit as it is. Never blocks; `false` also when the answer is not at hand.
+    fn fits(&self, _wanted: u64) -> bool {
+        false
+    }
+
     /// Drops the longest unused files which nobody has open until `wanted` more bytes fit. Says whether they do.
     fn make_room(&self, wanted: u64) -> bool;
 
@@ -108,6 +113,12 @@ pub trait CacheFile: Send + Sync + 'static {
 
     /// Reads up to `len` bytes; shorter at the end of the file.
     fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes>;
+
+    /// As [`CacheFile::read_at`], of bytes that are in memory; `None` where the disk would have to be waited for, or where that
+    /// is not known.
+    fn read_now(&self, _pos: u64, _len: usize) -> Option<Bytes> {
+        None
+    }
 
     /// Writes all of it, growing the file.
     fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()>;

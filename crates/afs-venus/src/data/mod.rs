@@ -3,11 +3,13 @@
 mod content;
 mod file;
 mod gate;
+mod piece;
 mod pieces;
 mod sums;
 
 pub(crate) use content::Content;
 pub(crate) use file::FileData;
 pub(crate) use gate::Gate;
-pub(crate) use pieces::{Piece, Share};
+pub(crate) use piece::Piece;
+pub(crate) use pieces::Share;
 pub(crate) use sums::{SUMMED_MAX, Sums};

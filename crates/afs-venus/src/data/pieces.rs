@@ -5,21 +5,12 @@ use std::ops::Range;
 use afs_wire::fs::STORE_RANGES_MAX;
 
 use crate::cache::Ranges;
-use crate::data::Content;
+use crate::data::{Content, Piece};
 
 /// Ranges closer together than this are sent as one, if what lies between them is here.
 const GAP_MAX: u64 = 256 << 10;
 /// Bytes of holes that are sent as zeros to a server that takes one range a call, so that the file is stored as a whole.
 const ZEROS_MAX: u64 = 16 << 20;
-
-/// One range of a store.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    /// Where, and from where to where.
-    pub range: Range<u64>,
-    /// What the server cuts the file to first.
-    pub file_length: u64,
-}
 
 /// How much of a file a store sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

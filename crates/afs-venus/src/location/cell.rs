@@ -25,6 +25,10 @@ pub(crate) struct Cell {
     servers: Vec<LocationServer>,
     /// Where the turn begins: chosen at random, then the last one that answered.
     first: AtomicUsize,
+    /// One of them has answered.
+    was_heard: AtomicBool,
+    /// When the first question began that none of them answered, in nanoseconds; 0 if the last one was answered.
+    away_since: AtomicU64,
 }
 
 /// What asking takes.
@@ -57,6 +61,8 @@ impl Cell {
             file_port: config.file_port,
             servers: config.location_servers.iter().map(server).collect(),
             first: AtomicUsize::new(env.random_u64() as usize % config.location_servers.len().max(1)),
+            was_heard: AtomicBool::new(false),
+            away_since: AtomicU64::new(0),
         }
     }
 
@@ -106,6 +112,7 @@ impl Cell {
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
+        let begun = asking.env.now().as_nanos().max(1);
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
         let rounds: &[bool] = if self.servers.len() > 1 { &[true, false] } else { &[false] };
         for &in_haste in rounds {
@@ -123,6 +130,7 @@ impl Cell {
                 }
             }
         }
+        self.away_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed).ok();
         Err(failure)
     }
 
@@ -165,7 +173,21 @@ impl Cell {
         turn
     }
 
+    /// How much longer it is worth asking again, of a service that has answered before and is waited for `most` in all.
+    pub fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
+        let since = match self.away_since.load(Ordering::Relaxed) {
+            0 => now,
+            at => Instant::from_nanos(at),
+        };
+        match self.was_heard.load(Ordering::Relaxed) {
+            true => most.saturating_sub(now.saturating_since(since)),
+            false => Duration::ZERO,
+        }
+    }
+
     fn answered(&self, index: usize, server: &LocationServer) {
+        self.was_heard.store(true, Ordering::Relaxed);
+        self.away_since.store(0, Ordering::Relaxed);
         self.first.store(index, Ordering::Relaxed);
         server.silent_at.store(0, Ordering::Relaxed);
     }

@@ -4,9 +4,14 @@ mod cell;
 mod choice;
 mod group;
 mod server;
+mod table;
 mod volume;
 
 pub(crate) use cell::{Asking, Cell, address_of};
 pub(crate) use group::{Group, ServerName};
 pub(crate) use server::{Address, Server, ServerTable};
+pub(crate) use table::Location;
 pub(crate) use volume::{Entered, KnownSnapshots, Volume, VolumeTable};
+
+#[cfg(test)]
+mod tests;

@@ -10,17 +10,16 @@ use afs_rpc::{CallOptions, Connection, Instant, Rx, sync};
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 
+use crate::identity::{Proof, TokenId};
 use crate::key::CellIndex;
 use crate::lock;
-use crate::tokens::{Proof, TokenId};
-use crate::vnode::ServerReset;
+use crate::promise::ServerReset;
 
 /// What is assumed of a server nobody has measured: neither near nor far.
 const UNMEASURED: Duration = Duration::from_millis(20);
-/// An operation that finds only servers that are away may still try one that was silent longer ago than this.
-const SECOND_CHANCE: Duration = Duration::from_secs(3);
 
-/// What a silence adds to a server's distance at first; each further one doubles it.
+/// What a silence adds to a server's distance at first; each further one, at most one in this time, doubles it.
+const PENALTY_AGAIN: Duration = Duration::from_secs(30);
 const PENALTY_MIN: Duration = Duration::from_millis(50);
 const PENALTY_MAX: Duration = Duration::from_secs(10);
 /// After this long half of it is forgotten.
@@ -53,6 +52,10 @@ pub(crate) struct Address {
     silent_at: AtomicU64,
     /// When it last answered.
     heard_at: AtomicU64,
+    /// When the first call began that it did not answer; of use while it is silent.
+    away_since: AtomicU64,
+    /// Somebody asks it again and again whether it is back.
+    watched: AtomicBool,
     /// Nanoseconds added to its distance for being silent, and since when they wear off.
     penalty: Mutex<(u64, Instant)>,
 }
@@ -74,6 +77,8 @@ impl Address {
             round_trip: AtomicU64::new(0),
             silent_at: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
+            away_since: AtomicU64::new(0),
+            watched: AtomicBool::new(false),
             penalty: Mutex::new((0, Instant::ZERO)),
         }
     }
@@ -110,25 +115,47 @@ impl Address {
         self.connection.clone()
     }
 
-    /// Whether operations should pass it by: it was silent, and not long enough ago to be worth another try.
-    pub fn is_down(&self, now: Instant) -> bool {
-        match self.silent_at.load(Ordering::Relaxed) {
-            0 => false,
-            at => now.saturating_since(Instant::from_nanos(at)) < SECOND_CHANCE,
-        }
-    }
-
     /// Whether it was silent when last called.
     pub fn is_silent(&self) -> bool {
         self.silent_at.load(Ordering::Relaxed) != 0
     }
 
-    /// It did not answer. Says whether that is news.
-    pub fn fell_silent(&self, now: Instant) -> bool {
+    /// It did not answer a call that began at `begun`. Says whether that is news.
+    pub fn fell_silent(&self, begun: Instant, now: Instant) -> bool {
         self.greeted.store(false, Ordering::SeqCst);
-        let left = self.penalty(now);
-        *lock(&self.penalty) = ((left * 2).clamp(PENALTY_MIN, PENALTY_MAX).as_nanos() as u64, now);
+        let is_news = !self.is_silent();
+        if is_news {
+            self.away_since.store(begun.as_nanos(), Ordering::Relaxed);
+        }
+        self.punish(is_news, now);
         self.silent_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
+    }
+
+    fn punish(&self, is_news: bool, now: Instant) {
+        let left = self.penalty(now);
+        let mut penalty = lock(&self.penalty);
+        if is_news || now.saturating_since(penalty.1) >= PENALTY_AGAIN {
+            *penalty = ((left * 2).clamp(PENALTY_MIN, PENALTY_MAX).as_nanos() as u64, now);
+        }
+    }
+
+    /// Whether nobody asks yet, while it is away, if it is back. He who is told so does it.
+    pub fn claim_watch(&self) -> bool {
+        self.is_silent() && !self.watched.swap(true, Ordering::SeqCst)
+    }
+
+    /// Nobody asks any more.
+    pub fn end_watch(&self) {
+        self.watched.store(false, Ordering::SeqCst);
+    }
+
+    /// How much longer an answer is worth waiting for, of a server that has answered before and is waited for `most` in all.
+    fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
+        if self.heard_at.load(Ordering::Relaxed) == 0 {
+            return Duration::ZERO;
+        }
+        let since = Instant::from_nanos(self.away_since.load(Ordering::Relaxed));
+        most.saturating_sub(now.saturating_since(since))
     }
 
     /// It answered. Says whether it had been silent.
@@ -227,6 +254,12 @@ impl Server {
         let addresses = lock(&self.addresses);
         let distances = addresses.iter().map(|address| address.round_trip() + address.penalty(now));
         distances.min().unwrap_or(Duration::MAX)
+    }
+
+    /// How much longer its silence is worth waiting out; see [`Address::worth_waiting`].
+    pub fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
+        let addresses = lock(&self.addresses);
+        addresses.iter().map(|address| address.worth_waiting(now, most)).max().unwrap_or_default()
     }
 
     /// Whether none of its addresses answered when last called.

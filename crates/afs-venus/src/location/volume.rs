@@ -13,7 +13,7 @@ use crate::key::CellIndex;
 use crate::location::choice::{self, Candidate};
 use crate::location::{Group, Server};
 use crate::lock;
-use crate::vnode::{Promise, ServerReset};
+use crate::promise::{Promise, ServerReset};
 
 /// By which mount point a volume was entered last: where `..` of its root leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,6 +125,11 @@ impl Volume {
         let sites: Vec<_> = order.iter().filter_map(|index| state.sites.get(*index).cloned()).collect();
         state.chosen = sites.first().cloned();
         sites
+    }
+
+    /// Whether none of its servers answered when last called.
+    pub fn is_out_of_reach(&self, now: Instant) -> bool {
+        self.sites(now).iter().all(|server| server.is_silent())
     }
 
     /// Whether a server is one of its sites.

@@ -2,10 +2,8 @@
 //!
 //! The status cache is shared by all users, so whatever it holds is given away only to those whose rights are known to
 //! allow it. Rights are those on directories; a file or link has those of its directory, and for its owner one more
-//! (docs/protocol/fileserver.md "5.2 Rights", "5.4 Checks per operation"). They are kept per directory and token, and
-//! count while the directory is promised: a change of an access list breaks the promise. A change of a group breaks
-//! nothing, so the rights of somebody who has a token count no longer than [`crate::Limits::rights_max_age`]; what
-//! everybody may do (`system:anyuser`) is not subject to that.
+//! (docs/protocol/fileserver.md "5.2 Rights", "5.4 Checks per operation"). For how long known rights
+//! count: [`crate::promises::Promises::known_rights`].
 
 use std::sync::Arc;
 
@@ -16,37 +14,18 @@ use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Place;
 use crate::location::Volume;
-use crate::tokens::TokenId;
 use crate::venus::Venus;
-use crate::vnode::Vnode;
+use crate::vnode::{Vnode, needed_to_see, sees};
 
 impl Venus {
     /// Whether everybody on this machine may know the names in a directory, so that a cache above need not ask for whom.
     /// As of now: a change is told to the sink.
     pub fn names_are_public(&self, dir: NodeId) -> bool {
         match self.place(dir) {
-            Ok(Place::Object(key)) => {
-                let Some(vnode) = self.vnodes.peek(key) else { return false };
-                self.everybodys_rights(&vnode).contains(Rights::LOOKUP)
-            }
+            Ok(Place::Object(key)) => self.promises.names_are_public(key),
             Ok(Place::Cells) => true,
             Ok(Place::Snapshots(..)) | Err(_) => false,
         }
-    }
-
-    /// Whether everybody may know the attributes of an object.
-    pub(super) fn attributes_are_public(&self, vnode: &Vnode, status: &Status) -> bool {
-        let Some(wanted) = needed_to_see(status.kind) else { return true };
-        let dir = self.vnodes.peek(vnode.key.sibling(status.parent, status.parent_unique));
-        dir.is_some_and(|dir| self.everybodys_rights(&dir).contains(wanted))
-    }
-
-    /// What everybody may do in a directory, as far as it is known.
-    fn everybodys_rights(&self, dir: &Vnode) -> Rights {
-        let Some(volume) = self.volumes.get(dir.key.cell, dir.key.fid.volume) else { return Rights::NONE };
-        let state = dir.state();
-        let status = state.status.filter(|_| state.is_promised(&volume, self.now()));
-        status.map_or(Rights::NONE, |status| status.anonymous_access)
     }
 
     /// The rights in a directory, if they are known to be `enough` or at least known.
@@ -56,27 +35,11 @@ impl Venus {
         volume: &Arc<Volume>,
         enough: impl Fn(Rights) -> bool,
     ) -> Option<Rights> {
-        let (now, token) = (self.now(), self.token_for(volume.cell));
-        let (everybody, known) = {
-            let state = dir.state();
-            let status = state.status.filter(|_| state.is_promised(volume, now))?;
-            (status.anonymous_access, state.rights.get(token))
-        };
-        if enough(everybody) {
-            return Some(everybody);
+        let known = self.promises.known_rights(self.token_for(volume.cell), dir, volume, enough)?;
+        if known.is_ageing {
+            self.reask_soon(dir, volume);
         }
-        let known = known?;
-        if token != TokenId::NONE {
-            let age = now.saturating_since(known.asked);
-            let can_ask = !self.is_out_of_reach(volume);
-            if age > self.limits.rights_max_age && can_ask {
-                return None;
-            }
-            if age > self.limits.rights_max_age / 2 && can_ask {
-                self.reask_soon(dir, volume);
-            }
-        }
-        Some(everybody | known.rights)
+        Some(known.rights)
     }
 
     /// The rights in a directory.
@@ -114,13 +77,6 @@ impl Venus {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether no server of a volume answered when last called. What was promised and known before goes on to count then:
-    /// whoever works on what is in the cache need not stop because nobody can be asked whether he has left a group.
-    fn is_out_of_reach(&self, volume: &Volume) -> bool {
-        let sites = volume.sites(self.now());
-        sites.iter().all(|server| server.addresses().iter().all(|address| address.is_silent()))
     }
 
     /// The rights on an object, if need be as a server tells them now. On a file [`Rights::ADMINISTER`] says that the
@@ -162,28 +118,15 @@ impl Venus {
             Err(error) if error.kind == ErrorKind::Stale => return Ok((Rights::NONE, false)),
             Err(error) => return Err(error),
         };
-        let token = self.token_for(volume.cell);
-        let own = {
-            let state = vnode.state();
-            let known = state.rights.get(token).filter(|_| state.is_promised(volume, self.now()));
-            known.map(|known| known.rights & Rights::ADMINISTER)
-        };
-        Ok((by_list | own.unwrap_or(Rights::NONE), own.is_some()))
+        let own = self.promises.known_owner(self.token_for(volume.cell), vnode, volume);
+        let owner = if own == Some(true) { Rights::ADMINISTER } else { Rights::NONE };
+        Ok((by_list | owner, own.is_some()))
     }
 
     /// A server has refused to change an object: what is known of the rights on it, and on its directory, is asked for
     /// again.
     pub(super) fn was_refused(&self, vnode: &Vnode) {
-        let token = self.token_for(vnode.key.cell);
-        let parent = {
-            let mut state = vnode.state();
-            state.rights.forget(token);
-            state.status.map(|status| vnode.key.sibling(status.parent, status.parent_unique))
-        };
-        if let Some(dir) = parent.filter(|parent| *parent != vnode.key).and_then(|key| self.vnodes.peek(key))
-        {
-            dir.state().rights.forget(token);
-        }
+        self.promises.was_refused(self.token_for(vnode.key.cell), vnode);
     }
 
     /// Whether the one we speak for may know the attributes of an object whose status is here. In doubt the server
@@ -246,20 +189,4 @@ impl Venus {
         }
         Err(VenusError::new(ErrorKind::AccessDenied, operation).of(vnode.key.fid))
     }
-}
-
-/// The right that shows the attributes of such an object; everybody sees those of a directory
-/// (docs/protocol/fileserver.md "5.4 Checks per operation").
-fn needed_to_see(kind: FileKind) -> Option<Rights> {
-    match kind {
-        FileKind::Directory => None,
-        FileKind::File => Some(Rights::READ),
-        FileKind::Symlink | FileKind::Invalid => Some(Rights::LOOKUP),
-    }
-}
-
-/// Whether rights on an object show its attributes. Who may only insert sees what he inserted.
-fn sees(kind: FileKind, rights: Rights) -> bool {
-    let deposited = kind == FileKind::File && rights.contains(Rights::ADMINISTER | Rights::INSERT);
-    deposited || needed_to_see(kind).is_none_or(|needed| rights.contains(needed))
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use afs_wire::fs::{self, FileKind, SetStatus, Status};
-use afs_wire::ids::{Fid, Mode, Rights, ViceId};
+use afs_wire::ids::{Fid, Mode, ViceId};
 
 use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::venus::Venus;
+pub(super) use crate::vnode::may;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 /// A file shorter than this has no holes that the cache would know.
@@ -25,7 +26,7 @@ impl Venus {
         let vnode = self.vnode(key);
         self.absorb(&vnode).await?;
         let status = self.status_or_unsaved(&vnode).await?;
-        self.warn_if_unpromised(Place::Object(key));
+        self.promises.warn_if_unpromised(Place::Object(key));
         Ok(self.attr(key, node, &status))
     }
 
@@ -51,7 +52,11 @@ impl Venus {
         if !wanted.is_empty() && !vnode.state().orphan {
             let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
             let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
-            self.refresh(&volume, &vnode, &answered.change(&answered.value.status, &answered.value.sync));
+            self.promises.refresh(
+                &volume,
+                &vnode,
+                &answered.change(&answered.value.status, &answered.value.sync),
+            );
         }
         self.getattr(node).await
     }
@@ -118,13 +123,12 @@ impl Venus {
             (attr.mode, attr.nlink) = (Mode(0o555), 2);
         }
         if key.is_volume_root()
-            && let Some(made_at) =
-                self.volumes.get(key.cell, key.fid.volume).and_then(|volume| volume.made_at())
+            && let Some(made_at) = self.location.volume_of(key).and_then(|volume| volume.made_at())
         {
             attr.mtime = made_at;
         }
         let Some(vnode) = self.vnodes.peek(key) else { return attr };
-        attr.is_public = self.attributes_are_public(&vnode, status);
+        attr.is_public = self.promises.attributes_are_public(&vnode, status);
         let (data, holes, orphan) = {
             let state = vnode.state();
             (state.data.clone(), state.holes, state.orphan)
@@ -161,7 +165,7 @@ impl Venus {
             size: 2048,
             data_bytes: 2048,
             mode: Mode(0o755),
-            nlink: 2 + self.cells.len() as u32,
+            nlink: 2 + self.location.cells().len() as u32,
             owner: ViceId(0),
             group: 0,
             mtime: afs_wire::ids::UnixSeconds(0),
@@ -184,52 +188,5 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::ReadOnly, "access").of(key.fid));
         }
         self.require(&vnode, &status, "access", |rights| may(&status, rights, wanted)).await
-    }
-}
-
-/// What rights on an object allow (docs/protocol/fileserver.md "14. Cache-manager side rules"). They have the
-/// administer right on a file exactly if the caller owns it.
-pub(super) fn may(status: &Status, rights: Rights, wanted: Access) -> bool {
-    if status.kind != FileKind::File {
-        let change = Rights(Rights::INSERT.0 | Rights::DELETE.0 | Rights::WRITE.0);
-        let lists =
-            !(wanted.read || wanted.execute) || rights.intersects(Rights(Rights::LOOKUP.0 | Rights::READ.0));
-        return lists && (!wanted.write || rights.intersects(change));
-    }
-    let owns = rights.contains(Rights::ADMINISTER);
-    let depositor = owns && rights.contains(Rights::INSERT);
-    let mode = |bits: u32| owns || status.mode.0 & bits != 0;
-    let reads = (rights.contains(Rights::READ) || depositor) && mode(0o500);
-    let writes = depositor || (rights.contains(Rights::WRITE) && mode(0o200));
-    (!wanted.read || reads)
-        && (!wanted.write || writes)
-        && (!wanted.execute || (rights.contains(Rights::READ) && status.mode.0 & 0o100 != 0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rights_and_the_owners_mode_bits_decide_together() {
-        let file = |rights: Rights, mode| {
-            (Status { kind: FileKind::File, mode: Mode(mode), ..Status::default() }, rights)
-        };
-        let can = |(status, rights): &(Status, Rights)| {
-            [(true, false, false), (false, true, false), (false, false, true)]
-                .map(|(read, write, execute)| may(status, *rights, Access { read, write, execute }))
-        };
-        let reader = Rights(Rights::READ.0 | Rights::LOOKUP.0);
-        assert_eq!(can(&file(reader, 0o644)), [true, false, false]);
-        assert_eq!(can(&file(reader, 0o755)), [true, false, true]);
-        assert_eq!(can(&file(reader, 0o044)), [false, false, false]);
-        let writer = Rights(reader.0 | Rights::WRITE.0);
-        assert_eq!(can(&file(writer, 0o644)), [true, true, false]);
-        assert_eq!(can(&file(writer, 0o444)), [true, false, false]);
-        let depositor = Rights(Rights::INSERT.0 | Rights::ADMINISTER.0);
-        assert_eq!(can(&file(depositor, 0o444)), [true, true, false]);
-        let directory = |rights| (Status { kind: FileKind::Directory, ..Status::default() }, rights);
-        assert_eq!(can(&directory(Rights::LOOKUP)), [true, false, true]);
-        assert_eq!(can(&directory(Rights::INSERT)), [false, true, false]);
     }
 }

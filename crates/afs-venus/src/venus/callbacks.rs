@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use afs_rpc::{Caller, EnvExt, Table};
+use afs_rpc::{Caller, Table};
 use afs_wire::cb::{self, InterfaceAddr};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::capability;
@@ -15,6 +15,7 @@ use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
 use crate::counters::count;
+use crate::venus::manner::Manner;
 use crate::venus::{Shared, Venus};
 
 type Answer<T> = std::result::Result<T, AbortCode>;
@@ -60,7 +61,7 @@ fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
         .call(|_, _, _: cb::XStatsVersion| async move { Answer::Ok(cb::XStatsVersionReply { version: 2 }) })
         .call(|venus, _, _: cb::GetLocalCell| async move {
             let venus = up(&venus, cb::GetLocalCell::NAME)?;
-            let name = venus.cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
+            let name = venus.location.cells().first().map(|cell| cell.name.as_str()).unwrap_or_default();
             Answer::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
         })
         .call(|venus, caller, request: cb::GetCe64| async move {
@@ -79,7 +80,7 @@ fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
 
 fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
     let shared = venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?;
-    let venus = Venus { shared, who: None };
+    let venus = Venus { shared, who: None, manner: Manner::Hasty, asker: 0 };
     venus.counters.callback(call);
     Ok(venus)
 }
@@ -90,9 +91,9 @@ async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Ans
     let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
     let whole: BTreeSet<VolumeId> =
         fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();
-    whole.iter().for_each(|volume| venus.broken(Fid::whole_volume(*volume)));
-    fids.iter().filter(|fid| !whole.contains(&fid.volume)).for_each(|fid| venus.broken(*fid));
-    settle(venus).await;
+    whole.iter().for_each(|volume| venus.promises.broken(Fid::whole_volume(*volume)));
+    fids.iter().filter(|fid| !whole.contains(&fid.volume)).for_each(|fid| venus.promises.broken(*fid));
+    venus.above.settled().await;
     Ok(())
 }
 
@@ -107,24 +108,17 @@ fn note_proof(venus: &Venus, caller: &Caller) {
 /// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
 async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> Answer<()> {
     note_proof(venus, caller);
-    let mut servers = named.map(|request| venus.servers.by_uuid(request.server)).unwrap_or_default();
+    let mut servers =
+        named.map(|request| venus.location.servers().by_uuid(request.server)).unwrap_or_default();
     if servers.is_empty() {
-        servers = venus.servers.by_address(caller.peer);
+        servers = venus.location.servers().by_address(caller.peer);
     }
-    servers.iter().for_each(|server| venus.server_reset(server));
+    servers.iter().for_each(|server| venus.promises.server_reset(server));
     if servers.is_empty() {
         tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises");
     }
-    settle(venus).await;
+    venus.above.settled().await;
     Ok(())
-}
-
-/// Waits until the kernel has forgotten too. Not for ever: it may be waiting for an operation of ours that the very
-/// server which calls us is holding up.
-pub(super) async fn settle(venus: &Venus) {
-    if venus.env.timeout(venus.limits.settle_max, venus.sink.settled()).await.is_err() {
-        tracing::debug!("the kernel has not yet forgotten what a callback broke");
-    }
 }
 
 fn identity(venus: &Venus) -> InterfaceAddr {

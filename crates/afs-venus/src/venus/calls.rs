@@ -12,10 +12,11 @@ use afs_wire::fs;
 use afs_wire::rpc::Request;
 
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::identity::TokenId;
 use crate::location::{Address, Server, Volume};
 use crate::retry::{Ladder, Outcome, Patience, Step, marks_down};
-use crate::tokens::TokenId;
 use crate::venus::Venus;
+use crate::venus::manner::Manner;
 
 /// Where one attempt goes.
 #[derive(Clone)]
@@ -122,6 +123,9 @@ impl Venus {
                             silent = error.is_silence();
                             unsure |= silent;
                             failure.note(&target, &error);
+                            if unsure && self.manner == Manner::Once {
+                                return Tried { result: Err(failure.of(ErrorKind::ServerAway)), unsure };
+                            }
                             ladder.next(outcome, self.now().saturating_since(began))
                         }
                     }
@@ -132,6 +136,14 @@ impl Venus {
                     sites = volume.sites(self.now());
                     ladder.resumed(&self.view(&sites), self.now().saturating_since(began))
                 }
+                Step::Await(most) => match self.await_return(volume, most).await {
+                    Ok(true) => {
+                        sites = volume.sites(self.now());
+                        ladder.returned(&self.view(&sites), self.now().saturating_since(began))
+                    }
+                    Ok(false) => ladder.abandoned(),
+                    Err(kind) => Step::Fail(kind),
+                },
                 Step::Relocate => {
                     let changed = self.relocate_within(volume, silent).await;
                     sites = volume.sites(self.now());
@@ -155,7 +167,7 @@ impl Venus {
     }
 
     /// A pause up to a quarter longer, so that all who wait for the same volume do not come back at the same moment.
-    fn spread(&self, pause: Duration) -> Duration {
+    pub(super) fn spread(&self, pause: Duration) -> Duration {
         pause + pause / 4 * (self.env.random_u64() % 256) as u32 / 256
     }
 
@@ -189,9 +201,8 @@ impl Venus {
 
     /// For each site, which of its addresses to pass by.
     fn view(&self, sites: &[Arc<Server>]) -> Vec<Vec<bool>> {
-        let now = self.now();
         let site =
-            |server: &Arc<Server>| server.addresses().iter().map(|address| address.is_down(now)).collect();
+            |server: &Arc<Server>| server.addresses().iter().map(|address| address.is_silent()).collect();
         sites.iter().map(site).collect()
     }
 
@@ -211,7 +222,7 @@ impl Venus {
         let work = async {
             self.greet(target).await?;
             self.counters.call(operation);
-            let (serial, started) = (self.breaks.now(), self.now());
+            let (serial, started) = (self.promises.serial(), self.now());
             let value = attempt(target.clone()).await?;
             let (server, token) = (target.server.clone(), target.token);
             Ok(Answered { value, server, serial, started, token })
@@ -221,7 +232,7 @@ impl Venus {
             let outcome = Self::outcome(target, &error, begun);
             (error, outcome)
         });
-        self.judge(target, done.as_ref().err());
+        self.judge(target, begun, done.as_ref().err());
         done
     }
 
@@ -260,19 +271,22 @@ impl Venus {
         }
     }
 
-    /// Notes what an attempt says about the address.
-    fn judge(&self, target: &Target, failed: Option<&(CallError, Outcome)>) {
+    /// Notes what an attempt that began at `begun` says about the address.
+    fn judge(&self, target: &Target, begun: Instant, failed: Option<&(CallError, Outcome)>) {
         let now = self.now();
         let peer = target.address.peer;
         match failed {
             Some((_, outcome)) if marks_down(*outcome) => {
-                if target.address.fell_silent(now) {
+                if target.address.fell_silent(begun, now) {
                     tracing::warn!(server = %peer, "lost contact with file server");
                 }
+                self.watch(target);
             }
             Some((CallError::Abort(_), _)) | None => {
                 if target.address.answered(now) {
                     tracing::info!(server = %peer, "file server is back up");
+                    self.heard.notify_all();
+                    self.make_good_later();
                 }
             }
             Some(_) => {}
@@ -318,7 +332,7 @@ impl Venus {
             let outcome = Self::outcome(target, &error, begun);
             (error, outcome)
         });
-        self.judge(target, failed.as_ref());
+        self.judge(target, begun, failed.as_ref());
     }
 }
 

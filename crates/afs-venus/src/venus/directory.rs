@@ -1,18 +1,17 @@
 //! Contents of directories: fetched whole, looked up here, and patched after changes of our own.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use afs_wire::dir::{self, Blob};
-use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{Fid, Rights};
+use afs_wire::fs::FileKind;
+use afs_wire::ids::Rights;
 
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
+use crate::promises::Change;
 use crate::venus::Venus;
-use crate::venus::status::Change;
-use crate::vnode::{Directory, Vnode, is_mount_point};
+use crate::vnode::{Vnode, is_mount_point};
 
 /// Longest directory (docs/protocol/directory.md "1. Pages and slots").
 const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
@@ -20,9 +19,6 @@ const DIRECTORY_MAX: u64 = dir::PAGES_MAX as u64 * dir::PAGE_LEN as u64;
 fn may_look(rights: Rights) -> bool {
     rights.contains(Rights::LOOKUP)
 }
-
-/// What a name stood for just before a change of ours at the server: told by our copy of the directory if it was of that version.
-pub(super) type Before = Option<Option<Key>>;
 
 /// How often a directory is fetched again because it changed while it came.
 const FETCHES_MAX: u32 = 8;
@@ -66,7 +62,7 @@ impl Venus {
             }
             // Looked at now, even if the promise is broken already: it was true when the server answered.
             if vnode.fresh_status(&volume, self.now()).is_none() {
-                self.answered_unpromised();
+                self.above.unpromised();
             }
             if let Some(done) = self.look(vnode, &mut work) {
                 return done;
@@ -83,7 +79,7 @@ impl Venus {
         }
         let directory =
             state.directory.as_ref().filter(|directory| directory.version == status.data_version)?;
-        work.take().map(|work| Ok(work(&directory.blob)))
+        work.take().map(|work| Ok(work(directory.blob())))
     }
 
     /// Fetches contents and status in one call.
@@ -104,48 +100,10 @@ impl Venus {
         };
         let mut blob = Blob::from_bytes(bytes.clone()).map_err(|error| damaged(&error))?;
         dir::check(&mut blob).map_err(|error| damaged(&error))?;
-        self.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
-        self.keep_directory(vnode, Directory { version: reply.status.data_version, blob });
+        self.promises.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
+        let removed = self.names.directories().keep(vnode, reply.status.data_version, blob);
+        self.ask_about(vnode.key, removed);
         Ok(())
-    }
-
-    fn keep_directory(&self, vnode: &Vnode, directory: Directory) {
-        let bytes = directory.blob.as_bytes().len() as u64;
-        let old = vnode.state().directory.take();
-        if let Some(old) = old {
-            self.uncount(&old);
-            self.look_for_removed(vnode.key, &old.blob, &directory.blob);
-        }
-        {
-            let mut state = vnode.state();
-            self.uncount_directory(&mut state);
-            state.directory = Some(directory);
-        }
-        let total = self.directory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if total > self.limits.directory_bytes_max {
-            self.drop_directories(vnode.key);
-        }
-    }
-
-    /// Drops contents of the directories not used longest until the bound is kept. Their status stays.
-    fn drop_directories(&self, but: Key) {
-        for vnode in self.vnodes.all() {
-            if self.directory_bytes.load(Ordering::Relaxed) <= self.limits.directory_bytes_max {
-                return;
-            }
-            if vnode.key != but {
-                self.uncount_directory(&mut vnode.state());
-            }
-        }
-    }
-
-    /// A new directory's contents, which need not be fetched.
-    pub(super) fn keep_new_directory(&self, vnode: &Vnode, parent: Fid, status: &Status) {
-        let fid = vnode.key.fid;
-        let blob = Blob::create((fid.vnode, fid.unique), (parent.vnode, parent.unique));
-        if blob.as_bytes().len() as u64 == status.length {
-            self.keep_directory(vnode, Directory { version: status.data_version, blob });
-        }
     }
 
     /// After a change of our own to a directory: the same change to our copy, if it was the only one
@@ -157,32 +115,8 @@ impl Venus {
         change: &Change<'_>,
         edit: impl FnOnce(&mut Blob) -> bool,
     ) {
-        {
-            let mut state = vnode.state();
-            let mut grown = 0;
-            let patched = match state.directory.as_mut() {
-                Some(directory) if directory.version.next() == change.status.data_version => {
-                    let before = directory.blob.as_bytes().len() as u64;
-                    directory.version = change.status.data_version;
-                    let done = edit(&mut directory.blob);
-                    grown = (directory.blob.as_bytes().len() as u64).saturating_sub(before);
-                    done
-                }
-                _ => false,
-            };
-            self.directory_bytes.fetch_add(grown, Ordering::Relaxed);
-            if !patched {
-                self.uncount_directory(&mut state);
-            }
-            state.kernel_version = None;
-        }
-        self.refresh(volume, vnode, change);
-    }
-
-    /// What a name stands for in a copy of a directory that is about to be changed.
-    pub(super) fn before(&self, vnode: &Vnode, blob: &Blob, name: &[u8]) -> Before {
-        let found = blob.lookup(name).ok()?;
-        Some(found.map(|(number, unique)| vnode.key.sibling(number, unique)))
+        self.names.directories().patch(vnode, change.status.data_version, edit);
+        self.promises.refresh(volume, vnode, change);
     }
 
     /// What a name stands for in a directory: an object of the same volume.

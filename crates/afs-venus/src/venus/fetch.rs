@@ -184,7 +184,7 @@ impl Venus {
         let (came, reply) = &answered.value;
         let vnode = &handle.vnode;
         let volume = self.volume_of(vnode.key).await?;
-        self.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
         let complete = range.start + came.length == range.end;
         let mine = {
             let mut content = data.content();
@@ -224,10 +224,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid));
         }
         handle.switch(newer);
-        self.told.fetch_add(1, Ordering::SeqCst);
-        if let Some(node) = self.nodes.held(crate::key::Place::Object(handle.vnode.key)) {
-            self.sink.data(node);
-        }
+        self.above.data(handle.vnode.key);
         Ok(())
     }
 
@@ -258,11 +255,18 @@ impl Venus {
         }
     }
 
+    /// Whether so many bytes more fit into the cache, if need be after files that are not in use are dropped.
+    pub(super) async fn cache_has_room(&self, bytes: u64) -> bool {
+        if self.cache.fits(bytes) {
+            return true;
+        }
+        let cache = self.cache.clone();
+        self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false)
+    }
+
     /// Makes room in the cache: by dropping what nobody uses, else parts of this very file outside of what is wanted.
     pub(super) async fn make_room(&self, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
-        let cache = self.cache.clone();
-        let fits = self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false);
-        if fits {
+        if self.cache_has_room(bytes).await {
             return;
         }
         let shed = {

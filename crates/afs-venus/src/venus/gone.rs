@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use afs_wire::dir::Blob;
 use afs_wire::fs;
-use afs_wire::ids::{Uniquifier, VnodeId};
 
 use crate::key::Key;
 use crate::location::Volume;
@@ -15,30 +13,17 @@ use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 impl Venus {
-    /// A directory has new contents.
-    pub(super) fn look_for_removed(&self, dir: Key, old: &Blob, new: &Blob) {
-        let mut still: Vec<(VnodeId, Uniquifier)> =
-            new.entries(0).map(|entry| (entry.vnode, entry.unique)).collect();
-        still.sort_unstable();
-        let is_there = |key: &Key| still.binary_search(&(key.fid.vnode, key.fid.unique)).is_ok();
-        self.ask_about(dir, children(dir, old).filter(|key| !is_there(key)));
-    }
-
     /// The server says that an object does not exist any more. What was in a directory is gone with it, or has moved.
     pub(super) fn is_gone_there(&self, vnode: &Arc<Vnode>) {
-        let directory = vnode.state().directory.take();
-        if let Some(directory) = directory {
-            self.uncount(&directory);
-            self.ask_about(vnode.key, children(vnode.key, &directory.blob));
-        }
+        self.ask_about(vnode.key, self.names.directories().take(vnode));
         vnode.state().is_gone = true;
         self.is_gone(vnode);
     }
 
     /// Asks in the background whether those objects exist of which something is cached.
-    fn ask_about(&self, dir: Key, keys: impl Iterator<Item = Key>) {
-        let keys: Vec<Key> = keys.filter(|key| self.has_cached(*key)).collect();
-        let Some(volume) = self.volumes.get(dir.cell, dir.fid.volume).filter(|_| !keys.is_empty()) else {
+    pub(super) fn ask_about(&self, dir: Key, mut keys: Vec<Key>) {
+        keys.retain(|key| self.has_cached(*key));
+        let Some(volume) = self.location.volume_of(dir).filter(|_| !keys.is_empty()) else {
             return;
         };
         let me = self.again();
@@ -68,10 +53,4 @@ impl Venus {
         });
         is_known || self.cell(key).is_ok_and(|cell| self.cache.may_have(&cell.name, key.fid))
     }
-}
-
-/// What the entries of a directory stand for.
-fn children(dir: Key, blob: &Blob) -> impl Iterator<Item = Key> {
-    let entries = blob.entries(0).filter(|entry| !matches!(entry.name, b"." | b".."));
-    entries.map(move |entry| dir.sibling(entry.vnode, entry.unique))
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use crate::api::{HandleId, OpenFlags};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::identity::Who;
 use crate::key::Key;
 use crate::lock;
-use crate::tokens::Who;
 use crate::vnode::Vnode;
 
 /// One open file.

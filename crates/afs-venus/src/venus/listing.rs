@@ -8,6 +8,7 @@ use crate::api::{DirEntry, DirEntryPlus, Kind, NodeId, OpenedDir};
 use crate::error::Result;
 use crate::key::{Key, Place};
 use crate::location::Volume;
+use crate::names::{is_dot, list_cells};
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
@@ -118,7 +119,7 @@ impl Venus {
             return entered.map_or(NodeId::ROOT, |entered| entered.parent);
         }
         match self.find(vnode, b"..").await {
-            Ok(Some(parent)) => self.nodes.id(Place::Object(parent)),
+            Ok(Some(parent)) => self.above.nodes().id(Place::Object(parent)),
             _ => node,
         }
     }
@@ -127,7 +128,7 @@ impl Venus {
         let (ino, kind) = match name.as_slice() {
             b"." => (node, Some(Kind::Directory)),
             b".." => (above, Some(Kind::Directory)),
-            _ => (self.nodes.id(Place::Object(child)), self.known_kind(child)),
+            _ => (self.above.nodes().id(Place::Object(child)), self.known_kind(child)),
         };
         DirEntry { next_offset, name, ino, kind }
     }
@@ -150,24 +151,7 @@ impl Venus {
     ) -> Result<Vec<DirEntry>> {
         match place {
             Place::Snapshots(cell, volume) => self.list_snapshots(node, (cell, volume), offset, max).await,
-            Place::Cells | Place::Object(_) => Ok(self.list_cells(offset, max)),
+            Place::Cells | Place::Object(_) => Ok(list_cells(&self.location, offset, max)),
         }
     }
-
-    fn list_cells(&self, offset: u64, max: usize) -> Vec<DirEntry> {
-        let cells = self.cells.iter().flat_map(|cell| [cell.name.to_string(), format!(".{}", cell.name)]);
-        let names = [".".to_owned(), "..".to_owned()].into_iter().chain(cells);
-        let entry = |(n, name): (usize, String)| DirEntry {
-            next_offset: n as u64 + 1,
-            ino: if is_dot(name.as_bytes()) { NodeId::ROOT } else { NodeId(u64::MAX >> 1 ^ n as u64) },
-            name: name.into_bytes(),
-            kind: Some(Kind::Directory),
-        };
-        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-        names.enumerate().map(entry).skip(skip).take(max).collect()
-    }
-}
-
-fn is_dot(name: &[u8]) -> bool {
-    matches!(name, b"." | b"..")
 }

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
@@ -20,7 +19,7 @@ const DOUBT_AGAIN: Duration = Duration::from_secs(30);
 impl Venus {
     /// A volume by its number.
     pub(super) async fn volume(&self, cell: CellIndex, id: VolumeId) -> Result<Arc<Volume>> {
-        if let Some(volume) = self.volumes.get(cell, id) {
+        if let Some(volume) = self.location.volumes().get(cell, id) {
             return Ok(volume);
         }
         let group = self.group(cell, &address_of(id)).await?;
@@ -36,12 +35,12 @@ impl Venus {
         id: VolumeId,
         kind: VolumeKind,
     ) -> Result<Arc<Volume>> {
-        if let Some(volume) = self.volumes.get(cell, id) {
+        if let Some(volume) = self.location.volumes().get(cell, id) {
             return Ok(volume);
         }
         let sites = self.servers_of(cell, &group.sites_of(kind)).await?;
         self.measure(kind, &sites);
-        Ok(self.volumes.learn(cell, id, kind, group.clone(), sites, self.now()))
+        Ok(self.location.volumes().learn(cell, id, kind, group.clone(), sites, self.now()))
     }
 
     /// The volumes of a name (or decimal number); ENODEV if there are none.
@@ -49,7 +48,7 @@ impl Venus {
         let now = self.now();
         let since =
             afs_rpc::Instant(now.as_nanos().saturating_sub(self.limits.location_max_age.as_nanos() as u64));
-        match self.volumes.group(cell, name, since) {
+        match self.location.volumes().group(cell, name, since) {
             Some(group) => Ok(group),
             None => self.group_anew(cell, name).await,
         }
@@ -61,9 +60,11 @@ impl Venus {
     }
 
     async fn ask_group(&self, cell: CellIndex, name: &str) -> Result<Option<Arc<Group>>> {
-        let group = self.cell_at(cell)?.group(&self.asking(), name).await?.map(Arc::new);
+        let config = self.cell_at(cell)?;
+        let asking = self.asking();
+        let group = self.ask_patiently(config, || config.group(&asking, name)).await?.map(Arc::new);
         if let Some(group) = &group {
-            self.volumes.remember_group(cell, name, group.clone(), self.now());
+            self.location.volumes().remember_group(cell, name, group.clone(), self.now());
         }
         Ok(group)
     }
@@ -81,7 +82,8 @@ impl Venus {
         let changed = volume.relocate(group, sites, self.now());
         if changed {
             tracing::info!(volume = %volume.id, "the volume is at other servers than before");
-            self.left(volume);
+            self.heard.notify_all();
+            self.promises.left(volume);
         }
         Ok(changed)
     }
@@ -95,17 +97,6 @@ impl Venus {
         }
         let asked = self.env.timeout(self.limits.hedge_patience * 2, asking).await;
         matches!(asked, Ok(Ok(true)))
-    }
-
-    /// A volume is not where it was: servers that it left have nothing to promise any more. Its objects are asked about
-    /// again where it is now; data whose version is still the same stays.
-    fn left(&self, volume: &Volume) {
-        if volume.is_writable() {
-            volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
-        } else if !volume.drop_strangers_promise() {
-            return;
-        }
-        self.tell_volume(volume);
     }
 
     /// Before a call: asks where a volume is if a server has broken all promises on it, which it does when the volume
@@ -152,10 +143,11 @@ impl Venus {
         let (uuid, unique, addresses) = match name {
             ServerName::Address(address) => (None, 0, vec![address]),
             ServerName::Uuid(uuid, unique) => {
-                if let Some(server) = self.servers.current(cell, uuid, unique) {
+                if let Some(server) = self.location.servers().current(cell, uuid, unique) {
                     return Ok(Some(server));
                 }
-                let (addresses, _) = config.addresses(&self.asking(), uuid).await?;
+                let asking = self.asking();
+                let (addresses, _) = self.ask_patiently(config, || config.addresses(&asking, uuid)).await?;
                 (Some(uuid), unique, addresses)
             }
         };
@@ -163,7 +155,10 @@ impl Venus {
             reachable(addresses).map(|ip| SocketAddr::from((ip, config.file_port))).collect();
         let dead = self.limits.server_dead;
         let draw = self.env.random_u64();
-        Ok(self.servers.learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.rx, peer, dead)))
+        Ok(self
+            .location
+            .servers()
+            .learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.rx, peer, dead)))
     }
 
     fn asking(&self) -> Asking<'_> {
@@ -171,7 +166,7 @@ impl Venus {
     }
 
     fn cell_at(&self, cell: CellIndex) -> Result<&Cell> {
-        self.cells.get(usize::from(cell.0)).ok_or(missing())
+        self.location.cell(cell).ok_or(missing())
     }
 }
 

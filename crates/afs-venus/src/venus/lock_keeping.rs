@@ -59,7 +59,7 @@ impl Venus {
 
     /// `false` if the server says that there is no such lock.
     async fn extend_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> bool {
-        let (now, since) = (self.now(), self.breaks.now());
+        let (now, since) = (self.now(), self.promises.serial());
         match self.call(volume, fs::ExtendLock { fid: vnode.key.fid }).await {
             Ok(_) => {
                 vnode.state().locks.extend(now, since);

@@ -11,18 +11,21 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_wire::error::AbortCode;
-use afs_wire::fs;
+use afs_wire::fs::{self, LOCK_LIFETIME};
 
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
+use crate::venus::calls::Tried;
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 
 /// Pause before a server is asked again for a lock that somebody else holds.
 const POLL: Duration = Duration::from_secs(1);
+/// So long after a lock was taken or extended it is still held at its server, whatever its clock and the way to it.
+pub(super) const SURELY_HELD: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
 
 impl Venus {
     /// Takes a lock, or waits for it if `wait`. Without `wait` a lock in the way gives EAGAIN.
@@ -116,18 +119,25 @@ impl Venus {
         self.set_lock(volume, vnode, kind).await
     }
 
+    /// Asks for a lock. Where an earlier attempt had no answer, the refusal may be because of the lock that it has got.
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        let (fid, now, since) = (vnode.key.fid, self.now(), self.breaks.now());
-        let answered = self.call(volume, fs::SetLock { fid, kind: wire(kind) }).await;
-        let mut state = vnode.state();
-        match answered {
-            Ok(_) => state.locks.hold_at_server(kind, now, since),
-            Err(error) => {
-                state.locks.is_agreed &= error.code.is_some();
-                return Err(error.of(fid));
-            }
+        let (fid, now, since) = (vnode.key.fid, self.now(), self.promises.serial());
+        let tried = self.call_tried(volume, fs::SetLock { fid, kind: wire(kind) }).await;
+        if tried.unsure {
+            self.owe_lock(vnode, None);
         }
-        Ok(())
+        let Err(error) = tried.result else {
+            let mut state = vnode.state();
+            state.locks.hold_at_server(kind, now, since);
+            // It may have been taken twice.
+            state.locks.is_agreed = !tried.unsure;
+            return Ok(());
+        };
+        vnode.state().locks.is_agreed &= error.code.is_some() && !tried.unsure;
+        if tried.unsure && error.kind == ErrorKind::WouldBlock {
+            return self.turn_lock(volume, vnode, kind).await.map_err(|_| error.of(fid));
+        }
+        Err(error.of(fid))
     }
 
     /// Releases what a client that was killed has left, if it was ours: a server of another maker would release anybody's lock, and
@@ -143,8 +153,8 @@ impl Venus {
     }
 
     /// Makes the lock that the server has of this machine one of that kind.
-    async fn turn_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        let (now, since) = (self.now(), self.breaks.now());
+    pub(super) async fn turn_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
+        let (now, since) = (self.now(), self.promises.serial());
         self.call(volume, fs::ChangeLock { fid: vnode.key.fid, kind: wire(kind) }).await?;
         vnode.state().locks.hold_at_server(kind, now, since);
         Ok(())
@@ -183,12 +193,43 @@ impl Venus {
         self.release_lock(volume, vnode).await
     }
 
+    /// Releases the server's lock, now or when the server can be asked again: for those here it is given up either way. An error
+    /// says that it is left to end by itself.
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
+        let (extended, was_agreed) = {
+            let state = vnode.state();
+            (state.locks.extended, state.locks.is_agreed)
+        };
+        let tried = self.send_release(volume, vnode).await;
+        let is_over = |error: &VenusError| matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume);
+        let surely_until = match &tried.result {
+            Ok(_) if was_agreed => {
+                self.owed_locks.settle(vnode.key);
+                return Ok(());
+            }
+            Err(error) if is_over(error) => {
+                self.owed_locks.settle(vnode.key);
+                return tried.result.map(drop);
+            }
+            Err(_) if !tried.unsure => extended.map(|at| at + SURELY_HELD),
+            // It may have been taken more than once, or be released already.
+            _ => None,
+        };
+        match self.owe_lock(vnode, surely_until) {
+            true => Ok(()),
+            false => tried.result.map(drop),
+        }
+    }
+
+    /// One release on its way to the server, which may release another machine's lock if it comes twice. Nobody here holds the
+    /// lock from then on.
+    pub(super) async fn send_release(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Tried<fs::LockReply> {
         let fid = vnode.key.fid;
         vnode.state().locks.at_server = None;
-        let answered = self.call(volume, fs::ReleaseLock { fid }).await;
-        vnode.state().locks.is_agreed &= answered.is_ok();
-        answered.map_err(|error| error.of(fid)).map(drop)
+        let mut tried = self.once().call_tried(volume, fs::ReleaseLock { fid }).await;
+        vnode.state().locks.is_agreed &= tried.result.is_ok();
+        tried.result = tried.result.map_err(|error| error.of(fid));
+        tried
     }
 
     /// Releases what `owner` holds in the range.
@@ -219,7 +260,7 @@ impl Venus {
             agreed = self.release_lock(&volume, vnode).await;
         }
         if let Err(error) = agreed {
-            tracing::warn!(%error, "a lock could not be given back; the server forgets it in five minutes");
+            tracing::warn!(%error, "what was changed under a lock is not stored, or the lock not given back");
         }
     }
 

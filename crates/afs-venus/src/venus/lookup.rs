@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_wire::fs::{self, FileKind, Status};
-use afs_wire::ids::{VolumeId, VolumeKind};
+use afs_wire::ids::VolumeId;
 use afs_wire::mountpoint::{Choice, MountPoint, MountTarget};
 use afs_wire::volname;
 use bytes::Bytes;
@@ -12,17 +12,14 @@ use crate::api::{Entry, Kind, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{CellIndex, Key, Place};
 use crate::location::{Entered, Volume};
+use crate::names::{NAME_MAX, cell_entry, components, is_dot};
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
-/// Longest name (the kernel's bound; the format would hold one byte more).
-pub(super) const NAME_MAX: usize = 255;
 /// Links followed in one walk.
 const LINKS_MAX: u32 = 40;
 /// Longest text of a link that is read; one that fills it may be longer, and is no path.
 const LINK_MAX: u64 = 4096;
-/// Values of `@sys` tried.
-const SYSNAMES_MAX: usize = 32;
 /// After how many statuses that were not here, of objects in one directory, their neighbours are fetched along.
 const MISSES_BEFORE_BULK: u32 = 2;
 
@@ -34,7 +31,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
         }
         let (place, status) = self.step(parent, name).await?;
-        let named = !matches!(name, b"." | b"..");
+        let named = !is_dot(name);
         let entry = self.entry(place, status, named.then_some((parent, name)));
         if matches!(place, Place::Object(_)) && is_mount_point(&status) {
             self.leads_nowhere_yet(parent, name);
@@ -44,8 +41,7 @@ impl Venus {
 
     /// An entry of a mount point without a volume is looked up each time: nobody tells when there is one.
     pub(super) fn leads_nowhere_yet(&self, parent: NodeId, name: &[u8]) {
-        self.answered_unpromised();
-        self.sink.entry(parent, name);
+        self.above.entry(parent, name);
     }
 
     /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`),
@@ -105,10 +101,10 @@ impl Venus {
 
     /// An entry for one who will hold it: the look-up is counted.
     pub(super) fn entry(&self, place: Place, status: Status, name: Option<(NodeId, &[u8])>) -> Entry {
-        let node = self.nodes.remember(place, name);
-        self.warn_if_unpromised(place);
-        if let Some(parent) = name.and_then(|(parent, _)| self.nodes.place(parent)) {
-            self.warn_if_unpromised(parent);
+        let node = self.above.nodes().remember(place, name);
+        self.promises.warn_if_unpromised(place);
+        if let Some(parent) = name.and_then(|(parent, _)| self.above.nodes().place(parent)) {
+            self.promises.warn_if_unpromised(parent);
         }
         let (attr, generation) = match place {
             Place::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
@@ -136,7 +132,7 @@ impl Venus {
                 let vnode = self.vnode(key);
                 match self.child(&vnode, name).await {
                     Ok((child, status)) => self.cross_or_stay(parent, child, status).await,
-                    Err(error) if error.kind == ErrorKind::NotFound && self.is_snapshots(key, name) => {
+                    Err(error) if error.kind == ErrorKind::NotFound && self.names.is_snapshots(key, name) => {
                         self.step_to_snapshots(key, error).await
                     }
                     Err(error) => Err(error),
@@ -152,8 +148,9 @@ impl Venus {
         }
         if key.is_volume_root() {
             let entered = self.volume_of(key).await?.entered();
-            let above =
-                entered.map(|entered| entered.parent).filter(|above| self.nodes.place(*above).is_some());
+            let above = entered
+                .map(|entered| entered.parent)
+                .filter(|above| self.above.nodes().place(*above).is_some());
             return self.status_at(self.place(above.unwrap_or(NodeId::ROOT))?).await;
         }
         let vnode = self.vnode(key);
@@ -190,14 +187,16 @@ impl Venus {
 
     /// With `@sys` at the end of a name, every value of it is tried.
     async fn find_sys(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<Option<Key>> {
-        let Some(stem) = name.strip_suffix(b"@sys") else { return self.find(dir, name).await };
-        for value in self.sysnames.iter().take(SYSNAMES_MAX) {
-            let found = self.find(dir, &[stem, value.as_bytes()].concat()).await?;
+        if !name.ends_with(b"@sys") {
+            return self.find(dir, name).await;
+        }
+        for name in self.names.meant(name) {
+            let found = self.find(dir, &name).await?;
             if found.is_some() {
                 return Ok(found);
             }
         }
-        self.find(dir, name).await
+        Ok(None)
     }
 
     /// Who asks for one object after the other in a directory will ask for the next ones too: from the third on, up to 50
@@ -321,23 +320,16 @@ impl Venus {
     }
 
     pub(super) fn cell_named(&self, name: &str) -> Result<CellIndex> {
-        let found = self.cells.iter().position(|cell| cell.name.as_str().eq_ignore_ascii_case(name));
-        found.map(|index| CellIndex(index as u16)).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
+        self.location.cell_named(name).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
     }
 
     /// In the synthetic root: a cell's name, or with a dot in front its read-write tree.
     async fn step_into_cell(&self, name: &[u8]) -> Result<(Place, Status)> {
-        let text = std::str::from_utf8(name).unwrap_or_default();
-        let (plain, choice) = match text.strip_prefix('.') {
-            Some(rest) => (rest, Choice::Exactly(VolumeKind::ReadWrite)),
-            None => (text, Choice::ReadOnlyIfAny),
-        };
-        let missing = |_| VenusError::new(ErrorKind::NotFound, "lookup");
-        let cell = self.cell_named(plain).map_err(missing)?;
-        let volume = self.chosen_volume(cell, "root.cell", choice, None).await?;
-        let kind = if choice == Choice::ReadOnlyIfAny { '#' } else { '%' };
-        volume.enter(Entered { parent: NodeId::ROOT, text: format!("{kind}{plain}:root.cell.") });
-        self.status_at(Place::Object(Key::new(cell, afs_wire::ids::Fid::root(volume.id)))).await
+        let entry = cell_entry(&self.location, name);
+        let entry = entry.ok_or(VenusError::new(ErrorKind::NotFound, "lookup"))?;
+        let volume = self.chosen_volume(entry.cell, "root.cell", entry.choice, None).await?;
+        volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
+        self.status_at(Place::Object(Key::new(entry.cell, afs_wire::ids::Fid::root(volume.id)))).await
     }
 
     /// The text of a link or mount point: it never changes while the object lives.
@@ -353,7 +345,7 @@ impl Venus {
         let fetched = self.fetch_small(&volume, vnode.key.fid, LINK_MAX).await;
         let answered = fetched.map_err(|error| self.noticed(vnode, error))?;
         let (text, reply) = &answered.value;
-        self.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
         let text = Bytes::from(text.clone());
         vnode.state().link = Some(text.clone());
         Ok(text)
@@ -366,14 +358,6 @@ fn require_directory(key: Key, status: &Status) -> Result<()> {
         Kind::Directory => Ok(()),
         _ => Err(VenusError::new(ErrorKind::NotDirectory, "lookup").of(key.fid)),
     }
-}
-
-/// Components of a path, last one first.
-fn components(path: &[u8]) -> Vec<Vec<u8>> {
-    let parts = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".");
-    let mut parts: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
-    parts.reverse();
-    parts
 }
 
 fn too_many() -> VenusError {

@@ -8,25 +8,24 @@ use afs_wire::fs::{self, Fids, Promises};
 
 use crate::api::TokenOwner;
 use crate::error::ErrorKind;
+use crate::identity::Who;
 use crate::key::Key;
 use crate::location::Server;
-use crate::tokens::Who;
 use crate::venus::calls::Target;
+use crate::venus::manner::Manner;
 use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus};
-use crate::vnode::ServerReset;
 
 /// Promises that end are looked at in batches of this size.
 const EXPIRED_MAX: usize = 10_000;
-/// Promises waiting to be given back. Beyond that they are left to end by themselves.
-const GIVE_UP_MAX: usize = 10_000;
 /// Locks last five minutes at the server; they are extended each so many rounds.
 const LOCK_ROUNDS: u64 = 4;
 
 impl Venus {
     /// Runs until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn maintain(shared: std::sync::Weak<Shared>) {
-        let upgraded = || Some(Venus { shared: shared.upgrade()?, who: None });
+        let upgraded =
+            || Some(Venus { shared: shared.upgrade()?, who: None, manner: Manner::Hasty, asker: 0 });
         let mut round = 0;
         loop {
             let Some(venus) = upgraded() else { return };
@@ -51,6 +50,7 @@ impl Venus {
         self.give_up_promises().await;
         self.probe_servers().await;
         self.retry_stores().await;
+        self.give_owed_locks_back().await;
         if round.is_multiple_of(LOCK_ROUNDS) {
             self.extend_locks().await;
         }
@@ -65,41 +65,18 @@ impl Venus {
     /// read-only volume is renewed by one call, before all of its objects would have to be.
     async fn end_promises(&self) {
         let soon = self.now() + self.limits.maintenance;
-        for key in self.vnodes.take_expired(soon, EXPIRED_MAX) {
-            if let Some(vnode) = self.vnodes.peek(key) {
-                vnode.state().promise = None;
-                self.tell(key);
-            }
-        }
-        for volume in self.volumes.all() {
-            if volume.is_writable()
-                || volume.promised_until().is_none_or(|until| until > soon + self.limits.maintenance)
-            {
-                continue;
-            }
+        self.promises.end_due(soon, EXPIRED_MAX);
+        for volume in self.promises.volumes_due(soon + self.limits.maintenance) {
             volume.set_promise(None);
             let root = self.vnode(Key::new(volume.cell, afs_wire::ids::Fid::root(volume.id)));
             if self.status(&root).await.is_err() {
-                self.tell_volume(&volume);
+                self.promises.tell_volume(&volume);
             }
-        }
-    }
-
-    /// A promise that we do not need any more is given back soon.
-    pub(super) fn give_up_later(&self, key: Key, server: &ServerReset) {
-        let found = self.servers.all().into_iter().enumerate().find(|(_, known)| known.reset.is_same(server));
-        let Some((index, server)) = found else { return };
-        let mut give_up = crate::lock(&self.give_up);
-        let (_, keys) = give_up.0.entry(index).or_insert_with(|| (server, Default::default()));
-        if keys.len() < GIVE_UP_MAX {
-            keys.insert(key);
         }
     }
 
     async fn give_up_promises(&self) {
-        let queued = std::mem::take(&mut crate::lock(&self.give_up).0);
-        for (server, keys) in queued.into_values() {
-            let keys: Vec<Key> = keys.into_iter().collect();
+        for (server, keys) in self.promises.take_owed() {
             for keys in keys.chunks(fs::FIDS_MAX) {
                 if !self.give_up(&server, keys).await {
                     break;
@@ -114,7 +91,7 @@ impl Venus {
     /// The server takes back whatever it has promised by the time the call arrives, also what a look-up during the call
     /// brought here. So the call ends promises on its objects as a break does, whatever came of it.
     async fn give_up(&self, server: &Arc<Server>, keys: &[Key]) -> bool {
-        let unused: Vec<Key> = keys.iter().copied().filter(|key| self.vnodes.peek(*key).is_none()).collect();
+        let unused = self.promises.unused(keys);
         if unused.is_empty() {
             return true;
         }
@@ -125,7 +102,7 @@ impl Venus {
         };
         self.counters.call("GiveUpCallBacks");
         let answer = target.connection.call(&request).await;
-        self.gave_up(&unused);
+        self.promises.gave_up(&unused);
         if let Err(error) = &answer {
             tracing::debug!(%error, "promises could not be given back; they end by themselves");
         }
@@ -138,18 +115,14 @@ impl Venus {
         Some(Target::anonymous(server, address))
     }
 
-    /// Servers that are away are asked whether they are back; those that we have not heard from for long, whether they are
-    /// still there.
+    /// Servers that we have not heard from for long are asked whether they are still there. Those that are away are watched
+    /// ([`Venus::watch`]).
     async fn probe_servers(&self) {
         let now = self.now();
-        for server in self.servers.all() {
+        for server in self.location.servers().all() {
             for address in server.addresses() {
-                let quiet = address.quiet_for(now);
-                let due = match address.is_silent() {
-                    true => quiet.is_none_or(|quiet| quiet >= self.limits.probe_down),
-                    false => quiet.is_some_and(|quiet| quiet >= self.limits.probe_up),
-                };
-                if due {
+                let is_quiet = address.quiet_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
+                if is_quiet && !address.is_silent() {
                     let (me, target) = (self.again(), Target::anonymous(&server, address));
                     self.env.spawn(Box::pin(async move { me.probe_and_judge(&target).await }));
                 }
@@ -175,7 +148,7 @@ impl Venus {
     }
 
     /// Stores that failed are tried again, if it may help.
-    async fn retry_stores(&self) {
+    pub(super) async fn retry_stores(&self) {
         for (key, who) in self.unsaved_files() {
             let Some(vnode) = self.vnodes.peek(key) else {
                 crate::lock(&self.unsaved).remove(&key);
@@ -221,11 +194,9 @@ impl Venus {
     /// moved.
     async fn refresh_locations(&self) {
         let now = self.now();
-        for volume in self.volumes.all() {
+        for volume in self.location.volumes().all() {
             let is_old = now.saturating_since(volume.located_at()) >= self.limits.location_max_age;
-            let is_silent =
-                |server: &Arc<Server>| server.addresses().iter().all(|address| address.is_silent());
-            if is_old || volume.sites(now).iter().all(is_silent) {
+            if is_old || volume.is_out_of_reach(now) {
                 self.relocate(&volume).await.ok();
             }
         }
@@ -233,7 +204,7 @@ impl Venus {
 
     /// Gives all promises back, to servers that answer.
     pub(super) async fn give_up_all(&self, until: Instant) {
-        for server in self.servers.all() {
+        for server in self.location.servers().all() {
             let Some(target) =
                 self.answering(&server).filter(|target| target.address.quiet_for(self.now()).is_some())
             else {

@@ -1,5 +1,6 @@
 //! The cache manager as its users see it.
 
+mod absence;
 mod access;
 mod arriving;
 mod attributes;
@@ -9,6 +10,7 @@ mod calls;
 mod clock;
 mod directory;
 mod fetch;
+mod giving_back;
 mod gone;
 mod handles;
 mod holes;
@@ -19,6 +21,7 @@ mod lock_keeping;
 mod locking;
 mod lookup;
 mod maintenance;
+mod manner;
 mod namespace;
 mod occasion;
 mod open;
@@ -39,28 +42,30 @@ mod tokens;
 mod writing;
 mod xattr;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{EnvExt, EnvRef, Rx};
+use afs_rpc::{EnvExt, EnvRef, Rx, Stall};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
-use crate::api::{NodeId, SessionLookup};
+use crate::above::Above;
+use crate::api::NodeId;
 use crate::cache::CacheStore;
-use crate::config::{Limits, RootKind};
+use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::identity::{Identity, Who};
 use crate::key::{Key, Place};
-use crate::location::{Cell, Server, ServerTable, VolumeTable};
-use crate::nodes::NodeTable;
-use crate::sink::InvalidationSink;
-use crate::tokens::{TokenTable, Who};
-use crate::vnode::{Breaks, Vnode, VnodeTable};
+use crate::location::{Cell, Location};
+use crate::names::Names;
+use crate::owed_locks::OwedLocks;
+use crate::promises::Promises;
+use crate::vnode::{Vnode, VnodeTable};
 use handles::HandleTable;
-use reask::Orders;
+use manner::Manner;
 
 /// The cache manager, speaking for somebody: for its own user at first, see [`Venus::on_behalf_of`]. All methods may be
 /// called from many tasks at once; dropping a returned future gives the operation up where it stands, which never harms
@@ -68,6 +73,9 @@ use reask::Orders;
 pub struct Venus {
     shared: Arc<Shared>,
     who: Who,
+    manner: Manner,
+    /// The process that waits for the answer; 0 if none does.
+    asker: u32,
 }
 
 impl Deref for Venus {
@@ -85,42 +93,29 @@ pub struct Shared {
     rx: Rx,
     limits: Limits,
     uuid: Uuid,
-    sysnames: Vec<String>,
-    /// The name under which a volume's root shows its snapshots.
-    snapshots: Option<String>,
-    root: RootKind,
-    sink: Arc<dyn InvalidationSink>,
     cache: Arc<dyn CacheStore>,
-    cells: Vec<Cell>,
-    servers: ServerTable,
-    volumes: VolumeTable,
-    vnodes: VnodeTable,
-    nodes: NodeTable,
+    location: Arc<Location>,
+    vnodes: Arc<VnodeTable>,
+    above: Arc<Above>,
+    promises: Promises,
+    names: Names,
     handles: HandleTable,
-    tokens: TokenTable,
-    sessions: Option<Arc<dyn SessionLookup>>,
-    orders: Orders,
-    breaks: Breaks,
-    /// How often something was told to the sink.
-    told: AtomicU64,
-    /// How often a token was set or removed.
-    token_changes: AtomicU64,
-    counters: Counters,
-    /// Bytes of directories in memory.
-    directory_bytes: AtomicU64,
+    identity: Arc<Identity>,
+    counters: Arc<Counters>,
     /// Files with unsaved data whose store failed, and for whom it is tried again.
     unsaved: Mutex<BTreeMap<Key, Who>>,
-    /// Promises to be given back, by server.
-    give_up: Mutex<GiveUp>,
+    /// Locks that servers may still have in our name.
+    owed_locks: OwedLocks,
     closing: AtomicBool,
     wake: Notify,
-    /// When the watch of the clocks last looked, in nanoseconds; 0 before it has.
-    awake_at: AtomicU64,
+    /// A server answers again, or a volume is at another one.
+    heard: Notify,
+    /// Tells whether a process is being killed.
+    killed: OnceLock<fn(u32) -> bool>,
 }
 
-/// Promises to be given back. A server is known by its place in the table of all servers.
-#[derive(Default)]
-struct GiveUp(BTreeMap<usize, (Arc<Server>, BTreeSet<Key>)>);
+/// Bytes that [`Venus::disk_briefly`] moves at most.
+const BRIEF_BYTES_MAX: u64 = 64 << 10;
 
 impl Venus {
     /// What was counted since the start.
@@ -135,7 +130,7 @@ impl Venus {
     /// them without limit reads this number before the operation and again after handing on, and if it has grown,
     /// treats what was just handed on as stale.
     pub fn told(&self) -> u64 {
-        self.told.load(Ordering::SeqCst)
+        self.above.told()
     }
 
     /// How many objects the status cache holds.
@@ -145,12 +140,12 @@ impl Venus {
 
     /// Gives back `lookups` look-ups of a node. At zero the node id may be forgotten.
     pub fn forget(&self, node: NodeId, lookups: u64) {
-        self.nodes.forget(node, lookups);
+        self.above.nodes().forget(node, lookups);
     }
 
     /// How many look-ups of a node have not been given back.
     pub fn lookups(&self, node: NodeId) -> u64 {
-        self.nodes.lookups(node)
+        self.above.nodes().lookups(node)
     }
 
     fn wall(&self) -> UnixSeconds {
@@ -158,7 +153,7 @@ impl Venus {
     }
 
     fn place(&self, node: NodeId) -> Result<Place> {
-        self.nodes.place(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
+        self.above.nodes().place(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
     }
 
     /// The object of a node; the synthetic root is none.
@@ -171,13 +166,11 @@ impl Venus {
 
     /// The object, in the cache from now on.
     fn vnode(&self, key: Key) -> Arc<Vnode> {
-        let (vnode, dropped) = self.vnodes.get_or_make(key);
-        dropped.iter().for_each(|vnode| self.dropped(vnode));
-        vnode
+        self.promises.object(key)
     }
 
     fn cell(&self, key: Key) -> Result<&Cell> {
-        self.cells.get(usize::from(key.cell.0)).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
+        self.location.cell(key.cell).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
     }
 
     /// Work on the cache's files, where blocking does no harm.
@@ -185,9 +178,25 @@ impl Venus {
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.disk_for(Stall::Any, work).await
+    }
+
+    /// Work on the cache's files that is not worth another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
+    async fn disk_briefly<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.disk_for(Stall::Brief, work).await
+    }
+
+    async fn disk_for<T: Send + 'static>(
+        &self,
+        stall: Stall,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
         let done = match self.cache.blocks() {
             false => work(),
-            true => match self.env.run_blocking(work).await {
+            true => match self.env.run_stalling(stall, work).await {
                 Ok(done) => done,
                 Err(_) => return Err(VenusError::new(ErrorKind::ShutDown, "cache")),
             },

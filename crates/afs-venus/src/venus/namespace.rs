@@ -11,11 +11,10 @@ use crate::api::{Entry, NodeId, OpenFlags, Opened};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::location::Volume;
+use crate::names::{Before, checked};
+use crate::promises::Change;
 use crate::venus::Venus;
 use crate::venus::calls::{Answered, Tried};
-use crate::venus::directory::Before;
-use crate::venus::lookup::NAME_MAX;
-use crate::venus::status::Change;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].
@@ -85,10 +84,10 @@ impl Venus {
         if stray > answered.serial {
             child.state().broken = stray;
         }
-        self.take(volume, &child, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.take(volume, &child, &reply.status, &reply.callback, &reply.sync, &answered.origin());
         self.added(dir, volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
         if reply.fid.is_directory() {
-            self.keep_new_directory(&child, dir.key.fid, &reply.status);
+            self.names.directories().keep_new(&child, dir.key.fid, &reply.status);
         }
         Ok(self.entry(Place::Object(child.key), reply.status, Some((parent, name))))
     }
@@ -104,13 +103,6 @@ impl Venus {
             return Err(self.noticed_in(dir, error));
         }
         Ok(self.entry(Place::Object(child.key), status, Some((parent, name))))
-    }
-
-    /// The next look asks the server.
-    pub(super) fn distrust(&self, vnode: &Vnode) {
-        let mut state = vnode.state();
-        state.promise = None;
-        state.broken = self.breaks.next();
     }
 
     /// Makes a symbolic link; a text like `#volume.` makes a mount point.
@@ -167,7 +159,7 @@ impl Venus {
         };
         let reply = &answered.value;
         self.added(&dir, &volume, name, file.key.fid, &answered.change(&reply.dir_status, &reply.sync));
-        self.refresh(&volume, &file, &answered.change(&reply.status, &reply.sync));
+        self.promises.refresh(&volume, &file, &answered.change(&reply.status, &reply.sync));
         let status = self.status(&file).await?;
         Ok(self.entry(Place::Object(file.key), status, Some((parent, name))))
     }
@@ -192,7 +184,7 @@ impl Venus {
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
         self.rename_found(&volume, (&from, name), (&into, to_name), names, moved).await?;
         // Whoever holds the old name holds the new one from now on.
-        self.nodes.rename((parent, name), (to, to_name), self.nodes.id(Place::Object(moved)));
+        self.above.nodes().rename((parent, name), (to, to_name), self.above.nodes().id(Place::Object(moved)));
         Ok(())
     }
 
@@ -245,7 +237,7 @@ impl Venus {
             moved.is_some()
         };
         let mut put = |blob: &mut dir::Blob, moved: Option<(VnodeId, Uniquifier)>| {
-            replaced = self.before(into, blob, to_name);
+            replaced = self.names.directories().before(into.key, blob, to_name);
             let _ = dir::remove(blob, to_name);
             moved.is_some_and(|moved| dir::insert(blob, to_name, moved).is_ok())
         };
@@ -300,15 +292,4 @@ impl Venus {
             ..SetStatus::default()
         }
     }
-}
-
-/// A name that can be given.
-pub(super) fn checked(name: &[u8]) -> Result<Name> {
-    let kind = match name {
-        b"" | b"." | b".." => ErrorKind::Invalid,
-        name if name.len() > NAME_MAX => ErrorKind::NameTooLong,
-        name if name.contains(&0) || name.contains(&b'/') => ErrorKind::Invalid,
-        name => return Name::new(name).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "name")),
-    };
-    Err(VenusError::new(kind, "name"))
 }

@@ -74,22 +74,39 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
         self.await_late_release(vnode, status).await?;
-        let data = self.current_data(vnode, status).await?;
-        // Counted before anything is awaited, so that the data is not put away in between.
-        let writes = flags.write || flags.truncate;
-        vnode.state().opens += 1;
-        let id = self.handles.next_id();
-        let handle = Handle::new(id, vnode.clone(), flags, self.who, data.clone());
-        self.handles.add(handle);
-        if writes {
-            data.content().writers += 1;
-        }
+        let (id, data) = self.hold(vnode, status, flags).await?;
         match self.prepare(vnode, &data, id, flags, is_new).await {
             Ok(backing) => Ok(self.opened(vnode, &data, id, backing)),
             Err(error) => {
                 self.give_up_open(id).await;
                 Err(error)
             }
+        }
+    }
+
+    /// Counts a new handle on the data to open. Data that was put away between the choice and the count is none of the file's any more:
+    /// it is chosen again.
+    async fn hold(
+        &self,
+        vnode: &Arc<Vnode>,
+        status: &Status,
+        flags: OpenFlags,
+    ) -> Result<(HandleId, Arc<FileData>)> {
+        loop {
+            let data = self.current_data(vnode, status).await?;
+            let mut state = vnode.state();
+            if !state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, &data)) {
+                continue;
+            }
+            state.opens += 1;
+            let id = self.handles.next_id();
+            let handle = Handle::new(id, vnode.clone(), flags, self.who, data.clone());
+            if handle.may_change() {
+                data.content().writers += 1;
+            }
+            drop(state);
+            self.handles.add(handle);
+            return Ok((id, data));
         }
     }
 
@@ -143,7 +160,7 @@ impl Venus {
             self.absorb_data(&data).await?;
             if !data.marked.swap(true, Ordering::SeqCst) {
                 let marked = data.clone();
-                self.disk(move || marked.file.mark()).await?;
+                self.disk_briefly(move || marked.file.mark()).await?;
             }
             data.content().direct += 1;
             handle.direct.store(true, Ordering::SeqCst);
@@ -155,6 +172,9 @@ impl Venus {
     pub(super) async fn will_change(&self, vnode: &Vnode) -> Result<()> {
         let cell = self.cell(vnode.key)?.name.clone();
         let (cache, fid) = (self.cache.clone(), vnode.key.fid);
+        if !cache.may_have(&cell, fid) {
+            return Ok(());
+        }
         self.disk(move || {
             cache.forget(&cell, fid);
             Ok(())
@@ -176,7 +196,7 @@ impl Venus {
         let length = status.length;
         let (file, kept) = match cache.find_open(&key).filter(|(_, kept)| kept.length == length) {
             Some((file, kept)) => (file, Some(kept)),
-            None => self.disk(move || find_or_create(&*cache, &key, length)).await?,
+            None => self.disk_briefly(move || find_or_create(&*cache, &key, length)).await?,
         };
         let is_fresh = kept.is_none();
         let content = match kept {
@@ -238,7 +258,7 @@ impl Venus {
             if state.opens == 0 { state.hidden_as.take() } else { None }
         };
         if let Some((dir, name)) = hidden {
-            let serial = self.breaks.now();
+            let serial = self.promises.serial();
             if let Err(error) = self.remove_hidden(dir, &name).await {
                 tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
             }
@@ -261,6 +281,10 @@ impl Venus {
         let is_lost = data.lost.load(Ordering::SeqCst);
         let (is_current, is_gone) = {
             let mut state = vnode.state();
+            // Opened again since: who counts a handle does so with the state locked.
+            if data.handles.load(Ordering::SeqCst) > 0 {
+                return;
+            }
             if state.orphan && state.opens == 0 {
                 state.orphan = false;
                 state.data = None;
@@ -292,17 +316,11 @@ impl Venus {
         if cache.is_kept(&key, &file, &kept) {
             return;
         }
-        let done = self
-            .disk(move || {
-                cache.keep(&key, &file, &kept)?;
-                drop(file);
-                cache.make_room(0);
-                Ok(())
-            })
-            .await;
+        let done = self.disk_briefly(move || cache.keep(&key, &file, &kept)).await;
         if let Err(error) = done {
             tracing::warn!(%error, "data cannot be kept in the cache");
         }
+        self.cache_has_room(0).await;
     }
 }
 

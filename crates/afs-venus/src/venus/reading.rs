@@ -36,6 +36,9 @@ impl Venus {
             self.note_position(handle, pos, end);
             if here {
                 count(&self.counters.data_hits);
+                if let Some(bytes) = data.file.read_now(pos, (end - pos) as usize) {
+                    return Ok(bytes);
+                }
                 let file = data.file.clone();
                 return self.disk(move || file.read_at(pos, (end - pos) as usize)).await;
             }

@@ -11,10 +11,9 @@ use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
+use crate::names::{Before, checked};
+use crate::promises::Change;
 use crate::venus::Venus;
-use crate::venus::directory::Before;
-use crate::venus::namespace::checked;
-use crate::venus::status::Change;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// What a file that is open here, but not all here, is called until its last handle is closed. Other clients use the same
@@ -36,7 +35,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::IsDirectory, "RemoveFile").of(child.fid));
         }
         self.unlink_found(&dir, &volume, name, text, child).await?;
-        self.nodes.drop_name(parent, name);
+        self.above.nodes().drop_name(parent, name);
         Ok(())
     }
 
@@ -49,9 +48,7 @@ impl Venus {
         }
         self.unlink(parent, name).await?;
         // The kernel sees a directory there, and does not know that it went.
-        self.told.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        self.sink.attributes(parent);
-        self.sink.entry(parent, name);
+        self.above.removed(parent, name);
         Ok(())
     }
 
@@ -66,7 +63,7 @@ impl Venus {
         if self.set_aside(dir, volume, name, child).await? {
             return Ok(());
         }
-        let serial = self.breaks.now();
+        let serial = self.promises.serial();
         let before = self.remove_file(dir, volume, name, text).await?;
         self.lost_names(Some(child), before, volume, serial).await;
         Ok(())
@@ -98,7 +95,7 @@ impl Venus {
     fn removed(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, change: &Change<'_>, name: &[u8]) -> Before {
         let mut before = None;
         self.patch(dir, volume, change, |blob| {
-            before = self.before(dir, blob, name);
+            before = self.names.directories().before(dir.key, blob, name);
             dir::remove(blob, name).is_ok()
         });
         before
@@ -228,7 +225,7 @@ impl Venus {
         if !child.fid.is_directory() {
             return Err(self.not_a_directory(child).await);
         }
-        let serial = self.breaks.now();
+        let serial = self.promises.serial();
         let tried = self.call_tried(&volume, fs::RemoveDir { dir: dir.key.fid, name: text }).await;
         let before = match tried.result {
             Ok(answered) => {
@@ -246,7 +243,7 @@ impl Venus {
             Err(error) => return Err(self.noticed_in(&dir, error)),
         };
         self.lost_names(Some(child), before, &volume, serial).await;
-        self.nodes.drop_name(parent, name);
+        self.above.nodes().drop_name(parent, name);
         Ok(())
     }
 

@@ -7,7 +7,6 @@ use afs_wire::fs::Status;
 
 use crate::data::FileData;
 use crate::error::Result;
-use crate::key::Place;
 use crate::venus::Venus;
 use crate::venus::handles::Handle;
 
@@ -26,7 +25,7 @@ impl Venus {
             false => self.status_unseen(vnode).await?,
         };
         let data = handle.data();
-        if data.content().version == status.data_version {
+        if data.content().version == status.data_version && is_whole(&data) {
             return Ok(());
         }
         let is_shared = {
@@ -37,10 +36,8 @@ impl Venus {
             true => self.renew(handle, &data, &status).await?,
             false => handle.switch(self.current_data(vnode, &status).await?),
         }
-        self.told.fetch_add(1, Ordering::SeqCst);
-        if let Some(node) = self.nodes.held(Place::Object(vnode.key)) {
-            self.sink.data(node);
-            super::callbacks::settle(self).await;
+        if self.above.data(vnode.key) {
+            self.above.settled().await;
         }
         Ok(())
     }
@@ -80,4 +77,9 @@ impl Venus {
         let file = data.file.clone();
         self.disk(move || file.set_len(length)).await
     }
+}
+
+/// Whether a kernel that has the file finds all of its version there: an earlier attempt to bring it may have failed half-way.
+fn is_whole(data: &FileData) -> bool {
+    !data.backed.load(Ordering::SeqCst) || data.content().is_complete()
 }

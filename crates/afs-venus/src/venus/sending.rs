@@ -33,6 +33,9 @@ pub(super) enum Sent {
     Cut,
     /// The server has another version than the one that was changed here. Nothing of this attempt is there.
     OtherVersion,
+    /// Another machine has stored something in between, and a kernel has the file: the server's copy has parts of both, and all
+    /// that the kernel has is to be sent.
+    Mixed,
     /// The server does not know the call that takes several ranges.
     OldServer,
 }
@@ -173,11 +176,15 @@ impl Venus {
             let expected = data.content().version.next();
             let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
-            self.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
+            self.promises.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
             data.content().stored(piece, reply.status.data_version, reply.status.length);
             let is_other = reply.status.data_version != expected;
+            // Of a piece that is all of the file nothing of the other store is left: a first attempt of ours may have been that one.
+            let is_whole = piece.range == (0..reply.status.length);
             if is_other && share == Share::Unsaved {
-                self.mixed(vnode, data);
+                if !is_whole && self.mixed(vnode, data) {
+                    return Ok(Sent::Mixed);
+                }
             } else if is_other && *any {
                 // The first piece replaced whatever was there; this one did not.
                 data.content().start_over();
@@ -188,13 +195,19 @@ impl Venus {
         Ok(Sent::All)
     }
 
-    /// Somebody else stored in between: what we did not send is not what the server has. It is fetched anew when wanted.
-    fn mixed(&self, vnode: &Vnode, data: &FileData) {
+    /// Another machine stored in between: what was not sent is not what the server has. It is fetched anew when wanted; but a kernel
+    /// that reads and writes the file by itself goes on with what is here, so all of that is unsaved then. Says whether it is.
+    fn mixed(&self, vnode: &Vnode, data: &FileData) -> bool {
         tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
         let mut content = data.content();
+        if data.backed.load(Ordering::SeqCst) && content.is_complete() {
+            content.start_over();
+            return true;
+        }
         let (version, length) = (content.version, content.base_length);
         content.version = DataVersion(u64::MAX);
         content.rebase(version, length);
+        false
     }
 
     async fn send_piece(&self, sending: &Sending<'_>, piece: &Piece) -> Result<Answered<StatusReply>> {
@@ -291,8 +304,13 @@ impl Venus {
             let part = bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
             return part.ok_or(Halt::Cut);
         }
-        let file = data.file.clone();
-        let bytes = self.disk(move || file.read_at(at, len)).await.map_err(Halt::Cache)?;
+        let bytes = match data.file.read_now(at, len) {
+            Some(bytes) => bytes,
+            None => {
+                let file = data.file.clone();
+                self.disk(move || file.read_at(at, len)).await.map_err(Halt::Cache)?
+            }
+        };
         match bytes.len() == len && data.gate.cuts() == sending.cuts {
             true => Ok(bytes),
             false => Err(Halt::Cut),

@@ -55,7 +55,7 @@ impl Venus {
         let error = match tried.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
+                self.promises.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
                 let mut content = data.content();
                 for piece in pieces {
                     add(&self.counters.bytes_stored, piece.range.end - piece.range.start);

@@ -10,25 +10,17 @@ use afs_wire::fs::{self, Status};
 use afs_wire::ids::{DataVersion, Fid, Mode, Rights, UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vol::Snapshot;
 
-use crate::api::{Attr, DirEntry, Kind, NodeId};
+use crate::api::{Attr, DirEntry, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{CellIndex, Key, Place};
 use crate::location::{Entered, KnownSnapshots, Volume, address_of};
+use crate::names;
 use crate::venus::Venus;
-use crate::venus::lookup::NAME_MAX;
-
-/// Where the listing goes on after `.` and `..`; after a snapshot, it is two more than its volume's number.
-const AFTER_DOTS: u64 = 2;
 
 impl Venus {
-    /// Whether a name that is not in a directory is the one under which snapshots are found there.
-    pub(super) fn is_snapshots(&self, dir: Key, name: &[u8]) -> bool {
-        dir.is_volume_root() && self.snapshots.as_ref().is_some_and(|known| known.as_bytes() == name)
-    }
-
     /// From the root of a volume to its snapshots; `missing` if it cannot have any.
     pub(super) async fn step_to_snapshots(&self, root: Key, missing: VenusError) -> Result<(Place, Status)> {
-        self.answered_unpromised();
+        self.above.unpromised();
         let volume = self.volume_of(root).await?;
         match self.snapshots_of(&volume).await? {
             Some(_) => Ok((Place::Snapshots(root.cell, volume.id), Status::default())),
@@ -44,7 +36,7 @@ impl Venus {
         volume: VolumeId,
         name: &[u8],
     ) -> Result<(Place, Status)> {
-        self.answered_unpromised();
+        self.above.unpromised();
         if name == b"." {
             return Ok((Place::Snapshots(cell, volume), Status::default()));
         }
@@ -68,7 +60,7 @@ impl Venus {
         of: VolumeId,
         snapshot: &Snapshot,
     ) -> Result<Arc<Volume>> {
-        let volume = match self.volumes.get(cell, snapshot.volume) {
+        let volume = match self.location.volumes().get(cell, snapshot.volume) {
             Some(volume) => volume,
             None => {
                 let group = match self.group(cell, &address_of(snapshot.volume)).await {
@@ -103,7 +95,7 @@ impl Venus {
             return Ok(known.list);
         }
         let list = match self.call(&home, fs::ListSnapshots { volume: home.id }).await {
-            Ok(answered) => Some(tidy(answered.value.snapshots.into_vec())),
+            Ok(answered) => Some(names::tidy(answered.value.snapshots.into_vec())),
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => None,
             Err(error) if error.kind == ErrorKind::ServerAway => {
                 // What was known goes on to be read, like everything else.
@@ -133,7 +125,7 @@ impl Venus {
         cell: CellIndex,
         volume: VolumeId,
     ) -> Result<Attr> {
-        self.answered_unpromised();
+        self.above.unpromised();
         let volume = self.volume(cell, volume).await?;
         self.snapshots_of(&volume).await?;
         Ok(self.snapshots_attr(node, cell, volume.id))
@@ -141,7 +133,7 @@ impl Venus {
 
     /// Attributes of the directory: it is as old as the newest in it.
     pub(super) fn snapshots_attr(&self, node: NodeId, cell: CellIndex, volume: VolumeId) -> Attr {
-        let volume = self.volumes.get(cell, volume);
+        let volume = self.location.volumes().get(cell, volume);
         let known = volume.and_then(|volume| volume.snapshots(afs_rpc::Instant::ZERO));
         let list = known.and_then(|known| known.list);
         let list = list.as_deref().unwrap_or_default();
@@ -164,34 +156,9 @@ impl Venus {
         offset: u64,
         max: usize,
     ) -> Result<Vec<DirEntry>> {
-        self.answered_unpromised();
-        let root = |volume| self.nodes.id(Place::Object(Key::new(cell, Fid::root(volume))));
-        let entry = |next_offset, name: &[u8], ino| DirEntry {
-            next_offset,
-            name: name.to_vec(),
-            ino,
-            kind: Some(Kind::Directory),
-        };
+        self.above.unpromised();
+        let root = |volume| self.above.nodes().id(Place::Object(Key::new(cell, Fid::root(volume))));
         let snapshots = self.snapshots_seen(cell, volume).await?;
-        let dots = [entry(1, b".", node), entry(AFTER_DOTS, b"..", root(volume))];
-        let named = |snapshot: &Snapshot| {
-            let next = AFTER_DOTS + u64::from(snapshot.volume.0);
-            entry(next, snapshot.name.as_bytes(), root(snapshot.volume))
-        };
-        let all = dots.into_iter().chain(snapshots.iter().map(named));
-        Ok(all.filter(|entry| entry.next_offset > offset).take(max).collect())
+        Ok(names::list_snapshots(&snapshots, (node, root(volume)), root, offset, max))
     }
-}
-
-/// Those that can be entered, in the order of their volumes' numbers, which is the one in which they were made.
-fn tidy(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
-    let is_name = |name: &[u8]| {
-        !matches!(name, b"" | b"." | b"..")
-            && name.len() <= NAME_MAX
-            && !name.iter().any(|byte| matches!(byte, b'/' | 0))
-    };
-    snapshots.retain(|snapshot| snapshot.volume.0 != 0 && is_name(snapshot.name.as_bytes()));
-    snapshots.sort_by_key(|snapshot| snapshot.volume);
-    snapshots.dedup_by_key(|snapshot| snapshot.volume);
-    snapshots.into()
 }

@@ -5,8 +5,8 @@ use afs_wire::fs;
 use crate::api::{NodeId, Space};
 use crate::error::Result;
 use crate::key::Place;
+use crate::names::NAME_MAX;
 use crate::venus::Venus;
-use crate::venus::lookup::NAME_MAX;
 
 /// What a volume without quota on a partition that tells nothing shows: a number that no program overflows on.
 const BLOCKS_UNKNOWN: u64 = 1 << 40;

@@ -1,8 +1,8 @@
 //! Start and end.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use afs_rpc::ServerSecurity;
 use afs_rpc::sync::Notify;
@@ -10,19 +10,22 @@ use afs_wire::ids::{Fid, VolumeName};
 use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
 
+use crate::above::Above;
 use crate::api::TokenOwner;
 use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::identity::Identity;
 use crate::key::{CellIndex, Key, Place};
-use crate::location::{Cell, ServerTable, VolumeTable};
-use crate::nodes::NodeTable;
-use crate::tokens::TokenTable;
+use crate::location::{Cell, Location};
+use crate::names::Names;
+use crate::owed_locks::OwedLocks;
+use crate::promises::{Parts, Promises};
 use crate::venus::handles::{Handle, HandleTable};
+use crate::venus::manner::Manner;
 use crate::venus::occasion::Occasion;
-use crate::venus::reask::Orders;
-use crate::venus::{GiveUp, Shared, Venus, callbacks};
-use crate::vnode::{Breaks, VnodeTable};
+use crate::venus::{Shared, Venus, callbacks};
+use crate::vnode::VnodeTable;
 
 /// Most paths that [`Venus::open_for_writing`] gives.
 const OPEN_TOLD_MAX: usize = 1000;
@@ -46,10 +49,10 @@ impl Venus {
             tracing::error!(%error, "the callback service cannot be offered");
             VenusError::new(ErrorKind::Invalid, "start")
         })?;
-        if let RootKind::Volume(name) = &venus.root {
+        if let RootKind::Volume(name) = venus.names.root() {
             let key = venus.find_root(name).await?;
-            venus.nodes.set_root(Place::Object(key));
-            venus.status(&venus.vnode(key)).await?;
+            venus.above.nodes().set_root(Place::Object(key));
+            venus.hasty().status(&venus.vnode(key)).await?;
         }
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::watch_clocks(Arc::downgrade(&venus.shared))));
@@ -62,37 +65,43 @@ impl Venus {
         let SecurityConfig { own, sessions, callback_classes } = security;
         let who = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
+        let counters: Arc<Counters> = Arc::default();
+        let identity = Arc::new(Identity::new(env.clone(), own, sessions));
+        let location = Arc::new(Location::new(cells));
+        let above = Arc::new(Above::new(env.clone(), sink, limits.settle_max));
+        let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
+        let parts = Parts {
+            env: env.clone(),
+            counters: counters.clone(),
+            identity: identity.clone(),
+            location: location.clone(),
+            above: above.clone(),
+            vnodes: vnodes.clone(),
+        };
+        let promises = Promises::new(parts, &limits);
+        let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
         let shared = Shared {
-            vnodes: VnodeTable::new(limits.statuses_max),
             env,
             rx,
             limits,
             uuid,
-            sysnames,
-            snapshots,
-            root,
-            sink,
             cache,
-            cells,
-            servers: ServerTable::default(),
-            volumes: VolumeTable::default(),
-            nodes: NodeTable::new(Place::Cells),
+            location,
+            vnodes,
+            above,
+            promises,
+            names,
             handles: HandleTable::default(),
-            tokens: TokenTable::new(own.map(|own| (own.uid, own.security))),
-            sessions,
-            orders: Orders::default(),
-            breaks: Breaks::default(),
-            told: AtomicU64::new(0),
-            token_changes: AtomicU64::new(0),
-            counters: Counters::default(),
-            directory_bytes: AtomicU64::new(0),
+            identity,
+            counters,
             unsaved: Mutex::default(),
-            give_up: Mutex::new(GiveUp::default()),
+            owed_locks: OwedLocks::new(),
             closing: AtomicBool::new(false),
             wake: Notify::new(),
-            awake_at: AtomicU64::new(0),
+            heard: Notify::new(),
+            killed: OnceLock::new(),
         };
-        (Venus { shared: Arc::new(shared), who }, callback_classes)
+        (Venus { shared: Arc::new(shared), who, manner: Manner::Patient, asker: 0 }, callback_classes)
     }
 
     async fn find_root(&self, name: &VolumeName) -> Result<Key> {
@@ -106,23 +115,30 @@ impl Venus {
     /// has lost its name is not among them.
     pub fn open_for_writing(&self) -> Vec<Vec<u8>> {
         let handles = self.handles.all();
-        let held = |handle: &Arc<Handle>| self.nodes.held(Place::Object(handle.vnode.key));
+        let held = |handle: &Arc<Handle>| self.above.nodes().held(Place::Object(handle.vnode.key));
         let nodes = handles.iter().filter(|handle| handle.may_change()).filter_map(held);
-        let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.nodes.path(node)).collect();
+        let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.above.nodes().path(node)).collect();
         paths.into_iter().take(OPEN_TOLD_MAX).collect()
     }
 
-    /// Stores what is unsaved, gives all promises back, makes the cache outlive the process, ends the tasks.
+    /// Stores what is unsaved, gives all locks and promises back, makes the cache outlive the process, ends the tasks.
     ///
     /// What is open for writing is stored as it is now and not kept in the cache: the kernel may write to the cache files of
     /// open descriptors as long as those live, which is longer than this process.
     /// Takes no longer than twice [`crate::Limits::operation_max`] even when servers are away. An error is that of the
     /// first store that failed, or of the cache; the rest is done all the same.
     pub async fn shut_down(&self) -> Result<()> {
+        self.hasty().shut_down_now().await
+    }
+
+    /// Waits for no server that is away.
+    async fn shut_down_now(&self) -> Result<()> {
         let until = self.now() + self.limits.operation_max;
         self.closing.store(true, Ordering::SeqCst);
+        self.heard.notify_all();
         let mut outcome = Ok(());
-        for handle in self.handles.all() {
+        let handles = self.handles.all();
+        for handle in &handles {
             if handle.may_change() {
                 handle.data().outlives_us.store(true, Ordering::SeqCst);
             }
@@ -143,6 +159,7 @@ impl Venus {
             }
         }
         self.wake.notify_all();
+        self.give_all_locks_back(&handles).await;
         self.give_up_all(until + self.limits.server_dead).await;
         let cache = self.cache.clone();
         outcome.and(self.disk(move || cache.shut_down()).await)

@@ -3,32 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::Instant;
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, CallBack, Fids, Status, VolSync};
+use afs_wire::fs::{self, Fids, Status, VolSync};
 use afs_wire::ids::Rights;
 
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
-use crate::location::{Server, Volume};
-use crate::tokens::TokenId;
+use crate::location::Volume;
+use crate::promises::{Change, Origin};
 use crate::venus::Venus;
 use crate::venus::calls::Answered;
-use crate::vnode::{Known, Promise, Vnode, VnodeState, is_mount_point};
+use crate::vnode::{Vnode, is_mount_point};
 
 /// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
 /// a promise.
 const FETCHES_MAX: u32 = 3;
-
-/// Where and when a promise comes from.
-pub(super) struct Origin<'a> {
-    pub server: &'a Arc<Server>,
-    pub serial: u64,
-    pub started: Instant,
-    /// For whom it was asked.
-    pub token: TokenId,
-}
 
 impl<T> Answered<T> {
     pub(super) fn origin(&self) -> Origin<'_> {
@@ -38,14 +28,6 @@ impl<T> Answered<T> {
     pub(super) fn change<'a>(&self, status: &'a Status, sync: &'a VolSync) -> Change<'a> {
         Change { status, sync, serial: self.serial }
     }
-}
-
-/// What the reply to a change of ours says of an object that was changed.
-pub(super) struct Change<'a> {
-    pub status: &'a Status,
-    pub sync: &'a VolSync,
-    /// The number of the last break before the call began.
-    pub serial: u64,
 }
 
 /// A status, and whether a server has just told it to the one we speak for.
@@ -101,9 +83,9 @@ impl Venus {
                 return Ok(Told { status, to_us: last.is_some() });
             }
             count(&self.counters.status_misses);
-            let before = self.breaks.now();
+            let before = self.promises.serial();
             last = Some(self.ask_status(vnode, volume).await?);
-            if self.breaks.now() == before {
+            if self.promises.serial() == before {
                 // Nothing came in between: if it is not promised, the server has no promise to give.
                 break;
             }
@@ -111,7 +93,7 @@ impl Venus {
         let status = last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))?;
         let kept = Status { caller_access: Rights::NONE, ..status };
         if vnode.fresh_status(volume, self.now()) != Some(kept) {
-            self.answered_unpromised();
+            self.above.unpromised();
         }
         Ok(Told { status, to_us: true })
     }
@@ -121,103 +103,8 @@ impl Venus {
         let answered = self.call(volume, fs::FetchStatus { fid: vnode.key.fid }).await;
         let answered = answered.map_err(|error| self.noticed(vnode, error))?;
         let reply = &answered.value;
-        self.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
         Ok(reply.status)
-    }
-
-    /// Takes over a status that came with a promise.
-    pub(super) fn take(
-        &self,
-        volume: &Arc<Volume>,
-        vnode: &Arc<Vnode>,
-        status: &Status,
-        callback: &CallBack,
-        sync: &VolSync,
-        origin: &Origin<'_>,
-    ) {
-        self.saw_volume(volume, sync);
-        let reset = &origin.server.reset;
-        let promise = Promise::of(callback, reset, origin.serial, origin.started, self.limits.promise_margin);
-        let now = self.now();
-        let mut state = vnode.state();
-        let promised = state.is_promised(volume, now);
-        // The call began before a change of ours was answered: it may tell what was before, and nobody tells us of our own changes.
-        let is_doubtful = origin.serial < state.changed;
-        let promise = promise.filter(|_| !is_doubtful);
-        // So may a call that began before a break which the promise came after. Times are whole seconds: a status of the same
-        // version and time may be older.
-        let is_before = is_doubtful || state.promise.as_ref().is_some_and(|held| origin.serial < held.serial);
-        if !(promised && is_before) {
-            state.take_status(status, promised || is_doubtful);
-        }
-        state.is_gone = false;
-        state.creation = sync.creation;
-        if !promised {
-            state.rights.clear();
-        }
-        let loses = self.note_rights(&mut state, volume, vnode.key, status, origin);
-        if !volume.is_writable() {
-            drop(state);
-            if promise.is_some() {
-                volume.set_promise(promise);
-            }
-        } else if !promised
-            || state.promise.as_ref().is_none_or(|old| !is_doubtful && old.serial <= origin.serial)
-        {
-            let until = promise.as_ref().map(|promise| promise.until);
-            state.promise = promise;
-            self.vnodes.set_expiry(vnode.key, until);
-        }
-        if loses {
-            self.tell(vnode.key);
-        }
-    }
-
-    /// Remembers whose rights a reply told, unless something was broken since the call began: these may be rights by an
-    /// older access list. Says whether he may less than before, which is then not what the kernel knows.
-    fn note_rights(
-        &self,
-        state: &mut VnodeState,
-        volume: &Volume,
-        key: Key,
-        status: &Status,
-        origin: &Origin<'_>,
-    ) -> bool {
-        let broken = state.broken.max(volume.broken.load(Ordering::SeqCst)).max(origin.server.reset.get());
-        if broken > origin.serial {
-            return false;
-        }
-        let rights = status.caller_access;
-        let loses = state.rights.note(Known { token: origin.token, rights, asked: origin.started });
-        if origin.token != TokenId::NONE && key.fid.is_directory() {
-            self.orders.note(origin.token, key);
-        }
-        loses && key.fid.is_directory()
-    }
-
-    /// Takes over a status that came with a change of ours, without a promise: one that holds goes on to hold. What was asked for
-    /// before this moment may be older.
-    pub(super) fn refresh(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, change: &Change<'_>) {
-        self.saw_volume(volume, change.sync);
-        let (serial, now) = (self.breaks.next(), self.now());
-        let mut state = vnode.state();
-        let promised = state.is_promised(volume, now);
-        state.take_status(change.status, promised);
-        state.creation = change.sync.creation;
-        if change.serial < state.changed {
-            // Another change of ours was answered since this one began: nobody knows which of the two was first.
-            state.promise = None;
-        }
-        state.changed = state.changed.max(serial);
-    }
-
-    /// A reply named the volume's creation time. If it is another volume now, nothing of the old one counts.
-    fn saw_volume(&self, volume: &Arc<Volume>, sync: &VolSync) {
-        if volume.saw_creation(sync.creation) {
-            tracing::info!(volume = %volume.id, "the volume was released or restored");
-            volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
-            self.tell_volume(volume);
-        }
     }
 
     /// Fetches the status of up to 50 objects of one volume. What cannot be had is left out.
@@ -231,7 +118,7 @@ impl Venus {
         }
         for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
             if status.error == AbortCode::OK {
-                self.take(volume, vnode, status, callback, &reply.sync, &answered.origin());
+                self.promises.take(volume, vnode, status, callback, &reply.sync, &answered.origin());
             } else if ErrorKind::of_abort(status.error) == ErrorKind::Stale {
                 self.is_gone_there(vnode);
             }

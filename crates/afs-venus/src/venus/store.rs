@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::ids::DataVersion;
+use bytes::Bytes;
 
 use crate::api::HandleId;
 use crate::cache::{CacheFile, Ranges};
 use crate::data::{FileData, Sums};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::Place;
 use crate::location::Volume;
-use crate::venus::Venus;
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
 use crate::venus::sending::{PIECE, Sent};
+use crate::venus::{BRIEF_BYTES_MAX, Venus};
 use crate::vnode::Vnode;
 
 /// How often a store begins anew because what it was to send has changed meanwhile.
@@ -54,14 +54,17 @@ impl Venus {
     /// then. He closes it when he is done.
     pub(super) async fn store_at_release(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
+        let _turn = handle.vnode.changing.lock().await;
+        // Once: the kernel has let go of the file before it sends the release.
+        self.absorb_to_store(&handle.vnode, &data).await?;
         if handle.direct.load(Ordering::SeqCst) {
-            self.absorb_data(&data).await?;
             self.compare_with_stored(&data).await?;
         }
-        if data.content().failures > 0 {
-            return self.store_again(&handle.vnode, &data, Occasion::Release).await;
+        let failures = data.content().failures;
+        match failures {
+            0 => self.store_absorbed(&handle.vnode, &data, Occasion::Release).await,
+            _ => self.store_absorbed_again(&handle.vnode, &data, Occasion::Release).await,
         }
-        self.store(&handle.vnode, &data, Occasion::Release).await
     }
 
     /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
@@ -87,7 +90,7 @@ impl Venus {
     /// The ranges whose bytes do not have the sum that they had.
     async fn changed_since(&self, data: &Arc<FileData>, sums: Arc<Sums>) -> Result<Vec<Range<u64>>> {
         let (file, length) = (data.file.clone(), data.content().length);
-        self.disk(move || {
+        let compare = move || {
             if file.len()? != length {
                 return Ok(Vec::new());
             }
@@ -98,8 +101,11 @@ impl Venus {
                 }
             }
             Ok(changed)
-        })
-        .await
+        };
+        match length <= BRIEF_BYTES_MAX {
+            true => self.disk_briefly(compare).await,
+            false => self.disk(compare).await,
+        }
     }
 
     /// Takes note of what the kernel wrote behind our back.
@@ -121,29 +127,30 @@ impl Venus {
             return Ok(());
         }
         let file = data.file.clone();
-        let found = self
-            .disk(move || {
-                if !file.touched()? {
-                    return Ok(None);
-                }
-                file.mark()?;
-                let length = file.len()?;
-                if length > PIECE {
-                    return Ok(Some((length, file.data()?, None)));
-                }
-                // A small file is read in the same breath: it is about to be stored.
-                let whole = Some(file.read_at(0, length as usize)?);
-                let whole = whole.filter(|bytes| bytes.len() as u64 == length);
-                Ok(Some((length, Ranges::whole(length), whole)))
-            })
-            .await?;
-        if let Some((length, written, whole)) = found {
-            let now = self.wall();
-            data.content().wrote_data(length, &written, now);
-            data.marked.store(true, Ordering::SeqCst);
-            *crate::lock(&data.ready) = whole;
-        }
+        let Some((length, whole)) = self.disk_briefly(move || touched(&*file)).await? else { return Ok(()) };
+        let written = match length <= BRIEF_BYTES_MAX {
+            true => Ranges::whole(length),
+            false => {
+                let file = data.file.clone();
+                self.disk(move || file.data()).await?
+            }
+        };
+        let now = self.wall();
+        data.content().wrote_data(length, &written, now);
+        data.marked.store(true, Ordering::SeqCst);
+        *crate::lock(&data.ready) = whole;
         Ok(())
+    }
+
+    /// The same before a store. Where another version could not be brought whole into a file that a kernel writes to, nobody knows what in
+    /// it is whose: an error, and not a store of nothing, is the answer.
+    async fn absorb_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
+        self.absorb_data(data).await?;
+        let content = data.content();
+        match content.direct > 0 && !content.is_complete() {
+            true => Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid)),
+            false => Ok(()),
+        }
     }
 
     /// Brings the server up to date. Nothing to do is success.
@@ -164,7 +171,17 @@ impl Venus {
         data: &Arc<FileData>,
         occasion: Occasion,
     ) -> Result<()> {
-        self.absorb_data(data).await?;
+        self.absorb_to_store(vnode, data).await?;
+        self.store_absorbed(vnode, data, occasion).await
+    }
+
+    /// The same, when what the kernel has written is known.
+    async fn store_absorbed(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        occasion: Occasion,
+    ) -> Result<()> {
         if !is_due(vnode, data, occasion) {
             return Ok(());
         }
@@ -182,7 +199,16 @@ impl Venus {
         occasion: Occasion,
     ) -> Result<()> {
         let _turn = vnode.changing.lock().await;
-        self.absorb_data(data).await?;
+        self.absorb_to_store(vnode, data).await?;
+        self.store_absorbed_again(vnode, data, occasion).await
+    }
+
+    async fn store_absorbed_again(
+        &self,
+        vnode: &Arc<Vnode>,
+        data: &Arc<FileData>,
+        occasion: Occasion,
+    ) -> Result<()> {
         if !is_due(vnode, data, occasion) {
             return Ok(());
         }
@@ -223,7 +249,7 @@ impl Venus {
                 // Nobody waits for it; who cut the file stores it at his close.
                 Ok(Sent::Cut) if occasion == Occasion::Again => return Ok(()),
                 Ok(Sent::OtherVersion) if occasion == Occasion::Again => return Err(overtaken(vnode)),
-                Ok(Sent::Cut | Sent::OtherVersion | Sent::OldServer) => {}
+                Ok(Sent::Cut | Sent::OtherVersion | Sent::Mixed | Sent::OldServer) => {}
                 Ok(Sent::All) => {
                     stored = Ok(());
                     break;
@@ -280,10 +306,7 @@ impl Venus {
         if !data.shown.swap(false, Ordering::SeqCst) {
             return;
         }
-        self.told.fetch_add(1, Ordering::SeqCst);
-        if let Some(node) = self.nodes.held(Place::Object(vnode.key)) {
-            self.sink.attributes(node);
-        }
+        self.above.attributes(vnode.key);
     }
 
     /// Refused, one whose token has expired would be let in after he has logged in again.
@@ -312,6 +335,21 @@ impl Venus {
         }
         crate::lock(&self.unsaved).insert(vnode.key, self.who);
     }
+}
+
+/// The length of a file that the kernel has written to since it was marked, and a small file's bytes: it is about to be stored.
+/// It is marked again.
+fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
+    if !file.touched()? {
+        return Ok(None);
+    }
+    file.mark()?;
+    let length = file.len()?;
+    if length > BRIEF_BYTES_MAX {
+        return Ok(Some((length, None)));
+    }
+    let whole = Some(file.read_at(0, length as usize)?);
+    Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
 }
 
 /// The checksum of a range of a cache file.

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use crate::api::HandleId;
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::venus::Venus;
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
+use crate::venus::{BRIEF_BYTES_MAX, Venus};
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -46,7 +46,11 @@ impl Venus {
         data.content().wrote(range.clone(), self.wall());
         data.forget_mark();
         let file = data.file.clone();
-        let written = self.disk(move || file.write_at(pos, &bytes)).await;
+        let write = move || file.write_at(pos, &bytes);
+        let written = match len as u64 <= BRIEF_BYTES_MAX {
+            true => self.disk_briefly(write).await,
+            false => self.disk(write).await,
+        };
         match written {
             Ok(()) => {
                 data.content().wrote(range, self.wall());

@@ -13,8 +13,8 @@ use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::location::Volume;
+use crate::names::checked;
 use crate::venus::Venus;
-use crate::venus::namespace::checked;
 use crate::vnode::is_mount_point;
 
 /// What can be read everywhere.
@@ -67,7 +67,7 @@ impl Venus {
             return Ok(self.counters.values().to_json().into());
         }
         if name == "afs.settled" {
-            super::callbacks::settle(self).await;
+            self.above.settled().await;
             return Ok(Bytes::new());
         }
         if !name.starts_with("afs.") {
@@ -147,7 +147,11 @@ impl Venus {
                     .map_err(|error| error.of(key.fid))?
             }
         };
-        self.refresh(&volume, &vnode, &answered.change(&answered.value.status, &answered.value.sync));
+        self.promises.refresh(
+            &volume,
+            &vnode,
+            &answered.change(&answered.value.status, &answered.value.sync),
+        );
         self.distrust_volume_access(key);
         Ok(())
     }
@@ -265,7 +269,7 @@ impl Venus {
             self.distrust(&vnode);
             {
                 let mut state = vnode.state();
-                self.uncount_directory(&mut state);
+                state.directory = None;
                 state.link = None;
                 state.kernel_version = None;
             }
@@ -280,7 +284,7 @@ impl Venus {
             }
             self.tell(vnode.key);
         }
-        self.volumes.forget_groups();
+        self.location.volumes().forget_groups();
         Ok(())
     }
 }

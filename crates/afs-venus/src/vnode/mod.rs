@@ -1,11 +1,11 @@
 //! Objects as the cache knows them.
 
-mod promise;
-mod rights;
+mod allowed;
+mod directory;
 mod state;
 mod table;
 
-pub(crate) use promise::{Breaks, Promise, ServerReset};
-pub(crate) use rights::{Known, RightsTable};
-pub(crate) use state::{Directory, Vnode, VnodeState, is_mount_point, kind_of};
+pub(crate) use allowed::{may, needed_to_see, sees};
+pub(crate) use directory::{Directory, DirectoryBytes};
+pub(crate) use state::{Vnode, VnodeState, is_mount_point, kind_of};
 pub(crate) use table::VnodeTable;

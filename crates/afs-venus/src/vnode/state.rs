@@ -3,17 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_rpc::{Instant, sync};
-use afs_wire::dir::Blob;
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{DataVersion, Rights, UnixSeconds};
 use bytes::Bytes;
 
 use crate::api::Kind;
 use crate::data::FileData;
+use crate::identity::RightsTable;
 use crate::key::Key;
 use crate::location::Volume;
 use crate::locks::LockTable;
-use crate::vnode::{Promise, RightsTable};
+use crate::promise::Promise;
+use crate::vnode::Directory;
 
 /// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
 pub(crate) struct Vnode {
@@ -61,12 +62,6 @@ pub(crate) struct VnodeState {
     pub locks: LockTable,
     /// Of a directory: how often in a row the status of something in it was not here.
     pub misses: u32,
-}
-
-/// Contents of a directory at a version.
-pub(crate) struct Directory {
-    pub version: DataVersion,
-    pub blob: Blob,
 }
 
 impl Vnode {

@@ -14,7 +14,7 @@ use crate::volume::Volume;
 
 impl VolumeStore {
     /// Makes a clone of a volume as it is now, whatever the volume's size. It is offline and marked
-    /// [`destroy`](VolumeHeader::destroy) until whoever made it publishes it.
+    /// [`destroy`](VolumeHeader::destroy) until its maker publishes it.
     ///
     /// Of a read-write volume the present epoch freezes; of another the clone shares the epoch. A read-write clone copies all data in bounded
     /// steps where the source is read-write itself, whose writers the caller keeps away meanwhile, or is not its group's newest state.

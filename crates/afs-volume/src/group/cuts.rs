@@ -11,6 +11,7 @@ use crate::cuts::CUTS_MAX;
 use crate::error::VolumeError;
 use crate::ids::{ContentId, GroupId};
 use crate::key::{self, CUTS, GROUPS};
+use crate::reads::Reads;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
 use crate::tx::VolumeTx;
@@ -46,7 +47,8 @@ impl VolumeStore {
 impl Volume {
     /// Works off cuts of a file where there are so many that the next might be refused.
     pub(crate) async fn make_room_for_cuts(self: &Arc<Self>, fid: Fid) -> Result<(), VolumeError> {
-        while let Some(record) = self.vnode(fid.vnode)?.filter(|record| record.cuts.len() > CUTS_MAX / 2) {
+        let find = move |reads: Reads<'_>| reads.vnode(fid.vnode);
+        while let Some(record) = self.read(find).await?.filter(|record| record.cuts.len() > CUTS_MAX / 2) {
             self.update(move |tx| tx.work_off_cuts(record.vnode, record.content).map(drop)).await?;
         }
         Ok(())

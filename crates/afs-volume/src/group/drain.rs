@@ -5,7 +5,6 @@ use afs_kv::Txn;
 use super::rows::{delete_row, some_rows};
 use super::take_down::{ROWS_PER_STEP, bad_list};
 use crate::chunks;
-use crate::codec::Fields;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;
@@ -46,14 +45,13 @@ fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result
     let end = key::after_prefix(&first);
     let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, row) in &rows {
-        let owned = OwnedChunk::decode(&mut Fields::new(row.clone())).map_err(|_| bad_list())?;
+        let owned = OwnedChunk::decode_row(row.clone()).map_err(|_| bad_list())?;
         txn.delete(DEADLISTS, key);
         match older.filter(|older| owned.birth <= *older) {
             Some(older) => {
-                let key = key::deadlist(place.group, older, owned.chunk.id);
-                txn.put(DEADLISTS, &key, row.clone());
+                txn.put(DEADLISTS, &key::deadlist(place.group, older, owned.at), owned.to_row());
             }
-            None => chunks::free_once(txn, owned.chunk)?,
+            None => chunks::free_once(txn, owned.at)?,
         }
     }
     Ok(rows.is_empty())

@@ -46,7 +46,7 @@ pub(super) fn free_chunks(
     let slot = Slot::decode(row.clone()).map_err(|_| index_damaged("a slot cannot be decoded"))?;
     for owned in slot.chunks() {
         if owned.birth > after {
-            chunks::free_once(txn, owned.chunk)?;
+            chunks::free_once(txn, owned.at)?;
         }
     }
     Ok(())

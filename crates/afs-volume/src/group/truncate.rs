@@ -6,7 +6,6 @@ use afs_kv::Txn;
 use super::Group;
 use super::rows::{forget_row, free_chunks, from_epoch, some_rows};
 use super::take_down::{ROWS_PER_STEP, bad_list};
-use crate::codec::Fields;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;
@@ -64,9 +63,9 @@ fn revive_chunks(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, to.epoch);
     let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, row) in &rows {
-        let owned = OwnedChunk::decode(&mut Fields::new(row.clone())).map_err(|_| bad_list())?;
+        let owned = OwnedChunk::decode_row(row.clone()).map_err(|_| bad_list())?;
         if owned.birth > to.epoch {
-            chunks::free_once(txn, owned.chunk)?;
+            chunks::free_once(txn, owned.at)?;
         }
         txn.delete(DEADLISTS, key);
     }

@@ -5,7 +5,6 @@ use afs_kv::Txn;
 use super::rows::{free_chunks, some_rows};
 use super::take_down::{ROWS_PER_STEP, bad_list};
 use crate::chunks;
-use crate::codec::Fields;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::{Epoch, GroupId};
@@ -23,8 +22,8 @@ pub(super) fn step(txn: &mut Txn<'_>, group: GroupId) -> Result<(), VolumeError>
         for (key, row) in &rows {
             free_chunks(txn, table, row, Epoch(0))?;
             if table == DEADLISTS {
-                let owned = OwnedChunk::decode(&mut Fields::new(row.clone())).map_err(|_| bad_list())?;
-                chunks::free_once(txn, owned.chunk)?;
+                let owned = OwnedChunk::decode_row(row.clone()).map_err(|_| bad_list())?;
+                chunks::free_once(txn, owned.at)?;
             }
             txn.delete(table, key);
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use afs_drive::ChunkRef;
 use afs_kv::Snapshot;
 use afs_wire::dir::{self, Blob, PAGE_LEN};
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
@@ -13,6 +12,7 @@ use crate::extent::{SLOT_LEN, Slot, Source};
 use crate::group::epochs;
 use crate::ids::{Epoch, SlotIndex};
 use crate::key::{self, SLOTS};
+use crate::located::LocatedChunk;
 use crate::place::Place;
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
@@ -32,7 +32,7 @@ struct Plan {
 /// A chunk to read, and the bytes of a file it is.
 struct Wanted {
     bad: BadData,
-    chunk: ChunkRef,
+    at: LocatedChunk,
 }
 
 /// The state that is looked at.
@@ -99,10 +99,10 @@ impl VolumeStore {
 
     async fn read(&self, plan: Plan) -> Result<ScrubReport, VolumeError> {
         let mut report = ScrubReport { vnodes: plan.vnodes, bad: plan.bad, ..ScrubReport::default() };
-        for Wanted { mut bad, chunk } in plan.chunks {
+        for Wanted { mut bad, at } in plan.chunks {
             report.chunks += 1;
-            report.bytes += u64::from(chunk.len);
-            if let Err(error) = self.store.drive.read(chunk, 0..chunk.len).await {
+            report.bytes += u64::from(at.chunk.len);
+            if let Err(error) = self.read_chunk(at).await {
                 if let BadPart::Chunk { what, .. } = &mut bad.part {
                     *what = error.to_string();
                 }
@@ -110,6 +110,11 @@ impl VolumeStore {
             }
         }
         Ok(report)
+    }
+
+    async fn read_chunk(&self, at: LocatedChunk) -> Result<(), VolumeError> {
+        self.store.drives.read(at, 0..at.chunk.len)?.await?;
+        Ok(())
     }
 }
 
@@ -224,13 +229,13 @@ impl Sight<'_> {
         for extent in &slot.extents {
             let Source::Chunk { chunk, len, .. } = &extent.source else { continue };
             // A chunk that was written over in its middle is there in two parts.
-            if last.replace(chunk.chunk) == Some(chunk.chunk) {
+            if last.replace(chunk.at) == Some(chunk.at) {
                 continue;
             }
-            plan.bytes += u64::from(chunk.chunk.len);
+            plan.bytes += u64::from(chunk.at.chunk.len);
             let (position, len) = (start + u64::from(extent.start), u64::from(*len));
-            let part = BadPart::Chunk { position, len, what: String::new(), chunk: chunk.chunk };
-            plan.chunks.push(Wanted { bad: self.bad(record, part), chunk: chunk.chunk });
+            let part = BadPart::Chunk { position, len, what: String::new(), chunk: chunk.at };
+            plan.chunks.push(Wanted { bad: self.bad(record, part), at: chunk.at });
         }
     }
 }

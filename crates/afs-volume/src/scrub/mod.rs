@@ -8,10 +8,10 @@ pub use state::{ScrubRound, ScrubState};
 
 use std::fmt;
 
-use afs_drive::ChunkRef;
 use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
 
 use crate::ids::SlotIndex;
+use crate::located::LocatedChunk;
 
 /// How far a scrub has come. A new one begins with the first volume.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ pub enum BadPart {
         /// What the drive said.
         what: String,
         /// The chunk they are in; [`VolumeStore::repair`](crate::VolumeStore::repair) can replace it where they are all of it.
-        chunk: ChunkRef,
+        chunk: LocatedChunk,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use afs_drive::ChunkRef;
+use afs_drive::DriveId;
 use afs_kv::Txn;
 use afs_wire::ids::VnodeId;
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use crate::extent::{OwnedChunk, SLOT_LEN, Slot, Source};
 use crate::group::epochs;
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
 use crate::key::{self, DEADLISTS, RowId, SLOTS, VNODES};
+use crate::located::LocatedChunk;
 use crate::record::VnodeRecord;
 use crate::rows::{damaged, index_damaged};
 use crate::store::{VolumeStore, decode_header};
@@ -21,8 +22,8 @@ use crate::store::{VolumeStore, decode_header};
 /// A chunk and the one that takes its place.
 #[derive(Clone, Copy)]
 struct Exchange {
-    old: ChunkRef,
-    new: ChunkRef,
+    old: LocatedChunk,
+    new: LocatedChunk,
 }
 
 impl VolumeStore {
@@ -36,12 +37,12 @@ impl VolumeStore {
         let BadPart::Chunk { position, len, chunk: old, .. } = bad.part else {
             return Err(VolumeError::Invalid);
         };
-        if len != u64::from(old.len) || bytes.len() as u64 != len {
+        if len != u64::from(old.chunk.len) || bytes.len() as u64 != len {
             return Err(VolumeError::Invalid);
         }
-        let drive = self.store.drive.clone();
+        let drive = self.store.drives.own().clone();
         let new = drive.write(bytes).await?;
-        if new.crc != old.crc {
+        if new.crc != old.chunk.crc {
             drive.discard(vec![new]).await?;
             return Err(VolumeError::Invalid);
         }
@@ -52,6 +53,7 @@ impl VolumeStore {
         let exchanged = self.store.kv.update(move |txn| {
             let header = txn.get(crate::key::HEADERS, &key::volume(volume))?.ok_or(VolumeError::NoVolume)?;
             let group = decode_header(header)?.group;
+            let new = LocatedChunk { drive: DriveId::OWN, chunk: new };
             exchange(txn, group, (vnode, slot), Exchange { old, new })?;
             txn.before_visible(move |_| store.work.notify());
             Ok(())
@@ -77,14 +79,30 @@ fn exchange(
     }
     let birth = birth.ok_or(VolumeError::Busy)?;
     for (epoch, _) in epochs::all(txn, group)? {
-        let key = key::deadlist(group, epoch, chunk.old.id);
-        if txn.get(DEADLISTS, &key)?.is_some() {
-            txn.delete(DEADLISTS, &key);
-            chunks::let_go(txn, group, Some(epoch), OwnedChunk { chunk: chunk.new, birth })?;
+        if take_from_deadlist(txn, group, epoch, chunk.old)? {
+            chunks::let_go(txn, group, Some(epoch), OwnedChunk { at: chunk.new, birth })?;
         }
     }
-    chunks::adopt(txn, group, OwnedChunk { chunk: chunk.new, birth });
+    chunks::adopt(txn, group, OwnedChunk { at: chunk.new, birth });
     chunks::free_once(txn, chunk.old)
+}
+
+/// Takes a chunk off a clone's deadlist; false where it is not on it.
+fn take_from_deadlist(
+    txn: &mut Txn<'_>,
+    group: GroupId,
+    clone: Epoch,
+    at: LocatedChunk,
+) -> Result<bool, VolumeError> {
+    let old = key::deadlist_format_2(group, clone, at).map(|key| key.to_vec());
+    let mut was_there = false;
+    for key in [key::deadlist(group, clone, at).to_vec()].into_iter().chain(old) {
+        if txn.get(DEADLISTS, &key)?.is_some() {
+            txn.delete(DEADLISTS, &key);
+            was_there = true;
+        }
+    }
+    Ok(was_there)
 }
 
 /// The contents that a vnode has had, as far as any volume sees them.
@@ -118,9 +136,9 @@ fn exchange_rows(
         let mut changed = false;
         for extent in &mut slot.extents {
             if let Source::Chunk { chunk, .. } = &mut extent.source
-                && chunk.chunk == exchange.old
+                && chunk.at == exchange.old
             {
-                chunk.chunk = exchange.new;
+                chunk.at = exchange.new;
                 (birth, changed) = (Some(chunk.birth), true);
             }
         }

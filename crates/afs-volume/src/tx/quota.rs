@@ -9,7 +9,7 @@ pub(super) const STORE_SPARE: u64 = 1024;
 impl VolumeTx<'_, '_> {
     /// Charges a new object, if the partition and both quotas, of bytes and of files, have room for it.
     pub(super) fn charge_object(&mut self, blocks: u64) -> Result<(), VolumeError> {
-        if blocks > self.store.drive.usage()?.free / 1024 {
+        if blocks > self.store.drives.own().usage()?.free / 1024 {
             return Err(VolumeError::DiskFull);
         }
         let files = u64::from(self.header.max_files);

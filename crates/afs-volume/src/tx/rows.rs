@@ -7,6 +7,7 @@ use crate::extent::OwnedChunk;
 use crate::group::rows::forget_row;
 use crate::ids::Epoch;
 use crate::key::{self, CHANGES, DEADROWS, RowId};
+use crate::located::LocatedChunk;
 use crate::rows::index_damaged;
 
 impl VolumeTx<'_, '_> {
@@ -77,8 +78,8 @@ impl VolumeTx<'_, '_> {
     }
 
     /// A chunk becomes part of this volume.
-    pub(super) fn adopt_chunk(&mut self, chunk: afs_drive::ChunkRef) -> OwnedChunk {
-        let owned = OwnedChunk { chunk, birth: self.header.epoch };
+    pub(super) fn adopt_chunk(&mut self, at: LocatedChunk) -> OwnedChunk {
+        let owned = OwnedChunk { at, birth: self.header.epoch };
         chunks::adopt(self.txn, self.header.group, owned);
         owned
     }
@@ -88,7 +89,7 @@ impl VolumeTx<'_, '_> {
         self.work = true;
         match self.header.epoch {
             Epoch::FIRST => {
-                chunks::free(self.txn, owned.chunk);
+                chunks::free(self.txn, owned.at);
                 Ok(())
             }
             _ => chunks::let_go(self.txn, self.header.group, self.header.newest_clone, owned),

@@ -81,9 +81,7 @@ impl VolumeTx<'_, '_> {
     pub(crate) fn extent_of(&mut self, piece: &Piece, start: u32) -> Option<Extent> {
         let source = match &piece.stored {
             Stored::Literal(bytes) => Source::Literal(bytes.clone()),
-            Stored::Chunk(chunk) => {
-                Source::Chunk { chunk: self.adopt_chunk(*chunk), offset: 0, len: chunk.len }
-            }
+            Stored::Chunk(at) => Source::Chunk { chunk: self.adopt_chunk(*at), offset: 0, len: at.chunk.len },
             Stored::Zeros(_) => return None,
         };
         Some(Extent { start, source })

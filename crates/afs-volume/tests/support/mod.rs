@@ -94,6 +94,11 @@ pub fn open(index: &CrashDisk, data: &CrashDisk) -> Result<VolumeStore, OpenErro
 
 /// The store, and its rows.
 pub fn open_both(index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv), OpenError> {
+    open_in(ticking(), index, data)
+}
+
+/// As [`open_both`], in a world of the test's own; the rows and the drive still run their work inline.
+pub fn open_in(env: EnvRef, index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv), OpenError> {
     let limits = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 4 << 20, ..afs_kv::Config::default() };
     let failed = |error: afs_kv::OpenError| match error {
         afs_kv::OpenError::Kv(error) => OpenError::Volume(error.into()),
@@ -102,7 +107,7 @@ pub fn open_both(index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv
     let kv = Kv::open(Arc::new(index.clone()), TABLES, Parts::inline(), limits).map_err(failed)?;
     let drive = SegmentDrive::open(CrashSegments(data.clone()), Parts::inline(), 8 << 20)
         .map_err(|error| OpenError::Volume(afs_drive::DriveError::from(error).into()))?;
-    Ok((now(VolumeStore::open(kv.clone(), Arc::new(drive), ticking(), Config::default()))?, kv))
+    Ok((now(VolumeStore::open(kv.clone(), Arc::new(drive), env, Config::default()))?, kv))
 }
 
 pub fn memory_store() -> (VolumeStore, Arc<Volume>) {

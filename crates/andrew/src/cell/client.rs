@@ -6,7 +6,6 @@ use crate::cell::cell_name;
 use crate::cell::identity::write_durably;
 use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
-use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
 use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
 use afs_auth::keys::SharedKeys;
@@ -98,7 +97,7 @@ impl Client {
             CommandError::usage(format!("the cache {shown} is in use by {holder}; give another with --cache"))
         })?;
         let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
-        let callback = CallbackOffer::new(uuid, &random(system))
+        let callback = CallbackOffer::new(uuid, &system.env())
             .map_err(|e| CommandError::failed(format!("cannot make a key: {e}")))?;
         let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(system, bind, afs_rx::Config::of_client())
@@ -280,7 +279,7 @@ fn no_cell(options: &ClientOptions, error: &VenusError) -> CommandError {
 
 fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
     let names = Arc::new(LocalNames::default());
-    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, clock(system), Level::Clear);
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
     vec![Box::new(NullServer), Box::new(rxgk)]
 }
 

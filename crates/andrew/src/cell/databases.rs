@@ -4,7 +4,7 @@ use crate::cell::import::Importer;
 use crate::cell::login_stores::{LoginRecords, LoginUsers};
 use crate::cell::options::{DatabasePlace, EtcdPlace, ServerOptions};
 use crate::cell::secret_file;
-use crate::cell::security::{CellSecurity, random};
+use crate::cell::security::CellSecurity;
 use crate::cell::shared_rows::{self, EMBEDDED, embedded_rows};
 use crate::error::{CommandError, CommandResult};
 use afs_db::journal::{EmbeddedOperationsDb, OperationsDb, StoredOperationsDb};
@@ -148,7 +148,7 @@ impl Databases {
             },
             store: Arc::new(LoginRecords(self.login.clone())),
             users: Arc::new(LoginUsers(self.protection.clone())),
-            mint: Arc::new(KeyMint { keys: security.keys().clone(), random: random(system) }),
+            mint: Arc::new(KeyMint { keys: security.keys().clone(), env: system.env() }),
         });
         Ok(server.service())
     }
@@ -159,7 +159,7 @@ impl Databases {
             return LoginSecret::decode(&kept)
                 .map_err(|e| CommandError::failed(format!("{}: {e}", path.display())));
         }
-        let secret = LoginSecret::generate(&random(system));
+        let secret = LoginSecret::generate(&system.env());
         secret_file::write(&path, &secret.encode())?;
         Ok(secret)
     }

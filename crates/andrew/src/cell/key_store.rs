@@ -3,8 +3,8 @@
 
 use crate::cell::secret_file;
 use crate::error::{CommandError, CommandResult};
-use afs_auth::Random;
 use afs_auth::keys::{KeyKind, KeyRing, generate};
+use afs_rpc::EnvRef;
 use std::path::{Path, PathBuf};
 
 /// Directory of the keys in the state directory.
@@ -61,14 +61,14 @@ impl KeyStore {
     ///
     /// # Errors
     /// As [`KeyStore::load`] and [`KeyStore::save`].
-    pub fn ensure(&self, rxkad: bool, random: &Random) -> CommandResult<KeyRing> {
+    pub fn ensure(&self, rxkad: bool, env: &EnvRef) -> CommandResult<KeyRing> {
         let kept = self.load()?;
         let mut keys = kept.clone();
         if keys.best(KeyKind::Rxgk).is_none() {
-            add_rxgk(&mut keys, random)?;
+            add_rxgk(&mut keys, env)?;
         }
         if rxkad && keys.best(KeyKind::RxkadKrb5).is_none() {
-            add_rxkad(&mut keys, random)?;
+            add_rxkad(&mut keys, env)?;
         }
         if keys != kept {
             self.save(&keys)?;
@@ -78,19 +78,19 @@ impl KeyStore {
 }
 
 /// Adds a key of every encryption type we make for rxgk, with the next number.
-pub fn add_rxgk(keys: &mut KeyRing, random: &Random) -> CommandResult<u32> {
-    add(keys, KeyKind::Rxgk, &RXGK_ENCTYPES, random)
+pub fn add_rxgk(keys: &mut KeyRing, env: &EnvRef) -> CommandResult<u32> {
+    add(keys, KeyKind::Rxgk, &RXGK_ENCTYPES, env)
 }
 
 /// Adds a key for rxkad, with the next number.
-pub fn add_rxkad(keys: &mut KeyRing, random: &Random) -> CommandResult<u32> {
-    add(keys, KeyKind::RxkadKrb5, &[RXKAD_ENCTYPE], random)
+pub fn add_rxkad(keys: &mut KeyRing, env: &EnvRef) -> CommandResult<u32> {
+    add(keys, KeyKind::RxkadKrb5, &[RXKAD_ENCTYPE], env)
 }
 
-fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], random: &Random) -> CommandResult<u32> {
+fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], env: &EnvRef) -> CommandResult<u32> {
     let kvno = keys.latest(kind).unwrap_or(0) + 1;
     for enctype in enctypes {
-        let key = generate(kind, *enctype, kvno, random).map_err(CommandError::failed)?;
+        let key = generate(kind, *enctype, kvno, env).map_err(CommandError::failed)?;
         keys.add(key).map_err(CommandError::failed)?;
     }
     Ok(kvno)
@@ -99,21 +99,21 @@ fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], random: &Random) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use afs_rpc::Parts;
 
     #[test]
     fn a_new_cell_gets_keys_once() {
         let dir = tempfile::tempdir().unwrap();
         let store = KeyStore::of(dir.path());
-        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
         assert!(store.load().unwrap().is_empty());
-        let keys = store.ensure(false, &random).unwrap();
+        let keys = store.ensure(false, &env).unwrap();
         assert_eq!(keys.best(KeyKind::Rxgk).unwrap().enctype, 20);
         assert!(keys.best(KeyKind::RxkadKrb5).is_none(), "rxkad is weak: its keys are made on demand only");
-        assert_eq!(store.ensure(false, &random).unwrap(), keys);
+        assert_eq!(store.ensure(false, &env).unwrap(), keys);
         assert_eq!(store.load().unwrap(), keys);
-        let more = store.ensure(true, &random).unwrap();
+        let more = store.ensure(true, &env).unwrap();
         assert_eq!(more.best(KeyKind::RxkadKrb5).unwrap().enctype, 18);
-        assert_eq!(store.ensure(true, &random).unwrap(), more);
+        assert_eq!(store.ensure(true, &env).unwrap(), more);
     }
 }

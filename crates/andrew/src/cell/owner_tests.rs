@@ -2,7 +2,7 @@
 
 use crate::cell::options::ServerOptions;
 use crate::cell::ports::Ports;
-use crate::cell::security::{ADMIN_NAME, CellSecurity, random};
+use crate::cell::security::{ADMIN_NAME, CellSecurity};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
 use afs_rpc::{BoxFuture, Caller, Connection, Identity, Level, Principal, ServerCall, Service};
@@ -70,7 +70,7 @@ impl Cell {
     }
 
     fn mount(&self) -> Connection {
-        let offer = CallbackOffer::new(Uuid([7; 16]), &random(&self.system)).unwrap();
+        let offer = CallbackOffer::new(Uuid([7; 16]), &self.system.env()).unwrap();
         let security = self.security.owner(Arc::new(offer));
         self.owner.rx().connection(self.server.local_addr(), SERVICE, security)
     }

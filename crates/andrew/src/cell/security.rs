@@ -5,14 +5,14 @@ use crate::cell::key_store::KeyStore;
 use crate::cell::options::ServerOptions;
 use crate::cell::security_file::SecurityFile;
 use crate::error::{CommandError, CommandResult};
+use afs_auth::Token;
 use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyRing, SharedKeys};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{self, CallbackOffer, Minting, RxgkServer, Variant, mint};
 use afs_auth::rxkad::{self, RxkadLimits, RxkadServer};
-use afs_auth::{Clock, Random, Token};
 use afs_net::System;
-use afs_rpc::{Level, Security, SecuritySource, UnixTime};
+use afs_rpc::{EnvRef, Level, Security, SecuritySource, UnixTime};
 use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
 use afs_server::{Policy, Requirement, SharedPolicy};
 use afs_wire::rpc::ServiceId;
@@ -33,20 +33,7 @@ pub struct CellSecurity {
     keys: SharedKeys,
     policy: SharedPolicy,
     names: Arc<LocalNames>,
-    clock: Clock,
-    random: Random,
-}
-
-/// The wall clock of the machine, for tokens and tickets.
-pub(crate) fn clock(system: &Arc<System>) -> Clock {
-    let env = system.env();
-    Arc::new(move || env.wall())
-}
-
-/// The machine's randomness, for keys.
-pub(crate) fn random(system: &Arc<System>) -> Random {
-    let env = system.env();
-    Arc::new(move |out: &mut [u8]| env.random(out))
+    env: EnvRef,
 }
 
 impl CellSecurity {
@@ -57,9 +44,9 @@ impl CellSecurity {
     pub fn open(system: &Arc<System>, options: &ServerOptions) -> CommandResult<Self> {
         let state = &options.directory;
         let file = SecurityFile::read(state)?;
-        let random = random(system);
+        let env = system.env();
         let store = options.key_file.as_deref().map_or_else(|| KeyStore::of(state), KeyStore::at);
-        let keys = keys(&store, options, &random)?;
+        let keys = keys(&store, options, &env)?;
         let names = LocalNames {
             cell: options.cell.to_string(),
             realms: file.realms.local.clone(),
@@ -71,8 +58,7 @@ impl CellSecurity {
             keys: SharedKeys::new(keys),
             policy: SharedPolicy::new(policy(&file)),
             names: Arc::new(names),
-            clock: clock(system),
-            random,
+            env,
             file,
         })
     }
@@ -121,12 +107,12 @@ impl CellSecurity {
             classes.push(Box::new(NullServer));
         }
         if self.file.connections.rxkad {
-            let (keys, names, clock) = (self.keys.clone(), self.names.clone(), self.clock.clone());
-            classes.push(Box::new(RxkadServer::new(keys, names, clock, RxkadLimits::default())));
+            let (keys, names, env) = (self.keys.clone(), self.names.clone(), self.env.clone());
+            classes.push(Box::new(RxkadServer::new(keys, names, env, RxkadLimits::default())));
         }
         for variant in [Variant::OpenAfs, Variant::Yfs] {
-            let (keys, names, clock) = (self.keys.clone(), self.names.clone(), self.clock.clone());
-            classes.push(Box::new(RxgkServer::new(variant, keys, names, clock, Level::Clear)));
+            let (keys, names, env) = (self.keys.clone(), self.names.clone(), self.env.clone());
+            classes.push(Box::new(RxgkServer::new(variant, keys, names, env, Level::Clear)));
         }
         classes
     }
@@ -134,11 +120,7 @@ impl CellSecurity {
     /// What a server of the cell calls others with: as the cell itself, encrypted.
     #[must_use]
     pub fn of_servers(&self) -> Security {
-        Security::new(Arc::new(CellSource {
-            keys: self.keys.clone(),
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-        }))
+        Security::new(Arc::new(CellSource { keys: self.keys.clone(), env: self.env.clone() }))
     }
 
     /// Security of the mount in the servers' own process: the cell's first user, to be called back in the way offered.
@@ -153,8 +135,7 @@ impl CellSecurity {
         };
         Security::new(Arc::new(OwnerSource {
             keys: self.keys.clone(),
-            clock: self.clock.clone(),
-            random: self.random.clone(),
+            env: self.env.clone(),
             level,
             callback,
         }))
@@ -167,9 +148,9 @@ fn policy(file: &SecurityFile) -> Policy {
 }
 
 /// The keys of the cell: made where its databases are, and brought from there to other hosts.
-fn keys(store: &KeyStore, options: &ServerOptions, random: &Random) -> CommandResult<KeyRing> {
+fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CommandResult<KeyRing> {
     if options.roles.database && options.key_file.is_none() {
-        return store.ensure(options.rxkad, random);
+        return store.ensure(options.rxkad, env);
     }
     let keys = store.load()?;
     if keys.is_empty() {
@@ -184,16 +165,15 @@ fn keys(store: &KeyStore, options: &ServerOptions, random: &Random) -> CommandRe
 /// Makes a token of the cell itself for each connection, of the strongest class that there is a key for.
 struct CellSource {
     keys: SharedKeys,
-    clock: Clock,
-    random: Random,
+    env: EnvRef,
 }
 
 impl CellSource {
     fn token(&self) -> Option<Token> {
         let keys = self.keys.get();
-        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &self.random)
+        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &self.env)
             .map(Token::Rxgk)
-            .or_else(|| rxkad::local_token(&keys, &self.random, Level::Crypt).map(Token::Rxkad))
+            .or_else(|| rxkad::local_token(&keys, &self.env, Level::Crypt).map(Token::Rxkad))
     }
 }
 
@@ -204,7 +184,7 @@ impl SecuritySource for CellSource {
 
     /// Without a key that a token can be made with, as nobody in particular.
     fn session(&self) -> Box<dyn ClientSecurity> {
-        let source = self.token().map(|token| token.source(self.clock.clone(), self.random.clone()));
+        let source = self.token().map(|token| token.source(self.env.clone()));
         source.map_or_else(|| Box::new(NullClient) as Box<dyn ClientSecurity>, |source| source.session())
     }
 }
@@ -212,24 +192,22 @@ impl SecuritySource for CellSource {
 /// Makes a token for each connection, so that keys may change and nothing needs renewing.
 struct OwnerSource {
     keys: SharedKeys,
-    clock: Clock,
-    random: Random,
+    env: EnvRef,
     level: Level,
     callback: Arc<CallbackOffer>,
 }
 
 impl OwnerSource {
     fn token_session(&self, keys: &KeyRing) -> Option<Box<dyn ClientSecurity>> {
-        let now = (self.clock)();
+        let now = self.env.wall();
         let minting = Minting {
             name: ADMIN_NAME.to_owned(),
             level: self.level,
             expires: UnixTime { secs: now.secs + OWNER_SECONDS, nanos: now.nanos },
             enctype: EncType::DEFAULT,
         };
-        let token = mint(keys, &minting, &self.random).ok()?;
-        let (clock, random) = (self.clock.clone(), self.random.clone());
-        Some(token.source_with_callback(clock, random, self.callback.clone()).session())
+        let token = mint(keys, &minting, &self.env).ok()?;
+        Some(token.source_with_callback(self.env.clone(), self.callback.clone()).session())
     }
 }
 

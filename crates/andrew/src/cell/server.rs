@@ -17,7 +17,7 @@ use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, EnvExt, Rx, Security, Service};
 use afs_server::scrub::Scrubber;
-use afs_server::{Guard, VoteServer};
+use afs_server::{FileServer, Guard, VoteServer};
 use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
@@ -32,6 +32,8 @@ use std::time::Duration;
 pub struct Servers {
     system: Arc<System>,
     sockets: Vec<Udp>,
+    /// On a host that serves files.
+    files: Option<Arc<FileServer>>,
     /// Transport of the calls that the control socket orders.
     owner: Udp,
     owner_calls: BTreeMap<u16, Connection>,
@@ -67,6 +69,7 @@ impl Servers {
         let mut servers = Self {
             system,
             sockets: vec![],
+            files: None,
             owner,
             owner_calls: BTreeMap::new(),
             identity,
@@ -93,8 +96,9 @@ impl Servers {
             system.env().spawn(Box::pin(Snapshotter::new(snapshots, options.listen).run()));
             let services = stores.volume_services(&system, &sockets, uuid, guard, &self.security);
             let FileSockets { file, volume } = sockets;
-            self.offer(file, vec![services.0])?;
-            self.offer(volume, vec![services.1])?;
+            self.offer(file, vec![services.file.service()])?;
+            self.offer(volume, vec![services.volume.service()])?;
+            self.files = Some(services.file);
         }
         if let (Some(sockets), Some(databases)) = (sockets.databases, stores.databases()) {
             let others: Vec<Ipv4Addr> =
@@ -193,6 +197,9 @@ impl Servers {
     pub fn stop(self) {
         self.sockets.into_iter().for_each(Udp::shutdown);
         self.owner.shutdown();
+        if let Some(files) = self.files {
+            self.system.block_on(files.settle());
+        }
         self.system.shutdown(STOP_MAX);
     }
 }

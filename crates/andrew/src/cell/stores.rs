@@ -26,6 +26,12 @@ use std::sync::Arc;
 /// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
 const COMMAND: &str = "andrew";
 
+/// The two servers of volumes, which work on the same ones and tell the same clients.
+pub(super) struct VolumeServices {
+    pub(super) file: Arc<FileServer>,
+    pub(super) volume: Arc<VolumeServer>,
+}
+
 /// The stores of one host.
 pub(super) struct Stores {
     directory: PathBuf,
@@ -80,7 +86,7 @@ impl Stores {
         uuid: Uuid,
         guard: &Guard,
         security: &CellSecurity,
-    ) -> (Arc<dyn Service>, Arc<dyn Service>) {
+    ) -> VolumeServices {
         let states = Arc::new(VolumeStates::default());
         let file = FileServer::new(FileServerConfig {
             env: system.env(),
@@ -95,7 +101,7 @@ impl Stores {
         let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients, guard.clone());
         let security = security.clone();
         volume.reach_peers(sockets.volume.rx(), Arc::new(move || security.of_servers()));
-        (file.service(), volume.service())
+        VolumeServices { file, volume }
     }
 
     /// Looks at the data of this host as long as the process lives, if it is to.

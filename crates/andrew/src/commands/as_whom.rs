@@ -2,7 +2,6 @@
 
 use crate::cell::key_store::KeyStore;
 use crate::cell::secret_file;
-use crate::cell::security::{clock, random};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use crate::tokens::{KeptToken, TokenStore};
@@ -57,7 +56,7 @@ impl AsWhom {
             (_, true) => Some(local_token(system, &key_file(self.key_file.as_deref())?)?),
             _ => kept_token(system.env().wall(), cell, servers)?,
         };
-        let source = token.map(|token| token.source(clock(system), random(system)));
+        let source = token.map(|token| token.source(system.env()));
         Ok(source.map_or_else(Security::null, Security::new))
     }
 }
@@ -68,10 +67,10 @@ impl AsWhom {
 /// A file that is not there, is not safe, is damaged, or has no key for it.
 pub(crate) fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
     let keys = key_ring(path)?;
-    let random = random(system);
-    rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &random)
+    let env = system.env();
+    rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &env)
         .map(Token::Rxgk)
-        .or_else(|| rxkad::local_token(&keys, &random, Level::Crypt).map(Token::Rxkad))
+        .or_else(|| rxkad::local_token(&keys, &env, Level::Crypt).map(Token::Rxkad))
         .ok_or_else(|| no_key(path))
 }
 

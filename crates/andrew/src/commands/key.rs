@@ -8,13 +8,11 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
 use crate::state::StateDir;
-use afs_auth::Random;
 use afs_auth::keys::{KeyError, KeyKind, KeyRing};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Options of `andrew key`.
 #[derive(clap::Args, Debug)]
@@ -146,8 +144,7 @@ impl Source {
         if self.rxgk || self.rxkad {
             let system = new_system()?;
             let env = system.env();
-            let random: Random = Arc::new(move |out: &mut [u8]| env.random(out));
-            let made = if self.rxgk { add_rxgk(keys, &random) } else { add_rxkad(keys, &random) };
+            let made = if self.rxgk { add_rxgk(keys, &env) } else { add_rxkad(keys, &env) };
             return made.map(drop);
         }
         let readers: [(&Option<PathBuf>, ReadKeys); 3] = [

@@ -55,10 +55,10 @@ impl Args {
             Some(file) => passphrase::from_file(file)?,
             None => passphrase::ask_new(user.as_str())?,
         };
-        let (cell, secret, random) = (&changer.place.cell, &secret, &changer.network.random());
-        changer.run(|service| async move {
-            client::register_passphrase(&service, cell, user, secret, random).await
-        })
+        let (cell, secret, env) = (&changer.place.cell, &secret, &changer.network.system.env());
+        changer.run(
+            |service| async move { client::register_passphrase(&service, cell, user, secret, env).await },
+        )
     }
 }
 

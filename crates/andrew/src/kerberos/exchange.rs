@@ -6,9 +6,9 @@ use super::messages::{
     MessageTag, PVNO, PaData,
 };
 use super::principal::Principal;
+use afs_auth::Secret;
 use afs_auth::crypto::{CryptoError, EncType, MicKey};
-use afs_auth::{Random, Secret};
-use afs_rpc::UnixTime;
+use afs_rpc::{EnvRef, UnixTime};
 use der::asn1::{AnyRef, BitStringRef, GeneralizedTime, OctetStringRef};
 use der::{Decode, Encode};
 use std::time::Duration;
@@ -80,9 +80,9 @@ pub struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     /// An exchange with the KDC that gave out or trusts `granting`, a ticket of its ticket-granting service.
-    pub fn new(granting: &'a Credential, service: &'a Principal, random: &Random) -> Self {
+    pub fn new(granting: &'a Credential, service: &'a Principal, env: &EnvRef) -> Self {
         let mut nonce = [0; 4];
-        random(&mut nonce);
+        env.random(&mut nonce);
         // Some KDCs take it for a signed number.
         Self { granting, service, nonce: u32::from_be_bytes(nonce) >> 1 }
     }
@@ -91,9 +91,9 @@ impl<'a> Exchange<'a> {
     ///
     /// # Errors
     /// The ticket or its key cannot be used.
-    pub fn request(&self, now: UnixTime, random: &Random) -> Result<Vec<u8>, ExchangeError> {
+    pub fn request(&self, now: UnixTime, env: &EnvRef) -> Result<Vec<u8>, ExchangeError> {
         let body = self.body()?;
-        let proof = self.proof(&body, now, random)?;
+        let proof = self.proof(&body, now, env)?;
         let request = KdcReq {
             pvno: PVNO,
             msg_type: MessageTag::TGS_REQ.number(),
@@ -116,7 +116,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// An AP-REQ with a checksum of the body in it.
-    fn proof(&self, body: &[u8], now: UnixTime, random: &Random) -> Result<Vec<u8>, ExchangeError> {
+    fn proof(&self, body: &[u8], now: UnixTime, env: &EnvRef) -> Result<Vec<u8>, ExchangeError> {
         let (enctype, key) = self.key()?;
         let mic = MicKey::new(enctype, key, usage::TGS_REQ_CHECKSUM)?;
         let mut checksum = vec![0; mic.mac_len()];
@@ -130,7 +130,7 @@ impl<'a> Exchange<'a> {
             ctime: kerberos_time(now)?,
         };
         let plain = MessageTag::AUTHENTICATOR.encode(authenticator)?;
-        let cipher = enctype.encrypt(key, usage::TGS_REQ_AUTHENTICATOR, &plain, random)?;
+        let cipher = enctype.encrypt(key, usage::TGS_REQ_AUTHENTICATOR, &plain, env)?;
         let etype = enctype.number();
         let proof = ApReq {
             pvno: PVNO,
@@ -203,13 +203,13 @@ impl Exchange<'_> {
         &self,
         answer: &[u8],
         change: impl FnOnce(&[u8]) -> Vec<u8>,
-        random: &Random,
+        env: &EnvRef,
     ) -> Vec<u8> {
         let seal = || -> Result<Vec<u8>, ExchangeError> {
             let mut reply: KdcRep<'_> = MessageTag::TGS_REP.decode(answer)?;
             let (enctype, key) = self.key()?;
             let plain = change(&enctype.decrypt(key, usage::TGS_REP, reply.enc_part.cipher.as_bytes())?);
-            let cipher = enctype.encrypt(key, usage::TGS_REP, &plain, random)?;
+            let cipher = enctype.encrypt(key, usage::TGS_REP, &plain, env)?;
             reply.enc_part.cipher = OctetStringRef::new(&cipher)?;
             Ok(MessageTag::TGS_REP.encode(reply)?)
         };

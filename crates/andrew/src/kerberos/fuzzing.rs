@@ -7,10 +7,8 @@ use super::principal::Principal;
 use super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
 use super::{name_in, token};
 use crate::fuzzing::changed;
-use afs_auth::Random;
-use afs_rpc::UnixTime;
+use afs_rpc::{EnvRef, Parts, UnixTime};
 use afs_wire::ids::CellName;
-use std::sync::Arc;
 
 const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
 
@@ -18,8 +16,8 @@ const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
 pub(crate) fn answers(bytes: &[u8]) {
     let Some(granting) = granting() else { return };
     let Ok(service) = Principal::parse(AFS, "") else { return };
-    let exchange = Exchange::new(&granting, &service, &random());
-    let sealed = exchange.sealed_again(REPLY, |plain| changed(plain, bytes), &random());
+    let exchange = Exchange::new(&granting, &service, &env());
+    let sealed = exchange.sealed_again(REPLY, |plain| changed(plain, bytes), &env());
     for answer in [bytes.to_vec(), changed(REPLY, bytes), changed(REFUSAL, bytes), sealed] {
         match exchange.reply(&answer) {
             Ok(credential) => drop(token(&credential)),
@@ -37,7 +35,7 @@ pub(crate) fn caches(bytes: &[u8]) {
         }
         for credential in &cache.credentials {
             let _ = token(credential);
-            if let Ok(request) = Exchange::new(credential, &cache.owner, &random()).request(NOW, &random()) {
+            if let Ok(request) = Exchange::new(credential, &cache.owner, &env()).request(NOW, &env()) {
                 assert!(!request.is_empty());
             }
         }
@@ -65,6 +63,6 @@ fn granting() -> Option<Credential> {
     Cache::decode(CACHE).ok()?.find(&server, NOW).cloned()
 }
 
-fn random() -> Random {
-    Arc::new(|out: &mut [u8]| out.fill(7))
+fn env() -> EnvRef {
+    Parts::default().with_random(|out| out.fill(7)).shared()
 }

@@ -16,10 +16,10 @@ mod samples;
 mod search;
 
 use crate::error::{CommandError, CommandResult};
+use afs_auth::Token;
 use afs_auth::rxkad::RxkadToken;
-use afs_auth::{Random, Token};
 use afs_net::System;
-use afs_rpc::UnixTime;
+use afs_rpc::EnvRef;
 use afs_wire::ids::CellName;
 use cache::{Credential, Location};
 use config::Profile;
@@ -27,7 +27,6 @@ use network::Network;
 use principal::Principal;
 use rustix::process::geteuid;
 use search::{Search, services};
-use std::sync::Arc;
 
 /// What of the search for a ticket a person can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,8 +61,8 @@ pub fn token_from_kerberos(cell: &CellName, options: &KerberosOptions) -> Comman
     let profile = Profile::read(std::env::var_os("KRB5_CONFIG").as_deref())?;
     let cache = location(&profile)?.read()?;
     let services = services(cell, options, &profile, &cache.owner)?;
-    let (now, random) = outside()?;
-    let search = Search { cache: &cache, kdcs: &Network::new(&profile), now, random: &random };
+    let env = machine()?;
+    let search = Search { cache: &cache, kdcs: &Network::new(&profile), now: env.wall(), env: &env };
     let credential = search.first(&services)?;
     Ok(KerberosToken { token: token(&credential)?, user: name_in(cell, &credential.client) })
 }
@@ -89,13 +88,11 @@ fn location(profile: &Profile) -> CommandResult<Location> {
     }
 }
 
-/// The clock and the randomness of the machine.
-fn outside() -> CommandResult<(UnixTime, Random)> {
+/// Time and randomness of the machine.
+fn machine() -> CommandResult<EnvRef> {
     let system =
         System::with_workers(1).map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))?;
-    let env = system.env();
-    let now = env.wall();
-    Ok((now, Arc::new(move |out: &mut [u8]| env.random(out))))
+    Ok(system.env())
 }
 
 /// The whole ticket is the token, and servers derive the key from its session key as this does.
@@ -110,6 +107,7 @@ fn token(credential: &Credential) -> CommandResult<Token> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use afs_rpc::UnixTime;
     use cache::Cache;
 
     #[test]

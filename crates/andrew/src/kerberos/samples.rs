@@ -2,11 +2,12 @@
 
 /// The cache of [`ALICE`] after `kinit` and a request for the ticket of [`AFS`].
 pub const CACHE: &[u8] = include_bytes!("samples/alice.ccache");
-/// A TGS-REP for [`AFS`] to whoever holds the tickets of [`CACHE`], with the nonce [`NONCE`].
+/// A TGS-REP for [`AFS`] to the holder of the tickets of [`CACHE`], with the nonce `NONCE`.
 pub const REPLY: &[u8] = include_bytes!("samples/afs.tgs-rep");
 /// A KRB-ERROR: the realm does not know the service.
 pub const REFUSAL: &[u8] = include_bytes!("samples/unknown.krb-error");
 /// The nonce of [`REPLY`].
+#[cfg(test)]
 pub const NONCE: u32 = 0x0383_8383;
 /// When the tickets of [`CACHE`] were made, in seconds since 1970.
 pub const ISSUED: u64 = 1_795_264_776;

@@ -7,8 +7,7 @@ use super::exchange::{Exchange, ExchangeError};
 use super::network::Kdcs;
 use super::principal::Principal;
 use crate::error::{CommandError, CommandResult};
-use afs_auth::Random;
-use afs_rpc::UnixTime;
+use afs_rpc::{EnvRef, UnixTime};
 use afs_wire::ids::CellName;
 
 /// The services whose tickets are tokens of a cell, the likely ones first
@@ -61,7 +60,7 @@ pub struct Search<'a> {
     /// The time.
     pub now: UnixTime,
     /// Randomness good enough for keys.
-    pub random: &'a Random,
+    pub env: &'a EnvRef,
 }
 
 /// Why one of the services gave no ticket.
@@ -111,8 +110,8 @@ impl Search<'_> {
     }
 
     fn ask(&self, granting: &Credential, service: &Principal) -> Result<Credential, Miss> {
-        let exchange = Exchange::new(granting, service, self.random);
-        let request = exchange.request(self.now, self.random).map_err(|e| refused(service, &e))?;
+        let exchange = Exchange::new(granting, service, self.env);
+        let request = exchange.request(self.now, self.env).map_err(|e| refused(service, &e))?;
         let answer = self.kdcs.ask(&service.realm, &request).map_err(|e| self.unreachable(service, e))?;
         exchange.reply(&answer).map_err(|e| refused(service, &e))
     }
@@ -148,7 +147,8 @@ fn refused(service: &Principal, error: &ExchangeError) -> Miss {
 mod tests {
     use super::super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use afs_rpc::Parts;
+    use std::sync::Mutex;
 
     /// A KDC that has seen one request before, and knows nothing else. Writes down which realms are asked.
     #[derive(Default)]
@@ -173,11 +173,11 @@ mod tests {
     }
 
     fn first(cache: &Cache, kdcs: &Parrot, secs: u64, names: &[&str]) -> CommandResult<Credential> {
-        let random: Random = Arc::new(|out: &mut [u8]| out.fill(7));
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
         let services: Vec<Principal> =
             names.iter().map(|name| Principal::parse(name, "KERB.TEST").unwrap()).collect();
         let now = UnixTime { secs, nanos: 0 };
-        Search { cache, kdcs, now, random: &random }.first(&services)
+        Search { cache, kdcs, now, env: &env }.first(&services)
     }
 
     #[test]

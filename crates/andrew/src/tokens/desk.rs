@@ -2,7 +2,7 @@
 
 use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
 use super::kept::KeptToken;
-use super::renew::{keep, outside};
+use super::renew::keep;
 use super::server::TokenServer;
 use super::store::TokenStore;
 use crate::error::{CommandError, CommandResult};
@@ -95,8 +95,7 @@ impl TokenDesk {
     }
 
     async fn use_token(&self, owner: TokenOwner, kept: &KeptToken) -> Result<(), String> {
-        let (clock, random) = outside(self.rx.env());
-        let source = kept.token().source_with_callback(clock, random, self.callback.clone());
+        let source = kept.token().source_with_callback(self.rx.env().clone(), self.callback.clone());
         let token = Token {
             cell: kept.cell.clone(),
             security: Security::new(source),

@@ -1,13 +1,11 @@
 //! Tokens renewed before their end.
 
 use super::kept::KeptToken;
-use afs_auth::{Clock, Random};
 use afs_login::client::{self, Kept, Login, LoginError};
 use afs_login::{Grant, UserName};
-use afs_rpc::{Connection, EnvExt, EnvRef, Rx, Security, UnixTime};
+use afs_rpc::{Connection, EnvExt, Rx, Security, UnixTime};
 use afs_wire::rpc::ServiceId;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// From the file service's port to the protection service's, where the login service answers too.
@@ -20,28 +18,22 @@ const SOON: Duration = Duration::from_secs(3600);
 /// # Errors
 /// None answers, or the login service refuses.
 pub async fn renew(rx: &Rx, kept: &KeptToken) -> Result<KeptToken, LoginError> {
-    let (clock, random) = outside(rx.env());
+    let env = rx.env();
     let user =
         UserName::new(&kept.user).map_err(|_| LoginError::Answer("the token's user is no user's name"))?;
     let login = Login { cell: kept.cell.clone(), user, lifetime: 0, level: kept.token().level() };
     let mut last = LoginError::Answer("no server of the cell is known");
     for server in &kept.servers {
-        let security = Security::new(kept.token().source(clock.clone(), random.clone()));
+        let security = Security::new(kept.token().source(env.clone()));
         let peer = SocketAddr::from((*server, kept.base_port.saturating_add(PORT_OFFSET)));
         let service: Connection = rx.connection(peer, ServiceId::LOGIN, security);
-        match client::renew(&service, &login, &kept.grant.renewal, &random).await {
+        match client::renew(&service, &login, &kept.grant.renewal, env).await {
             Ok(grant) => return Ok(KeptToken { grant, ..kept.clone() }),
             Err(LoginError::Call(error)) if error.is_silence() => last = LoginError::Call(error),
             Err(error) => return Err(error),
         }
     }
     Err(last)
-}
-
-/// The world's clock and randomness, as tokens want them.
-pub(crate) fn outside(env: &EnvRef) -> (Clock, Random) {
-    let (clock, random) = (env.clone(), env.clone());
-    (Arc::new(move || clock.wall()), Arc::new(move |out: &mut [u8]| random.random(out)))
 }
 
 /// Keeps a token alive as long as the cell allows: renews it before each end and hands the new one to `renewed`. Warns

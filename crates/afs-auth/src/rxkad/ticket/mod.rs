@@ -8,9 +8,11 @@ mod format;
 mod part;
 mod times;
 
+use afs_rpc::EnvRef;
+
 use super::RxkadError;
+use crate::Secret;
 use crate::keys::{CellKey, KeyRing};
-use crate::{Random, Secret};
 
 pub use format::TicketFormat;
 pub use part::TicketPart;
@@ -44,10 +46,10 @@ pub fn open(kvno: u32, ticket: &[u8], keys: &KeyRing) -> Result<TicketPart, Rxka
 ///
 /// # Errors
 /// [`RxkadError::UnknownKey`] if nothing can be encrypted with this key, or the ticket is absurdly large.
-pub fn print(part: &TicketPart, key: &CellKey, random: &Random) -> Result<Vec<u8>, RxkadError> {
+pub fn print(part: &TicketPart, key: &CellKey, env: &EnvRef) -> Result<Vec<u8>, RxkadError> {
     let enctype = crate::crypto::EncType::from_number(key.enctype).ok_or(RxkadError::UnknownKey)?;
     let plain = part.encode().map_err(|_| RxkadError::UnknownKey)?;
-    let cipher = enctype.encrypt(key.secret.expose(), USAGE, plain.expose(), random);
+    let cipher = enctype.encrypt(key.secret.expose(), USAGE, plain.expose(), env);
     let cipher = cipher.map_err(|_| RxkadError::UnknownKey)?;
     let whole = EncryptedData { enctype: key.enctype, kvno: Some(key.kvno), cipher: &cipher };
     whole.encode().map_err(|_| RxkadError::UnknownKey)

@@ -70,8 +70,8 @@ pub(crate) struct SendStream {
 /// One packet in the ring.
 #[derive(Debug)]
 struct Sent {
+    /// Its data, not sealed: that is done anew each time it is sent.
     payload: Bytes,
-    checksum: u16,
     is_last: bool,
     resent: bool,
     state: State,
@@ -92,7 +92,7 @@ enum State {
 /// What to transmit next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pick {
-    /// A packet sent before, with this payload length.
+    /// A packet sent before, with this much data.
     Again(u32, usize),
     /// A new packet with this much data.
     New(usize),
@@ -104,7 +104,6 @@ pub(crate) enum Pick {
 pub(crate) struct Outgoing<'a> {
     pub(crate) seq: u32,
     pub(crate) payload: &'a Bytes,
-    pub(crate) checksum: u16,
     pub(crate) is_last: bool,
     pub(crate) request_ack: bool,
 }
@@ -311,15 +310,14 @@ impl SendStream {
         (self.next(), data, is_last)
     }
 
-    /// Puts a cut (and sealed) packet in the ring as sent.
-    pub(crate) fn send_new(&mut self, now: Instant, serial: u32, packet: (Bytes, u16, bool)) -> Outgoing<'_> {
-        let (seq, request_ack) = (self.next(), self.wants_ack(packet.2));
+    /// Puts a cut packet in the ring as sent.
+    pub(crate) fn send_new(&mut self, now: Instant, serial: u32, packet: (Bytes, bool)) -> Outgoing<'_> {
+        let (seq, request_ack) = (self.next(), self.wants_ack(packet.1));
         let transmission = self.transmit(seq, FIRST);
         self.in_flight += 1;
         self.ring.push_back(Sent {
             payload: packet.0,
-            checksum: packet.1,
-            is_last: packet.2,
+            is_last: packet.1,
             resent: false,
             state: State::InFlight,
             first_serial: serial,
@@ -329,7 +327,7 @@ impl SendStream {
             sent_at: now,
         });
         let sent = &self.ring[self.ring.len() - 1];
-        Outgoing { seq, payload: &sent.payload, checksum: sent.checksum, is_last: sent.is_last, request_ack }
+        Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack }
     }
 
     /// Marks a lost packet as sent again.
@@ -346,8 +344,7 @@ impl SendStream {
         self.resend_from = seq + 1;
         self.resent_any = true;
         self.fast_resend = false;
-        let (payload, checksum, is_last) = (&sent.payload, sent.checksum, sent.is_last);
-        Some(Outgoing { seq, payload, checksum, is_last, request_ack: true })
+        Some(Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack: true })
     }
 
     fn transmit(&mut self, seq: u32, kind: usize) -> u64 {

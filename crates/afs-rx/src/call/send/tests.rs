@@ -21,7 +21,7 @@ fn burst(stream: &mut SendStream, now: Instant) -> Vec<u32> {
             Pick::Again(seq, _) => seqs.push(stream.send_again(now, serial, seq).unwrap().seq),
             Pick::New(len) => {
                 let (_, data, is_last) = stream.cut(len);
-                seqs.push(stream.send_new(now, serial, (data, 0, is_last)).seq);
+                seqs.push(stream.send_new(now, serial, (data, is_last)).seq);
             }
         }
     }

@@ -132,6 +132,14 @@ impl CacheFile for DiskFile {
         Ok(out.into())
     }
 
+    fn read_now(&self, pos: u64, len: usize) -> Option<Bytes> {
+        use rustix::io::{ReadWriteFlags, preadv2};
+        let mut out = vec![0; len];
+        let read = preadv2(&self.file, &mut [io::IoSliceMut::new(&mut out)], pos, ReadWriteFlags::NOWAIT);
+        // Fewer bytes: the end of the file, or of what is in memory.
+        (read == Ok(len)).then(|| out.into())
+    }
+
     fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()> {
         self.charge(data.len() as u64);
         self.file.write_all_at(data, pos)

@@ -89,6 +89,11 @@ impl DiskCache {
         path_of(&self.dir, id)
     }
 
+    fn has_room(&self, state: &State, wanted: u64) -> bool {
+        let used = state.kept.bytes() + self.loose.load(Ordering::Relaxed);
+        used.saturating_add(wanted) <= self.bytes_max
+    }
+
     /// The file of a number, opened if it is not.
     fn file(&self, state: &mut State, id: u64) -> io::Result<Arc<DiskFile>> {
         let open = state.open.get(&id).and_then(Weak::upgrade);
@@ -244,12 +249,13 @@ impl CacheStore for DiskCache {
         self.bytes_max
     }
 
+    fn fits(&self, wanted: u64) -> bool {
+        self.state.try_lock().is_ok_and(|state| self.has_room(&state, wanted))
+    }
+
     fn make_room(&self, wanted: u64) -> bool {
         let mut state = lock(&self.state);
-        let fits = |state: &State| {
-            let used = state.kept.bytes() + self.loose.load(Ordering::Relaxed);
-            used.saturating_add(wanted) <= self.bytes_max
-        };
+        let fits = |state: &State| self.has_room(state, wanted);
         if fits(&state) {
             return true;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,6 +50,8 @@ struct Inner {
     endless: Mutex<BTreeSet<Fid>>,
     /// Who has which lock. All of them are alone.
     locks: Mutex<BTreeMap<Fid, SocketAddr>>,
+    /// Whose lock one is it does not know: anybody releases and extends it.
+    locks_have_no_holder: AtomicBool,
     /// What a caller has given back and was not promised again: its end is told to nobody.
     given_up: Mutex<BTreeSet<(SocketAddr, Fid)>>,
     /// For how many seconds it promises.
@@ -76,6 +78,7 @@ impl FakeServer {
             lies: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
+            locks_have_no_holder: AtomicBool::new(false),
             given_up: Mutex::default(),
             promises_for: AtomicU32::new(3600),
             give_up_pause: Mutex::default(),
@@ -117,6 +120,11 @@ impl FakeServer {
     /// Has it take its time before it takes back what is given back.
     pub fn take_back_after(&self, pause: Duration) {
         *self.inner.give_up_pause.lock().unwrap() = pause;
+    }
+
+    /// Has it forget of locks whose they are, as servers of other makers do.
+    pub fn count_locks_only(&self) {
+        self.inner.locks_have_no_holder.store(true, Ordering::SeqCst);
     }
 
     /// Has it forget whom it has promised something.
@@ -323,14 +331,16 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::ExtendLock| async move {
             inner.count("ExtendLock");
-            inner.lock(request.fid, |holder| match holder == Some(caller.peer) {
+            let any = inner.locks_have_no_holder.load(Ordering::SeqCst);
+            inner.lock(request.fid, |holder| match holder == Some(caller.peer) || any && holder.is_some() {
                 true => Ok(holder),
                 false => Err(Errno::EINVAL),
             })
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::ReleaseLock| async move {
             inner.count("ReleaseLock");
-            inner.lock(request.fid, |holder| Ok(holder.filter(|holder| *holder != caller.peer)))
+            let any = inner.locks_have_no_holder.load(Ordering::SeqCst);
+            inner.lock(request.fid, |holder| Ok(holder.filter(|holder| !any && *holder != caller.peer)))
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::GiveUpCallBacks| async move {
             let fids = request.fids.iter().map(|fid| (caller.peer, *fid));

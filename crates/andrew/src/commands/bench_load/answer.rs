@@ -62,8 +62,12 @@ impl fmt::Display for Answer {
 }
 
 fn show_rate(f: &mut fmt::Formatter<'_>, name: &str, rate: &Rate) -> fmt::Result {
-    let Rate { per_second, in_flight, calls, .. } = rate;
-    writeln!(f, "{name:<18} {per_second:>9.0}/s, {in_flight} in flight, {calls} calls")
+    let Rate { per_second, in_flight, calls, latency, .. } = rate;
+    let [p50, p99] = [latency.p50, latency.p99].map(|seconds| seconds * 1e6);
+    writeln!(
+        f,
+        "{name:<18} {per_second:>9.0}/s, {in_flight} in flight, {calls} calls, each {p50:.0} us (p50), {p99:.0} us (p99)"
+    )
 }
 
 fn show_connections(f: &mut fmt::Formatter<'_>, shown: &Connections) -> fmt::Result {

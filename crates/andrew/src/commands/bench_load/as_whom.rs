@@ -1,6 +1,5 @@
 //! As whom a load's calls are made: as nobody, or with the cell's key in a class and at a level of choice.
 
-use crate::cell::security::{clock, random};
 use crate::commands::as_whom::{key_file, key_ring, no_key};
 use crate::error::CommandResult;
 use afs_auth::Token;
@@ -68,13 +67,13 @@ impl AsWhom {
             return Ok(None);
         }
         let path = key_file(self.key_file.as_deref())?;
-        let (random, level) = (random(system), self.level.into());
+        let (env, level) = (system.env(), self.level.into());
         let keys = self.keys_of_type(key_ring(&path)?);
         let token = match self.security {
-            Class::Rxkad => rxkad::local_token(&keys, &random, level).map(Token::Rxkad),
-            _ => rxgk::local_token(&keys, Variant::OpenAfs, level, &random).map(Token::Rxgk),
+            Class::Rxkad => rxkad::local_token(&keys, &env, level).map(Token::Rxkad),
+            _ => rxgk::local_token(&keys, Variant::OpenAfs, level, &env).map(Token::Rxgk),
         };
-        Ok(Some(token.ok_or_else(|| no_key(&path))?.source(clock(system), random)))
+        Ok(Some(token.ok_or_else(|| no_key(&path))?.source(env)))
     }
 
     fn keys_of_type(&self, mut keys: KeyRing) -> KeyRing {

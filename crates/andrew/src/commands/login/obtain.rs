@@ -117,14 +117,14 @@ impl Attempt<'_> {
     }
 
     fn with_key(&self, key: &dyn Signer) -> CommandResult<Result<Grant, LoginError>> {
-        let (expected, random) = (self.expected()?, self.network.random());
+        let (expected, env) = (self.expected()?, self.network.system.env());
         let trusted = |shown: &HostKey| match &expected {
             Some(fingerprint) => *fingerprint == shown.to_string(),
             None => confirm(&format!("The login service of {} shows the host key {shown}.", self.place.cell)),
         };
-        let (login, random, trusted) = (&self.login, &random, &trusted);
+        let (login, env, trusted) = (&self.login, &env, &trusted);
         Ok(self.network.first(self.place, None, |service| async move {
-            client::login_with_ssh(&service, login, key, trusted, random).await
+            client::login_with_ssh(&service, login, key, trusted, env).await
         }))
     }
 
@@ -134,9 +134,9 @@ impl Attempt<'_> {
             Some(file) => passphrase::from_file(file)?,
             None => passphrase::ask(&format!("Passphrase of {user} in {cell}"))?,
         };
-        let (login, secret, random) = (&self.login, &secret, &self.network.random());
+        let (login, secret, env) = (&self.login, &secret, &self.network.system.env());
         let outcome = self.network.first(self.place, None, |service| async move {
-            client::login_with_passphrase(&service, login, secret, random).await
+            client::login_with_passphrase(&service, login, secret, env).await
         });
         outcome.map_err(|error| refused(self.place, &error))
     }

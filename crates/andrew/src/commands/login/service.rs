@@ -5,10 +5,9 @@ use crate::commands::answering::answering_first;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::tokens::KeptToken;
-use afs_auth::Random;
 use afs_login::client::{Ask, LoginError};
 use afs_net::{System, Udp};
-use afs_rpc::{CallError, Connection, Env, Security};
+use afs_rpc::{CallError, Connection, Security};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request, ServiceId};
 use std::future::{Future, ready};
@@ -31,12 +30,6 @@ impl Network {
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
         Ok(Self { system, udp })
-    }
-
-    /// The machine's randomness.
-    pub(in crate::commands) fn random(&self) -> Random {
-        let system = self.system.clone();
-        Arc::new(move |out: &mut [u8]| system.random(out))
     }
 
     /// Does something at the first of a cell's login services that answers.
@@ -67,8 +60,7 @@ impl Network {
 
     fn security(&self, with: Option<&KeptToken>) -> Security {
         let Some(kept) = with else { return Security::null() };
-        let system = self.system.clone();
-        Security::new(kept.token().source(Arc::new(move || system.wall()), self.random()))
+        Security::new(kept.token().source(self.system.env()))
     }
 }
 

@@ -5,7 +5,6 @@ use super::journal_files::FileJournal;
 use super::progress::Bar;
 use super::reach::Reach;
 use crate::cell::key_store::KeyStore;
-use crate::cell::security::{clock, random};
 use crate::commands::answering::answering_first;
 use crate::commands::as_whom::local_token;
 use crate::commands::login::place::elsewhere;
@@ -55,7 +54,7 @@ impl Ops {
         let security = match &found.key_file {
             Some(path) => {
                 let token = local_token(&system, path)?;
-                Security::new(token.source(clock(&system), random(&system)))
+                Security::new(token.source(system.env()))
             }
             None => reach.whom.security(&system, found.name.as_ref(), &found.servers)?,
         };

@@ -3,13 +3,13 @@
 use super::*;
 use crate::kerberos::cache::Cache;
 use crate::kerberos::samples::{AFS, ALICE, CACHE, ISSUED, NONCE, REFUSAL, REPLY, TICKET_GRANTING};
+use afs_rpc::{EnvRef, Parts};
 use proptest::prelude::*;
-use std::sync::Arc;
 
 const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 123_456_789 };
 
-fn random() -> Random {
-    Arc::new(|out: &mut [u8]| out.fill(7))
+fn env() -> EnvRef {
+    Parts::default().with_random(|out| out.fill(7)).shared()
 }
 
 fn granting() -> Credential {
@@ -24,7 +24,7 @@ fn afs() -> Principal {
 #[test]
 fn a_request_proves_who_asks_and_for_what() {
     let (granting, afs) = (granting(), afs());
-    let bytes = Exchange::new(&granting, &afs, &random()).request(NOW, &random()).unwrap();
+    let bytes = Exchange::new(&granting, &afs, &env()).request(NOW, &env()).unwrap();
     let request: KdcReq<'_> = MessageTag::TGS_REQ.decode(&bytes).unwrap();
     let body: KdcReqBody<'_> = request.req_body.decode_as().unwrap();
     assert_eq!((body.realm.0.as_str(), body.nonce), ("KERB.TEST", NONCE));
@@ -46,7 +46,7 @@ fn a_request_proves_who_asks_and_for_what() {
 #[test]
 fn the_answer_of_a_kdc_is_a_ticket() {
     let (granting, afs) = (granting(), afs());
-    let ticket = Exchange::new(&granting, &afs, &random()).reply(REPLY).unwrap();
+    let ticket = Exchange::new(&granting, &afs, &env()).reply(REPLY).unwrap();
     assert_eq!((ticket.client.to_string(), ticket.server.to_string()), (ALICE.into(), AFS.into()));
     assert_eq!((ticket.key.enctype, ticket.key.secret.expose().len()), (18, 32));
     assert_eq!(ticket.ends, granting.ends);
@@ -58,23 +58,23 @@ fn the_answer_of_a_kdc_is_a_ticket() {
 fn an_answer_to_another_request_is_none() {
     let (granting, afs) = (granting(), afs());
     let other = Principal::parse("host/a@KERB.TEST", "").unwrap();
-    let reply = |service: &Principal, random: &Random| Exchange::new(&granting, service, random).reply(REPLY);
-    let elsewhen: Random = Arc::new(|out: &mut [u8]| out.fill(9));
-    assert_eq!(reply(&afs, &elsewhen), Err(ExchangeError::Other("request")));
-    assert_eq!(reply(&other, &random()), Err(ExchangeError::Other("service")));
+    let reply = |service: &Principal, env: &EnvRef| Exchange::new(&granting, service, env).reply(REPLY);
+    let other_world = Parts::default().with_random(|out| out.fill(9)).shared();
+    assert_eq!(reply(&afs, &other_world), Err(ExchangeError::Other("request")));
+    assert_eq!(reply(&other, &env()), Err(ExchangeError::Other("service")));
     let mut of_bob = granting.clone();
     of_bob.client.components[0] = "bob".into();
-    assert_eq!(Exchange::new(&of_bob, &afs, &random()).reply(REPLY), Err(ExchangeError::Other("user")));
+    assert_eq!(Exchange::new(&of_bob, &afs, &env()).reply(REPLY), Err(ExchangeError::Other("user")));
     let mut other_key = granting.clone();
     other_key.key.secret = Secret::new(vec![1; 32]);
-    let wrong = Exchange::new(&other_key, &afs, &random()).reply(REPLY);
+    let wrong = Exchange::new(&other_key, &afs, &env()).reply(REPLY);
     assert_eq!(wrong, Err(ExchangeError::Crypto(CryptoError::Integrity)));
 }
 
 #[test]
 fn a_refusal_says_why() {
     let (granting, afs) = (granting(), afs());
-    let error = Exchange::new(&granting, &afs, &random()).reply(REFUSAL).unwrap_err();
+    let error = Exchange::new(&granting, &afs, &env()).reply(REFUSAL).unwrap_err();
     assert!(error.is_unknown_service());
     assert_eq!(
         error.to_string(),
@@ -86,7 +86,7 @@ fn a_refusal_says_why() {
 fn a_key_of_an_old_type_is_said_so() {
     let (mut granting, afs) = (granting(), afs());
     granting.key.enctype = 23;
-    let error = Exchange::new(&granting, &afs, &random()).request(NOW, &random()).unwrap_err();
+    let error = Exchange::new(&granting, &afs, &env()).request(NOW, &env()).unwrap_err();
     assert_eq!(error, ExchangeError::KeyType(23));
 }
 
@@ -95,12 +95,12 @@ proptest! {
     fn damage_is_an_error(at in 0..REPLY.len(), byte in any::<u8>()) {
         let mut answer = REPLY.to_vec();
         answer[at] = byte;
-        let _ = Exchange::new(&granting(), &afs(), &random()).reply(&answer);
+        let _ = Exchange::new(&granting(), &afs(), &env()).reply(&answer);
     }
 
     #[test]
     fn garbage_is_an_error(tag in prop::sample::select(vec![0x6d_u8, 0x7e, 0x30]), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let answer = [&[tag], &*bytes].concat();
-        prop_assert!(Exchange::new(&granting(), &afs(), &random()).reply(&answer).is_err());
+        prop_assert!(Exchange::new(&granting(), &afs(), &env()).reply(&answer).is_err());
     }
 }

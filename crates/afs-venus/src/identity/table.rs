@@ -9,10 +9,12 @@ use afs_rpc::{Security, UnixTime};
 use crate::api::{Token, TokenInfo, TokenOwner};
 use crate::key::CellIndex;
 use crate::lock;
-use crate::tokens::Who;
 
 /// Tokens that were given and sessions that are remembered. Beyond it, a token is refused.
 const TOKENS_MAX: usize = 4096;
+
+/// For whom something is done; `None` is nobody in particular.
+pub(crate) type Who = Option<TokenOwner>;
 
 /// One token, of all there ever were in this process. Another token of the same owner has another number, since it may
 /// stand for somebody else.

@@ -3,7 +3,7 @@
 use afs_rpc::Instant;
 use afs_wire::ids::Rights;
 
-use crate::tokens::TokenId;
+use crate::identity::TokenId;
 
 /// People remembered for one object; whoever was asked about longest ago goes first.
 const KNOWN_MAX: usize = 32;

@@ -1,0 +1,129 @@
+//! Rows found on the disk, kept for the next lookups: a bounded cache that one commit of the store empties.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use afs_rpc::sync::lock;
+
+use crate::Row;
+
+/// Bytes of keys and values in one generation, and so in half the cache.
+const BYTES_MAX: usize = 2 << 20;
+/// About what an answer costs beside its bytes.
+const ANSWER_BYTES: usize = 128;
+
+/// A question at the rows of a table.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Question {
+    /// The row of a key.
+    Get(&'static str, Vec<u8>),
+    /// So many rows between two keys.
+    Range(&'static str, Vec<u8>, Vec<u8>, usize),
+}
+
+/// Answers as of one commit. Bounded: what was not asked for since half of it was filled anew is forgotten.
+#[derive(Default)]
+pub(crate) struct RowCache(Mutex<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    sequence: u64,
+    young: BTreeMap<Question, Vec<Row>>,
+    old: BTreeMap<Question, Vec<Row>>,
+    /// Of the young.
+    bytes: usize,
+}
+
+impl RowCache {
+    /// What was found in exactly this commit.
+    pub(crate) fn get(&self, sequence: u64, question: &Question) -> Option<Vec<Row>> {
+        let mut cache = lock(&self.0);
+        if cache.sequence != sequence {
+            return None;
+        }
+        if let Some(rows) = cache.young.get(question) {
+            return Some(rows.clone());
+        }
+        let rows = cache.old.remove(question)?;
+        cache.put(question.clone(), rows.clone());
+        Some(rows)
+    }
+
+    /// Remembers what was found in a commit. A slow read does not bring back what a later commit has changed.
+    pub(crate) fn put(&self, sequence: u64, question: Question, rows: Vec<Row>) {
+        let mut cache = lock(&self.0);
+        if cache.sequence > sequence {
+            return;
+        }
+        if cache.sequence < sequence {
+            *cache = Generations { sequence, ..Generations::default() };
+        }
+        cache.put(question, rows);
+    }
+}
+
+impl Generations {
+    fn put(&mut self, question: Question, rows: Vec<Row>) {
+        let bytes = ANSWER_BYTES + question.bytes() + rows.iter().map(row_bytes).sum::<usize>();
+        if self.bytes + bytes > BYTES_MAX {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        if bytes <= BYTES_MAX {
+            self.bytes += bytes;
+            self.young.insert(question, rows);
+        }
+    }
+}
+
+impl Question {
+    fn bytes(&self) -> usize {
+        match self {
+            Question::Get(_, key) => key.len(),
+            Question::Range(_, from, until, _) => from.len() + until.len(),
+        }
+    }
+}
+
+fn row_bytes((key, value): &Row) -> usize {
+    ANSWER_BYTES + key.len() + value.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> Question {
+        Question::Get("table", number.to_be_bytes().to_vec())
+    }
+
+    fn rows(value: u8) -> Vec<Row> {
+        vec![(Vec::new(), vec![value; 1000])]
+    }
+
+    #[test]
+    fn an_answer_is_good_for_its_commit_alone() {
+        let cache = RowCache::default();
+        cache.put(5, key(1), rows(1));
+        assert_eq!(cache.get(5, &key(1)), Some(rows(1)));
+        assert_eq!(cache.get(6, &key(1)), None);
+        cache.put(6, key(1), rows(2));
+        cache.put(5, key(1), rows(1));
+        assert_eq!(cache.get(6, &key(1)), Some(rows(2)), "the late one is not kept");
+        assert_eq!(cache.get(5, &key(1)), None);
+    }
+
+    #[test]
+    fn a_walk_through_all_rows_leaves_the_cache_within_its_bound() {
+        let cache = RowCache::default();
+        for number in 0..20_000 {
+            cache.put(1, key(number), rows(3));
+            assert!(cache.get(1, &key(0)).is_some(), "what is asked for stays");
+        }
+        cache.put(1, key(1), vec![(Vec::new(), vec![0; BYTES_MAX])]);
+        assert_eq!(cache.get(1, &key(1)), None, "too large");
+        let cache = lock(&cache.0);
+        let held = cache.young.iter().chain(&cache.old).map(|(key, rows)| key.bytes() + rows[0].1.len());
+        assert!(held.sum::<usize>() <= 2 * BYTES_MAX);
+    }
+}

@@ -1,0 +1,269 @@
+//! Threads for work that blocks. The thread that has been idle for the shortest time is woken, after the lock of the queue has been
+//! released: the woken thread, which often takes the processor from the waking one, needs that lock first.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::turn::{self, Kind};
+
+/// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
+const THREADS_MAX: usize = 64;
+/// How long a thread stays without work. One stays for ever.
+const IDLE_MAX: Duration = Duration::from_secs(10);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads.
+#[derive(Clone)]
+pub(crate) struct Blocking(Arc<Shared>);
+
+struct Shared {
+    pool: Handle,
+    state: Mutex<State>,
+    /// A thread has ended.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    /// The last one became idle last.
+    idle: Vec<Arc<Idle>>,
+    threads: usize,
+    closed: bool,
+}
+
+/// A thread that waits for work.
+struct Idle {
+    thread: Thread,
+    woken: AtomicBool,
+}
+
+impl Idle {
+    fn wake(&self) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl std::fmt::Debug for Blocking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.0.state();
+        f.debug_struct("Blocking").field("threads", &state.threads).field("idle", &state.idle.len()).finish()
+    }
+}
+
+impl Blocking {
+    /// Starts the first thread. All threads can use `pool` implicitly.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub(crate) fn start(pool: Handle) -> io::Result<Self> {
+        let shared = Arc::new(Shared { pool, state: Mutex::default(), ended: Condvar::new() });
+        shared.state().threads = 1;
+        shared.clone().add_thread(None)?;
+        Ok(Self(shared))
+    }
+
+    /// Runs `job` when a thread is free. After [`Blocking::close`] it is dropped.
+    pub(crate) fn run(&self, job: Job) {
+        let mut state = self.0.state();
+        if state.closed {
+            drop(state);
+            return drop(job);
+        }
+        state.queue.push_back(job);
+        let idle = state.idle.pop();
+        let add = idle.is_none() && state.threads < THREADS_MAX;
+        state.threads += usize::from(add);
+        drop(state);
+        if let Some(idle) = idle {
+            idle.wake();
+        }
+        if add && let Err(error) = self.0.clone().add_thread(Some(IDLE_MAX)) {
+            // Those that there are do the work.
+            tracing::warn!(%error, "no further thread for blocking work");
+            self.0.state().threads -= 1;
+        }
+    }
+
+    /// Takes no further work. What is queued is done.
+    pub(crate) fn close(&self) {
+        let idle = {
+            let mut state = self.0.state();
+            state.closed = true;
+            std::mem::take(&mut state.idle)
+        };
+        idle.iter().for_each(|idle| idle.wake());
+    }
+
+    /// Waits for the end of all work after [`Blocking::close`], at most `patience`.
+    pub(crate) fn wait(&self, patience: Duration) {
+        let waited = self.0.ended.wait_timeout_while(self.0.state(), patience, |state| state.threads > 0);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What a thread does next.
+enum Next {
+    Run(Job),
+    Wait(Arc<Idle>),
+    End,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a thread, which has been counted, and which ends after so long without work.
+    fn add_thread(self: Arc<Self>, idle_max: Option<Duration>) -> io::Result<()> {
+        let work = move || {
+            let pool = self.pool.clone();
+            let _pool = pool.enter();
+            self.work(idle_max);
+        };
+        thread::Builder::new().name("afs-disk".into()).spawn(work).map(drop)
+    }
+
+    fn work(&self, idle_max: Option<Duration>) {
+        loop {
+            match self.next() {
+                Next::Run(job) => run(job),
+                Next::Wait(idle) => {
+                    if !self.wait(&idle, idle_max) {
+                        return;
+                    }
+                }
+                Next::End => return,
+            }
+        }
+    }
+
+    fn next(&self) -> Next {
+        let mut state = self.state();
+        if let Some(job) = state.queue.pop_front() {
+            return Next::Run(job);
+        }
+        if state.closed {
+            self.end(state);
+            return Next::End;
+        }
+        let idle = Arc::new(Idle { thread: thread::current(), woken: AtomicBool::new(false) });
+        state.idle.push(idle.clone());
+        Next::Wait(idle)
+    }
+
+    /// Waits for work. `false` if the thread has ended instead.
+    fn wait(&self, idle: &Arc<Idle>, idle_max: Option<Duration>) -> bool {
+        loop {
+            match idle_max {
+                None => thread::park(),
+                Some(idle_max) => thread::park_timeout(idle_max),
+            }
+            if idle.woken.load(Ordering::Acquire) {
+                return true;
+            }
+            if idle_max.is_some() {
+                let mut state = self.state();
+                if let Some(at) = state.idle.iter().position(|other| Arc::ptr_eq(other, idle)) {
+                    // A wake-up for nothing ends it as well, which does no harm.
+                    state.idle.remove(at);
+                    self.end(state);
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn end(&self, mut state: MutexGuard<'_, State>) {
+        state.threads -= 1;
+        drop(state);
+        self.ended.notify_all();
+    }
+}
+
+fn run(job: Job) {
+    let work = AssertUnwindSafe(|| turn::with_woken(Kind::Blocking, job));
+    if catch_unwind(work).is_err() {
+        tracing::error!("blocking work panicked; its outcome is lost");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use tokio::runtime::Builder;
+
+    fn threads() -> (tokio::runtime::Runtime, Blocking) {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let blocking = Blocking::start(runtime.handle().clone()).unwrap();
+        (runtime, blocking)
+    }
+
+    #[test]
+    fn work_that_blocks_does_not_stop_other_work() {
+        let (_runtime, blocking) = threads();
+        let (go, wait) = channel();
+        let (tell, told) = channel();
+        let also = tell.clone();
+        blocking.run(Box::new(move || {
+            wait.recv().unwrap();
+            tell.send("first").unwrap();
+        }));
+        blocking.run(Box::new(move || also.send("second").unwrap()));
+        assert_eq!(told.recv(), Ok("second"));
+        go.send(()).unwrap();
+        assert_eq!(told.recv(), Ok("first"));
+    }
+
+    #[test]
+    fn threads_are_bounded_and_all_work_is_done() {
+        let (_runtime, blocking) = threads();
+        let (tell, told) = channel();
+        let gate = Arc::new(Mutex::new(()));
+        let shut = gate.lock().unwrap();
+        for number in 0..200 {
+            let (tell, gate) = (tell.clone(), gate.clone());
+            blocking.run(Box::new(move || {
+                drop(gate.lock());
+                tell.send(number).unwrap();
+            }));
+        }
+        assert_eq!(blocking.0.state().threads, THREADS_MAX);
+        drop(shut);
+        let mut all: Vec<u32> = told.iter().take(200).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..200).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_panic_ends_the_work_alone() {
+        let (_runtime, blocking) = threads();
+        let (tell, told) = channel();
+        blocking.run(Box::new(|| panic!("on purpose")));
+        blocking.run(Box::new(move || tell.send(()).unwrap()));
+        assert_eq!(told.recv(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_queued_at_the_end_is_done_and_no_more() {
+        let (_runtime, blocking) = threads();
+        let (tell, told) = channel();
+        let late = tell.clone();
+        blocking.run(Box::new(move || tell.send("before").unwrap()));
+        blocking.close();
+        blocking.run(Box::new(move || late.send("after").unwrap()));
+        blocking.wait(Duration::MAX);
+        assert_eq!(told.iter().collect::<Vec<_>>(), ["before"]);
+        assert_eq!(blocking.0.state().threads, 0);
+    }
+}

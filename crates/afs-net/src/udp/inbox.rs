@@ -1,0 +1,90 @@
+//! Buffers for what one system call receives, and who has them.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use afs_rpc::sync::lock;
+use bytes::Bytes;
+use quinn_udp::{BATCH_SIZE, RecvMeta};
+
+use super::socket::Socket;
+
+/// Room for the largest train that the kernel joins (64 KiB less headers).
+const TRAIN_BYTES_MAX: usize = 64 << 10;
+
+/// Buffers for one system call's worth of datagrams. The thread that has them receives.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    buffers: Vec<Box<[u8]>>,
+    metas: [RecvMeta; BATCH_SIZE],
+}
+
+/// The one inbox of a socket, while no thread has it.
+#[derive(Debug)]
+pub(super) struct Baton {
+    inbox: Mutex<Option<Inbox>>,
+    given: Condvar,
+}
+
+impl Baton {
+    pub(super) fn new() -> Self {
+        Self { inbox: Mutex::new(Some(Inbox::new())), given: Condvar::new() }
+    }
+
+    /// Waits for its turn to receive.
+    pub(super) fn take(&self) -> Inbox {
+        let mut inbox = lock(&self.inbox);
+        loop {
+            match inbox.take() {
+                Some(inbox) => return inbox,
+                None => inbox = self.given.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Lets another thread receive.
+    pub(super) fn give(&self, inbox: Inbox) {
+        *lock(&self.inbox) = Some(inbox);
+        self.given.notify_one();
+    }
+}
+
+impl Inbox {
+    fn new() -> Self {
+        let buffers = (0..BATCH_SIZE).map(|_| vec![0; TRAIN_BYTES_MAX].into_boxed_slice()).collect();
+        Self { buffers, metas: [RecvMeta::default(); BATCH_SIZE] }
+    }
+
+    pub(super) fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
+        let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| slices.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        socket.state.recv(socket.handle(), &mut slices, &mut self.metas)
+    }
+
+    /// The datagrams of one message: the kernel may have joined several of equal size from one peer.
+    pub(super) fn datagrams(&self, index: usize) -> impl Iterator<Item = (SocketAddr, Bytes)> {
+        let meta = self.metas.get(index).copied().unwrap_or_default();
+        let received = self.buffers.get(index).and_then(|buffer| buffer.get(..meta.len)).unwrap_or_default();
+        // A copy for each datagram: one that waits in Rx holds no more memory than itself, and is opened in place.
+        received.chunks(meta.stride.max(1)).map(move |datagram| (meta.addr, Bytes::copy_from_slice(datagram)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_datagram_of_a_train_is_memory_of_its_own() {
+        let mut inbox = Inbox::new();
+        inbox.buffers[0][..2500].fill(7);
+        (inbox.metas[0].len, inbox.metas[0].stride) = (2500, 1000);
+        let sizes = inbox.datagrams(0).map(|(_, datagram)| {
+            let (len, memory) = (datagram.len(), datagram.try_into_mut());
+            (len, memory.map_or(0, |memory| memory.capacity()))
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), [(1000, 1000), (1000, 1000), (500, 500)]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Where tasks go on that were begun on a thread of their own.
+
+// A test that meets the unexpected panics, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
+use std::future::{pending, poll_fn};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvError, channel};
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use afs_net::System;
+use afs_rpc::sync::{Notify, oneshot};
+use afs_rpc::{Env, EnvExt, Stall};
+
+fn system() -> Arc<System> {
+    System::with_workers(1).unwrap()
+}
+
+#[test]
+fn a_task_goes_on_where_blocking_work_has_woken_it() {
+    let system = system();
+    let env = system.env();
+    let (go, started) = channel();
+    let (tell, told) = channel();
+    system.start(
+        Box::pin(async move {
+            let work = move || {
+                started.recv().unwrap();
+                thread::current().id()
+            };
+            let worked_at = env.run_blocking(work).await.unwrap();
+            // What may block for as long as it takes needs no other thread there.
+            let works_at = env.run_stalling(Stall::Any, || thread::current().id()).await.unwrap();
+            tell.send([worked_at, thread::current().id(), works_at]).unwrap();
+        }),
+        Stall::Brief,
+    );
+    go.send(()).unwrap();
+    let [first, second, third] = told.recv().unwrap();
+    assert_eq!((first, first), (second, third));
+    assert_ne!(first, thread::current().id());
+}
+
+#[test]
+fn small_work_is_done_where_a_request_was_read_and_other_work_is_not() {
+    let system = system();
+    let env = system.env();
+    let (tell, told) = channel();
+    system.start(
+        Box::pin(async move {
+            let brief = env.run_stalling(Stall::Brief, || thread::current().id()).await.unwrap();
+            let any = env.run_stalling(Stall::Any, || thread::current().id()).await.unwrap();
+            tell.send((brief, any)).unwrap();
+        }),
+        Stall::Brief,
+    );
+    let (brief, any) = told.recv().unwrap();
+    assert_eq!(brief, thread::current().id());
+    assert_ne!(any, brief);
+    assert_eq!(system.stall(), Stall::None, "only while the task is polled");
+}
+
+#[test]
+fn what_work_has_woken_does_not_wait_for_what_the_work_does_next() {
+    let system = system();
+    let env = system.env();
+    let (answer, answered) = oneshot::channel();
+    let (tell, told) = channel();
+    system.start(
+        Box::pin(async move {
+            answered.await.unwrap();
+            tell.send(()).unwrap();
+        }),
+        Stall::None,
+    );
+    let (end, ended) = channel();
+    system.blocking(Box::new(move || {
+        answer.send(());
+        env.let_woken_go();
+        end.send(told.recv()).unwrap();
+    }));
+    assert_eq!(ended.recv().unwrap(), Ok(()));
+}
+
+#[test]
+fn all_tasks_that_one_work_has_woken_go_on() {
+    let system = system();
+    let woken = Notify::new();
+    let (tell, told) = channel();
+    for number in 0..20 {
+        let (woken, tell) = (woken.notified(), tell.clone());
+        system.start(
+            Box::pin(async move {
+                woken.await;
+                tell.send(number).unwrap();
+            }),
+            Stall::None,
+        );
+    }
+    system.blocking(Box::new(move || woken.notify_all()));
+    let mut all: Vec<u32> = told.iter().take(20).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_task_that_is_woken_while_it_runs_runs_again() {
+    let system = system();
+    let (tell, told) = channel();
+    let mut polls = 0;
+    let task = poll_fn(move |cx| {
+        polls += 1;
+        cx.waker().wake_by_ref();
+        if polls < 3 {
+            return Poll::Pending;
+        }
+        tell.send(polls).unwrap();
+        Poll::Ready(())
+    });
+    system.start(Box::pin(task), Stall::Brief);
+    assert_eq!(told.recv(), Ok(3));
+}
+
+#[test]
+fn a_panic_ends_the_task_alone() {
+    let system = system();
+    system.start(Box::pin(async { panic!("on purpose") }), Stall::None);
+    let (tell, told) = channel();
+    system.start(Box::pin(async move { tell.send(()).unwrap() }), Stall::None);
+    assert_eq!(told.recv(), Ok(()));
+}
+
+#[test]
+fn what_waits_is_dropped_when_the_world_ends() {
+    let system = system();
+    let (kept, dropped) = channel::<()>();
+    system.start(
+        Box::pin(async move {
+            pending::<()>().await;
+            drop(kept);
+        }),
+        Stall::None,
+    );
+    // Held by what it waits for, too.
+    let never = Notify::new();
+    let (held, let_go) = channel::<()>();
+    let waiting = never.notified();
+    system.start(
+        Box::pin(async move {
+            waiting.await;
+            drop(held);
+        }),
+        Stall::None,
+    );
+    system.shutdown(Duration::from_secs(10));
+    assert_eq!((dropped.recv(), let_go.recv()), (Err(RecvError), Err(RecvError)));
+    never.notify_all();
+    let (tell, told) = channel();
+    system.start(Box::pin(async move { tell.send(()).unwrap() }), Stall::None);
+    assert_eq!(told.recv(), Err(RecvError), "begun after the end");
+}

@@ -1,0 +1,171 @@
+//! A connection's security object, behind a lock of its own, so that its ciphers can run without the endpoint.
+
+use crate::Instant;
+use crate::ids::Side;
+use crate::security::{
+    Challenge, ClientSecurity, Identity, Overhead, PacketContext, PacketSecurity, Proof, Response,
+    SecurityError, SecurityReport, ServerSession, Verified,
+};
+use afs_env::sync::lock;
+use bytes::Bytes;
+use std::sync::{Arc, Mutex};
+
+/// The object of either side.
+enum Class {
+    Client(Box<dyn ClientSecurity>),
+    Server(Box<dyn ServerSession>),
+}
+
+/// The object, and what is known of it. That changes with a handshake only, so it is told without the lock, which a
+/// thread may hold for as long as one packet is sealed or opened.
+pub(crate) struct Security {
+    class: Arc<Mutex<Class>>,
+    side: Side,
+    index: u8,
+    known: Known,
+}
+
+/// What the object says of itself.
+struct Known {
+    overhead: Overhead,
+    protects: bool,
+    keeps_data: bool,
+    authenticated: bool,
+    identity: Option<Identity>,
+}
+
+/// The object's ciphers, for use without the endpoint. One packet at a time.
+#[derive(Clone)]
+pub(crate) struct Cipher(Arc<Mutex<Class>>);
+
+/// Why a packet did not open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotOpened {
+    pub(crate) failure: SecurityError,
+    /// Nothing will open any more, for this reason.
+    pub(crate) ended: Option<SecurityError>,
+}
+
+impl Class {
+    fn packets(&self) -> &dyn PacketSecurity {
+        match self {
+            Class::Client(client) => &**client,
+            Class::Server(session) => &**session,
+        }
+    }
+
+    fn packets_mut(&mut self) -> &mut dyn PacketSecurity {
+        match self {
+            Class::Client(client) => &mut **client,
+            Class::Server(session) => &mut **session,
+        }
+    }
+
+    fn known(&self, now: Instant) -> Known {
+        let packets = self.packets();
+        let (authenticated, identity) = match self {
+            Class::Client(_) => (true, None),
+            Class::Server(session) => (session.is_authenticated(now), session.identity()),
+        };
+        Known {
+            overhead: packets.overhead(),
+            protects: packets.protects(),
+            keeps_data: packets.keeps_data(),
+            authenticated,
+            identity,
+        }
+    }
+}
+
+impl Security {
+    pub(crate) fn client(class: Box<dyn ClientSecurity>, now: Instant) -> Self {
+        Self::new(Class::Client(class), Side::Client, now)
+    }
+
+    pub(crate) fn server(class: Box<dyn ServerSession>, now: Instant) -> Self {
+        Self::new(Class::Server(class), Side::Server, now)
+    }
+
+    fn new(class: Class, side: Side, now: Instant) -> Self {
+        let (index, known) = (class.packets().index(), class.known(now));
+        Security { class: Arc::new(Mutex::new(class)), side, index, known }
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    pub(crate) fn index(&self) -> u8 {
+        self.index
+    }
+
+    pub(crate) fn overhead(&self) -> Overhead {
+        self.known.overhead
+    }
+
+    pub(crate) fn protects(&self) -> bool {
+        self.known.protects
+    }
+
+    pub(crate) fn keeps_data(&self) -> bool {
+        self.known.keeps_data
+    }
+
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.known.authenticated
+    }
+
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.known.identity.clone()
+    }
+
+    pub(crate) fn cipher(&self) -> Cipher {
+        Cipher(self.class.clone())
+    }
+
+    pub(crate) fn authenticates_packets(&self) -> bool {
+        lock(&self.class).packets().authenticates_packets()
+    }
+
+    pub(crate) fn report(&self) -> SecurityReport {
+        lock(&self.class).packets().report()
+    }
+
+    /// A client's answer; `None` at a server.
+    pub(crate) fn respond(&mut self, challenge: &Challenge<'_>) -> Option<Result<Response, SecurityError>> {
+        let mut class = lock(&self.class);
+        let Class::Client(client) = &mut *class else { return None };
+        let answer = client.respond(challenge);
+        self.known = class.known(challenge.now);
+        Some(answer)
+    }
+
+    /// A server's question; `None` at a client.
+    pub(crate) fn challenge(&self, now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
+        match &mut *lock(&self.class) {
+            Class::Client(_) => None,
+            Class::Server(session) => Some(session.challenge(now, random)),
+        }
+    }
+
+    /// What a server makes of the answer; `None` at a client.
+    pub(crate) fn verify(&mut self, proof: &Proof<'_>) -> Option<Result<Verified, SecurityError>> {
+        let mut class = lock(&self.class);
+        let Class::Server(session) = &mut *class else { return None };
+        let verified = session.verify(proof);
+        self.known = class.known(proof.now);
+        Some(verified)
+    }
+}
+
+impl Cipher {
+    pub(crate) fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
+        lock(&self.0).packets_mut().seal(packet, payload)
+    }
+
+    pub(crate) fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, NotOpened> {
+        let mut class = lock(&self.0);
+        let opened = class.packets_mut().open(packet, payload);
+        opened.map_err(|failure| NotOpened { failure, ended: class.packets().ended() })
+    }
+}

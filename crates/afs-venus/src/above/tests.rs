@@ -1,0 +1,102 @@
+//! The part alone: a sink that writes down what it is told.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use afs_rpc::Parts;
+use afs_sim::Sim;
+use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+
+use super::*;
+use crate::key::CellIndex;
+use crate::lock;
+
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl InvalidationSink for Told {
+    fn attributes(&self, node: NodeId) {
+        lock(&self.0).push(format!("attributes {}", node.0));
+    }
+
+    fn data(&self, node: NodeId) {
+        lock(&self.0).push(format!("data {}", node.0));
+    }
+
+    fn entry(&self, parent: NodeId, name: &[u8]) {
+        lock(&self.0).push(format!("entry {} {}", parent.0, String::from_utf8_lossy(name)));
+    }
+}
+
+/// A sink that never gets done.
+struct Stuck;
+
+impl InvalidationSink for Stuck {
+    fn attributes(&self, _: NodeId) {}
+    fn data(&self, _: NodeId) {}
+    fn entry(&self, _: NodeId, _: &[u8]) {}
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(pending())
+    }
+}
+
+fn above() -> (Above, Arc<Told>) {
+    let told = Arc::new(Told::default());
+    (Above::new(Parts::inline(), told.clone(), Duration::from_secs(1)), told)
+}
+
+/// Directories have odd numbers (docs/protocol/fileserver.md).
+fn key(n: u32) -> Key {
+    Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
+}
+
+#[test]
+fn what_nobody_holds_is_counted_and_not_told() {
+    let (above, told) = above();
+    above.tell(key(1));
+    assert!(!above.data(key(2)) && above.attributes(key(2)).is_none());
+    above.unpromised();
+    assert_eq!(above.told(), 4);
+    assert!(lock(&told.0).is_empty());
+}
+
+#[test]
+fn a_directory_is_told_with_the_names_in_it_and_a_file_alone() {
+    let (above, told) = above();
+    let dir = above.nodes().remember(Place::Object(key(1)), None);
+    let file = above.nodes().remember(Place::Object(key(2)), Some((dir, b"file")));
+    above.tell(key(1));
+    above.tell(key(2));
+    assert!(above.data(key(2)));
+    let (dir, file) = (dir.0, file.0);
+    let expected = [
+        format!("attributes {dir}"),
+        format!("entry {dir} file"),
+        format!("attributes {file}"),
+        format!("data {file}"),
+    ];
+    assert_eq!(*lock(&told.0), expected);
+    assert_eq!(above.told(), 3);
+}
+
+#[test]
+fn a_node_that_was_given_back_is_told_no_more() {
+    let (above, told) = above();
+    let file = above.nodes().remember(Place::Object(key(2)), None);
+    above.nodes().forget(file, 1);
+    above.tell(key(2));
+    assert!(lock(&told.0).is_empty());
+}
+
+#[test]
+fn a_sink_that_never_gets_done_is_waited_for_within_bounds() {
+    let sim = Sim::new(1);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let above = Above::new(env.clone(), Arc::new(Stuck), Duration::from_secs(1));
+    let began = env.now();
+    sim.block_on(node, Duration::from_secs(60), async move { above.settled().await }).unwrap();
+    assert_eq!(env.now().saturating_since(began), Duration::from_secs(1));
+}

@@ -1,0 +1,140 @@
+//! In which order the rights in directories were asked for: those asked for after one another are likely to be so again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use afs_wire::ids::VolumeId;
+
+use crate::identity::TokenId;
+use crate::key::{CellIndex, Key, Map};
+use crate::lock;
+
+/// Directories remembered in the order in which they were asked for, per token and volume.
+const ORDER_MAX: usize = 20_000;
+/// Pairs of token and volume for which there is an order.
+const ORDERS_MAX: usize = 1024;
+
+/// For each token and volume, its directories by when their rights were asked for last.
+#[derive(Default)]
+pub(crate) struct Orders(Mutex<BTreeMap<Pair, Order>>);
+
+type Pair = (TokenId, CellIndex, VolumeId);
+
+#[derive(Default)]
+struct Order {
+    next: u64,
+    by_turn: BTreeMap<u64, Key>,
+    turns: Map<Key, u64>,
+    /// A call is under way.
+    asking: bool,
+}
+
+/// The one call in the background for a token and a volume. It is over when this is dropped, whatever happened.
+pub(crate) struct Claim {
+    orders: Arc<Orders>,
+    pair: Pair,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(order) = lock(&self.orders.0).get_mut(&self.pair) {
+            order.asking = false;
+        }
+    }
+}
+
+impl Orders {
+    /// The rights in a directory have been told.
+    pub fn note(&self, token: TokenId, key: Key) {
+        let mut orders = lock(&self.0);
+        let pair = (token, key.cell, key.fid.volume);
+        if orders.len() >= ORDERS_MAX && !orders.contains_key(&pair) {
+            // Those of tokens that were replaced long ago have the smallest numbers.
+            orders.pop_first();
+        }
+        orders.entry(pair).or_default().note(key);
+    }
+
+    /// What was asked for after a directory the last time, at most `max`.
+    pub fn after(&self, token: TokenId, key: Key, max: usize) -> Vec<Key> {
+        let orders = lock(&self.0);
+        let Some(order) = orders.get(&(token, key.cell, key.fid.volume)) else { return Vec::new() };
+        let Some(turn) = order.turns.get(&key) else { return Vec::new() };
+        order.by_turn.range(turn + 1..).map(|(_, key)| *key).take(max).collect()
+    }
+
+    /// Claims the call in the background; `None` if one is under way, or nothing was asked for yet.
+    pub fn claim(self: &Arc<Self>, token: TokenId, cell: CellIndex, volume: VolumeId) -> Option<Claim> {
+        let pair = (token, cell, volume);
+        let claimed =
+            lock(&self.0).get_mut(&pair).is_some_and(|order| !std::mem::replace(&mut order.asking, true));
+        claimed.then(|| Claim { orders: self.clone(), pair })
+    }
+
+    /// Forgets what was asked for with tokens that no user has any more.
+    pub fn retain(&self, is_known: impl Fn(TokenId) -> bool) {
+        lock(&self.0).retain(|(token, ..), _| is_known(*token));
+    }
+}
+
+impl Order {
+    fn note(&mut self, key: Key) {
+        self.next += 1;
+        if let Some(old) = self.turns.insert(key, self.next) {
+            self.by_turn.remove(&old);
+        }
+        self.by_turn.insert(self.next, key);
+        if self.turns.len() > ORDER_MAX
+            && let Some((_, oldest)) = self.by_turn.pop_first()
+        {
+            self.turns.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{Fid, Uniquifier, VnodeId};
+
+    use super::*;
+
+    const ALICE: TokenId = TokenId(1);
+    const BOB: TokenId = TokenId(2);
+
+    fn key(n: u32) -> Key {
+        Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
+    }
+
+    #[test]
+    fn what_was_asked_for_after_a_directory_is_known_for_each_token() {
+        let orders = Orders::default();
+        [1, 3, 5, 1].into_iter().for_each(|n| orders.note(ALICE, key(n)));
+        orders.note(BOB, key(9));
+        assert_eq!(orders.after(ALICE, key(3), 9), [key(5), key(1)]);
+        assert_eq!(orders.after(ALICE, key(3), 1), [key(5)]);
+        assert!(orders.after(ALICE, key(9), 9).is_empty() && orders.after(BOB, key(3), 9).is_empty());
+        orders.retain(|token| token == BOB);
+        assert!(orders.after(ALICE, key(3), 9).is_empty());
+    }
+
+    #[test]
+    fn one_call_at_a_time_is_claimed_until_it_is_dropped() {
+        let orders = Arc::new(Orders::default());
+        let claim = |token| orders.claim(token, CellIndex(0), VolumeId(1));
+        assert!(claim(ALICE).is_none());
+        orders.note(ALICE, key(1));
+        let held = claim(ALICE);
+        assert!(held.is_some() && claim(ALICE).is_none());
+        drop(held);
+        assert!(claim(ALICE).is_some());
+    }
+
+    #[test]
+    fn directories_and_pairs_are_bounded() {
+        let orders = Orders::default();
+        (0..ORDER_MAX as u32 + 10).for_each(|n| orders.note(ALICE, key(n)));
+        assert_eq!(orders.after(ALICE, key(10), usize::MAX).len(), ORDER_MAX - 1);
+        (0..ORDERS_MAX as u64 + 10).for_each(|n| orders.note(TokenId(100 + n), key(1)));
+        assert_eq!(lock(&orders.0).len(), ORDERS_MAX);
+    }
+}

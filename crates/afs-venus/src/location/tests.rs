@@ -1,0 +1,145 @@
+//! The part alone: nothing is asked; what the location service answered is given to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::{EnvRef, Instant, Rx};
+use afs_sim::Sim;
+use afs_wire::ids::{CellName, UnixSeconds, Uuid, VolumeId, VolumeKind};
+use afs_wire::vl::EntryFlags;
+
+use super::*;
+use crate::config::CellConfig;
+use crate::key::CellIndex;
+use crate::promise::ServerReset;
+
+const CELL: CellIndex = CellIndex(0);
+const OTHER: CellIndex = CellIndex(1);
+const VOLUME: VolumeId = VolumeId(7);
+const DEAD: Duration = Duration::from_secs(12);
+
+/// A client machine that has met no server yet.
+struct Client {
+    _sim: Sim,
+    env: EnvRef,
+    rx: Rx,
+    location: Location,
+}
+
+fn client() -> Client {
+    let sim = Sim::new(1);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let here: SocketAddr = ([10, 0, 0, 1], 7001).into();
+    let rx = sim.rx(node, env.clone(), here, afs_rx::Config::default(), afs_rpc::Limits::default());
+    let cell = |name| {
+        let name = CellName::new(name).unwrap();
+        let config = CellConfig { name, location_servers: vec![at(9)], file_port: 7000 };
+        Cell::new(&config, &env, &rx, DEAD)
+    };
+    let location = Location::new(vec![cell("home.cell"), cell("other.cell")]);
+    Client { _sim: sim, env, rx, location }
+}
+
+fn at(last: u8) -> SocketAddr {
+    ([10, 0, 0, last], 7000).into()
+}
+
+fn group(name: &str) -> Arc<Group> {
+    let flags = EntryFlags::RW_EXISTS;
+    Arc::new(Group { name: name.into(), ids: [VOLUME; 3], flags, sites: Vec::new() })
+}
+
+fn seconds(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(n)
+}
+
+impl Client {
+    fn server(&self, cell: CellIndex, uuid: Option<Uuid>, unique: u32, lasts: &[u8]) -> Arc<Server> {
+        let peers: Vec<SocketAddr> = lasts.iter().map(|last| at(*last)).collect();
+        let make = |peer| Address::new(&self.rx, peer, DEAD);
+        self.location.servers().learn(cell, uuid, unique, &peers, u64::from(lasts[0]), make).unwrap()
+    }
+
+    fn volume(&self, kind: VolumeKind, sites: Vec<Arc<Server>>) -> Arc<Volume> {
+        self.location.volumes().learn(CELL, VOLUME, kind, group("v"), sites, self.env.now())
+    }
+}
+
+#[test]
+fn a_cell_is_found_by_its_name_in_whatever_letters() {
+    let location = client().location;
+    assert_eq!(location.cell_named("Other.Cell"), Some(OTHER));
+    assert_eq!(location.cell_named("third.cell"), None);
+    assert_eq!(location.cell(OTHER).unwrap().name.as_str(), "other.cell");
+    assert!(location.cell(CellIndex(2)).is_none());
+}
+
+#[test]
+fn a_server_is_one_in_its_cell_whatever_its_addresses() {
+    let client = client();
+    let uuid = Some(Uuid::default());
+    let server = client.server(CELL, uuid, 1, &[2, 3]);
+    let kept = server.addresses().into_iter().find(|address| address.peer == at(3)).unwrap();
+    let again = client.server(CELL, uuid, 2, &[3, 4]);
+    assert!(Arc::ptr_eq(&server, &again));
+    assert!(again.addresses().iter().any(|address| Arc::ptr_eq(address, &kept)));
+    assert!(again.addresses().iter().all(|address| address.peer != at(2)));
+    let servers = client.location.servers();
+    assert!(servers.current(CELL, Uuid::default(), 1).is_none());
+    assert!(servers.current(CELL, Uuid::default(), 2).is_some());
+    // Another cell cannot say where it is.
+    let stranger = client.server(OTHER, uuid, 1, &[5]);
+    assert!(!Arc::ptr_eq(&server, &stranger));
+    assert_eq!((servers.by_uuid(Uuid::default()).len(), servers.all().len()), (2, 2));
+    assert!(Arc::ptr_eq(&servers.by_address(at(4))[0], &server));
+}
+
+#[test]
+fn a_volume_is_made_once_and_what_it_moved_from_is_left() {
+    let client = client();
+    let (first, second) = (client.server(CELL, None, 0, &[2]), client.server(CELL, None, 0, &[3]));
+    let volume = client.volume(VolumeKind::ReadWrite, vec![first.clone()]);
+    assert!(Arc::ptr_eq(&volume, &client.volume(VolumeKind::ReadWrite, vec![second.clone()])));
+    assert!(volume.is_at(&first.reset) && !volume.is_at(&second.reset));
+    assert!(!volume.relocate(group("v"), vec![first.clone()], seconds(1)));
+    assert!(volume.relocate(group("v"), vec![second.clone()], seconds(2)));
+    assert!(volume.is_at(&second.reset) && !volume.is_at(&first.reset));
+    assert_eq!(volume.located_at(), seconds(2));
+    assert!(!volume.is_at(&ServerReset::default()));
+}
+
+#[test]
+fn a_doubt_is_settled_by_one_and_comes_back_if_nothing_came_of_it() {
+    let client = client();
+    let volume = client.volume(VolumeKind::ReadWrite, Vec::new());
+    assert!(!volume.take_doubt(seconds(1), seconds(31)));
+    volume.doubt();
+    assert!(volume.take_doubt(seconds(1), seconds(31)) && !volume.take_doubt(seconds(1), seconds(31)));
+    assert!(!volume.take_doubt(seconds(30), seconds(60)) && volume.take_doubt(seconds(31), seconds(61)));
+    volume.relocate(group("v"), Vec::new(), seconds(40));
+    assert!(!volume.take_doubt(seconds(100), seconds(130)));
+}
+
+#[test]
+fn another_creation_time_is_another_volume() {
+    let client = client();
+    let volume = client.volume(VolumeKind::ReadOnly, Vec::new());
+    assert!(!volume.saw_creation(UnixSeconds(5)) && !volume.saw_creation(UnixSeconds(5)));
+    assert!(volume.saw_creation(UnixSeconds(6)));
+    assert_eq!(volume.creation(), Some(UnixSeconds(6)));
+}
+
+#[test]
+fn a_group_is_remembered_for_as_long_as_is_asked() {
+    let client = client();
+    let volumes = client.location.volumes();
+    volumes.remember_group(CELL, "v", group("v"), seconds(10));
+    assert!(volumes.group(CELL, "v", seconds(10)).is_some());
+    assert!(
+        volumes.group(CELL, "v", seconds(11)).is_none() && volumes.group(OTHER, "v", seconds(1)).is_none()
+    );
+    volumes.forget_groups();
+    assert!(volumes.group(CELL, "v", seconds(0)).is_none());
+}

@@ -1,0 +1,262 @@
+//! The part alone: no server; what servers say is given to it as they would.
+
+use std::net::SocketAddr;
+
+use afs_rpc::Rx;
+use afs_sim::{NodeId, Sim};
+use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
+use afs_wire::ids::{DataVersion, Fid, Rights, Uniquifier, VnodeId, VolumeId, VolumeKind};
+use afs_wire::vl::EntryFlags;
+
+use super::rights::KnownRights;
+use super::*;
+use crate::identity::TokenId;
+use crate::key::{CellIndex, Place};
+use crate::location::{Address, Group, Server};
+use crate::sink::NoSink;
+
+const CELL: CellIndex = CellIndex(0);
+const VOLUME: VolumeId = VolumeId(7);
+
+/// A client machine with nothing but this part, and a server that it has heard of.
+struct Client {
+    sim: Sim,
+    node: NodeId,
+    promises: Promises,
+    above: Arc<Above>,
+    vnodes: Arc<VnodeTable>,
+    server: Arc<Server>,
+    volume: Arc<Volume>,
+    _rx: Rx,
+}
+
+fn client(kind: VolumeKind) -> Client {
+    let sim = Sim::new(1);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let here: SocketAddr = ([10, 0, 0, 1], 7001).into();
+    let rx = sim.rx(node, env.clone(), here, afs_rx::Config::default(), afs_rpc::Limits::default());
+    let location = Arc::new(Location::new(Vec::new()));
+    let peer = ([10, 0, 0, 2], 7000).into();
+    let address = |peer| Address::new(&rx, peer, Duration::from_secs(12));
+    let server = location.servers().learn(CELL, None, 0, &[peer], 0, address).unwrap();
+    let group = Group { name: "v".into(), ids: [VOLUME; 3], flags: EntryFlags::RW_EXISTS, sites: Vec::new() };
+    let sites = vec![server.clone()];
+    let volume = location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, env.now());
+    let above = Arc::new(Above::new(env.clone(), Arc::new(NoSink), Duration::from_secs(1)));
+    let vnodes = Arc::new(VnodeTable::new(100));
+    let parts = Parts {
+        identity: Arc::new(Identity::new(env.clone(), None, None)),
+        counters: Arc::default(),
+        above: above.clone(),
+        vnodes: vnodes.clone(),
+        env,
+        location,
+    };
+    let promises = Promises::new(parts, &Limits::default());
+    Client { sim, node, promises, above, vnodes, server, volume, _rx: rx }
+}
+
+fn key(n: u32) -> Key {
+    Key::new(CELL, Fid::new(VOLUME, VnodeId(n), Uniquifier(1)))
+}
+
+const FILE: u32 = 2;
+
+fn status(version: u64) -> Status {
+    Status { kind: FileKind::File, data_version: DataVersion(version), ..Status::default() }
+}
+
+impl Client {
+    /// A reply to a call that began when the last break had this number.
+    fn reply(&self, key: Key, status: &Status, serial: u64) {
+        self.reply_for(TokenId::NONE, key, status, serial);
+    }
+
+    fn reply_for(&self, token: TokenId, key: Key, status: &Status, serial: u64) {
+        let vnode = self.promises.object(key);
+        let origin = Origin { server: &self.server, serial, started: self.promises.now(), token };
+        let callback = CallBack::shared(1000);
+        self.promises.take(&self.volume, &vnode, status, &callback, &VolSync::default(), &origin);
+    }
+
+    fn fresh(&self, key: Key) -> Option<u64> {
+        let status = self.vnodes.peek(key)?.fresh_status(&self.volume, self.promises.now())?;
+        Some(status.data_version.0)
+    }
+
+    fn held(&self, key: Key) {
+        self.above.nodes().remember(Place::Object(key), None);
+    }
+}
+
+#[test]
+fn a_promised_status_counts_until_it_is_broken() {
+    let client = client(VolumeKind::ReadWrite);
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    assert_eq!(client.fresh(key(FILE)), Some(1));
+    let told = client.above.told();
+    client.promises.broken(key(FILE).fid);
+    assert_eq!(client.fresh(key(FILE)), None);
+    assert!(client.above.told() > told);
+}
+
+#[test]
+fn a_break_that_overtakes_the_reply_wins() {
+    let client = client(VolumeKind::ReadWrite);
+    let began = client.promises.serial();
+    client.promises.object(key(FILE));
+    client.promises.broken(key(FILE).fid);
+    client.reply(key(FILE), &status(1), began);
+    assert_eq!(client.fresh(key(FILE)), None);
+    client.reply(key(FILE), &status(2), client.promises.serial());
+    assert_eq!(client.fresh(key(FILE)), Some(2));
+}
+
+#[test]
+fn a_break_of_a_volume_a_reset_and_a_move_end_all_that_rests_on_them() {
+    type End = fn(&Client);
+    let ends: [End; 3] = [
+        |client| client.promises.broken(Fid::whole_volume(VOLUME)),
+        |client| client.promises.server_reset(&client.server),
+        |client| client.promises.left(&client.volume),
+    ];
+    for end in ends {
+        let client = client(VolumeKind::ReadWrite);
+        for n in [FILE, FILE + 2] {
+            client.reply(key(n), &status(1), client.promises.serial());
+        }
+        end(&client);
+        assert_eq!((client.fresh(key(FILE)), client.fresh(key(FILE + 2))), (None, None));
+    }
+}
+
+#[test]
+fn one_promise_is_for_all_of_a_volume_that_cannot_be_written() {
+    let client = client(VolumeKind::ReadOnly);
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    assert_eq!(client.fresh(key(FILE)), Some(1));
+    let soon = client.promises.now() + Duration::from_secs(900);
+    assert!(client.promises.volumes_due(soon).is_empty());
+    assert_eq!(client.promises.volumes_due(soon + Duration::from_secs(100)).len(), 1);
+    client.volume.set_promise(None);
+    assert_eq!(client.fresh(key(FILE)), None);
+}
+
+#[test]
+fn an_answer_from_before_a_change_of_ours_brings_no_promise() {
+    let client = client(VolumeKind::ReadWrite);
+    let before = client.promises.serial();
+    let change = Change { status: &status(2), sync: &VolSync::default(), serial: before };
+    client.promises.refresh(&client.volume, &client.promises.object(key(FILE)), &change);
+    client.reply(key(FILE), &status(1), before);
+    assert_eq!(client.fresh(key(FILE)), None);
+    client.reply(key(FILE), &status(2), client.promises.serial());
+    assert_eq!(client.fresh(key(FILE)), Some(2));
+}
+
+#[test]
+fn what_ends_soon_is_ended_and_told() {
+    let client = client(VolumeKind::ReadWrite);
+    client.held(key(FILE));
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    let until = client.promises.now() + Duration::from_secs(980);
+    client.promises.end_due(until - Duration::from_secs(1), 10);
+    assert_eq!(client.fresh(key(FILE)), Some(1));
+    client.promises.end_due(until, 10);
+    assert_eq!(client.fresh(key(FILE)), None);
+}
+
+#[test]
+fn a_suspended_machine_relies_on_nothing_from_before() {
+    let client = client(VolumeKind::ReadWrite);
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    client.promises.watched(client.promises.now());
+    client.sim.run_for(Limits::default().maintenance + SLACK);
+    assert_eq!(client.fresh(key(FILE)), Some(1));
+    client.sim.run_for(Duration::from_secs(1));
+    assert_eq!(client.fresh(key(FILE)), None);
+    assert!(client.sim.is_up(client.node));
+}
+
+#[test]
+fn what_leaves_the_cache_owes_its_promise_and_what_is_back_does_not() {
+    let client = client(VolumeKind::ReadWrite);
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    (0..200).for_each(|n| drop(client.promises.object(key(1000 + n))));
+    let owed = client.promises.take_owed();
+    assert_eq!(owed.len(), 1);
+    assert!(Arc::ptr_eq(&owed[0].0, &client.server) && owed[0].1 == [key(FILE)]);
+    assert_eq!(client.promises.unused(&owed[0].1), [key(FILE)]);
+    assert!(client.promises.take_owed().is_empty());
+    client.reply(key(FILE), &status(1), client.promises.serial());
+    assert!(client.promises.unused(&owed[0].1).is_empty());
+    client.promises.gave_up(&owed[0].1);
+    assert_eq!(client.fresh(key(FILE)), None);
+}
+
+#[test]
+fn a_callers_rights_count_and_a_loss_of_them_is_told() {
+    let client = client(VolumeKind::ReadWrite);
+    let (dir, alice) = (key(1), TokenId(3));
+    let with = |rights| Status { kind: FileKind::Directory, caller_access: rights, ..status(1) };
+    client.held(dir);
+    client.reply_for(alice, dir, &with(Rights::ALL), client.promises.serial());
+    let told = client.above.told();
+    client.reply_for(alice, dir, &with(Rights::READ), client.promises.serial());
+    assert!(client.above.told() > told);
+    let known = client.vnodes.peek(dir).unwrap().state().rights.get(alice).unwrap();
+    assert_eq!(known.rights, Rights::READ);
+}
+
+#[test]
+fn only_what_everybody_may_see_is_kept_by_those_above() {
+    let client = client(VolumeKind::ReadWrite);
+    let dir = key(1);
+    let with = |rights| Status { kind: FileKind::Directory, anonymous_access: rights, ..status(1) };
+    client.reply(dir, &with(Rights::LOOKUP), client.promises.serial());
+    assert!(client.promises.names_are_public(dir));
+    let told = client.above.told();
+    client.promises.tell_private();
+    assert_eq!(client.above.told(), told);
+    client.promises.broken(dir.fid);
+    assert!(!client.promises.names_are_public(dir));
+    let told = client.above.told();
+    client.promises.tell_private();
+    assert!(client.above.told() > told);
+}
+
+#[test]
+fn rights_of_a_token_are_asked_for_again_before_they_count_no_more() {
+    let client = client(VolumeKind::ReadWrite);
+    let (dir, alice) = (key(1), TokenId(3));
+    let told = Status { kind: FileKind::Directory, caller_access: Rights::READ, ..status(1) };
+    client.reply_for(alice, dir, &told, client.promises.serial());
+    let vnode = client.vnodes.peek(dir).unwrap();
+    let known = |token| client.promises.known_rights(token, &vnode, &client.volume, |_| false);
+    let half = Limits::default().rights_max_age / 2;
+    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: false }));
+    assert_eq!((known(TokenId(4)), known(TokenId::NONE)), (None, None));
+    client.sim.run_for(half + Duration::from_millis(1));
+    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: true }));
+    assert_eq!(client.promises.ageing_rights(alice, &vnode, &client.volume, 50), [dir]);
+    client.sim.run_for(half);
+    assert_eq!(known(alice), None);
+    // No server can be asked: what was known goes on to count.
+    client.volume.relocate(client.volume.group(), Vec::new(), client.promises.now());
+    assert_eq!(known(alice), Some(KnownRights { rights: Rights::READ, is_ageing: false }));
+    client.promises.was_refused(alice, &vnode);
+    assert_eq!(known(alice), None);
+}
+
+#[test]
+fn what_everybody_may_counts_for_all_and_does_not_age() {
+    let client = client(VolumeKind::ReadWrite);
+    let told = Status { kind: FileKind::Directory, anonymous_access: Rights::LOOKUP, ..status(1) };
+    client.reply(key(1), &told, client.promises.serial());
+    let vnode = client.vnodes.peek(key(1)).unwrap();
+    client.sim.run_for(Duration::from_secs(100));
+    let enough = |rights: Rights| rights.contains(Rights::LOOKUP);
+    let known = client.promises.known_rights(TokenId(3), &vnode, &client.volume, enough);
+    assert_eq!(known, Some(KnownRights { rights: Rights::LOOKUP, is_ageing: false }));
+}

@@ -1,0 +1,201 @@
+//! Giving locks back that a server did not hear of: when it answers again, and at the end.
+//!
+//! A release whose answer was lost may have been done, and the lock be another machine's by now. Our servers are asked first: they
+//! know whose lock it is, and a machine's release touches its own alone. Servers of other makers know a number of locks only; there
+//! it is sent again only if it has surely not been heard and the lock has not ended by itself
+//! (docs/protocol/fileserver.md "8. Advisory locks").
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use afs_rpc::future::join_all;
+use afs_rpc::{EnvExt, Instant};
+use afs_wire::error::AbortCode;
+
+use crate::api::LockKind;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::Key;
+use crate::location::Volume;
+use crate::owed_locks::Owed;
+use crate::venus::Venus;
+use crate::venus::calls::Target;
+use crate::venus::handles::Handle;
+use crate::venus::locking::SURELY_HELD;
+use crate::vnode::Vnode;
+
+/// How often one machine may have taken a lock to read, with answers that were lost.
+const TAKEN_MAX: usize = 4;
+
+/// What a server says of a lock that nobody here holds.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// It was ours, and is one to read now.
+    Ours,
+    /// Ours, if anybody's, as far as a release goes; it may not be changed.
+    OursAtMost,
+    /// Not ours, or there is none.
+    NotOurs,
+    /// The server cannot tell.
+    Unknown,
+}
+
+impl Venus {
+    /// Remembers that the server may have a lock of which nobody here knows. For one who has the turn to change the file. `false`
+    /// if there is no room, which the log says.
+    pub(super) fn owe_lock(&self, vnode: &Vnode, surely_until: Option<Instant>) -> bool {
+        let kept = self.owed_locks.add(vnode.key, Owed { who: self.who, surely_until });
+        match kept {
+            true => tracing::debug!(fid = %vnode.key.fid, "a lock is to be given back once more"),
+            false => tracing::warn!(
+                fid = %vnode.key.fid,
+                "a lock could not be given back, like too many others; its server forgets it in five minutes"
+            ),
+        }
+        kept
+    }
+
+    /// A server answers again: what it could not be told is told now, in a task of its own. Data comes first: they were changed
+    /// under the locks.
+    pub(super) fn make_good_later(&self) {
+        if self.owed_locks.is_empty() && crate::lock(&self.unsaved).is_empty() {
+            return;
+        }
+        let me = self.hasty();
+        self.env.spawn(Box::pin(async move {
+            me.retry_stores().await;
+            me.give_owed_locks_back().await;
+        }));
+    }
+
+    /// Gives back what is owed to servers that answer.
+    pub(super) async fn give_owed_locks_back(&self) {
+        if self.owed_locks.is_empty() {
+            return;
+        }
+        let _turn = self.owed_locks.turn.lock().await;
+        let mut silent = BTreeSet::new();
+        for key in self.owed_locks.keys() {
+            if silent.contains(&key.volume()) {
+                continue;
+            }
+            if let Err(error) = self.give_owed_lock_back(key).await {
+                tracing::debug!(%error, "a lock cannot be given back yet");
+                silent.insert(key.volume());
+            }
+        }
+    }
+
+    /// An error is one after which other locks of the volume need not be tried.
+    async fn give_owed_lock_back(&self, key: Key) -> Result<()> {
+        let volume = self.volume_of(key).await?;
+        if volume.sites(self.now()).iter().all(|server| server.is_silent()) {
+            return Err(VenusError::new(ErrorKind::ServerAway, "ReleaseLock").of(key.fid));
+        }
+        let vnode = self.vnode(key);
+        // Whoever has the turn may be waiting for the server; this one comes again.
+        let Some(_turn) = vnode.changing.try_lock() else { return Ok(()) };
+        let Some(owed) = self.owed_locks.get(key) else { return Ok(()) };
+        if !vnode.state().locks.is_empty() {
+            // A process here has it now, and gives it back in its time.
+            self.owed_locks.settle(key);
+            return Ok(());
+        }
+        self.speaking_for(owed.who).settle_lock(&volume, &vnode, owed).await
+    }
+
+    /// For one who has the turn to change the file, of which nobody here holds a lock.
+    async fn settle_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, owed: Owed) -> Result<()> {
+        for _ in 0..TAKEN_MAX {
+            let whose = self.whose_lock(volume, vnode).await?;
+            let is_surely_ours = owed.surely_until.is_some_and(|until| self.now() < until);
+            let released = match whose {
+                Whose::NotOurs => break,
+                Whose::Unknown if !is_surely_ours => break,
+                _ => self.send_release(volume, vnode).await,
+            };
+            match (released.result, whose) {
+                (Ok(_), Whose::Ours) => {}
+                (Err(error), Whose::Unknown) if released.unsure => {
+                    tracing::warn!(%error, "whether a lock was given back is not known; it ends in five minutes");
+                    break;
+                }
+                (released, _) => {
+                    released?;
+                    break;
+                }
+            }
+        }
+        vnode.state().locks.is_agreed = true;
+        self.owed_locks.settle(vnode.key);
+        Ok(())
+    }
+
+    async fn whose_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<Whose> {
+        let Err(error) = self.turn_lock(volume, vnode, LockKind::Read).await else { return Ok(Whose::Ours) };
+        match error.kind {
+            ErrorKind::Invalid | ErrorKind::Stale | ErrorKind::NoVolume => Ok(Whose::NotOurs),
+            _ if error.code == Some(AbortCode::RXGEN_OPCODE) => Ok(Whose::Unknown),
+            ErrorKind::AccessDenied | ErrorKind::TokenExpired | ErrorKind::NotPermitted => {
+                Ok(Whose::OursAtMost)
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// At the end: gives back what open files still hold, and what is owed, in bounded time. The log says what is left.
+    pub(super) async fn give_all_locks_back(&self, handles: &[Arc<Handle>]) {
+        let all = async {
+            for handle in handles {
+                self.speaking_for(handle.who).disown_lock(&handle.vnode).await;
+            }
+            self.ask_silent_servers().await;
+            self.give_owed_locks_back().await;
+        };
+        if self.env.timeout(self.limits.server_dead, all).await.is_err() {
+            tracing::debug!("giving locks back takes too long");
+        }
+        self.tell_what_is_left();
+    }
+
+    /// What processes here hold of a file counts no more.
+    async fn disown_lock(&self, vnode: &Vnode) {
+        let _turn = vnode.changing.lock().await;
+        let (was_held, extended) = {
+            let mut state = vnode.state();
+            let was_held = state.locks.at_server.is_some() && !state.orphan;
+            let extended = state.locks.extended;
+            state.locks.lose();
+            (was_held, extended)
+        };
+        if was_held {
+            self.owe_lock(vnode, extended.map(|at| at + SURELY_HELD));
+        }
+    }
+
+    /// Servers to which locks are owed and that did not answer of late may be back.
+    async fn ask_silent_servers(&self) {
+        let volumes: BTreeSet<_> = self.owed_locks.keys().iter().map(Key::volume).collect();
+        let known = volumes.iter().filter_map(|(cell, id)| self.location.volumes().get(*cell, *id));
+        let servers = known.flat_map(|volume| volume.sites(self.now()));
+        let mut silent = Vec::new();
+        for server in servers {
+            for address in server.addresses().into_iter().filter(|address| address.is_silent()) {
+                if !silent.iter().any(|target: &Target| Arc::ptr_eq(&target.address, &address)) {
+                    silent.push(Target::anonymous(&server, address));
+                }
+            }
+        }
+        join_all(silent.iter().map(|target| self.probe_and_judge(target))).await;
+    }
+
+    fn tell_what_is_left(&self) {
+        let left = self.owed_locks.keys();
+        if let Some(first) = left.first() {
+            tracing::warn!(
+                locks = left.len(),
+                first = %first.fid,
+                "locks could not be given back; their servers forget them in five minutes"
+            );
+        }
+    }
+}
