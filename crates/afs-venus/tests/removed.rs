@@ -8,7 +8,8 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_venus::{CacheStore, DiskCache, MemoryCache, NodeId, OpenFlags};
+use afs_rpc::EnvExt;
+use afs_venus::{CacheStore, DiskCache, ErrorKind, MemoryCache, NodeId, OpenFlags};
 use common::{Cell, Client, pattern};
 
 const LEN: usize = 200_000;
@@ -137,4 +138,36 @@ fn what_is_open_here_when_others_remove_it_is_dropped_at_its_last_close() {
         });
         assert!(cache.bytes_used() <= LITTLE, "{}", cache.bytes_used());
     });
+}
+
+/// The kernel asks once more after ESTALE, by name, and hands a second ESTALE to the program.
+#[test]
+fn a_name_that_is_looked_up_while_others_remove_it_is_there_or_not_and_never_stale() {
+    for seed in 10..13 {
+        let cell = Cell::new(seed);
+        let (a, b) = (cell.client(1), cell.client(2));
+        a.env.clone().spawn(Box::pin(async move {
+            loop {
+                a.put("file", b"data").await.unwrap();
+                a.venus.unlink(NodeId::ROOT, b"file").await.unwrap();
+            }
+        }));
+        let (found, missed) = cell.on(&b.clone(), async move {
+            let (mut found, mut missed) = (0, 0);
+            for n in 0..150 {
+                // What is in the cache is answered in no time.
+                b.env.sleep(Duration::from_micros(n % 37 * 50)).await;
+                match b.find("file").await {
+                    Ok(entry) => {
+                        b.venus.forget(entry.node, 1);
+                        found += 1;
+                    }
+                    Err(error) if error.kind == ErrorKind::NotFound => missed += 1,
+                    Err(error) => panic!("seed {seed}: {error}"),
+                }
+            }
+            (found, missed)
+        });
+        assert!(found > 5 && missed > 5, "seed {seed}: {found} {missed}");
+    }
 }

@@ -22,6 +22,8 @@ const LINKS_MAX: u32 = 40;
 const LINK_MAX: u64 = 4096;
 /// After how many statuses that were not here, of objects in one directory, their neighbours are fetched along.
 const MISSES_BEFORE_BULK: u32 = 2;
+/// How often a directory is asked what a name stands for, while others make and remove it.
+const FINDS_MAX: u32 = 8;
 
 impl Venus {
     /// Finds a name. Mount points are crossed, `.` and `..` followed (also out of a volume), `@sys` replaced.
@@ -168,8 +170,24 @@ impl Venus {
         }
     }
 
-    /// The object of a name in a directory, mount points not crossed.
+    /// The object of a name in a directory, mount points not crossed. Where it has just been removed, the directory is asked what the
+    /// name stands for now.
     pub(super) async fn child(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
+        let mut finds = 1;
+        loop {
+            match self.child_of_copy(dir, name).await {
+                Err(error) if error.kind == ErrorKind::Stale && finds < FINDS_MAX => {
+                    self.distrust(dir);
+                    self.tell(dir.key);
+                    finds += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The same, as the copy of the directory tells.
+    async fn child_of_copy(&self, dir: &Arc<Vnode>, name: &[u8]) -> Result<(Arc<Vnode>, Status)> {
         let key = self.find_sys(dir, name).await?;
         let key = key.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(dir.key.fid))?;
         let child = self.vnode(key);
