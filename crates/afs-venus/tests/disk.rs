@@ -20,6 +20,8 @@ use common::{Cell, pattern};
 
 const BOOT: &str = "this boot";
 const ROOM: u64 = 16 << 20;
+/// Behind what the cache reads at once: the holes of a file as long as this are looked for.
+const LATER: u64 = 300_000;
 
 fn key(vnode: u32, version: u64) -> CacheKey {
     CacheKey {
@@ -347,6 +349,41 @@ fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
     let b = cell.client(2);
     let two = b.clone();
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+}
+
+/// Data that a cut took away are no data that a mapping has changed, whatever the file was grown to afterwards. The kernel
+/// releases a file after its close: what another machine has stored by then stays.
+#[test]
+fn a_late_release_stores_nothing_of_a_file_that_was_cut_and_grown_before_its_close() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(7);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = opened.backing.clone().unwrap().file;
+        file.write_all_at(b"first", 0).unwrap();
+        one.venus.fsync(opened.handle).await.unwrap();
+        for size in [0, LATER] {
+            let length = SetAttr { size: Some(size), ..SetAttr::default() };
+            one.venus.setattr(entry.node, Some(opened.handle), length).await.unwrap();
+        }
+        file.write_all_at(b"later", LATER).unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        opened.handle
+    });
+    let b = cell.client(2);
+    let (one, two) = (a.clone(), b.clone());
+    cell.on(&b, async move {
+        let handle = two.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        two.venus.write(handle, LATER, Bytes::from_static(b"other")).await.unwrap();
+        two.venus.flush(handle, 0).await.unwrap();
+        two.venus.release(handle).await.unwrap();
+    });
+    cell.on(&a, async move { one.venus.release(handle).await.unwrap() });
+    let two = b.clone();
+    let seen = cell.on(&b, async move { two.get("file").await.unwrap() });
+    assert_eq!(&seen[LATER as usize..], b"other");
 }
 
 #[test]

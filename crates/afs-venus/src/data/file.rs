@@ -77,6 +77,11 @@ impl FileData {
         *crate::lock(&self.ready) = None;
     }
 
+    /// Changes what is known of the data as last stored. Who compares them at this moment finds that they have changed.
+    pub fn change_sums(&self, change: impl FnOnce(&mut Sums)) {
+        change(Arc::make_mut(&mut *crate::lock(&self.stored_sums)));
+    }
+
     /// Keeps these bytes from being dropped for as long as the pin lives.
     pub fn pin(self: &Arc<Self>, range: Range<u64>) -> Pin {
         self.content().pinned.push(range.clone());

@@ -36,6 +36,13 @@ impl Sums {
         self.0.iter().map(|(&start, &(end, sum))| (start..end, sum))
     }
 
+    /// The ranges that lie in one, and their sums.
+    pub fn within(&self, outer: &Range<u64>) -> impl Iterator<Item = (Range<u64>, u32)> + '_ {
+        let end = outer.end;
+        let from = self.0.range(outer.start..end.max(outer.start));
+        from.map(|(&start, &(end, sum))| (start..end, sum)).filter(move |(range, _)| range.end <= end)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -58,5 +65,8 @@ mod tests {
         sums.forget(30..u64::MAX);
         sums.insert(5..5, 9);
         assert_eq!(sums.iter().collect::<Vec<_>>(), [(0..10, 1)]);
+        sums.insert(10..20, 5);
+        assert_eq!(sums.within(&(5..25)).collect::<Vec<_>>(), [(10..20, 5)]);
+        assert_eq!((sums.within(&(0..19)).count(), sums.within(&(7..7)).count()), (1, 0));
     }
 }

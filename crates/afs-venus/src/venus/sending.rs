@@ -77,18 +77,20 @@ impl Sending<'_> {
         }
     }
 
-    /// The file of this length was stored: what was sent has these sums now, or no known one.
-    fn note_sums(&self, pieces: &[Piece], length: u64) {
-        let new = std::mem::take(&mut *crate::lock(&self.sums));
-        let mut known = crate::lock(&self.data.stored_sums);
-        if new.is_empty() && known.is_empty() {
-            return;
-        }
-        let mut sums = Sums::clone(&known);
-        sums.forget(length..u64::MAX);
-        pieces.iter().for_each(|piece| sums.forget(piece.range.clone()));
-        new.iter().for_each(|(range, sum)| sums.insert(range, sum));
-        *known = Arc::new(sums);
+    /// What the server is to cut off, and what is about to be sent, has no known sums until it is stored.
+    fn forget_sums(&self, pieces: &[Piece]) {
+        let kept = pieces.first().map_or(u64::MAX, |first| first.file_length);
+        self.data.change_sums(|sums| {
+            sums.forget(kept..u64::MAX);
+            pieces.iter().for_each(|piece| sums.forget(piece.range.clone()));
+        });
+    }
+
+    /// A piece is at the server.
+    pub fn note_sums(&self, piece: &Piece) {
+        let new = crate::lock(&self.sums).clone();
+        self.data
+            .change_sums(|sums| new.within(&piece.range).for_each(|(range, sum)| sums.insert(range, sum)));
     }
 }
 
@@ -124,6 +126,7 @@ impl Venus {
         let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
         let (sums, halt) = Default::default();
         let sending = Sending { vnode, volume, data, status, cuts, sums, halt };
+        sending.forget_sums(&pieces);
         let (length, version) = {
             let content = data.content();
             (content.length, content.version)
@@ -151,7 +154,6 @@ impl Venus {
         }
         storing.end = End::Done;
         data.content().store_done();
-        sending.note_sums(&pieces, length);
         *crate::lock(&data.ready) = None;
         self.after_store(vnode, data);
         Ok(Sent::All)
@@ -178,6 +180,7 @@ impl Venus {
             let reply = &answered.value;
             self.promises.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
             data.content().stored(piece, reply.status.data_version, reply.status.length);
+            sending.note_sums(piece);
             let is_other = reply.status.data_version != expected;
             // Of a piece that is all of the file nothing of the other store is left: a first attempt of ours may have been that one.
             let is_whole = piece.range == (0..reply.status.length);

@@ -60,6 +60,7 @@ impl Venus {
                 for piece in pieces {
                     add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
                     content.stored(piece, reply.status.data_version, reply.status.length);
+                    sending.note_sums(piece);
                 }
                 return Ok(Sent::All);
             }
