@@ -145,6 +145,8 @@ impl Venus {
     /// The same before a store. Where another version could not be brought whole into a file that a kernel writes to, nobody knows what in
     /// it is whose: an error, and not a store of nothing, is the answer.
     async fn absorb_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
+        // What was read earlier may be older than what a mapping has written since.
+        *crate::lock(&data.ready) = None;
         self.absorb_data(data).await?;
         let content = data.content();
         match content.direct > 0 && !content.is_complete() {
