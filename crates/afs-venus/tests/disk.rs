@@ -373,6 +373,28 @@ fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
 }
 
+/// A child that ends, or any copy of a descriptor that is closed, has the file stored while others go on writing to it.
+#[test]
+fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(9);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let one = a.clone();
+    cell.on(&a, async move {
+        let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
+        let file = opened.backing.clone().unwrap().file;
+        file.write_all_at(b"first", 0).unwrap();
+        one.venus.flush(opened.handle, 0).await.unwrap();
+        let marked = file.metadata().unwrap().modified().unwrap();
+        file.write_all_at(b"later", 0).unwrap();
+        file.set_modified(marked).unwrap();
+        one.venus.fsync(opened.handle).await.unwrap();
+    });
+    let b = cell.client(2);
+    let two = b.clone();
+    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+}
+
 /// Data that a cut took away are no data that a mapping has changed, whatever the file was grown to afterwards. The kernel
 /// releases a file after its close: what another machine has stored by then stays.
 #[test]

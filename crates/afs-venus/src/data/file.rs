@@ -29,6 +29,8 @@ pub(crate) struct FileData {
     pub handles: AtomicU32,
     /// Checksums of the data as last stored while a kernel could write behind our back.
     pub stored_sums: Mutex<Arc<Sums>>,
+    /// It was stored while pages of it may have been dirty: what a mapping writes to these leaves no trace until they are clean.
+    pub stored_unsynced: AtomicBool,
     /// The whole of a small file as the kernel left it: what the next store sends.
     pub ready: Mutex<Option<Bytes>>,
     /// The file has been marked since anybody wrote to it.
@@ -57,6 +59,7 @@ impl FileData {
             absorbing: sync::Mutex::new(()),
             handles: AtomicU32::new(0),
             stored_sums: Mutex::default(),
+            stored_unsynced: AtomicBool::new(false),
             ready: Mutex::new(None),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),

@@ -45,6 +45,10 @@ impl Venus {
             self.absorb_data(&data).await?;
             let synced = data.clone();
             self.disk(move || synced.file.sync()).await?;
+            // They were not, if something was stored since the last time.
+            if data.stored_unsynced.swap(false, Ordering::SeqCst) {
+                self.compare_with_stored(&data, u32::MAX).await?;
+            }
         }
         self.speaking_for(handle.who).store(&handle.vnode, &data, Occasion::Sync).await
     }
@@ -58,7 +62,7 @@ impl Venus {
         // Once: the kernel has let go of the file before it sends the release.
         self.absorb_to_store(&handle.vnode, &data).await?;
         if handle.direct.load(Ordering::SeqCst) {
-            self.compare_with_stored(&data).await?;
+            self.compare_with_stored(&data, 1).await?;
         }
         let failures = data.content().failures;
         match failures {
@@ -68,13 +72,13 @@ impl Venus {
     }
 
     /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
-    /// was written, and is noted, by somebody else. While there are other writers it is left to the last of them.
-    async fn compare_with_stored(&self, data: &Arc<FileData>) -> Result<()> {
+    /// was written, and is noted, by somebody else. While there are more writers it is left to others.
+    async fn compare_with_stored(&self, data: &Arc<FileData>, writers_max: u32) -> Result<()> {
         let _turn = data.absorbing.lock().await;
         let known = crate::lock(&data.stored_sums).clone();
         let is_quiet = || {
             let content = data.content();
-            !content.is_dirty() && content.writers <= 1
+            !content.is_dirty() && content.writers <= writers_max
         };
         if known.is_empty() || !is_quiet() {
             return Ok(());
