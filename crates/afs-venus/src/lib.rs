@@ -17,7 +17,6 @@
 //! | [`cache`] | where data lies: a directory, or memory |
 //! | `fuzzing` | what the fuzz targets run |
 //! | `config` | what Venus is told at its start |
-//! | `retry` | the retry ladder, a pure function |
 //! | `locks` | locks of a file's bytes among the processes here |
 //! | `promise` | one promise, and the line of breaks |
 //! | `identity` | who the users of this machine are to the cells |
@@ -27,6 +26,7 @@
 //! | `data` | data of open files: what is here, what is unsaved |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
 //! | `promises` | what servers would tell of, what has ended, and who must forget then |
+//! | `asking` | calls to the sites of a volume, down the retry ladder |
 //! | `names` | what names stand for, as far as it is known here |
 //! | `venus` | the operations |
 //!
@@ -34,6 +34,7 @@
 
 mod above;
 pub mod api;
+mod asking;
 pub mod cache;
 
 mod config;
@@ -50,7 +51,6 @@ mod names;
 mod owed_locks;
 mod promise;
 mod promises;
-mod retry;
 mod sink;
 mod venus;
 mod vnode;

@@ -31,8 +31,8 @@ pub(crate) struct Cell {
     away_since: AtomicU64,
 }
 
-/// What asking takes.
-pub(crate) struct Asking<'a> {
+/// What asking a location service takes.
+pub(crate) struct Means<'a> {
     pub env: &'a EnvRef,
     pub counters: &'a Counters,
     /// How long one of several servers is waited for.
@@ -67,10 +67,10 @@ impl Cell {
     }
 
     /// The group of a volume, by name or decimal number. `Ok(None)` if the service knows none.
-    pub async fn group(&self, asking: &Asking<'_>, name: &str) -> Result<Option<Group>> {
+    pub async fn group(&self, means: &Means<'_>, name: &str) -> Result<Option<Group>> {
         let Ok(text) = NameText::new(name) else { return Ok(None) };
         let answer = self
-            .ask(asking, "GetEntryByNameU", |server| {
+            .ask(means, "GetEntryByNameU", |server| {
                 let text = text.clone();
                 async move {
                     if !server.old.load(Ordering::Relaxed) {
@@ -94,10 +94,10 @@ impl Cell {
     }
 
     /// A server's addresses and the version of the list.
-    pub async fn addresses(&self, asking: &Asking<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
+    pub async fn addresses(&self, means: &Means<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
-            .ask(asking, vl::GetAddrsU::NAME, |server| async move {
+            .ask(means, vl::GetAddrsU::NAME, |server| async move {
                 server.connection.call(&vl::GetAddrsU { query }).await
             })
             .await?;
@@ -106,25 +106,25 @@ impl Cell {
 
     /// Asks one location server after the other until one gives an answer of its own. While there are others, none is
     /// waited for long; if all of them are slow, each once more for as long as it may take.
-    async fn ask<'a, T, F, Fut>(&'a self, asking: &Asking<'_>, name: &'static str, attempt: F) -> Result<T>
+    async fn ask<'a, T, F, Fut>(&'a self, means: &Means<'_>, name: &'static str, attempt: F) -> Result<T>
     where
         F: Fn(&'a LocationServer) -> Fut,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
-        let begun = asking.env.now().as_nanos().max(1);
+        let begun = means.env.now().as_nanos().max(1);
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
         let rounds: &[bool] = if self.servers.len() > 1 { &[true, false] } else { &[false] };
         for &in_haste in rounds {
-            for index in self.turn(asking.env.now()) {
+            for index in self.turn(means.env.now()) {
                 let Some(server) = self.servers.get(index) else { continue };
-                asking.counters.call(name);
+                means.counters.call(name);
                 let answer = match in_haste {
-                    true => asking.env.timeout(asking.haste, attempt(server)).await,
+                    true => means.env.timeout(means.haste, attempt(server)).await,
                     false => Ok(attempt(server).await),
                 };
                 let silence = CallError::Unreachable { peer: server.peer };
-                match self.judge(index, server, name, answer.unwrap_or(Err(silence)), asking.env.now()) {
+                match self.judge(index, server, name, answer.unwrap_or(Err(silence)), means.env.now()) {
                     Ok(answer) => return answer,
                     Err(error) => failure = error,
                 }

@@ -15,7 +15,6 @@ use afs_wire::rpc::{Opcode, Request, ServiceId};
 use afs_wire::xdr::BoundedVec;
 
 use crate::counters::count;
-use crate::venus::manner::Manner;
 use crate::venus::{Shared, Venus};
 
 type Answer<T> = std::result::Result<T, AbortCode>;
@@ -79,8 +78,7 @@ fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
 }
 
 fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
-    let shared = venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?;
-    let venus = Venus { shared, who: None, manner: Manner::Hasty, asker: 0 };
+    let venus = Venus::nobody(venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?);
     venus.counters.callback(call);
     Ok(venus)
 }

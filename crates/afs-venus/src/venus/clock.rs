@@ -2,17 +2,15 @@
 
 use std::sync::Weak;
 
-use afs_rpc::{EnvExt, Instant};
+use afs_rpc::EnvExt;
 
 use crate::promises::SLACK;
-use crate::venus::manner::Manner;
 use crate::venus::{Shared, Venus};
 
 impl Venus {
     /// Looks at the clocks, until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn watch_clocks(shared: Weak<Shared>) {
-        let upgraded =
-            || Some(Venus { shared: shared.upgrade()?, who: None, manner: Manner::Hasty, asker: 0 });
+        let upgraded = || shared.upgrade().map(Venus::nobody);
         loop {
             let Some(venus) = upgraded() else { return };
             if venus.is_closing() {
@@ -33,10 +31,5 @@ impl Venus {
                 venus.extend_locks().await;
             }
         }
-    }
-
-    /// Says what time it is, see [`crate::promises::Promises::now`].
-    pub(super) fn now(&self) -> Instant {
-        self.promises.now()
     }
 }

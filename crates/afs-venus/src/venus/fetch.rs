@@ -11,6 +11,7 @@ use afs_wire::ids::Fid;
 use afs_wire::rpc::{Request, Streamed};
 use bytes::Bytes;
 
+use crate::asking::{Answered, Target};
 use crate::cache::Ranges;
 use crate::counters::{add, count};
 use crate::data::FileData;
@@ -18,7 +19,6 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
 use crate::venus::arriving::{Arriving, Step};
-use crate::venus::calls::{Answered, Target};
 use crate::venus::handles::Handle;
 use crate::vnode::Vnode;
 

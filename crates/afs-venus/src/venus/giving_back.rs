@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use afs_rpc::future::join_all;
 use afs_rpc::{EnvExt, Instant};
 use afs_wire::error::AbortCode;
 
@@ -18,7 +17,6 @@ use crate::key::Key;
 use crate::location::Volume;
 use crate::owed_locks::Owed;
 use crate::venus::Venus;
-use crate::venus::calls::Target;
 use crate::venus::handles::Handle;
 use crate::venus::locking::SURELY_HELD;
 use crate::vnode::Vnode;
@@ -43,7 +41,7 @@ impl Venus {
     /// Remembers that the server may have a lock of which nobody here knows. For one who has the turn to change the file. `false`
     /// if there is no room, which the log says.
     pub(super) fn owe_lock(&self, vnode: &Vnode, surely_until: Option<Instant>) -> bool {
-        let kept = self.owed_locks.add(vnode.key, Owed { who: self.who, surely_until });
+        let kept = self.owed_locks.add(vnode.key, Owed { who: self.asker.who, surely_until });
         match kept {
             true => tracing::debug!(fid = %vnode.key.fid, "a lock is to be given back once more"),
             false => tracing::warn!(
@@ -177,15 +175,7 @@ impl Venus {
         let volumes: BTreeSet<_> = self.owed_locks.keys().iter().map(Key::volume).collect();
         let known = volumes.iter().filter_map(|(cell, id)| self.location.volumes().get(*cell, *id));
         let servers = known.flat_map(|volume| volume.sites(self.now()));
-        let mut silent = Vec::new();
-        for server in servers {
-            for address in server.addresses().into_iter().filter(|address| address.is_silent()) {
-                if !silent.iter().any(|target: &Target| Arc::ptr_eq(&target.address, &address)) {
-                    silent.push(Target::anonymous(&server, address));
-                }
-            }
-        }
-        join_all(silent.iter().map(|target| self.probe_and_judge(target))).await;
+        self.asking.probe_silent(servers).await;
     }
 
     fn tell_what_is_left(&self) {

@@ -14,10 +14,10 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, LOCK_LIFETIME};
 
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
+use crate::asking::Tried;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::calls::Tried;
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;

@@ -11,8 +11,6 @@ use crate::error::ErrorKind;
 use crate::identity::Who;
 use crate::key::Key;
 use crate::location::Server;
-use crate::venus::calls::Target;
-use crate::venus::manner::Manner;
 use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus};
 
@@ -24,8 +22,7 @@ const LOCK_ROUNDS: u64 = 4;
 impl Venus {
     /// Runs until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn maintain(shared: std::sync::Weak<Shared>) {
-        let upgraded =
-            || Some(Venus { shared: shared.upgrade()?, who: None, manner: Manner::Hasty, asker: 0 });
+        let upgraded = || shared.upgrade().map(Venus::nobody);
         let mut round = 0;
         loop {
             let Some(venus) = upgraded() else { return };
@@ -48,17 +45,13 @@ impl Venus {
         self.end_promises().await;
         self.end_tokens();
         self.give_up_promises().await;
-        self.probe_servers().await;
+        self.asking.probe_quiet();
         self.retry_stores().await;
         self.give_owed_locks_back().await;
         if round.is_multiple_of(LOCK_ROUNDS) {
             self.extend_locks().await;
         }
         self.refresh_locations().await;
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     /// The kernel keeps what we told it without limit of time, so it must hear when a promise ends. The one promise of a
@@ -95,7 +88,7 @@ impl Venus {
         if unused.is_empty() {
             return true;
         }
-        let Some(target) = self.answering(server) else { return false };
+        let Some(target) = self.asking.answering(server) else { return false };
         let request = fs::GiveUpCallBacks {
             fids: Fids::first_of(unused.iter().map(|key| key.fid)),
             callbacks: Promises::new(),
@@ -107,27 +100,6 @@ impl Venus {
             tracing::debug!(%error, "promises could not be given back; they end by themselves");
         }
         answer.is_ok()
-    }
-
-    /// An address of a server that answered when last asked.
-    fn answering(&self, server: &Arc<Server>) -> Option<Target> {
-        let address = server.addresses().into_iter().find(|address| !address.is_silent())?;
-        Some(Target::anonymous(server, address))
-    }
-
-    /// Servers that we have not heard from for long are asked whether they are still there. Those that are away are watched
-    /// ([`Venus::watch`]).
-    async fn probe_servers(&self) {
-        let now = self.now();
-        for server in self.location.servers().all() {
-            for address in server.addresses() {
-                let is_quiet = address.quiet_for(now).is_some_and(|quiet| quiet >= self.limits.probe_up);
-                if is_quiet && !address.is_silent() {
-                    let (me, target) = (self.again(), Target::anonymous(&server, address));
-                    self.env.spawn(Box::pin(async move { me.probe_and_judge(&target).await }));
-                }
-            }
-        }
     }
 
     /// Files whose store failed, and for whom it is tried again.
@@ -197,7 +169,7 @@ impl Venus {
         for volume in self.location.volumes().all() {
             let is_old = now.saturating_since(volume.located_at()) >= self.limits.location_max_age;
             if is_old || volume.is_out_of_reach(now) {
-                self.relocate(&volume).await.ok();
+                self.asking.relocate(&self.asker, &volume).await.ok();
             }
         }
     }
@@ -205,8 +177,10 @@ impl Venus {
     /// Gives all promises back, to servers that answer.
     pub(super) async fn give_up_all(&self, until: Instant) {
         for server in self.location.servers().all() {
-            let Some(target) =
-                self.answering(&server).filter(|target| target.address.quiet_for(self.now()).is_some())
+            let Some(target) = self
+                .asking
+                .answering(&server)
+                .filter(|target| target.address.quiet_for(self.now()).is_some())
             else {
                 continue;
             };

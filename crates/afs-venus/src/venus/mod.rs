@@ -1,6 +1,5 @@
 //! The cache manager as its users see it.
 
-mod absence;
 mod access;
 mod arriving;
 mod attributes;
@@ -16,12 +15,10 @@ mod handles;
 mod holes;
 mod late_release;
 mod listing;
-mod locate;
 mod lock_keeping;
 mod locking;
 mod lookup;
 mod maintenance;
-mod manner;
 mod namespace;
 mod occasion;
 mod open;
@@ -44,15 +41,15 @@ mod xattr;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{EnvExt, EnvRef, Rx, Stall};
+use afs_rpc::{EnvExt, EnvRef, Stall};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
 use crate::above::Above;
 use crate::api::NodeId;
+use crate::asking::{Asker, Asking};
 use crate::cache::CacheStore;
 use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
@@ -65,17 +62,13 @@ use crate::owed_locks::OwedLocks;
 use crate::promises::Promises;
 use crate::vnode::{Vnode, VnodeTable};
 use handles::HandleTable;
-use manner::Manner;
 
 /// The cache manager, speaking for somebody: for its own user at first, see [`Venus::on_behalf_of`]. All methods may be
 /// called from many tasks at once; dropping a returned future gives the operation up where it stands, which never harms
 /// the cache. What is done through a handle is done for whoever opened it.
 pub struct Venus {
     shared: Arc<Shared>,
-    who: Who,
-    manner: Manner,
-    /// The process that waits for the answer; 0 if none does.
-    asker: u32,
+    asker: Asker,
 }
 
 impl Deref for Venus {
@@ -90,14 +83,14 @@ impl Deref for Venus {
 #[doc(hidden)]
 pub struct Shared {
     env: EnvRef,
-    rx: Rx,
     limits: Limits,
     uuid: Uuid,
     cache: Arc<dyn CacheStore>,
     location: Arc<Location>,
     vnodes: Arc<VnodeTable>,
     above: Arc<Above>,
-    promises: Promises,
+    promises: Arc<Promises>,
+    asking: Arc<Asking>,
     names: Names,
     handles: HandleTable,
     identity: Arc<Identity>,
@@ -106,12 +99,7 @@ pub struct Shared {
     unsaved: Mutex<BTreeMap<Key, Who>>,
     /// Locks that servers may still have in our name.
     owed_locks: OwedLocks,
-    closing: AtomicBool,
     wake: Notify,
-    /// A server answers again, or a volume is at another one.
-    heard: Notify,
-    /// Tells whether a process is being killed.
-    killed: OnceLock<fn(u32) -> bool>,
 }
 
 /// Bytes that [`Venus::disk_briefly`] moves at most.

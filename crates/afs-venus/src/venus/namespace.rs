@@ -8,13 +8,13 @@ use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
 use afs_wire::mountpoint;
 
 use crate::api::{Entry, NodeId, OpenFlags, Opened};
+use crate::asking::{Answered, Tried};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::{Key, Place};
 use crate::location::Volume;
 use crate::names::{Before, checked};
 use crate::promises::Change;
 use crate::venus::Venus;
-use crate::venus::calls::{Answered, Tried};
 use crate::vnode::{Vnode, is_mount_point};
 
 /// A symbolic link's mode. A mount point's is [`mountpoint::MODE`].

@@ -100,7 +100,7 @@ impl Venus {
             }
             state.opens += 1;
             let id = self.handles.next_id();
-            let handle = Handle::new(id, vnode.clone(), flags, self.who, data.clone());
+            let handle = Handle::new(id, vnode.clone(), flags, self.asker.who, data.clone());
             if handle.may_change() {
                 data.content().writers += 1;
             }
@@ -298,7 +298,7 @@ impl Venus {
             if is_dirty && !is_lost {
                 drop(state);
                 if is_current {
-                    crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.who);
+                    crate::lock(&self.unsaved).entry(vnode.key).or_insert(self.asker.who);
                 }
                 return;
             }

@@ -12,12 +12,12 @@ use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
 
+use crate::asking::{Answered, Target};
 use crate::counters::add;
 use crate::data::{FileData, Piece, SUMMED_MAX, Share, Sums};
 use crate::error::{Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::calls::{Answered, Target};
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 

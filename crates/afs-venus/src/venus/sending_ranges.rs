@@ -13,11 +13,11 @@ use afs_wire::rpc::Request;
 use afs_wire::xdr::Encode;
 use bytes::Bytes;
 
+use crate::asking::Target;
 use crate::counters::add;
 use crate::data::Piece;
 use crate::error::{ErrorKind, Result};
 use crate::venus::Venus;
-use crate::venus::calls::Target;
 use crate::venus::sending::{Sending, Sent};
 
 impl Venus {

@@ -1,8 +1,8 @@
 //! Start and end.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Weak};
 
 use afs_rpc::ServerSecurity;
 use afs_rpc::sync::Notify;
@@ -12,6 +12,7 @@ use afs_wire::volname;
 
 use crate::above::Above;
 use crate::api::TokenOwner;
+use crate::asking::{self, Asker, Asking};
 use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
@@ -20,9 +21,8 @@ use crate::key::{CellIndex, Key, Place};
 use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::owed_locks::OwedLocks;
-use crate::promises::{Parts, Promises};
+use crate::promises::{self, Promises};
 use crate::venus::handles::{Handle, HandleTable};
-use crate::venus::manner::Manner;
 use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
@@ -41,14 +41,7 @@ impl Venus {
         }
         let (venus, classes) = Venus::new(config);
         let service = callbacks::service(Arc::downgrade(&venus.shared));
-        let offered = match classes.is_empty() {
-            true => venus.rx.listen(service),
-            false => venus.rx.listen_with(service, classes),
-        };
-        offered.map_err(|error| {
-            tracing::error!(%error, "the callback service cannot be offered");
-            VenusError::new(ErrorKind::Invalid, "start")
-        })?;
+        venus.asking.offer(service, classes)?;
         if let RootKind::Volume(name) = venus.names.root() {
             let key = venus.find_root(name).await?;
             venus.above.nodes().set_root(Place::Object(key));
@@ -70,7 +63,7 @@ impl Venus {
         let location = Arc::new(Location::new(cells));
         let above = Arc::new(Above::new(env.clone(), sink, limits.settle_max));
         let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
-        let parts = Parts {
+        let parts = promises::Parts {
             env: env.clone(),
             counters: counters.clone(),
             identity: identity.clone(),
@@ -78,11 +71,19 @@ impl Venus {
             above: above.clone(),
             vnodes: vnodes.clone(),
         };
-        let promises = Promises::new(parts, &limits);
+        let promises = Arc::new(Promises::new(parts, &limits));
         let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
-        let shared = Shared {
-            env,
+        let parts = asking::Parts {
+            env: env.clone(),
             rx,
+            identity: identity.clone(),
+            location: location.clone(),
+            counters: counters.clone(),
+            promises: promises.clone(),
+        };
+        let shared = Arc::new_cyclic(|me| Shared {
+            asking: Asking::new(parts, &limits, when_returned(me)),
+            env,
             limits,
             uuid,
             cache,
@@ -96,12 +97,9 @@ impl Venus {
             counters,
             unsaved: Mutex::default(),
             owed_locks: OwedLocks::new(),
-            closing: AtomicBool::new(false),
             wake: Notify::new(),
-            heard: Notify::new(),
-            killed: OnceLock::new(),
-        };
-        (Venus { shared: Arc::new(shared), who, manner: Manner::Patient, asker: 0 }, callback_classes)
+        });
+        (Venus { shared, asker: Asker::patient(who) }, callback_classes)
     }
 
     async fn find_root(&self, name: &VolumeName) -> Result<Key> {
@@ -134,8 +132,7 @@ impl Venus {
     /// Waits for no server that is away.
     async fn shut_down_now(&self) -> Result<()> {
         let until = self.now() + self.limits.operation_max;
-        self.closing.store(true, Ordering::SeqCst);
-        self.heard.notify_all();
+        self.asking.close();
         let mut outcome = Ok(());
         let handles = self.handles.all();
         for handle in &handles {
@@ -163,5 +160,15 @@ impl Venus {
         self.give_up_all(until + self.limits.server_dead).await;
         let cache = self.cache.clone();
         outcome.and(self.disk(move || cache.shut_down()).await)
+    }
+}
+
+/// What is done when a server that was silent answers.
+fn when_returned(venus: &Weak<Shared>) -> impl Fn() + Send + Sync + 'static {
+    let venus = venus.clone();
+    move || {
+        if let Some(shared) = venus.upgrade() {
+            Venus::nobody(shared).make_good_later();
+        }
     }
 }

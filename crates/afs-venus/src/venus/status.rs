@@ -4,31 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Fids, Status, VolSync};
+use afs_wire::fs::{self, Fids, Status};
 use afs_wire::ids::Rights;
 
+use crate::asking::Answered;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
-use crate::promises::{Change, Origin};
 use crate::venus::Venus;
-use crate::venus::calls::Answered;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// How often a status is fetched again because its promise was broken while it came. After that it is used once, without
 /// a promise.
 const FETCHES_MAX: u32 = 3;
-
-impl<T> Answered<T> {
-    pub(super) fn origin(&self) -> Origin<'_> {
-        Origin { server: &self.server, serial: self.serial, started: self.started, token: self.token }
-    }
-
-    pub(super) fn change<'a>(&self, status: &'a Status, sync: &'a VolSync) -> Change<'a> {
-        Change { status, sync, serial: self.serial }
-    }
-}
 
 /// A status, and whether a server has just told it to the one we speak for.
 pub(super) struct Told {

@@ -339,7 +339,7 @@ impl Venus {
             }
             return;
         }
-        crate::lock(&self.unsaved).insert(vnode.key, self.who);
+        crate::lock(&self.unsaved).insert(vnode.key, self.asker.who);
     }
 }
 

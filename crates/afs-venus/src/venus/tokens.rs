@@ -4,7 +4,7 @@ use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
 use crate::error::Result;
-use crate::identity::{Proof, TokenId, Who};
+use crate::identity::{Proof, TokenId};
 use crate::key::CellIndex;
 use crate::venus::Venus;
 
@@ -14,7 +14,7 @@ impl Venus {
     /// has one, at most two seconds: a process whose session cannot be found by then is in none.
     pub async fn on_behalf_of(&self, requester: Requester) -> Venus {
         let me = self.speaking_for(Some(self.identity.owner_of(requester).await));
-        Venus { asker: requester.pid, ..me }
+        me.asked_by(requester.pid)
     }
 
     /// Gives somebody a token for a cell, in place of the one he had. What he could not store for want of it is tried
@@ -62,34 +62,16 @@ impl Venus {
 
     /// How to call a cell now for the one we speak for.
     pub(super) fn proof(&self, cell: CellIndex) -> Proof {
-        self.identity.proof(self.who, cell)
+        self.identity.proof(self.asker.who, cell)
     }
 
     pub(super) fn token_for(&self, cell: CellIndex) -> TokenId {
         self.proof(cell).id
     }
 
-    pub(super) fn speaking_for(&self, who: Who) -> Venus {
-        Venus { shared: self.shared.clone(), who, manner: self.manner, asker: self.asker }
-    }
-
-    /// For a task of its own.
-    pub(super) fn again(&self) -> Venus {
-        Venus { asker: 0, ..self.speaking_for(self.who) }
-    }
-
     /// Whether the one we speak for had a token for this cell until it expired.
     pub(super) fn has_expired_token(&self, cell: CellIndex) -> bool {
-        self.identity.has_expired(self.who, cell)
-    }
-
-    /// A server does not take a token any more because its time is over. Whether that was news.
-    pub(super) fn token_refused(&self, token: TokenId) -> bool {
-        let is_news = self.identity.refused(token);
-        if is_news {
-            self.promises.tell_private();
-        }
-        is_news
+        self.identity.has_expired(self.asker.who, cell)
     }
 
     /// Drops tokens whose time is over.

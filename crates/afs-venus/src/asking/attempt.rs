@@ -1,0 +1,98 @@
+//! One attempt at one address, and what it says about it.
+
+use afs_rpc::{CallError, Instant};
+use afs_wire::error::AbortCode;
+
+use crate::asking::retry::{Outcome, marks_down};
+use crate::asking::{Answered, Asking, Target};
+
+impl Asking {
+    /// Greets the server if need be, and makes the attempt. What comes of it is noted of the address.
+    pub(super) async fn attempt<T, F, Fut>(
+        &self,
+        target: &Target,
+        operation: &'static str,
+        hedged: bool,
+        attempt: &mut F,
+    ) -> std::result::Result<Answered<T>, (CallError, Outcome)>
+    where
+        F: FnMut(Target) -> Fut + Send,
+        Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+        T: Send,
+    {
+        let begun = self.now();
+        let work = async {
+            self.greet(target).await?;
+            self.parts.counters.call(operation);
+            let (serial, started) = (self.parts.promises.serial(), self.now());
+            let value = attempt(target.clone()).await?;
+            let (server, token) = (target.server.clone(), target.token);
+            Ok(Answered { value, server, serial, started, token })
+        };
+        let done = if hedged { self.hedged(target, work).await } else { work.await };
+        let done = done.map_err(|error| {
+            let outcome = outcome(target, &error, begun);
+            (error, outcome)
+        });
+        self.judge(target, begun, done.as_ref().err());
+        done
+    }
+
+    /// Whether a call failed because of a token whose time is over, and which is not used again.
+    pub(super) fn was_expired(&self, target: &Target, error: &CallError) -> bool {
+        let is_news = error.abort_code().is_some_and(is_expiry) && self.parts.identity.refused(target.token);
+        if is_news {
+            self.parts.promises.tell_private();
+        }
+        is_news
+    }
+
+    /// Notes what an attempt that began at `begun` says about the address.
+    pub(super) fn judge(&self, target: &Target, begun: Instant, failed: Option<&(CallError, Outcome)>) {
+        let now = self.now();
+        let peer = target.address.peer;
+        match failed {
+            Some((_, outcome)) if marks_down(*outcome) => {
+                if target.address.fell_silent(begun, now) {
+                    tracing::warn!(server = %peer, "lost contact with file server");
+                }
+                self.watch(target);
+            }
+            Some((CallError::Abort(_), _)) | None => {
+                if target.address.answered(now) {
+                    tracing::info!(server = %peer, "file server is back up");
+                    self.heard.notify_all();
+                    (self.returned)();
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The ladder's view of an error of a call begun at `begun`. Silence is only that of this call when the server has
+/// answered others since: one that was restarted knows nothing of calls from before. If it has gone away after all,
+/// the next attempt, which nothing was heard after, says so.
+pub(super) fn outcome(target: &Target, error: &CallError, begun: Instant) -> Outcome {
+    match outcome_of(error) {
+        Outcome::Silent if target.address.heard_since(begun) => Outcome::Lost,
+        outcome => outcome,
+    }
+}
+
+/// The ladder's view of an error.
+pub(super) fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Abort(code) => Outcome::Abort(*code),
+        CallError::Unreachable { .. } => Outcome::Silent,
+        CallError::Timeout => Outcome::Slow,
+        CallError::Closed => Outcome::Closed,
+        CallError::GivenUp(code) => Outcome::Abort(*code),
+        _ => Outcome::Nonsense,
+    }
+}
+
+/// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
+fn is_expiry(code: AbortCode) -> bool {
+    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
+}

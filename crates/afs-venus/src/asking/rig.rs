@@ -1,0 +1,252 @@
+//! For tests: a client machine with nothing but this part, and servers that do what a test says.
+
+use std::future::pending;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, EnvRef, Rx, Service, Table};
+use afs_sim::{NodeId, Sim};
+use afs_wire::error::AbortCode;
+use afs_wire::fs;
+use afs_wire::ids::{CellName, Fid, PartitionNumber, Uniquifier, VnodeId, VolumeId, VolumeKind};
+use afs_wire::rpc::ServiceId;
+use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
+use afs_wire::xdr::BoundedVec;
+
+use crate::above::Above;
+use crate::asking::{Answered, Asker, Asking, Parts, Tried};
+use crate::config::{CellConfig, Limits};
+use crate::counters::Counters;
+use crate::error::Result;
+use crate::identity::Identity;
+use crate::key::CellIndex;
+use crate::location::{Address, Cell, Group, Location, Server, Volume};
+use crate::promises::{self, Promises};
+use crate::sink::NoSink;
+use crate::vnode::VnodeTable;
+
+pub(crate) const CELL: CellIndex = CellIndex(0);
+pub(crate) const VOLUME: VolumeId = VolumeId(7);
+/// No call of a test takes longer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What the nth call to a server gets, from 1: an abort, or the answer after a while.
+type Said = Box<dyn FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send>;
+type Told = Arc<Mutex<Option<Entry>>>;
+
+/// A file server.
+pub(crate) struct Fake {
+    pub node: NodeId,
+    pub address: Ipv4Addr,
+    pub doing: Arc<Doing>,
+}
+
+/// What it does.
+pub(crate) struct Doing {
+    env: EnvRef,
+    calls: AtomicUsize,
+    says: Mutex<Said>,
+}
+
+impl Fake {
+    /// Calls for the status of an object, so far.
+    pub fn calls(&self) -> usize {
+        self.doing.calls.load(Ordering::SeqCst)
+    }
+
+    pub fn says(&self, says: impl FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send + 'static) {
+        *crate::lock(&self.doing.says) = Box::new(says);
+    }
+}
+
+/// The world of a test.
+pub(crate) struct Rig {
+    pub sim: Sim,
+    pub node: NodeId,
+    pub asking: Arc<Asking>,
+    pub promises: Arc<Promises>,
+    pub identity: Arc<Identity>,
+    pub location: Arc<Location>,
+    pub counters: Arc<Counters>,
+    /// How often it was told that a server is back.
+    pub returns: Arc<AtomicUsize>,
+    rx: Rx,
+    entry: Told,
+}
+
+pub(crate) fn rig(seed: u64) -> Rig {
+    let sim = Sim::new(seed);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let rx = endpoint(&sim, node, ([10, 0, 0, 1], 7001).into());
+    let (entry, at) = (Told::default(), SocketAddr::from(([10, 0, 2, 1], 7003)));
+    serve(&sim, sim.node("location", at.ip()), at, Arc::new(location_service(entry.clone())));
+    let name = CellName::new("home.cell").unwrap();
+    let cell = CellConfig { name, location_servers: vec![at], file_port: 7000 };
+    let limits = Limits::default();
+    let location = Arc::new(Location::new(vec![Cell::new(&cell, &env, &rx, limits.server_dead)]));
+    let identity = Arc::new(Identity::new(env.clone(), None, None));
+    let counters = Arc::<Counters>::default();
+    let parts = promises::Parts {
+        identity: identity.clone(),
+        counters: counters.clone(),
+        above: Arc::new(Above::new(env.clone(), Arc::new(NoSink), limits.settle_max)),
+        vnodes: Arc::new(VnodeTable::new(100)),
+        env: env.clone(),
+        location: location.clone(),
+    };
+    let promises = Arc::new(Promises::new(parts, &limits));
+    let returns = Arc::new(AtomicUsize::new(0));
+    let parts = Parts {
+        env,
+        rx: rx.clone(),
+        identity: identity.clone(),
+        location: location.clone(),
+        counters: counters.clone(),
+        promises: promises.clone(),
+    };
+    let told = returns.clone();
+    let asking = Asking::new(parts, &limits, move || {
+        told.fetch_add(1, Ordering::SeqCst);
+    });
+    Rig { sim, node, asking, promises, identity, location, counters, returns, rx, entry }
+}
+
+fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
+    sim.rx(node, sim.env(node), at, afs_rx::Config::default(), afs_rpc::Limits::default())
+}
+
+/// Offers a service for as long as the node lives.
+fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
+    let rx = endpoint(sim, node, at);
+    rx.listen(service).unwrap();
+    sim.env(node).spawn(Box::pin(async move {
+        let _held = rx;
+        pending::<()>().await;
+    }));
+}
+
+fn location_service(entry: Told) -> Table<Mutex<Option<Entry>>> {
+    Table::new(ServiceId::LOCATION, entry).call(
+        |entry: Arc<Mutex<Option<Entry>>>, _, _: vl::GetEntryByNameN| async move {
+            let entry = crate::lock(&entry).clone();
+            entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
+        },
+    )
+}
+
+fn file_service(doing: Arc<Doing>) -> Table<Doing> {
+    Table::new(ServiceId::FILE, doing)
+        .call(|_, _, _: fs::GetCapabilities| async move {
+            Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
+        })
+        .call(|doing: Arc<Doing>, _, _: fs::FetchStatus| async move {
+            let nth = doing.calls.fetch_add(1, Ordering::SeqCst) + 1;
+            let pause = (*crate::lock(&doing.says))(nth)?;
+            doing.env.sleep(pause).await;
+            Ok::<_, AbortCode>(fs::FetchStatusReply {
+                status: fs::Status { kind: fs::FileKind::File, ..fs::Status::default() },
+                callback: fs::CallBack::shared(1000),
+                sync: fs::VolSync::default(),
+            })
+        })
+}
+
+/// An object of the volume.
+pub(crate) fn fid() -> Fid {
+    Fid::new(VOLUME, VnodeId(2), Uniquifier(1))
+}
+
+impl Rig {
+    /// A file server that answers at once.
+    pub fn fake(&self, n: u8) -> Fake {
+        let address = Ipv4Addr::new(10, 0, 1, n);
+        let node = self.sim.node(&format!("server{n}"), address.into());
+        let says: Said = Box::new(|_| Ok(Duration::ZERO));
+        let doing = Doing { env: self.sim.env(node), calls: AtomicUsize::new(0), says: Mutex::new(says) };
+        let fake = Fake { node, address, doing: Arc::new(doing) };
+        self.start(&fake);
+        fake
+    }
+
+    /// Offers its service, at first and after it was restarted.
+    pub fn start(&self, fake: &Fake) {
+        let at = SocketAddr::new(IpAddr::V4(fake.address), 7000);
+        serve(&self.sim, fake.node, at, Arc::new(file_service(fake.doing.clone())));
+    }
+
+    /// A server as it is known here, by its addresses.
+    pub fn server(&self, addresses: &[Ipv4Addr]) -> Arc<Server> {
+        let peers: Vec<SocketAddr> =
+            addresses.iter().map(|address| SocketAddr::new((*address).into(), 7000)).collect();
+        let make = |peer| Address::new(&self.rx, peer, Limits::default().server_dead);
+        self.location.servers().learn(CELL, None, 0, &peers, 0, make).unwrap()
+    }
+
+    /// A volume, on all of these servers; the location service says so too.
+    pub fn volume(&self, kind: VolumeKind, fakes: &[&Fake]) -> Arc<Volume> {
+        let sites = fakes.iter().map(|fake| self.server(&[fake.address])).collect();
+        self.locate(fakes);
+        self.volume_at(kind, sites)
+    }
+
+    pub fn volume_at(&self, kind: VolumeKind, sites: Vec<Arc<Server>>) -> Arc<Volume> {
+        let flags = EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS;
+        let group = Group { name: "v".into(), ids: [VOLUME; 3], flags, sites: Vec::new() };
+        self.location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, self.promises.now())
+    }
+
+    /// What the location service says from now on.
+    pub fn locate(&self, fakes: &[&Fake]) {
+        let site = |fake: &&Fake| Site {
+            server: fake.address,
+            partition: PartitionNumber(0),
+            flags: SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME,
+        };
+        *crate::lock(&self.entry) = Some(Entry {
+            name: NameChars::new(b"v").unwrap(),
+            sites: BoundedVec::first_of(fakes.iter().map(site)),
+            ids: [VOLUME; 3],
+            flags: EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS,
+            ..Entry::default()
+        });
+    }
+
+    /// Asks for the status of an object, in a task of its own.
+    pub fn ask(&self, asker: Asker, volume: &Arc<Volume>) -> Asked {
+        let (asking, volume, asked) = (self.asking.clone(), volume.clone(), Asked::default());
+        let noted = asked.clone();
+        self.sim.env(self.node).spawn(Box::pin(async move {
+            let tried = asking.call(&asker, &volume, fs::FetchStatus { fid: fid() }).await;
+            *crate::lock(&noted.0) = Some(tried);
+        }));
+        asked
+    }
+
+    /// The same, until it is done. Says how long it took.
+    pub fn call(
+        &self,
+        asker: Asker,
+        volume: &Arc<Volume>,
+    ) -> (Result<Answered<fs::FetchStatusReply>>, Duration) {
+        let (began, asked) = (self.sim.now(), self.ask(asker, volume));
+        self.sim.run_until(LIMIT, || asked.is_done()).unwrap();
+        (asked.take().result, self.sim.now().saturating_since(began))
+    }
+}
+
+/// A call under way.
+#[derive(Clone, Default)]
+pub(crate) struct Asked(Arc<Mutex<Option<Tried<fs::FetchStatusReply>>>>);
+
+impl Asked {
+    pub fn is_done(&self) -> bool {
+        crate::lock(&self.0).is_some()
+    }
+
+    pub fn take(&self) -> Tried<fs::FetchStatusReply> {
+        crate::lock(&self.0).take().unwrap()
+    }
+}
