@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A served cell that only holders of its key may write to; stopped however the test ends.
 struct Cell {
@@ -12,7 +13,10 @@ struct Cell {
 impl Cell {
     fn start() -> Self {
         let free = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok();
-        let base_port = (26_000..28_000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
+        // Tests at the same time look for theirs in places of their own.
+        static FIRST: AtomicU16 = AtomicU16::new(26_000);
+        let first = FIRST.fetch_add(1000, Ordering::Relaxed);
+        let base_port = (first..first + 1000).step_by(8).find(|base| (0..8).all(|n| free(base + n))).unwrap();
         let cell = Self { home: tempfile::tempdir().unwrap(), base_port };
         cell.done(&format!("serve --rxkad --base-port {base_port} --detach"));
         cell
@@ -78,4 +82,27 @@ fn a_load_is_made_in_every_class_and_at_every_level() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("CreateFile"), "{refused:?}");
     let no_key = cell.load(&directory, "--security rxgk --enctype 23");
     assert!(String::from_utf8_lossy(&no_key.stderr).contains("no key"), "{no_key:?}");
+}
+
+#[test]
+fn statuses_are_asked_for_beside_a_listing_of_what_was_kept() {
+    let cell = Cell::start();
+    let directory = cell.directory();
+    let kept = cell.load(&directory, "--only creations --creations 120 --keep --security rxgk");
+    assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
+    let listing = format!("--only listing --statuses 5 --in-flight 2 --list {directory},{directory}");
+    let output = cell.load(&directory, &listing);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let said = &said["listing"];
+    assert_eq!(said["idle"]["calls"], 5, "{said}");
+    let listings = said["beside"]["listings"].as_array().unwrap();
+    assert_eq!(listings.len(), 2, "{said}");
+    for one in listings {
+        assert_eq!((&one["entries"], &one["bulk"]["calls"]), (&120.into(), &3.into()), "{said}");
+    }
+    let nothing = cell.load(&directory, "--only listing");
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("--list"), "{nothing:?}");
+    let missing = cell.load(&directory, "--only listing --statuses 1 --list 1.1.1");
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("FetchData64"), "{missing:?}");
 }

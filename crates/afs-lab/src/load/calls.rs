@@ -45,18 +45,26 @@ pub async fn statuses(target: &Target, calls: u32, in_flight: u32) -> Result<Rat
 /// # Errors
 /// The first call that fails ends the measurement; files may then be left behind, named `load-N`.
 pub async fn creations(target: &Target, calls: u32, in_flight: u32) -> Result<Rate, LoadError> {
-    let rate = many(target, calls, in_flight, |target, number| async move {
-        let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
-        let request = CreateFile { dir: target.directory, name: name(number), status };
-        target.call(&request).await.map(drop)
-    })
-    .await?;
+    let rate = names(target, calls, in_flight).await?;
     many(target, calls, in_flight, |target, number| async move {
         let request = RemoveFile { dir: target.directory, name: name(number) };
         target.call(&request).await.map(drop)
     })
     .await?;
     Ok(rate)
+}
+
+/// Creates `calls` empty files named `load-N` in the target's directory, `in_flight` at a time, and leaves them there.
+///
+/// # Errors
+/// The first call that fails ends the measurement.
+pub async fn names(target: &Target, calls: u32, in_flight: u32) -> Result<Rate, LoadError> {
+    many(target, calls, in_flight, |target, number| async move {
+        let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
+        let request = CreateFile { dir: target.directory, name: name(number), status };
+        target.call(&request).await.map(drop)
+    })
+    .await
 }
 
 fn name(number: u32) -> Name {

@@ -32,6 +32,17 @@ pub enum LoadError {
         /// Bytes that were stored.
         want: u64,
     },
+    /// What came back as a directory is none.
+    #[error("the directory is damaged")]
+    BadDirectory,
+    /// Entries of a directory whose status could not be had.
+    #[error("the status of {answered} of {asked} entries came back")]
+    NoStatus {
+        /// Statuses that came.
+        answered: usize,
+        /// Entries that were asked for.
+        asked: usize,
+    },
     /// A worker vanished with its world.
     #[error("a worker stopped without a result")]
     Lost,

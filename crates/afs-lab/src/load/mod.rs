@@ -10,13 +10,15 @@ mod calls;
 mod connections;
 mod error;
 mod latency;
+mod listing;
 
 pub use bulk::{Throughput, fetch, remove, store};
 pub use caller::callbacks;
-pub use calls::{Rate, creations, statuses};
+pub use calls::{Rate, creations, names, statuses};
 pub use connections::{Connect, connections, first_calls};
 pub use error::LoadError;
 pub use latency::Latency;
+pub use listing::{Beside, Listing, beside, list};
 
 use std::time::Duration;
 

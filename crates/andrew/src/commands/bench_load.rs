@@ -2,19 +2,18 @@
 
 mod answer;
 mod as_whom;
+mod client;
 mod processor;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use afs_lab::load::{self, Connect, LoadError, Target};
-use afs_net::{System, Udp};
+use afs_lab::load::{self, Connect, LoadError, Rate, Target};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
-use afs_wire::rpc::ServiceId;
-use answer::{Answer, Bulk, Connections};
+use answer::{Answer, Bulk, Connections, Listing};
 use as_whom::AsWhom;
+use client::Client;
 use processor::Meter;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 
 /// Options of `andrew bench load`.
 #[derive(clap::Args, Debug)]
@@ -23,7 +22,9 @@ Without --security the calls are made as nobody in particular: system:anyuser ne
 directory. With it they are made as the holder of the cell's key.
 Statuses are FetchStatus calls; creations are CreateFile calls, each durable when it returns; a file of
 --bytes is stored by one call and fetched and compared by another; a connection is measured by a
-FetchStatus that is its first call. Works on any AFS-3 file server.
+FetchStatus that is its first call. For listing, one client asks for the status of --directory, call after
+call, first alone and then while another client lists the directories of --list: reads each and asks for the
+status of all entries, --in-flight calls at a time. Works on any AFS-3 file server.
 
 Examples:
   andrew bench load --server 192.0.2.1 --directory 536870915.1.1
@@ -51,6 +52,13 @@ pub struct Args {
     /// Creations
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     creations: u32,
+    /// Leave the created files there: empty, named load-N
+    #[arg(long)]
+    keep: bool,
+    /// Directories that are listed one after the other
+    #[arg(long, value_name = "VOLUME.VNODE.UNIQUIFIER", value_delimiter = ',', value_parser = fid,
+          required_if_eq("only", "listing"))]
+    list: Vec<Fid>,
     /// Connections, once one after the other and once --in-flight at a time
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     connections: u32,
@@ -83,6 +91,8 @@ enum Part {
     Fetch,
     /// First calls of new connections
     Connections,
+    /// Status calls of one client while another lists directories
+    Listing,
 }
 
 impl Args {
@@ -91,20 +101,10 @@ impl Args {
     /// # Errors
     /// No key to call with; the first call that fails.
     pub fn run(self, json: bool) -> CommandResult {
-        let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
-        let system = System::new().map_err(failed)?;
-        let source = self.as_whom.source(&system)?;
-        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
-        let env = system.env();
-        let listening = udp.rx().listen(load::callbacks(&*env));
-        listening.map_err(|e| CommandError::failed(format!("bench: {e}")))?;
-        let (rx, server) = (udp.rx().clone(), self.server);
-        let files = rx.connection(server, ServiceId::FILE, as_whom::shared(&source));
-        let connect: Connect =
-            Arc::new(move || rx.connection(server, ServiceId::FILE, as_whom::fresh(&source)));
-        let target = Target { env, files, directory: self.directory };
-        let answer = system.block_on(self.measure(&target, &connect));
+        let client = Client::open(self.server, &self.as_whom)?;
+        let other =
+            self.wants(Part::Listing).then(|| Client::open(self.server, &self.as_whom)).transpose()?;
+        let answer = client.system.block_on(self.measure(&client, other.as_ref()));
         let answer = answer.map_err(|e| CommandError::failed(format!("bench: {}: {e}", self.server)))?;
         output::show(json, &answer);
         Ok(())
@@ -114,21 +114,38 @@ impl Args {
         self.only.contains(&part)
     }
 
-    async fn measure(&self, target: &Target, connect: &Connect) -> Result<Answer, LoadError> {
-        let mut answer = Answer::default();
+    async fn measure(&self, client: &Client, other: Option<&Client>) -> Result<Answer, LoadError> {
+        let (target, mut answer) = (&client.target(self.directory), Answer::default());
         if self.wants(Part::Statuses) {
             answer.statuses = Some(load::statuses(target, self.statuses, self.in_flight).await?);
         }
         if self.wants(Part::Creations) {
-            answer.creations = Some(load::creations(target, self.creations, self.in_flight).await?);
+            answer.creations = Some(self.create(target).await?);
         }
         if self.wants(Part::Connections) {
-            answer.connections = Some(self.connect(target, connect).await?);
+            answer.connections = Some(self.connect(target, &client.connect()).await?);
         }
         if self.wants(Part::Store) || self.wants(Part::Fetch) {
             self.bulk(target, &mut answer).await?;
         }
+        if let Some(other) = other {
+            answer.listing = Some(self.list(target, &other.target(self.directory)).await?);
+        }
         Ok(answer)
+    }
+
+    async fn create(&self, target: &Target) -> Result<Rate, LoadError> {
+        if self.keep {
+            load::names(target, self.creations, self.in_flight).await
+        } else {
+            load::creations(target, self.creations, self.in_flight).await
+        }
+    }
+
+    async fn list(&self, target: &Target, other: &Target) -> Result<Listing, LoadError> {
+        let idle = load::statuses(target, self.statuses, 1).await?;
+        let beside = load::beside(target, other, self.list.clone(), self.in_flight).await?;
+        Ok(Listing { idle, beside })
     }
 
     async fn connect(&self, target: &Target, connect: &Connect) -> Result<Connections, LoadError> {

@@ -2,7 +2,7 @@
 
 use super::processor::Processor;
 use afs_lab::Spread;
-use afs_lab::load::{Rate, Throughput};
+use afs_lab::load::{Beside, Rate, Throughput};
 use serde::Serialize;
 use std::fmt;
 
@@ -19,6 +19,17 @@ pub(super) struct Answer {
     pub(super) stores: Option<Bulk>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fetches: Option<Bulk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) listing: Option<Listing>,
+}
+
+/// Status calls of one client, without and with another one that lists.
+#[derive(Serialize)]
+pub(super) struct Listing {
+    /// Before the listing.
+    pub(super) idle: Rate,
+    /// During it, and the listing itself.
+    pub(super) beside: Beside,
 }
 
 /// First calls of new connections.
@@ -57,7 +68,7 @@ impl fmt::Display for Answer {
         for (name, bulk) in [("store", &self.stores), ("fetch", &self.fetches)] {
             bulk.iter().try_for_each(|bulk| show_bulk(f, name, bulk))?;
         }
-        Ok(())
+        self.listing.iter().try_for_each(|listing| show_listing(f, listing))
     }
 }
 
@@ -77,6 +88,24 @@ fn show_connections(f: &mut fmt::Formatter<'_>, shown: &Connections) -> fmt::Res
     writeln!(f, "{:<18} {:>9.0} us ({:.0}-{:.0})", "first call", us(median), us(min), us(max))?;
     let each = f64::from(shown.at_once.calls) * 2.0;
     show_processor(f, "a connection", "us", shown.processor, |seconds| us(seconds) / each)
+}
+
+fn show_listing(f: &mut fmt::Formatter<'_>, shown: &Listing) -> fmt::Result {
+    let Beside { listings, calls, latency } = &shown.beside;
+    for one in listings {
+        let (entries, seconds) = (one.entries, one.seconds);
+        writeln!(f, "{:<18} {entries:>9} entries with attributes, {seconds:.3} s", "listed")?;
+    }
+    for (name, calls, latency) in
+        [("alone", shown.idle.calls, &shown.idle.latency), ("beside it", *calls, latency)]
+    {
+        let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(|seconds| seconds * 1e6);
+        writeln!(
+            f,
+            "{name:<18} {calls:>9} statuses, each {p50:.0} us (p50), {p99:.0} us (p99), {max:.0} us (longest)"
+        )?;
+    }
+    Ok(())
 }
 
 fn show_bulk(f: &mut fmt::Formatter<'_>, name: &str, bulk: &Bulk) -> fmt::Result {

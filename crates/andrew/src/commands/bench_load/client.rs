@@ -1,0 +1,47 @@
+//! One client of a load: a socket of its own, and as whom it calls.
+
+use super::as_whom::{AsWhom, Source, fresh, shared};
+use crate::error::{CommandError, CommandResult};
+use afs_lab::load::{self, Connect, Target};
+use afs_net::{System, Udp};
+use afs_wire::ids::Fid;
+use afs_wire::rpc::ServiceId;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// A client, with threads of its own too. The socket goes before the threads.
+pub(super) struct Client {
+    udp: Udp,
+    source: Source,
+    server: SocketAddr,
+    pub(super) system: Arc<System>,
+}
+
+impl Client {
+    /// A client of a file server.
+    ///
+    /// # Errors
+    /// No key to call with; no socket.
+    pub(super) fn open(server: SocketAddr, as_whom: &AsWhom) -> CommandResult<Self> {
+        let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
+        let system = System::new().map_err(failed)?;
+        let source = as_whom.source(&system)?;
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let udp = Udp::bind(&system, any, afs_rx::Config::default()).map_err(failed)?;
+        let listening = udp.rx().listen(load::callbacks(&*system.env()));
+        listening.map_err(|e| CommandError::failed(format!("bench: {e}")))?;
+        Ok(Self { udp, source, server, system })
+    }
+
+    /// Calls that share a connection, about a directory.
+    pub(super) fn target(&self, directory: Fid) -> Target {
+        let files = self.udp.rx().connection(self.server, ServiceId::FILE, shared(&self.source));
+        Target { env: self.system.env(), files, directory }
+    }
+
+    /// Connections of their own.
+    pub(super) fn connect(&self) -> Connect {
+        let (rx, server, source) = (self.udp.rx().clone(), self.server, self.source.clone());
+        Arc::new(move || rx.connection(server, ServiceId::FILE, fresh(&source)))
+    }
+}
