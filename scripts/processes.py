@@ -1,6 +1,6 @@
 """Processes that a measurement started, found by what was started and never by a name that others may have too."""
 
-import json, subprocess, sys
+import json, os, re, subprocess, sys
 from pathlib import Path
 
 
@@ -27,3 +27,22 @@ def command(pid):
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return None
+
+
+def run(words, **options):
+    """What a command says; ends the script with its complaint when it fails."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}: {(done.stderr or done.stdout).strip() or done.returncode}")
+    return done.stdout
+
+
+def seconds_of(pid):
+    """Processor time of a process, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def read_from_disk(pid):
+    """Bytes that the disk gave to a process, the page cache's not among them."""
+    return int(re.search(r"^read_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.MULTILINE)[1])
