@@ -3,11 +3,13 @@
 //! To forget a name the kernel takes the lock of its directory. A request that is under way in that directory
 //! (a creation, say) holds it until it is answered, which may need a server, which may be waiting for us to
 //! forget the name. So a thread of its own forgets names one by one, and when a request turns out to be in
-//! its way, the kernel is told to doubt all names instead, which takes no lock.
+//! its way, the kernel is told to doubt all names instead, which takes no lock. Of a listing that was answered just before, the
+//! kernel may take over the names only after that, as if it had asked later: so names that were doubted are forgotten as well,
+//! when no request is under way in their directory any more. Nobody waits for that.
 
 use crate::backlog::Backlog;
 use fuser::INodeNo;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -37,14 +39,35 @@ struct State {
     doubted: u64,
     /// Directories with requests under way, and how many.
     busy: HashMap<u64, u32>,
+    /// Names that were doubted, by their directories, which have requests under way.
+    put_off: HashMap<u64, BTreeSet<Box<[u8]>>>,
     /// The directory whose lock the thread may be waiting for.
     current: Option<u64>,
 }
 
+/// The number of a name that nobody waits for.
+const NOBODYS: u64 = 0;
+
 impl State {
+    /// A name was doubted: it is forgotten when no request is under way in its directory.
+    fn put_off(&mut self, directory: INodeNo, name: Box<[u8]>) {
+        if self.busy.contains_key(&directory.0) {
+            self.put_off.entry(directory.0).or_default().insert(name);
+        } else {
+            self.work.push_back((NOBODYS, directory, name));
+        }
+    }
+
+    /// No request is under way in a directory any more. Says whether that makes work.
+    fn take_up(&mut self, directory: INodeNo) -> bool {
+        let Some(names) = self.put_off.remove(&directory.0) else { return false };
+        self.work.extend(names.into_iter().map(|name| (NOBODYS, directory, name)));
+        true
+    }
+
     /// Whether the kernel has been told everything.
     fn is_idle(&self) -> bool {
-        self.work.is_empty() && self.current.is_none()
+        self.work.is_empty() && self.put_off.is_empty() && self.current.is_none()
     }
 }
 
@@ -92,6 +115,9 @@ impl Names {
             *count -= 1;
             if *count == 0 {
                 state.busy.remove(&directory.0);
+                if state.take_up(directory) {
+                    self.more.notify_one();
+                }
             }
         }
     }
@@ -115,6 +141,7 @@ impl Names {
         while let Some((number, directory, name, in_the_way)) = self.next() {
             let asked = self.asked();
             if in_the_way && self.doubt(kernel, asked) {
+                self.lock().put_off(directory, name);
                 continue;
             }
             self.lock().current = Some(directory.0);
@@ -140,11 +167,13 @@ impl Names {
                 state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            if number > state.doubted {
-                let in_the_way = state.busy.contains_key(&directory.0);
-                state.current = (!in_the_way).then_some(directory.0);
-                return Some((number, directory, name, in_the_way));
+            let in_the_way = state.busy.contains_key(&directory.0);
+            if in_the_way && number <= state.doubted {
+                state.put_off(directory, name);
+                continue;
             }
+            state.current = (!in_the_way).then_some(directory.0);
+            return Some((number, directory, name, in_the_way));
         }
     }
 
@@ -217,12 +246,30 @@ mod tests {
     }
 
     #[test]
-    fn a_request_under_way_makes_all_names_doubtful_instead() {
-        let Scene { names, kernel, heard, go: _go, thread } = start(true);
+    fn a_request_under_way_makes_all_names_doubtful_and_they_are_forgotten_after_it() {
+        let Scene { names, kernel, heard, go, thread } = start(true);
         names.enter(INodeNo(7), Some(&*kernel));
-        names.forget(INodeNo(7), [b"a"[..].into(), b"b"[..].into()]);
+        names.enter(INodeNo(7), Some(&*kernel));
+        names.forget(INodeNo(7), [b"a"[..].into(), b"b"[..].into(), b"a"[..].into()]);
         assert_eq!(heard.recv().unwrap(), "doubt");
+        while !settled(&names) {
+            std::thread::yield_now();
+        }
         names.leave(INodeNo(7));
+        // Another directory's comes before: the first request is still under way.
+        names.forget(INodeNo(8), [b"c"[..].into()]);
+        assert_eq!(heard.recv().unwrap(), "forget");
+        go.send(()).unwrap();
+        while !settled(&names) {
+            std::thread::yield_now();
+        }
+        assert!(heard.try_recv().is_err());
+        names.leave(INodeNo(7));
+        for _ in ["a", "b"] {
+            assert_eq!(heard.recv().unwrap(), "forget");
+            assert!(settled(&names), "nobody waits for it");
+            go.send(()).unwrap();
+        }
         names.close();
         thread.join().unwrap();
     }
