@@ -18,8 +18,12 @@ KNOWN = {
     "t0001-init.sh": {20: SET_GROUP_ID, 21: SET_GROUP_ID, 28: SET_GROUP_ID},
     "t0033-safe-directory.sh": {14: LOCAL_CLONE},
     "t0052-simple-ipc.sh": dict.fromkeys(range(1, 10), SOCKET),
+    "t0301-credential-cache.sh": dict.fromkeys([2, 3, 7, 9, 11, 12, 13, 15, 16, 20, 22, 24, 25, 26, 27, 28, 29, 30, 31], SOCKET),
+    "t1060-object-corruption.sh": {12: LOCAL_CLONE},
+    "t1301-shared-repo.sh": dict.fromkeys([*range(2, 19), *range(20, 23)], SET_GROUP_ID),
     "t1700-split-index.sh": {26: SET_GROUP_ID},
     "t5324-split-commit-graph.sh": {28: SET_GROUP_ID},
+    "t5604-clone-reference.sh": dict.fromkeys([29, 31], LOCAL_CLONE),
     "t7300-clean.sh": {34: LOCAL_CLONE},
 }
 
