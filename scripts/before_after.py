@@ -9,19 +9,23 @@ SCRIPTS = Path(__file__).resolve().parent
 # Run once for each program and round, with the peers: what is measured of those differs by noise alone.
 ONE_AT_A_TIME = ["andrew", "load", "security", "volumes"]
 # These alternate by themselves.
-BOTH = ["clients", "listing", "switches"]
+BOTH = ["clients", "listing", "switches", "parts"]
 PARTS = ONE_AT_A_TIME + BOTH
 
 
 def measure(args):
     """All parts, or the one that is wanted. What failed is told of and left out; what was measured is shown however it ends."""
     rows, wanted = Rows(args.andrew), [part for part in PARTS if args.only in (None, part)]
+    if not args.examples and "parts" in wanted:
+        wanted.remove("parts")
+        print("parts are left out: they need --examples", file=sys.stderr)
     try:
         for round in range(args.runs):
             for part in filter(ONE_AT_A_TIME.__contains__, wanted):
                 alternate(part, round, args, rows)
         for part in filter(BOTH.__contains__, wanted):
-            said = run(part, [",".join(map(str, args.andrew)), *words(part, args, args.runs)], f"{args.runs} rounds")
+            compared = ["--examples", args.examples] if part == "parts" else ["--andrew", ",".join(map(str, args.andrew))]
+            said = run(part, [*compared, *words(part, args, args.runs)], f"{args.runs} rounds")
             rows.join(said, head=f"{part}: ")
     finally:
         rows.show(args.json)
@@ -31,7 +35,7 @@ def alternate(part, round, args, rows):
     """A round of a part; who comes first changes, so that neither always finds what the other left."""
     said = {}
     for program in sorted(range(2), reverse=round % 2 == 1):
-        options = [args.andrew[program], *words(part, args, runs=1)]
+        options = ["--andrew", args.andrew[program], *words(part, args, runs=1)]
         said[program] = run(part, options, f"round {round + 1} of {args.runs}, {args.andrew[program]}")
         if not said[program]:
             break  # The other one's values would have none beside them.
@@ -53,6 +57,7 @@ def words(part, args, runs):
         "clients": ["--rounds", runs, "--scratch", scratch, *brief("--files", 1, "--statuses", 100)],
         "listing": ["--rounds", runs, "--scratch", scratch, *brief("--entries", 500, "--statuses", 200)],
         "switches": ["--rounds", runs, "--scratch", scratch, *brief("--files", 50, "--calls", 100)],
+        "parts": ["--rounds", runs, "--scratch", scratch, *brief("--brief")],
     }[part]
 
 
@@ -60,7 +65,7 @@ def run(part, options, told):
     """What a part's script measured: values by row and program."""
     print(f"{part}, {told}", file=sys.stderr)
     script = SCRIPTS / ("benchmarks" if part in ("andrew", "load") else f"benchmarks-{part}")
-    done = subprocess.run([str(script), "--json", "--andrew", *map(str, options)], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([str(script), "--json", *map(str, options)], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         print(f"{part}, {told}: failed, and left out", file=sys.stderr)
         return {}
