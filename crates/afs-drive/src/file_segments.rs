@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::disk_folder::DiskFolder;
 use crate::drive::Usage;
@@ -38,23 +40,23 @@ impl<F: Folder> FileSegments<F> {
     }
 
     fn file(&self, segment: u64, create: bool) -> io::Result<Arc<F::File>> {
-        if let Some(file) = lock(&self.open).get(&segment) {
+        if let Some(file) = self.open.lock().get(&segment) {
             return Ok(file.clone());
         }
-        if let Some(file) = lock(&self.unsynced).get(&segment) {
+        if let Some(file) = self.unsynced.lock().get(&segment) {
             return Ok(file.clone());
         }
         let name = name_of(segment);
         let file = match self.folder.open(&name) {
             Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
                 // Another thread may write to it and sync it as soon as it is there.
-                lock(&self.fresh).insert(segment);
+                self.fresh.lock().insert(segment);
                 self.folder.create(&name)?
             }
             other => other?,
         };
         let file = Arc::new(file);
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.len() >= OPEN_MAX {
             open.clear();
         }
@@ -82,21 +84,21 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
 
     fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()> {
         let file = self.file(segment, true)?;
-        lock(&self.unsynced).entry(segment).or_insert_with(|| file.clone());
+        self.unsynced.lock().entry(segment).or_insert_with(|| file.clone());
         file.write_at(offset, data)
     }
 
     fn sync(&self, segment: u64) -> io::Result<()> {
         // What is written from here on is the next sync's.
-        let pinned = lock(&self.unsynced).remove(&segment);
+        let pinned = self.unsynced.lock().remove(&segment);
         let file = pinned.map_or_else(|| self.file(segment, false), Ok)?;
         if let Err(error) = file.sync() {
-            lock(&self.unsynced).insert(segment, file);
+            self.unsynced.lock().insert(segment, file);
             return Err(error);
         }
-        if lock(&self.fresh).contains(&segment) {
+        if self.fresh.lock().contains(&segment) {
             self.folder.sync()?;
-            lock(&self.fresh).remove(&segment);
+            self.fresh.lock().remove(&segment);
         }
         Ok(())
     }
@@ -106,8 +108,8 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
     }
 
     fn remove(&self, segment: u64) -> io::Result<()> {
-        lock(&self.open).remove(&segment);
-        lock(&self.unsynced).remove(&segment);
+        self.open.lock().remove(&segment);
+        self.unsynced.lock().remove(&segment);
         match self.folder.remove(&name_of(segment)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
@@ -121,10 +123,6 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
 
 fn name_of(segment: u64) -> String {
     format!("{segment:016x}{SUFFIX}")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const SUFFIX: &str = ".seg";
@@ -153,7 +151,7 @@ mod tests {
         segments.sync(1).unwrap();
         open_others(1000);
         assert!(first.upgrade().is_none());
-        assert!(lock(&segments.unsynced).is_empty() && lock(&segments.fresh).is_empty());
+        assert!(segments.unsynced.lock().is_empty() && segments.fresh.lock().is_empty());
     }
 
     #[test]
@@ -167,7 +165,7 @@ mod tests {
                 while !path.join(name_of(segment)).exists() {
                     std::hint::spin_loop();
                 }
-                assert!(lock(&segments.fresh).contains(&segment), "segment {segment}");
+                assert!(segments.fresh.lock().contains(&segment), "segment {segment}");
             }
         });
     }

@@ -3,9 +3,10 @@
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use afs_env::sync::oneshot;
 use afs_env::{EnvRef, Parts};
@@ -43,7 +44,7 @@ pub(crate) struct Inner<S> {
 
 impl<S> Inner<S> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Segments> {
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+        self.segments.lock()
     }
 }
 
