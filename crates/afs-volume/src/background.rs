@@ -1,7 +1,5 @@
 //! What the store does when nobody waits for it: discarding dead chunks, taking down contents, parts of them and groups, compacting.
 
-use std::sync::PoisonError;
-
 use bytes::Bytes;
 
 use crate::error::VolumeError;
@@ -59,7 +57,7 @@ impl VolumeStore {
                 Ok::<_, VolumeError>(())
             })
             .await?;
-        *self.store.discarded.lock().unwrap_or_else(PoisonError::into_inner) = last.to_vec();
+        *self.store.discarded.lock() = last.to_vec();
         Ok(true)
     }
 }
@@ -80,7 +78,7 @@ impl Store {
         // First the snapshots, then the leases: who goes from one to the other in between is seen by the second look.
         let horizon = self.kv.oldest_snapshot();
         let horizon = self.leases.oldest().map_or(horizon, |lease| lease.min(horizon));
-        let from = self.discarded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let from = self.discarded.lock().clone();
         let snapshot = self.kv.snapshot();
         let mut dead = Vec::new();
         for row in snapshot.range(DEAD, key::bounds(&from, None), false).take(CHUNKS_PER_STEP) {
@@ -98,7 +96,7 @@ impl Store {
 
     /// Groups with something to take down, beginning behind the one that was last.
     pub(crate) fn groups_with_work(&self) -> Result<Vec<GroupId>, VolumeError> {
-        let last = *self.last_group.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.last_group.lock();
         let snapshot = self.kv.snapshot();
         let mut groups = Vec::new();
         for row in snapshot.range(WORK, .., false) {
@@ -111,7 +109,7 @@ impl Store {
     }
 
     pub(crate) fn had_its_turn(&self, group: GroupId) {
-        *self.last_group.lock().unwrap_or_else(PoisonError::into_inner) = group;
+        *self.last_group.lock() = group;
     }
 }
 

@@ -1,10 +1,11 @@
 //! A second-chance cache of vnode records and small contents that readers asked for lately.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use afs_wire::ids::{VnodeId, VolumeId};
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::record::VnodeRecord;
 
@@ -103,7 +104,7 @@ impl VnodeCache {
     /// Drops every record of a volume whose number commit `sequence` gives to a new one.
     pub(crate) fn invalidate_volume(&self, volume: VolumeId, sequence: u64) {
         for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = shard.lock();
             shard.changed = shard.changed.max(sequence);
             shard.entries.retain(|entry| entry.key.0 != volume);
             shard.places = shard.entries.iter().enumerate().map(|(at, entry)| (entry.key, at)).collect();
@@ -115,7 +116,7 @@ impl VnodeCache {
     fn shard(&self, volume: VolumeId, vnode: VnodeId) -> MutexGuard<'_, Shard> {
         // Neighbouring vnode numbers go to different shards; the low bit only tells the class.
         let hash = (u64::from(volume.0) << 32 | u64::from(vnode.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        self.shards[hash as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[hash as usize % SHARDS].lock()
     }
 }
 
@@ -191,7 +192,7 @@ mod tests {
     }
 
     fn total(cache: &VnodeCache) -> usize {
-        cache.shards.iter().map(|shard| shard.lock().unwrap().bytes).sum()
+        cache.shards.iter().map(|shard| shard.lock().bytes).sum()
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Slots that have become scattered.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::ids::{VnodeId, VolumeId};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::ids::SlotIndex;
 
@@ -27,7 +27,7 @@ impl Compactions {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<Scattered>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

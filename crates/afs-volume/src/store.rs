@@ -1,13 +1,14 @@
 //! All volumes of one partition.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_drive::{Drive, Usage};
 use afs_env::EnvRef;
 use afs_kv::{Kv, KvError, Txn};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::VnodeCache;
 use crate::compactions::Compactions;
@@ -101,16 +102,16 @@ impl Store {
     }
 
     pub(crate) fn register(&self, volume: &Arc<Volume>) {
-        lock(&self.shown).insert(volume.id(), Arc::downgrade(volume));
+        self.shown.lock().insert(volume.id(), Arc::downgrade(volume));
     }
 
     /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away. `frozen` says that
     /// the volume's state went to a clone, so that it goes on in another epoch with all that it had.
     pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64, frozen: bool) {
         let volume = match &header {
-            Some(_) => lock(&self.shown).get(&id).cloned(),
+            Some(_) => self.shown.lock().get(&id).cloned(),
             // The number may be given to another volume, which readers of this one must not meet.
-            None => lock(&self.shown).remove(&id),
+            None => self.shown.lock().remove(&id),
         };
         let Some(volume) = volume.and_then(|volume| volume.upgrade()) else { return };
         let place = header.as_ref().map(Place::of);
@@ -123,17 +124,13 @@ impl Store {
 
     /// Whether somebody is restoring this volume.
     pub(crate) fn is_restoring(&self, id: VolumeId) -> bool {
-        lock(&self.restores).contains_key(&id)
+        self.restores.lock().contains_key(&id)
     }
 
     /// Whether somebody's restore writes in this group.
     pub(crate) fn is_staging(&self, group: GroupId) -> bool {
-        lock(&self.restores).values().any(|staged| *staged == group)
+        self.restores.lock().values().any(|staged| *staged == group)
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl VolumeStore {
@@ -234,7 +231,7 @@ impl VolumeStore {
     }
 
     fn map(&self) -> MutexGuard<'_, BTreeMap<VolumeId, Arc<Volume>>> {
-        lock(&self.volumes)
+        self.volumes.lock()
     }
 
     /// Gives a volume another name.

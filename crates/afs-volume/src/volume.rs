@@ -1,9 +1,10 @@
 //! One volume, as everybody but the transaction sees it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use afs_kv::Snapshot;
 use afs_wire::ids::{Fid, VnodeId, VolumeId};
+use parking_lot::RwLock;
 
 use crate::data_reader::DataReader;
 use crate::error::VolumeError;
@@ -43,12 +44,12 @@ impl Volume {
 
     /// Its header as of the last commit.
     pub fn header(&self) -> Arc<VolumeHeader> {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).header.clone()
+        self.shown.read().header.clone()
     }
 
     /// Shows the header of a commit that readers are about to see; `None` says that the volume is gone.
     pub(crate) fn show_header(&self, header: Option<VolumeHeader>, sequence: u64) {
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.write();
         shown.places.set(header.as_ref().map(Place::of), sequence);
         if let Some(header) = header {
             shown.header = Arc::new(header);
@@ -57,7 +58,7 @@ impl Volume {
 
     /// Where the volume's rows are in a snapshot.
     pub(crate) fn place_at(&self, snapshot: &Snapshot) -> Result<Place, VolumeError> {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).places.at(snapshot.sequence())
+        self.shown.read().places.at(snapshot.sequence())
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {

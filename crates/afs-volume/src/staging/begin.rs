@@ -15,7 +15,7 @@ use crate::header::{VnodeNumbers, VolumeHeader};
 use crate::ids::GroupId;
 use crate::key::{self, WORK};
 use crate::place::Place;
-use crate::store::{Store, lock};
+use crate::store::Store;
 use crate::volume::Volume;
 
 /// Content numbers that are left to the present state, which may go on with them when the restore is given up.
@@ -39,7 +39,7 @@ pub(super) struct Reservation {
 
 impl Reservation {
     fn take(store: &Arc<Store>, volume: VolumeId) -> Result<Self, VolumeError> {
-        match lock(&store.restores).entry(volume) {
+        match store.restores.lock().entry(volume) {
             Entry::Occupied(_) => Err(VolumeError::Busy),
             Entry::Vacant(entry) => {
                 entry.insert(NO_GROUP);
@@ -51,7 +51,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        lock(&self.store.restores).remove(&self.volume);
+        self.store.restores.lock().remove(&self.volume);
         // What is not committed is to be taken down.
         self.store.work.notify();
     }
@@ -101,7 +101,7 @@ fn begin(txn: &mut Txn<'_>, store: &Arc<Store>, id: VolumeId, full: bool) -> Res
     epochs::put(txn, place, epochs::Held::Staged);
     txn.put(WORK, &key::group(place.group), Vec::new());
     // From this moment on nobody else changes the volume, and nobody takes the epoch down.
-    lock(&store.restores).insert(id, place.group);
+    store.restores.lock().insert(id, place.group);
     Ok(Begun::Staged(Box::new(staged), base))
 }
 
