@@ -1,9 +1,8 @@
 //! Rows found on the disk, kept for the next lookups: a bounded cache that one commit of the store empties.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
-use afs_rpc::sync::lock;
+use parking_lot::Mutex;
 
 use crate::Row;
 
@@ -37,7 +36,7 @@ struct Generations {
 impl RowCache {
     /// What was found in exactly this commit.
     pub(crate) fn get(&self, sequence: u64, question: &Question) -> Option<Vec<Row>> {
-        let mut cache = lock(&self.0);
+        let mut cache = self.0.lock();
         if cache.sequence != sequence {
             return None;
         }
@@ -51,7 +50,7 @@ impl RowCache {
 
     /// Remembers what was found in a commit. A slow read does not bring back what a later commit has changed.
     pub(crate) fn put(&self, sequence: u64, question: Question, rows: Vec<Row>) {
-        let mut cache = lock(&self.0);
+        let mut cache = self.0.lock();
         if cache.sequence > sequence {
             return;
         }
@@ -122,7 +121,7 @@ mod tests {
         }
         cache.put(1, key(1), vec![(Vec::new(), vec![0; BYTES_MAX])]);
         assert_eq!(cache.get(1, &key(1)), None, "too large");
-        let cache = lock(&cache.0);
+        let cache = cache.0.lock();
         let held = cache.young.iter().chain(&cache.old).map(|(key, rows)| key.bytes() + rows[0].1.len());
         assert!(held.sum::<usize>() <= 2 * BYTES_MAX);
     }

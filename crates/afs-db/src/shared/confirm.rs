@@ -1,10 +1,10 @@
 //! Asking the store how far the others are.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_rpc::sync::{lock, oneshot};
+use afs_rpc::sync::oneshot;
+use parking_lot::Mutex;
 
 use super::rows::SharedRows;
 use super::store::{Revision, SharedError};
@@ -76,7 +76,7 @@ impl SharedRows {
     async fn ask(&self) -> Told {
         let (tell, told) = oneshot::channel();
         let first = {
-            let mut queue = lock(&self.database.confirmations.0);
+            let mut queue = self.database.confirmations.0.lock();
             queue.waiting.push(tell);
             !std::mem::replace(&mut queue.asking, true)
         };
@@ -91,7 +91,7 @@ impl SharedRows {
     async fn ask_for_all(&self) {
         loop {
             let waiting = {
-                let mut queue = lock(&self.database.confirmations.0);
+                let mut queue = self.database.confirmations.0.lock();
                 if queue.waiting.is_empty() {
                     queue.asking = false;
                     return;

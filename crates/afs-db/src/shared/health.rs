@@ -1,9 +1,7 @@
 //! Whether the store answers, and since when it does not.
 
-use std::sync::Mutex;
-
 use afs_rpc::Instant;
-use afs_rpc::sync::lock;
+use parking_lot::Mutex;
 
 /// What is known of the store.
 pub(super) struct Health(Mutex<State>);
@@ -22,18 +20,18 @@ impl Health {
 
     /// The store answers. Says whether that is news.
     pub(super) fn answered(&self) -> bool {
-        lock(&self.0).down.take().is_some()
+        self.0.lock().down.take().is_some()
     }
 
     /// The replica has everything that had happened by `asked`.
     pub(super) fn confirm(&self, asked: Instant) {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         state.confirmed = state.confirmed.max(asked);
     }
 
     /// The store did not answer. Says whether that is news.
     pub(super) fn fail(&self, now: Instant) -> bool {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         let news = state.down.is_none();
         state.down.get_or_insert(now);
         news
@@ -41,11 +39,11 @@ impl Health {
 
     /// Since when the store does not answer; `None` while it does.
     pub(super) fn down_since(&self) -> Option<Instant> {
-        lock(&self.0).down
+        self.0.lock().down
     }
 
     /// By when everything that had happened is in the replica.
     pub(super) fn confirmed(&self) -> Instant {
-        lock(&self.0).confirmed
+        self.0.lock().confirmed
     }
 }

@@ -1,11 +1,12 @@
 //! A shared store in memory, with servers that lose touch with it: for tests and the simulator.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::sync::{Notify, lock};
+use afs_rpc::sync::Notify;
 use afs_rpc::{EnvExt, EnvRef};
+use parking_lot::Mutex;
 
 use super::store::{
     Answer, Batch, Changed, Outcome, Page, Revision, SharedError, SharedStore, Transaction, Versioned, Watch,
@@ -60,13 +61,13 @@ impl MemoryShared {
 
     /// Forgets what has happened: who was behind has to copy everything anew.
     pub fn forget(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.forgotten = state.revision;
         state.history.clear();
     }
 
     fn commit(&self, transaction: &Transaction) -> Outcome {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.rows.get(&transaction.guard).map_or(Revision(0), |row| row.revision) != transaction.expected
         {
             return Outcome::Conflict(
@@ -93,12 +94,12 @@ impl MemoryShared {
 impl MemoryStore {
     /// What goes wrong from now on.
     pub fn set(&self, faults: Faults) {
-        *lock(&self.faults) = faults;
+        *self.faults.lock() = faults;
         self.shared.changed.notify_all();
     }
 
     fn faults(&self) -> Faults {
-        *lock(&self.faults)
+        *self.faults.lock()
     }
 
     fn happens(&self, of_256: u8) -> bool {
@@ -121,7 +122,7 @@ impl MemoryStore {
     /// There, a look at the state, and back.
     async fn ask<T>(&self, question: impl FnOnce(&State) -> T) -> Result<T, SharedError> {
         self.travel(self.faults().lost_calls).await?;
-        let answer = question(&lock(&self.shared.state));
+        let answer = question(&self.shared.state.lock());
         self.travel(0).await?;
         Ok(answer)
     }
@@ -136,7 +137,7 @@ impl SharedStore for MemoryStore {
     fn page(&self, _: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Answer<'_, Page> {
         Box::pin(async move {
             self.travel(self.faults().lost_calls).await?;
-            let state = lock(&self.shared.state);
+            let state = self.shared.state.lock();
             let behind = |key: &Vec<u8>| after.as_ref().is_none_or(|after| key > after);
             let mut rows: Vec<_> = state.rows.iter().filter(|(key, _)| behind(key)).take(limit + 1).collect();
             let more = rows.len() > limit;
@@ -171,7 +172,7 @@ struct MemoryWatch {
 impl MemoryWatch {
     /// What happened since, if something did.
     fn fresh(&mut self) -> Result<Option<Batch>, SharedError> {
-        let state = lock(&self.store.shared.state);
+        let state = self.store.shared.state.lock();
         if self.seen < state.forgotten {
             return Err(SharedError::Forgotten(self.seen));
         }

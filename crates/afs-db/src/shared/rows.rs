@@ -1,11 +1,12 @@
 //! The shared rows as one server sees them.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::sync::{Mutex, Notify};
 use afs_rpc::{BoxFuture, EnvRef, Instant};
 use afs_wire::ids::Uuid;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::confirm::Confirmations;
 use super::health::Health;
@@ -164,11 +165,11 @@ impl Sharing {
     }
 
     pub(super) fn replica(&self) -> RwLockReadGuard<'_, Replica> {
-        self.replica.read().unwrap_or_else(PoisonError::into_inner)
+        self.replica.read()
     }
 
     pub(super) fn replica_mut(&self) -> RwLockWriteGuard<'_, Replica> {
-        self.replica.write().unwrap_or_else(PoisonError::into_inner)
+        self.replica.write()
     }
 
     /// Ready when the replica has reached a state.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::sync::lock;
 use afs_rpc::{EnvExt, EnvRef};
 use afs_sim::{Sim, SimRng};
 use afs_wire::ids::{UnixSeconds, Uuid, VolumeId};
+use parking_lot::Mutex;
 
 use super::memory::Faults;
 use super::{
@@ -173,10 +173,10 @@ fn run(seed: u64) {
         env.clone().spawn(Box::pin(async move {
             env.sleep(pause).await;
             let answer = server.rows().change(logged(number as u32, wanted)).await;
-            lock(&told).insert(number as u32, answer);
+            told.lock().insert(number as u32, answer);
         }));
     }
-    sim.run_until(LIMIT, || lock(&told).len() == moves.len()).unwrap();
+    sim.run_until(LIMIT, || told.lock().len() == moves.len()).unwrap();
     sim.world().crash(node);
     ways.iter().for_each(|way| way.set(Faults::default()));
     sim.run_for(Duration::from_secs(30));
@@ -191,7 +191,7 @@ fn run(seed: u64) {
         assert_eq!(again, Ok(seen), "change {number} as it would be alone");
         assert_eq!(made.insert(number, seen), None, "change {number} was made twice");
     }
-    for (number, told) in lock(&told).iter() {
+    for (number, told) in told.lock().iter() {
         match told {
             Ok(seen) => assert_eq!(made.get(number), Some(seen), "change {number} was acknowledged"),
             Err(LocationError::NoQuorum) => {}
