@@ -6,9 +6,10 @@ use crate::security::{
     Challenge, ClientSecurity, Identity, Overhead, PacketContext, PacketSecurity, Proof, Response,
     SecurityError, SecurityReport, ServerSession, Verified,
 };
-use afs_env::sync::lock;
 use bytes::Bytes;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The object of either side.
 enum Class {
@@ -124,16 +125,16 @@ impl Security {
     }
 
     pub(crate) fn authenticates_packets(&self) -> bool {
-        lock(&self.class).packets().authenticates_packets()
+        self.class.lock().packets().authenticates_packets()
     }
 
     pub(crate) fn report(&self) -> SecurityReport {
-        lock(&self.class).packets().report()
+        self.class.lock().packets().report()
     }
 
     /// A client's answer; `None` at a server.
     pub(crate) fn respond(&mut self, challenge: &Challenge<'_>) -> Option<Result<Response, SecurityError>> {
-        let mut class = lock(&self.class);
+        let mut class = self.class.lock();
         let Class::Client(client) = &mut *class else { return None };
         let answer = client.respond(challenge);
         self.known = class.known(challenge.now);
@@ -142,7 +143,7 @@ impl Security {
 
     /// A server's question; `None` at a client.
     pub(crate) fn challenge(&self, now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
-        match &mut *lock(&self.class) {
+        match &mut *self.class.lock() {
             Class::Client(_) => None,
             Class::Server(session) => Some(session.challenge(now, random)),
         }
@@ -150,7 +151,7 @@ impl Security {
 
     /// What a server makes of the answer; `None` at a client.
     pub(crate) fn verify(&mut self, proof: &Proof<'_>) -> Option<Result<Verified, SecurityError>> {
-        let mut class = lock(&self.class);
+        let mut class = self.class.lock();
         let Class::Server(session) = &mut *class else { return None };
         let verified = session.verify(proof);
         self.known = class.known(proof.now);
@@ -160,11 +161,11 @@ impl Security {
 
 impl Cipher {
     pub(crate) fn seal(&self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
-        lock(&self.0).packets_mut().seal(packet, payload)
+        self.0.lock().packets_mut().seal(packet, payload)
     }
 
     pub(crate) fn open(&self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, NotOpened> {
-        let mut class = lock(&self.0);
+        let mut class = self.0.lock();
         let opened = class.packets_mut().open(packet, payload);
         opened.map_err(|failure| NotOpened { failure, ended: class.packets().ended() })
     }
