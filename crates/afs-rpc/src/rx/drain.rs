@@ -1,13 +1,11 @@
 //! What leaves: taken under the lock, sealed and sent without it, by several threads at a time.
 
-use std::sync::Mutex;
-
 use afs_rx::{Instant, Leaving, Sealing, Transmit, Turn};
+use parking_lot::Mutex;
 
 use super::Rx;
 use super::state::State;
 use super::train::{Train, next_train};
-use crate::sync::lock;
 
 /// Threads that send at a time, at most. More would wait for the processor and for the socket.
 const SENDERS_MAX: usize = 4;
@@ -58,7 +56,7 @@ impl Drop for Sender<'_> {
     fn drop(&mut self) {
         let outbox = std::mem::take(&mut self.outbox);
         if self.at_it {
-            outbox.abandon(&mut lock(&self.rx.0.state), self.rx.0.env.now());
+            outbox.abandon(&mut self.rx.0.state.lock(), self.rx.0.env.now());
         }
     }
 }
@@ -73,12 +71,12 @@ impl Rx {
         before_long: impl FnOnce(),
     ) -> bool {
         {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.state.lock();
             if !state.begin_sending(SENDERS_MAX) {
                 return state.is_overslept();
             }
         }
-        let outbox = lock(&self.0.drain.spare).pop().unwrap_or_default();
+        let outbox = self.0.drain.spare.lock().pop().unwrap_or_default();
         let mut sender = Sender { rx: self, outbox, at_it: true };
         let mut before_long = Some(before_long);
         for round in 0..rounds {
@@ -100,7 +98,7 @@ impl Rx {
 impl Sender<'_> {
     fn take(&mut self) -> Taken {
         let now = self.rx.0.env.now();
-        let mut state = lock(&self.rx.0.state);
+        let mut state = self.rx.0.state.lock();
         self.outbox.give_back(&mut state, now);
         self.outbox.fill(&mut state, now);
         if !self.outbox.is_empty() {
@@ -115,7 +113,7 @@ impl Sender<'_> {
     /// Leaves the buffers to the next.
     fn retire(mut self) {
         let outbox = std::mem::take(&mut self.outbox);
-        let mut spare = lock(&self.rx.0.drain.spare);
+        let mut spare = self.rx.0.drain.spare.lock();
         if spare.len() < SENDERS_MAX {
             spare.push(outbox);
         }

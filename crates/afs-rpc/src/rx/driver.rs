@@ -8,7 +8,6 @@ use bytes::Bytes;
 use super::Rx;
 use super::state::{Effects, State};
 use crate::Stall;
-use crate::sync::lock;
 
 /// Datagrams handled under one hold of the lock.
 const HANDLED_AT_ONCE: usize = 64;
@@ -43,14 +42,14 @@ impl Rx {
     /// When [`Rx::handle_timeout`] wants to be called. Any other call on this object may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        lock(&self.0.state).deadline()
+        self.0.state.lock().deadline()
     }
 
     /// As [`Rx::poll_timeout`], for a driver that is about to sleep until then: [`Rx::drain_some_transmits`] on another
     /// thread tells whether the deadline has moved forward since.
     #[must_use]
     pub fn fall_asleep(&self) -> Option<Instant> {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         let deadline = state.deadline();
         state.asleep_until = Some(deadline);
         deadline
@@ -58,7 +57,7 @@ impl Rx {
 
     /// The driver is awake and will ask for the deadline again before it sleeps.
     pub fn wake_up(&self) {
-        lock(&self.0.state).asleep_until = None;
+        self.0.state.lock().asleep_until = None;
     }
 
     /// Hands every datagram or train that may leave now to `send`, without the lock. Those of one call come in their order.
@@ -91,7 +90,7 @@ impl Rx {
     /// Changes the endpoint on the driver's own thread, and runs what follows from it right there.
     fn drive(&self, now: Instant, change: impl FnOnce(&mut State)) {
         let effects = {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.state.lock();
             change(&mut state);
             state.collect(now)
         };

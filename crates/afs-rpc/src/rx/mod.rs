@@ -16,16 +16,16 @@ pub(crate) use pools::{Channels, PoolKey};
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_rx::{Endpoint, Instant, ListenError, NullServer, ServiceOptions};
 use afs_wire::rpc::ServiceId;
+use parking_lot::Mutex;
 
 use crate::EnvRef;
 use crate::client::{Connection, Security};
 use crate::limits::Limits;
 use crate::server::{ServerCall, Service};
-use crate::sync::lock;
 use state::{Arrival, Effects, State};
 use stream::Stream;
 
@@ -133,7 +133,7 @@ impl Rx {
         service: Arc<dyn Service>,
         security: Vec<Box<dyn afs_rx::ServerSecurity>>,
     ) -> Result<(), ListenError> {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         let id = service.id().0;
         state.endpoint.listen_with(id, security, ServiceOptions { reachability_check: true })?;
         state.services.insert(id, service);
@@ -156,31 +156,31 @@ impl Rx {
         if !peer.ip().to_canonical().is_loopback() {
             return Err(NotLoopback(peer));
         }
-        lock(&self.0.state).trusted.insert(peer);
+        self.0.state.lock().trusted.insert(peer);
         Ok(())
     }
 
     /// Takes [`Rx::trust`] back.
     pub fn distrust(&self, peer: SocketAddr) {
-        lock(&self.0.state).trusted.remove(&peer);
+        self.0.state.lock().trusted.remove(&peer);
     }
 
     /// Counters of the endpoint.
     #[must_use]
     pub fn stats(&self) -> afs_rx::Stats {
-        lock(&self.0.state).endpoint.stats().clone()
+        self.0.state.lock().endpoint.stats().clone()
     }
 
     /// The smoothed round trip to a peer, as the packets of all calls measure it; `None` if there was none lately.
     #[must_use]
     pub fn round_trip(&self, peer: SocketAddr) -> Option<std::time::Duration> {
-        lock(&self.0.state).endpoint.round_trip(peer)
+        self.0.state.lock().endpoint.round_trip(peer)
     }
 
     /// What the endpoint holds at the moment.
     #[must_use]
     pub fn holdings(&self) -> afs_rx::Holdings {
-        lock(&self.0.state).endpoint.holdings()
+        self.0.state.lock().endpoint.holdings()
     }
 
     /// Ends all calls in both directions with [`CallError::Closed`](crate::CallError::Closed), tells the peers with
@@ -193,14 +193,14 @@ impl Rx {
     /// Whether [`Rx::close`] has been called.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        lock(&self.0.state).closed
+        self.0.state.lock().closed
     }
 
     /// Runs a command on the endpoint, then, without the lock, what follows from it.
     fn with<T>(&self, command: impl FnOnce(&mut State, Instant) -> T) -> T {
         let now = self.0.env.now();
         let (value, effects) = {
-            let mut state = lock(&self.0.state);
+            let mut state = self.0.state.lock();
             let value = command(&mut state, now);
             (value, state.collect(now))
         };
