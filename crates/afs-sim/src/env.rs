@@ -4,11 +4,12 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, Instant, UnixTime};
+use parking_lot::Mutex;
 
 use crate::node::{Incarnation, NodeId};
 use crate::tcp;
@@ -62,7 +63,7 @@ pub(crate) struct Alarm(Arc<Mutex<Option<Waker>>>);
 
 impl Alarm {
     pub(crate) fn ring(&self) {
-        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waker = self.0.lock().take();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -70,11 +71,11 @@ impl Alarm {
 
     /// Whether it has not rung yet.
     fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.lock().is_some()
     }
 
     fn set(&self, waker: &Waker) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+        *self.0.lock() = Some(waker.clone());
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use afs_rpc::Instant;
+use parking_lot::Mutex;
 
 use crate::datagram::{Port, PortId};
 use crate::disk::Receiving;
@@ -61,10 +62,10 @@ impl World {
         let life = self.life(node);
         let task = async move {
             let value = work.await;
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            *slot.lock() = Some(value);
         };
         self.spawn_on(&life, Box::pin(task));
-        let take = || answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let take = || answer.lock().take();
         let mut value = None;
         self.run_until(limit, || {
             value = take();

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
 use afs_rpc::Instant;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::world::World;
 
@@ -43,7 +44,7 @@ struct Queue {
 impl TapQueue {
     /// The task to be woken, where no lock of the world is held.
     pub(crate) fn push(&self, seen: Seen) -> Option<Waker> {
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.0.lock();
         if queue.seen.len() == SEEN_MAX {
             queue.seen.pop_front();
         }
@@ -56,7 +57,7 @@ impl Tap {
     /// Everything seen since the last time, as soon as there is something.
     pub async fn next(&self) -> Vec<Seen> {
         poll_fn(|cx| {
-            let mut queue = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self.0.0.lock();
             if queue.seen.is_empty() {
                 queue.waiting = Some(cx.waker().clone());
                 return Poll::Pending;
@@ -69,7 +70,7 @@ impl Tap {
     /// Everything seen since the last time, perhaps nothing.
     #[must_use]
     pub fn take(&self) -> Vec<Seen> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).seen.drain(..).collect()
+        self.0.0.lock().seen.drain(..).collect()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Tasks, and which of them are ready.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 use afs_rpc::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::datagram::PortId;
 use crate::node::{Incarnation, NodeId};
@@ -26,12 +27,12 @@ pub(crate) struct ReadySet(Mutex<Vec<Ready>>);
 
 impl ReadySet {
     pub(crate) fn push(&self, item: Ready) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+        self.0.lock().push(item);
     }
 
     /// Removes the item that `choose` picks among so many.
     pub(crate) fn take(&self, choose: impl FnOnce(usize) -> usize) -> Option<Ready> {
-        let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = self.0.lock();
         if items.is_empty() {
             return None;
         }

@@ -3,10 +3,11 @@
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::{BoxFuture, EnvRef, Instant, UnixTime};
+use parking_lot::Mutex;
 
 use crate::datagram::{Port, PortHandler, PortId, PortState};
 use crate::disk::SimDisk;
@@ -126,7 +127,7 @@ pub(crate) struct State {
 impl World {
     /// Nothing that runs code from outside may be called inside: no wake-up, no drop of a future.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.shared.state.lock())
     }
 
     /// Time since the world began, as its software sees it.

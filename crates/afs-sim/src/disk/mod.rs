@@ -12,7 +12,9 @@ mod segments;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::disk::blob::{BlobHandle, BlobState};
 pub use crate::disk::medium::SimMedium;
@@ -162,7 +164,7 @@ impl SimDisk {
     }
 
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Disk) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
 
