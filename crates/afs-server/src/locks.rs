@@ -12,11 +12,11 @@
 mod holder;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::error::Errno;
 use afs_wire::fs::LOCK_LIFETIME;
 use afs_wire::ids::{Fid, UnixSeconds, VolumeId};
+use parking_lot::{Mutex, MutexGuard};
 
 pub use holder::Holder;
 
@@ -232,7 +232,7 @@ impl Locks {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

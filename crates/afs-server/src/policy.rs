@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use afs_rpc::{Class, Identity, Level};
 use afs_wire::rpc::ServiceId;
 use afs_wire::volname;
+use parking_lot::RwLock;
 
 /// What a connection must be, in order of strength. Each contains the ones before it, but for `rxgk-auth`, whose packets
 /// anybody can read: it does not contain `crypt`.
@@ -143,12 +144,12 @@ impl SharedPolicy {
 
     /// The policy of the moment.
     pub fn get(&self) -> Arc<Policy> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// Another policy, which binds every call from the next one on.
     pub fn set(&self, policy: Policy) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+        *self.0.write() = Arc::new(policy);
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::sync::{self, Notify};
+use afs_rpc::sync::Notify;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
+use parking_lot::Mutex;
 
 /// Bytes in memory of one store: a slot that is gathered and three that are written.
 const STORE_MAX: u64 = 4 << 20;
@@ -89,7 +90,7 @@ impl Stores {
         length: u64,
         growth: u64,
     ) -> Result<StoreUnderWay, AbortCode> {
-        let mut state = sync::lock(&self.state);
+        let mut state = self.state.lock();
         let of_address = state.addresses.get(&address).map_or(0, |share| share.stores);
         if state.all.stores >= STORES_MAX || of_address >= ADDRESS_STORES_MAX {
             return Err(AbortCode::VBUSY);
@@ -105,7 +106,7 @@ impl Stores {
     }
 
     fn try_take(&self, address: IpAddr, memory: u64) -> bool {
-        let mut state = sync::lock(&self.state);
+        let mut state = self.state.lock();
         let of_address = state.addresses.get(&address).map_or(0, |share| share.memory);
         let fits = state.all.memory + memory <= MEMORY_MAX && of_address + memory <= ADDRESS_MAX;
         if fits {
@@ -118,12 +119,12 @@ impl Stores {
     /// Whether no store is under way.
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
-        let state = sync::lock(&self.state);
+        let state = self.state.lock();
         state.all == Share::default() && state.addresses.is_empty() && state.volumes.is_empty()
     }
 
     fn is_contended(&self) -> bool {
-        sync::lock(&self.state).waiting > 0
+        self.state.lock().waiting > 0
     }
 }
 
@@ -164,7 +165,7 @@ impl StoreUnderWay {
     pub(crate) fn give_back_memory(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         if memory > 0 {
-            let mut state = sync::lock(&self.stores.state);
+            let mut state = self.stores.state.lock();
             state.all.memory -= memory;
             take_away(&mut state.addresses, self.address, |share| share.memory -= memory);
             drop(state);
@@ -187,7 +188,7 @@ impl StoreUnderWay {
     /// Counts bytes that have come; answers what is under way in the volume now.
     pub(crate) fn came(&mut self, bytes: u64) -> Room {
         self.taken.bytes += bytes;
-        let mut state = sync::lock(&self.stores.state);
+        let mut state = self.stores.state.lock();
         let room = state.volumes.entry(self.volume).or_default();
         room.bytes += bytes;
         *room
@@ -195,19 +196,19 @@ impl StoreUnderWay {
 
     /// What is under way in the volume.
     pub(crate) fn room(&self) -> Room {
-        sync::lock(&self.stores.state).volumes.get(&self.volume).copied().unwrap_or_default()
+        self.stores.state.lock().volumes.get(&self.volume).copied().unwrap_or_default()
     }
 
     /// All bytes on the drive that are part of no file yet, in all volumes.
     pub(crate) fn everywhere(&self) -> u64 {
-        sync::lock(&self.stores.state).volumes.values().map(|room| room.bytes).sum()
+        self.stores.state.lock().volumes.values().map(|room| room.bytes).sum()
     }
 }
 
 impl Drop for StoreUnderWay {
     fn drop(&mut self) {
         self.give_back_memory();
-        let mut state = sync::lock(&self.stores.state);
+        let mut state = self.stores.state.lock();
         state.all.stores -= 1;
         take_away(&mut state.addresses, self.address, |share| share.stores -= 1);
         take_away(&mut state.volumes, self.volume, |left| {
@@ -232,14 +233,14 @@ struct WaitingForMemory<'a>(&'a Stores);
 
 impl<'a> WaitingForMemory<'a> {
     fn new(stores: &'a Stores) -> Self {
-        sync::lock(&stores.state).waiting += 1;
+        stores.state.lock().waiting += 1;
         WaitingForMemory(stores)
     }
 }
 
 impl Drop for WaitingForMemory<'_> {
     fn drop(&mut self) {
-        sync::lock(&self.0.state).waiting -= 1;
+        self.0.state.lock().waiting -= 1;
     }
 }
 
@@ -280,7 +281,7 @@ mod tests {
             }
         }
         assert_eq!((held.len(), refused), (64, 96));
-        assert_eq!(sync::lock(&stores.state).all.memory, MEMORY_MAX);
+        assert_eq!(stores.state.lock().all.memory, MEMORY_MAX);
         let mut next = begin(&stores, 9, STORE_MAX, 0);
         assert!(!has_memory(&mut next));
         held.pop();

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use afs_rpc::sync::{Notify, lock};
+use afs_rpc::sync::Notify;
 use afs_rpc::{EnvExt, EnvRef, Stall, UnixTime};
 use afs_wire::error::AbortCode;
+use parking_lot::Mutex;
 
 use super::record::{AuditRecord, AuditedCall, CallKind};
 use super::{AuditOptions, AuditSink, is_refusal};
@@ -61,7 +62,7 @@ impl Log {
 
     pub(super) fn push(&self, call: AuditedCall) {
         let was_idle = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             // What comes after a loss waits until the loss is recorded, so that it stands where it happened.
             if queue.lost > 0 || queue.calls.len() >= self.options.queue.max(1) {
                 queue.lost += 1;
@@ -78,7 +79,7 @@ impl Log {
     pub(super) async fn flush(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if lock(&self.queue).is_quiet() {
+            if self.queue.lock().is_quiet() {
                 return;
             }
             emptied.await;
@@ -86,7 +87,7 @@ impl Log {
     }
 
     fn take(&self) -> Vec<AuditRecord> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         let count = queue.calls.len().min(BATCH);
         let mut batch: Vec<AuditRecord> = queue.calls.drain(..count).map(AuditRecord::Call).collect();
         if queue.calls.is_empty() && queue.lost > 0 {
@@ -98,7 +99,7 @@ impl Log {
 
     /// What became of a batch. Records that the sink did not keep are lost like those that found no room.
     fn written(&self, lost: u64) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.writing = false;
         queue.lost += lost;
         drop(queue);

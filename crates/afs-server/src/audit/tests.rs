@@ -1,11 +1,10 @@
 use std::net::IpAddr;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use afs_rpc::sync::lock;
 use afs_rpc::{Class, ConnKey, Credential, Identity, Level, Principal, Protection};
 use afs_sim::{NodeId, Sim};
 use afs_wire::ids::{Fid, VolumeId};
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -18,10 +17,10 @@ struct Lines {
 
 impl AuditSink for Lines {
     fn write(&self, records: &[AuditRecord]) -> io::Result<()> {
-        if *lock(&self.broken) {
+        if *self.broken.lock() {
             return Err(io::Error::other("no room"));
         }
-        lock(&self.kept).extend(records.iter().map(AuditRecord::to_json));
+        self.kept.lock().extend(records.iter().map(AuditRecord::to_json));
         Ok(())
     }
 }
@@ -50,7 +49,7 @@ impl Rig {
         let audit = self.audit.clone();
         let patience = Duration::from_secs(60);
         self.sim.block_on(self.node, patience, async move { audit.flush().await }).unwrap();
-        std::mem::take(&mut lock(&self.sink.kept))
+        std::mem::take(&mut self.sink.kept.lock())
     }
 }
 
@@ -119,11 +118,11 @@ fn what_finds_no_room_is_counted_and_the_loss_stands_where_it_happened() {
 #[test]
 fn a_sink_that_fails_loses_records_and_no_call_waits() {
     let rig = Rig::new(AuditOptions::default());
-    *lock(&rig.sink.broken) = true;
+    *rig.sink.broken.lock() = true;
     rig.record(CallKind::Change, AbortCode::OK);
     rig.record(CallKind::Change, AbortCode::OK);
     assert_eq!(rig.flushed().len(), 0);
-    *lock(&rig.sink.broken) = false;
+    *rig.sink.broken.lock() = false;
     rig.sim.run_for(Duration::from_secs(5));
     rig.record(CallKind::Change, AbortCode::OK);
     let lines = rig.flushed();

@@ -10,9 +10,9 @@ mod slab;
 mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::ids::{Fid, VolumeId};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::hosts::HostId;
 pub use lifetime::Grant;
@@ -117,7 +117,7 @@ impl Callbacks {
     pub fn take_delayed(&self, host: HostId, limit: usize) -> Vec<Fid> {
         let mut out = Vec::new();
         for shard in &self.shards {
-            lock(shard).take_delayed(host, limit, &mut out);
+            shard.lock().take_delayed(host, limit, &mut out);
         }
         out
     }
@@ -137,7 +137,7 @@ impl Callbacks {
     /// Drops every promise to a host.
     pub fn forget_host(&self, host: HostId) {
         for shard in &self.shards {
-            lock(shard).forget_host(host);
+            shard.lock().forget_host(host);
         }
         Counters::add(&self.counters.hosts_dropped, 1);
     }
@@ -152,7 +152,7 @@ impl Callbacks {
     pub fn forget_volume(&self, volume: VolumeId) -> Vec<HostId> {
         let mut hosts = Vec::new();
         for shard in &self.shards {
-            lock(shard).forget_volume(volume, &mut hosts);
+            shard.lock().forget_volume(volume, &mut hosts);
         }
         hosts.sort_unstable();
         hosts.dedup();
@@ -166,14 +166,14 @@ impl Callbacks {
 
     /// Whether a host holds any promise.
     pub fn has_promises(&self, host: HostId) -> bool {
-        self.shards.iter().any(|shard| lock(shard).has_promises(host))
+        self.shards.iter().any(|shard| shard.lock().has_promises(host))
     }
 
     /// Drops what has expired, a bounded piece at a time so that nobody waits long.
     pub fn expire(&self, now: u64) {
         for shard in &self.shards {
             loop {
-                let dropped = lock(shard).expire(now, EXPIRE_STEP);
+                let dropped = shard.lock().expire(now, EXPIRE_STEP);
                 Counters::add(&self.counters.expired, dropped);
                 if dropped < EXPIRE_STEP {
                     break;
@@ -184,7 +184,7 @@ impl Callbacks {
 
     /// Promises held.
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).len()).sum()
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// Whether no promise is held.
@@ -194,12 +194,12 @@ impl Callbacks {
 
     /// Objects on which promises are held.
     pub fn files(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).files()).sum()
+        self.shards.iter().map(|shard| shard.lock().files()).sum()
     }
 
     /// Bytes of memory that the promises take.
     pub fn bytes(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).bytes()).sum()
+        self.shards.iter().map(|shard| shard.lock().bytes()).sum()
     }
 
     /// What was done since the server started.
@@ -208,12 +208,8 @@ impl Callbacks {
     }
 
     fn shard(&self, fid: Fid) -> MutexGuard<'_, Table> {
-        lock(&self.shards[records::hash_fid(0, fid) as usize % SHARDS])
+        self.shards[records::hash_fid(0, fid) as usize % SHARDS].lock()
     }
-}
-
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

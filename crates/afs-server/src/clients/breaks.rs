@@ -4,14 +4,15 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::future::{Either, select};
-use afs_rpc::sync::{self, oneshot};
+use afs_rpc::sync::oneshot;
 use afs_rpc::{EnvExt, Instant};
 use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::{Fid, VolumeId};
+use parking_lot::MutexGuard;
 
 use super::Clients;
 use super::late::{LATE, Late};
@@ -180,7 +181,7 @@ impl Clients {
         let now = self.now();
         host.with(|state| state.conduct.missed(now));
         if !host.is_proven() {
-            sync::lock(&self.addresses).missed(host.destination().ip(), now);
+            self.addresses.lock().missed(host.destination().ip(), now);
         }
     }
 
@@ -217,5 +218,5 @@ fn next_batch(host: &Host) -> Vec<Waiting> {
 }
 
 fn queue(host: &Host) -> MutexGuard<'_, BreakQueue> {
-    host.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    host.queue.lock()
 }

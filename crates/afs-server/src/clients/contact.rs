@@ -18,7 +18,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use afs_rpc::{CallError, Caller, Identity, Security, sync};
+use afs_rpc::{CallError, Caller, Identity, Security};
 use afs_wire::error::AbortCode;
 
 use super::Clients;
@@ -73,7 +73,7 @@ impl Clients {
 
     async fn recognise(self: &Arc<Self>, caller: &Caller, answer: Answer) -> Result<Arc<Host>, AbortCode> {
         let Answer { said, security } = answer;
-        sync::lock(&self.strangers).forget(caller.peer);
+        self.strangers.lock().forget(caller.peer);
         let (host, new) = match self.find_same(caller, said.identity, security.as_ref()).await {
             Some(host) => (host, false),
             None => (self.welcome(caller, said.identity)?, true),
@@ -171,7 +171,7 @@ impl Clients {
         let known = self.hosts.by_peer(caller.peer);
         let met = match &known {
             Some(host) => !host.fall(),
-            None => sync::lock(&self.strangers).meet(caller.peer),
+            None => self.strangers.lock().meet(caller.peer),
         };
         if met {
             return Err(AbortCode::RX_CALL_DEAD);
@@ -185,7 +185,7 @@ impl Clients {
         let is_proven = caller.identity != Identity::Anonymous;
         let conduct = match is_proven {
             true => Conduct::default(),
-            false => sync::lock(&self.addresses).of(caller.peer.ip()),
+            false => self.addresses.lock().of(caller.peer.ip()),
         };
         let newcomer = Newcomer { identity, peer: caller.peer, is_proven, conduct, now: self.now() };
         self.hosts.insert(&newcomer).map_err(|_| AbortCode::VBUSY)

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
 use std::task::Waker;
 use std::time::Duration;
 
-use afs_rpc::sync::{self, Notified, Notify};
+use afs_rpc::sync::{Notified, Notify};
+use parking_lot::Mutex;
 
 use super::Clients;
 use crate::hosts::Host;
@@ -28,14 +28,14 @@ struct LateAddress {
 
 impl LateAddresses {
     fn add(&self, address: IpAddr) -> Notified {
-        let mut late = sync::lock(&self.0);
+        let mut late = self.0.lock();
         let here = late.entry(address).or_default();
         here.breaks += 1;
         here.given_up.notified()
     }
 
     fn remove(&self, address: IpAddr) {
-        let mut late = sync::lock(&self.0);
+        let mut late = self.0.lock();
         if let Some(here) = late.get_mut(&address) {
             here.breaks -= 1;
             if here.breaks == 0 {
@@ -45,12 +45,12 @@ impl LateAddresses {
     }
 
     fn give_up(&self, address: IpAddr) {
-        let waiting = sync::lock(&self.0).get(&address).map(|here| here.given_up.take_all());
+        let waiting = self.0.lock().get(&address).map(|here| here.given_up.take_all());
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
 
     fn contains(&self, address: IpAddr) -> bool {
-        sync::lock(&self.0).contains_key(&address)
+        self.0.lock().contains_key(&address)
     }
 }
 

@@ -12,13 +12,14 @@ mod waiting_room;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::future::{Either, select};
 use afs_rpc::{Caller, EnvExt, EnvRef, Identity, Rx, WeakRx, sync};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Uuid};
+use parking_lot::Mutex;
 
 use crate::callbacks::{Callbacks, Grant};
 use crate::hosts::{Addresses, Host, HostIdentity, HostTable};
@@ -195,7 +196,7 @@ impl Clients {
 
     /// The turn of an address, unless too many callers of one machine are being asked.
     fn introduction(&self, peer: SocketAddr) -> Option<Introduction<'_>> {
-        let mut introductions = sync::lock(&self.introductions);
+        let mut introductions = self.introductions.lock();
         let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
         if !introductions.contains_key(&peer) && introductions.range(ports).count() >= INTRODUCTIONS_MAX {
             return None;
@@ -214,7 +215,7 @@ struct Introduction<'a> {
 
 impl Drop for Introduction<'_> {
     fn drop(&mut self) {
-        let mut introductions = sync::lock(&self.clients.introductions);
+        let mut introductions = self.clients.introductions.lock();
         // The map's and ours: nobody else waits for this turn.
         if Arc::strong_count(&self.lock) <= 2 {
             introductions.remove(&self.peer);

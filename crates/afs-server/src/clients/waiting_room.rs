@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use afs_rpc::sync::{self, oneshot};
+use afs_rpc::sync::oneshot;
+use parking_lot::Mutex;
 
 /// Calls that wait at one time, and those of one address. An anonymous caller's share of all calls at work is 3072.
 const WAITING_MAX: usize = 1024;
@@ -36,7 +37,7 @@ impl WaitingRoom {
     /// A call from this address begins to wait. The receiver yields when the call has to give way.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
         let (give_way, told) = oneshot::channel();
-        let mut state = sync::lock(&self.0);
+        let mut state = self.0.lock();
         let displaced = state.one_too_many(address);
         let turn = state.turns;
         state.turns += 1;
@@ -75,7 +76,7 @@ impl State {
 impl Drop for Place {
     fn drop(&mut self) {
         // The sender is dropped without the lock: it may wake a task.
-        let _sender = sync::lock(&self.room.0).take(self.turn);
+        let _sender = self.room.0.lock().take(self.turn);
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
         others.push(room.enter(address(5)));
         assert!(!is_told(&mut first[1].1) && is_told(&mut others[3 * ADDRESS_MAX].1));
         drop((first, others));
-        let state = sync::lock(&room.0);
+        let state = room.0.lock();
         assert!(state.waiting.is_empty() && state.by_address.is_empty());
     }
 }

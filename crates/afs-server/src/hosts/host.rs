@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use afs_rpc::sync::Notify;
 use afs_rpc::{ConnKey, Security};
 use afs_wire::ids::Uuid;
+use parking_lot::Mutex;
 
 use super::conduct::Conduct;
 use super::id::{HostId, Number};
@@ -212,7 +213,7 @@ impl Host {
 
     /// Looks at or changes the state, under its lock. Nothing may wait in there.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut HostState) -> T) -> T {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let value = look(&mut state);
         self.ready.store(!state.down && state.reset, Ordering::Release);
         value

@@ -1,6 +1,8 @@
 //! A client's number in the tables of this server.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Numbers a host while the server knows it. Numbers are small and used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -21,7 +23,7 @@ struct Free {
 impl Numbers {
     /// A number that nobody else has until it is dropped.
     pub(crate) fn take(self: &Arc<Self>) -> Number {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         let number = free.returned.pop_first().unwrap_or_else(|| {
             free.next += 1;
             free.next - 1
@@ -44,7 +46,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        let mut free = self.numbers.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.numbers.free.lock();
         free.returned.insert(self.id.0);
     }
 }

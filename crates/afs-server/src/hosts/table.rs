@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use afs_rpc::ConnKey;
 use afs_wire::ids::Uuid;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::conduct::Conduct;
 use super::host::{ADDRESSES_MAX, CONNECTIONS_MAX, Host, HostIdentity};
@@ -261,11 +262,11 @@ impl HostTable {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner.write()
     }
 }
 

@@ -5,11 +5,12 @@
 //! quota and the room that were kept, and its bytes on the drive.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::{EnvExt, EnvRef, Identity, Instant, sync};
+use afs_rpc::{EnvExt, EnvRef, Identity, Instant};
 use afs_volume::NewData;
+use parking_lot::Mutex;
 
 use super::storing::Change;
 use crate::hosts::HostId;
@@ -92,7 +93,7 @@ impl Tickets {
     pub(super) fn put(self: &Arc<Self>, id: TicketId, visit: &Visit, ticket: Box<Ticket>) {
         let (owner, since) = (Owner::of(visit), self.env.now());
         let until = since + ticket.time_left();
-        let mut state = sync::lock(&self.state);
+        let mut state = self.state.lock();
         state.waiting.insert(id, Waiting { ticket, owner, since, until });
         if !std::mem::replace(&mut state.is_watched, true) {
             drop(state);
@@ -102,7 +103,7 @@ impl Tickets {
 
     /// Takes a ticket to work on it. `None` for one that is over, that another call works on, or that another client has.
     pub(super) fn take(&self, id: TicketId, visit: &Visit) -> Option<Box<Ticket>> {
-        let mut state = sync::lock(&self.state);
+        let mut state = self.state.lock();
         state.waiting.get(&id).filter(|waiting| waiting.owner == Owner::of(visit))?;
         let Waiting { mut ticket, since, until, .. } = state.waiting.remove(&id)?;
         drop(state);
@@ -124,7 +125,7 @@ impl Tickets {
     /// Ends those whose time is over; answers when that of the next is.
     fn end_overdue(&self) -> Option<Instant> {
         let now = self.env.now();
-        let mut state = sync::lock(&self.state);
+        let mut state = self.state.lock();
         let overdue: Vec<_> = state.waiting.extract_if(.., |_, waiting| waiting.until <= now).collect();
         let next = state.waiting.values().map(|waiting| waiting.until).min();
         state.is_watched = next.is_some();
@@ -138,6 +139,6 @@ impl Tickets {
     /// How many no call works on.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        sync::lock(&self.state).waiting.len()
+        self.state.lock().waiting.len()
     }
 }

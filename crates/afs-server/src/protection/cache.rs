@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
 
 use afs_db::protection::Who;
-use afs_rpc::sync::lock;
+use parking_lot::Mutex;
 
 use crate::subject::Subject;
 
@@ -32,7 +31,7 @@ struct Generations {
 impl SubjectCache {
     /// What was found at exactly this version.
     pub(super) fn get(&self, version: u64, key: &Key) -> Option<Subject> {
-        let mut cache = lock(&self.0);
+        let mut cache = self.0.lock();
         if cache.version != version {
             return None;
         }
@@ -46,7 +45,7 @@ impl SubjectCache {
 
     /// Remembers what was found by a question that was asked at this version or later.
     pub(super) fn put(&self, version: u64, key: Key, subject: Subject) {
-        let mut cache = lock(&self.0);
+        let mut cache = self.0.lock();
         if cache.version != version {
             // A slow question must not bring back what others have seen change.
             if cache.version > version {
@@ -103,7 +102,7 @@ mod tests {
             cache.put(1, key(number), subject(7));
             assert!(cache.get(1, &key(0)).is_some(), "whoever comes back stays");
         }
-        let cache = cache.0.lock().unwrap();
+        let cache = cache.0.lock();
         assert!(cache.young.len() + cache.old.len() <= 2 * (fills as usize + 2));
         assert!(!cache.young.contains_key(&key(1)) && !cache.old.contains_key(&key(1)));
     }

@@ -6,12 +6,13 @@ mod round;
 pub use replicas::Replicas;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::EnvRef;
 use afs_volume::{BadData, ScrubRound};
 use afs_wire::ids::PartitionId;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::partitions::Partitions;
 use round::Rounds;
@@ -85,6 +86,6 @@ impl Scrubber {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PartitionId, ScrubReport>> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reports.lock()
     }
 }

@@ -10,10 +10,10 @@ pub(crate) use uses::{UseNow, VolumeUses};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId};
+use parking_lot::{RwLock, RwLockWriteGuard};
 use waiting::Waiting;
 
 /// Volumes remembered as moved. Clients that ask for one that is forgotten are told that it is not here, which makes
@@ -86,7 +86,7 @@ impl VolumeStates {
         if !self.any() {
             return None;
         }
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.read();
         table.everywhere.get(&place.volume).or_else(|| table.held.get(&place)).copied()
     }
 
@@ -97,7 +97,7 @@ impl VolumeStates {
 
     /// What is known of a volume that is on no partition.
     fn of_absent(&self, volume: VolumeId) -> AbortCode {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.read();
         let moved = table.everywhere.get(&volume) == Some(&VolumeState::Moved);
         if moved { AbortCode::VMOVED } else { AbortCode::VNOVOL }
     }
@@ -108,7 +108,7 @@ impl VolumeStates {
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Table> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
+        self.table.write()
     }
 
     fn changed(&self, table: RwLockWriteGuard<'_, Table>) {

@@ -2,11 +2,12 @@
 //! (docs/protocol volumes.md "4. Quotas and usage"). Counted in memory, kept in the headers now and then.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use afs_volume::VolumeHeader;
 use afs_wire::ids::{UnixSeconds, VolumeId};
+use parking_lot::RwLock;
 
 const DAY: u32 = 86_400;
 
@@ -38,9 +39,9 @@ pub(crate) struct UseNow {
 impl VolumeUses {
     /// A call on a volume.
     pub(crate) fn count(&self, volume: VolumeId, now: UnixSeconds) {
-        let known = self.volumes.read().unwrap_or_else(PoisonError::into_inner).get(&volume).cloned();
+        let known = self.volumes.read().get(&volume).cloned();
         let counted = known.unwrap_or_else(|| {
-            let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
+            let mut volumes = self.volumes.write();
             volumes.entry(volume).or_default().clone()
         });
         counted.accesses.fetch_add(1, Ordering::Relaxed);
@@ -49,14 +50,14 @@ impl VolumeUses {
 
     /// How much a volume is used, with what its header does not have yet.
     pub(crate) fn of(&self, header: &VolumeHeader, now: UnixSeconds) -> UseNow {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.volumes.read();
         let counted = volumes.get(&header.id).map(|counted| (load(&counted.accesses), load(&counted.last)));
         UseNow::of(header).with(counted.unwrap_or_default(), now)
     }
 
     /// Begins to count a volume's accesses anew: its header is given another number.
     pub(crate) fn restart(&self, volume: VolumeId) {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.volumes.read();
         if let Some(counted) = volumes.get(&volume) {
             counted.accesses.store(0, Ordering::Relaxed);
         }
@@ -64,7 +65,7 @@ impl VolumeUses {
 
     /// Takes what was counted since the last time, of every volume that was used.
     pub(crate) fn take(&self) -> Vec<(VolumeId, (u32, u32))> {
-        let taken = std::mem::take(&mut *self.volumes.write().unwrap_or_else(PoisonError::into_inner));
+        let taken = std::mem::take(&mut *self.volumes.write());
         taken.into_iter().map(|(volume, c)| (volume, (load(&c.accesses), load(&c.last)))).collect()
     }
 }

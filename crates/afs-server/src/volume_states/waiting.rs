@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Place, VolumeState, VolumeStates};
 use crate::partitions::Partitions;
@@ -41,7 +41,7 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiters> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

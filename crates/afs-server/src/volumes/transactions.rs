@@ -2,11 +2,11 @@
 //! (docs/protocol volserver.md "4. Transactions").
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId};
 use afs_wire::vol::{AttachFlags, IDLE_SECONDS_MAX, TransactionId, VolumeFlags};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::errno;
 use crate::volume_states::Place;
@@ -183,7 +183,7 @@ impl Transactions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

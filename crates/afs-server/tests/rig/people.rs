@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::net::IpAddr;
-use std::sync::Mutex;
 
-use afs_rpc::sync::lock;
 use afs_rpc::{Identity, Principal};
 use afs_server::subject::{ADMIN, Answer, BuiltInNames, NameService, Subject};
 use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
+use parking_lot::Mutex;
 
 pub const ALICE: ViceId = ViceId(5);
 pub const BOB: ViceId = ViceId(6);
@@ -61,28 +60,28 @@ impl Default for State {
 
 impl People {
     pub fn add(&self, member: ViceId, group: ViceId) {
-        lock(&self.state).members.insert((member, group));
+        self.state.lock().members.insert((member, group));
     }
 
     pub fn remove(&self, member: ViceId, group: ViceId) {
-        lock(&self.state).members.remove(&(member, group));
+        self.state.lock().members.remove(&(member, group));
     }
 
     pub fn add_host(&self, host: IpAddr, group: ViceId) {
-        lock(&self.state).hosts.insert((host, group));
+        self.state.lock().hosts.insert((host, group));
     }
 
     /// Nobody answers.
     pub fn go_away(&self) {
-        lock(&self.state).away = true;
+        self.state.lock().away = true;
     }
 
     fn look_up(&self, name: &str) -> Option<ViceId> {
-        self.built_in.id_of(name).or_else(|| lock(&self.state).names.get(name).copied())
+        self.built_in.id_of(name).or_else(|| self.state.lock().names.get(name).copied())
     }
 
     fn known(&self, identity: &Identity, host: IpAddr) -> Subject {
-        let of_host = lock(&self.state).hosts.clone();
+        let of_host = self.state.lock().hosts.clone();
         let of_host = of_host.into_iter().filter(|(address, _)| *address == host).map(|(_, group)| group);
         let subject = match identity.principal() {
             Some(Principal::Named { name, cell }) => {
@@ -98,7 +97,7 @@ impl People {
     }
 
     fn member(&self, id: ViceId, local: bool) -> Subject {
-        let members = lock(&self.state).members.clone();
+        let members = self.state.lock().members.clone();
         let mut groups = BTreeSet::from([id]);
         loop {
             let more: BTreeSet<_> = members
@@ -119,7 +118,7 @@ impl People {
     }
 
     fn answer<T: Send + 'static>(&self, value: T) -> Answer<'_, T> {
-        let away = lock(&self.state).away;
+        let away = self.state.lock().away;
         Box::pin(ready(if away { Err(AbortCode(-1001)) } else { Ok(value) }))
     }
 }
@@ -135,7 +134,7 @@ impl NameService for People {
 
     fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
         let name = |id: &ViceId| {
-            let names = lock(&self.state).names.clone();
+            let names = self.state.lock().names.clone();
             let ours = names.into_iter().find(|(_, known)| known == id).map(|(name, _)| name.to_owned());
             self.built_in.name_of(*id).or(ours)
         };

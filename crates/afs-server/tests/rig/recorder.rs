@@ -1,11 +1,10 @@
 //! The audit log of a test cell.
 
 use std::io;
-use std::sync::Mutex;
 
-use afs_rpc::sync::lock;
 use afs_server::AuditSink;
 use afs_server::audit::AuditRecord;
+use parking_lot::Mutex;
 
 /// Keeps what was recorded until a test looks: `who call object -> code` a line.
 #[derive(Default)]
@@ -13,7 +12,7 @@ pub struct Recorder(Mutex<Vec<String>>);
 
 impl Recorder {
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.0))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -26,7 +25,7 @@ impl AuditSink for Recorder {
             }
             AuditRecord::Lost(count) => format!("lost {count}"),
         };
-        lock(&self.0).extend(records.iter().map(line));
+        self.0.lock().extend(records.iter().map(line));
         Ok(())
     }
 }
