@@ -6,10 +6,9 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Mutex;
 
-use afs_rpc::sync::lock;
 use afs_rpc::{EnvRef, Instant};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::attempt::LIFETIME;
@@ -89,7 +88,7 @@ impl Slowdown {
         let user = self.hash(b"u", user.as_str().as_bytes());
         let counted = Counted { user, source: self.hash(b"s", &place(source)), known };
         let now = seconds(now);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.pairs.may_try(counted.pair(), now) {
             return Err(Slowed::Here);
         }
@@ -107,7 +106,7 @@ impl Slowdown {
     /// Takes the failure back, once for each `attempt` (its sealed state).
     pub(super) fn succeeded(&self, counted: Counted, attempt: &[u8], now: Instant) {
         let (now, digest) = (seconds(now), Sha256::digest(attempt).into());
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.was_finished(digest, now) {
             return;
         }
@@ -292,7 +291,7 @@ mod tests {
                 slowdown.succeeded(counted, &n.to_be_bytes(), at(5));
             }
         }
-        let state = lock(&slowdown.state);
+        let state = slowdown.state.lock();
         assert_eq!((state.pairs.len(), state.sources.len(), state.users.len()), (PAIR_SLOTS, SLOTS, SLOTS));
         assert_eq!(state.finished.len(), FINISHED_MAX);
     }
