@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use afs_rpc::sync::lock;
 use afs_rpc::{CallError, EnvRef, Rx, Security};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::UnixSeconds;
+use parking_lot::Mutex;
 
 use crate::cell::Cell;
 use crate::journal::{Holder, Journal};
@@ -120,7 +120,7 @@ impl Admin {
 
     /// Whether a server is one of ours: it keeps snapshots, and what it restores is staged. Asked once.
     pub(crate) async fn is_ours(&self, server: Ipv4Addr) -> bool {
-        let known = lock(&self.shared.kinds).get(&server).copied();
+        let known = self.shared.kinds.lock().get(&server).copied();
         if let Some(known) = known {
             return known;
         }
@@ -130,7 +130,7 @@ impl Admin {
             // Silence says nothing about it.
             Err(_) => return false,
         };
-        lock(&self.shared.kinds).insert(server, ours);
+        self.shared.kinds.lock().insert(server, ours);
         ours
     }
 }

@@ -4,13 +4,14 @@
 //! Whoever goes on with a number after a restart may meet somebody else's volume under it, and take that off line, write over
 //! it or delete it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::{CallError, Instant};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::rpc::Request;
 use afs_wire::vol::GetStatus;
+use parking_lot::Mutex;
 
 use super::transaction::Transaction;
 use crate::error::{AdminError, AdminResult};
@@ -28,11 +29,11 @@ impl Proof {
     }
 
     fn is_fresh(&self, now: Instant) -> bool {
-        now < *self.0.lock().unwrap_or_else(PoisonError::into_inner) + FRESH
+        now < *self.0.lock() + FRESH
     }
 
     fn renew(&self, now: Instant) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.0.lock() = now;
     }
 }
 
