@@ -1,9 +1,7 @@
 //! Many unpredictable blocks from one seed.
 
-use std::sync::Mutex;
-
-use afs_rpc::sync::lock;
 use afs_rpc::{EnvRef, Parts};
+use parking_lot::Mutex;
 
 use super::CryptoError;
 use super::aes::{BLOCK, Encryptor};
@@ -43,7 +41,7 @@ impl Confounders {
     #[must_use]
     pub fn into_env(self, env: &EnvRef) -> EnvRef {
         let (env, generator) = (env.clone(), Mutex::new(self));
-        let random = move |out: &mut [u8]| lock(&generator).fill(out);
+        let random = move |out: &mut [u8]| generator.lock().fill(out);
         Parts::default().with_wall(move || env.wall()).with_random(random).shared()
     }
 

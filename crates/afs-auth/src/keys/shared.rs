@@ -1,7 +1,9 @@
 //! Keys that may be exchanged while servers run.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::KeyRing;
 
@@ -21,12 +23,12 @@ impl SharedKeys {
     /// The keys as they are.
     #[must_use]
     pub fn get(&self) -> Arc<KeyRing> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// Replaces the keys.
     pub fn set(&self, keys: KeyRing) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+        *self.0.write() = Arc::new(keys);
     }
 }
 
