@@ -1,13 +1,13 @@
 //! Calls to whichever etcd server answers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use afs_db::shared::{Revision, SharedError};
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -135,20 +135,20 @@ impl Client {
     }
 
     fn forget_token(&self) {
-        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.token.lock() = None;
     }
 
     /// The token of the user, if there is one.
     async fn token(&self, server: &Server) -> Result<Option<String>, SharedError> {
         let Some((name, password)) = &self.user else { return Ok(None) };
-        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(token) = &*self.token.lock() {
             return Ok(Some(token.clone()));
         }
         let body = encoded(&AuthenticateRequest { name, password: password.expose() })?;
         let said =
             server.ask(&Question { path: "/v3/auth/authenticate", body, token: None }, CHANGE_MAX).await?;
         let reply: AuthenticateReply = read(server, &said)?;
-        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply.token.clone());
+        *self.token.lock() = Some(reply.token.clone());
         Ok(Some(reply.token))
     }
 }

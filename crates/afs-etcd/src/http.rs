@@ -1,6 +1,5 @@
 //! Requests to one etcd server.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use afs_db::shared::SharedError;
@@ -11,6 +10,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -112,7 +112,7 @@ impl Server {
 
     /// A connection of an earlier request that the server has not closed.
     fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         while let Some(connection) = idle.pop() {
             if !connection.is_closed() {
                 return Some(connection);
@@ -122,7 +122,7 @@ impl Server {
     }
 
     fn keep(&self, connection: SendRequest<Full<Bytes>>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX && !connection.is_closed() {
             idle.push(connection);
         }
@@ -130,7 +130,7 @@ impl Server {
 
     /// Connections that may be dead are not used again.
     pub(crate) fn forget(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.lock().clear();
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, SharedError> {
