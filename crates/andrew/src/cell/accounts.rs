@@ -2,15 +2,16 @@
 
 use crate::sys::accounts::{Found, LocalUser, by_name, by_uid};
 use afs_fuse::{Account, Accounts, Answer, NO_GROUP, NOBODY, Owner};
-use afs_rpc::sync::lock;
 use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
 use afs_venus::Venus;
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{IdToName, Ids, NameChars, NameToId, Names};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// How long the protection service may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,7 +63,7 @@ impl CellAccounts {
     }
 
     fn known(&self, id: ViceId) -> Option<Account> {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let tokens = self.venus.token_changes();
         if kept.tokens != tokens || kept.accounts.len() > KEPT_MAX {
             *kept = Kept { tokens, accounts: HashMap::new() };
@@ -79,7 +80,7 @@ impl CellAccounts {
             Said::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
         };
         let until = self.env.now() + if account.is_settled { GOOD_FOR } else { SILENT_FOR };
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         if kept.tokens == tokens {
             kept.accounts.insert(id, (account, until));
         }

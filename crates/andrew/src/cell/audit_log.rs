@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Name of the file that is written; older ones have a number after it.
 const FILE: &str = "audit.log";
@@ -29,7 +30,7 @@ impl AuditLog {
     }
 
     fn append(&self, lines: &str) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let file = match &mut *open {
             Some(file) => file,
             none => none.insert(OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?),

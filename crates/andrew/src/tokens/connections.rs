@@ -1,7 +1,9 @@
 //! How many connections of a token socket are served at a time, in all and for one user.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Connections served at a time, each by a thread.
 const ALL_MAX: usize = 256;
@@ -28,7 +30,7 @@ pub(super) struct Place {
 impl Connections {
     /// A place for a connection of this user; `None` if there is none left for him.
     pub(super) fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let own = counts.of_user.get(&uid).copied().unwrap_or(0);
         if counts.all >= ALL_MAX || own >= OF_USER_MAX {
             return None;
@@ -41,7 +43,7 @@ impl Connections {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut counts = self.connections.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.connections.0.lock();
         counts.all -= 1;
         let left = counts.of_user.get_mut(&self.uid).map(|own| {
             *own -= 1;
@@ -67,7 +69,7 @@ mod tests {
         drop(silent);
         assert!(connections.take(1000).is_some());
         drop(other);
-        assert!(connections.0.lock().unwrap().of_user.is_empty());
+        assert!(connections.0.lock().of_user.is_empty());
     }
 
     #[test]

@@ -10,12 +10,14 @@ use crate::tokens::socket_path;
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::System;
 use afs_rpc::future::{Either, select};
-use afs_rpc::sync::{Notify, lock};
+use afs_rpc::sync::Notify;
 use afs_rpc::{Env, Rx, Security, UnixTime};
 use afs_venus::{Token, TokenOwner, Venus};
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 /// Tokens of one user of the machine, in all his sessions; more are refused. The cache manager bounds all together.
 const OF_USER_MAX: usize = 64;
@@ -79,14 +81,14 @@ impl TokenDesk {
         let of_user = |held: &BTreeMap<(TokenOwner, CellName), Held>| {
             held.keys().filter(|other| **other != key && other.0.uid() == owner.uid()).count()
         };
-        if of_user(&lock(&self.held)) >= OF_USER_MAX {
+        if of_user(&self.held.lock()) >= OF_USER_MAX {
             return TokenAnswer::Refused(format!("a user has at most {OF_USER_MAX} tokens on a mount"));
         }
         if let Err(line) = self.system.block_on(self.use_token(owner, &kept)) {
             return TokenAnswer::Refused(line);
         }
         let replaced = Notify::new();
-        let before = lock(&self.held).insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
+        let before = self.held.lock().insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
         if let Some(before) = before {
             before.replaced.notify_all();
         }
@@ -121,7 +123,7 @@ impl TokenDesk {
     }
 
     fn renewed(&self, owner: TokenOwner, kept: &KeptToken) {
-        if let Some(held) = lock(&self.held).get_mut(&(owner, kept.cell.clone())) {
+        if let Some(held) = self.held.lock().get_mut(&(owner, kept.cell.clone())) {
             held.kept = kept.clone();
         }
         let (Some(desk), token) = (self.own.upgrade(), kept.clone()) else { return };
@@ -138,7 +140,7 @@ impl TokenDesk {
 
     fn remove(&self, owner: TokenOwner, cell: Option<&CellName>) -> TokenAnswer {
         let mut removed = Vec::new();
-        lock(&self.held).retain(|key, held| {
+        self.held.lock().retain(|key, held| {
             let goes = key.0 == owner && cell.is_none_or(|cell| *cell == key.1);
             if goes {
                 removed.push(held.replaced.clone());
@@ -153,7 +155,7 @@ impl TokenDesk {
     }
 
     fn list(&self, owner: TokenOwner) -> Vec<HeldToken> {
-        let held = lock(&self.held);
+        let held = self.held.lock();
         let of_owner = held.iter().filter(|((of, _), _)| *of == owner);
         let show = |((_, cell), held): (&(TokenOwner, CellName), &Held)| HeldToken {
             cell: cell.to_string(),

@@ -12,7 +12,9 @@ use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request, ServiceId};
 use std::future::{Future, ready};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// From the file service's port to that of the protection and login services.
 const PORT_OFFSET: u16 = 2;
@@ -86,7 +88,7 @@ impl OwnService {
 impl Ask for OwnService {
     fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send {
         let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
-        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).ask(&question);
+        let answer = self.0.lock().ask(&question);
         ready(match answer {
             Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply).map_err(CallError::from),
             Ok(Answer::Aborted(code)) => Err(CallError::Abort(AbortCode(code))),

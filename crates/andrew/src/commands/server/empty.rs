@@ -8,7 +8,8 @@ use afs_admin::{EmptyOptions, EmptyPlan, EmptyTask};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Options of `andrew server empty`.
 #[derive(clap::Args, Debug)]
@@ -120,18 +121,17 @@ fn work(ops: &Ops, plan: &EmptyPlan, jobs: u8) -> Vec<CommandResult> {
         for _ in 0..usize::from(jobs).min(plan.tasks.len()) {
             scope.spawn(|| {
                 loop {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let next = queue.lock().pop_front();
                     let Some((index, task)) = next else { break };
                     let outcome = ops.run(|admin| async move { admin.empty_one(task).await });
-                    if let Some(slot) = outcomes.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index)
-                    {
+                    if let Some(slot) = outcomes.lock().get_mut(index) {
                         *slot = outcome;
                     }
                 }
             });
         }
     });
-    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+    outcomes.into_inner()
 }
 
 fn step(task: &EmptyTask, done: bool) -> Step {

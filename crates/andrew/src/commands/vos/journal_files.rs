@@ -15,8 +15,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::future::ready;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
 
 /// A journal in a directory.
 pub(super) struct FileJournal {
@@ -107,11 +108,11 @@ impl FileJournal {
     }
 
     fn holds(&self, id: u64) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&id)
+        self.held.lock().contains_key(&id)
     }
 
     fn hold(&self, id: u64, file: File) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id, file);
+        self.held.lock().insert(id, file);
     }
 
     fn begin_now(&self, draft: &Draft) -> Outcome<Lease> {
@@ -167,7 +168,7 @@ impl FileJournal {
         self.held_by(lease)?;
         fs::remove_file(self.file(lease.id.0)).map_err(|e| self.failed(&e))?;
         let _ = fs::remove_file(self.directory.join(format!("{}.lock", lease.id.0)));
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&lease.id.0);
+        self.held.lock().remove(&lease.id.0);
         Ok(())
     }
 
