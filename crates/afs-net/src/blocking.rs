@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
 use crate::turn::{self, Kind};
@@ -106,8 +107,7 @@ impl Blocking {
 
     /// Waits for the end of all work after [`Blocking::close`], at most `patience`.
     pub(crate) fn wait(&self, patience: Duration) {
-        let waited = self.0.ended.wait_timeout_while(self.0.state(), patience, |state| state.threads > 0);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.0.ended.wait_while_for(&mut self.0.state(), |state| state.threads > 0, patience);
     }
 }
 
@@ -120,7 +120,7 @@ enum Next {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a thread, which has been counted, and which ends after so long without work.
@@ -230,7 +230,7 @@ mod tests {
         let (_runtime, blocking) = threads();
         let (tell, told) = channel();
         let gate = Arc::new(Mutex::new(()));
-        let shut = gate.lock().unwrap();
+        let shut = gate.lock();
         for number in 0..200 {
             let (tell, gate) = (tell.clone(), gate.clone());
             blocking.run(Box::new(move || {

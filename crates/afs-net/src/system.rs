@@ -3,10 +3,11 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Stall, UnixTime};
+use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
@@ -80,7 +81,7 @@ impl System {
     }
 
     fn take_pool(&self) -> Option<Runtime> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.pool.lock().take()
     }
 
     /// Makes the calling thread one from which the pool can be used implicitly.

@@ -11,11 +11,12 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use afs_rpc::{BoxFuture, Stall};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::turn;
@@ -62,7 +63,7 @@ impl Tasks {
     /// Drops all tasks that wait, and each that runs at this moment after its poll. New ones are not begun.
     pub(crate) fn close(&self) {
         let waiting = {
-            let mut live = lock(&self.live);
+            let mut live = self.live.lock();
             live.closed = true;
             std::mem::take(&mut live.waiting)
         };
@@ -70,14 +71,14 @@ impl Tasks {
     }
 
     fn next_id(&self) -> Option<u64> {
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         live.next += 1;
         (!live.closed).then_some(live.next)
     }
 
     /// Notes that a task waits. `false` if it must not, because the pool is closed.
     fn waits(&self, task: &Arc<Task>) -> bool {
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         if !live.closed {
             live.waiting.insert(task.id, task.clone());
         }
@@ -85,7 +86,7 @@ impl Tasks {
     }
 
     fn is_closed(&self) -> bool {
-        lock(&self.live).closed
+        self.live.lock().closed
     }
 }
 
@@ -119,7 +120,7 @@ impl Task {
     }
 
     fn poll(self: &Arc<Self>) -> Poll<()> {
-        let mut future = lock(&self.future);
+        let mut future = self.future.lock();
         let Some(future) = future.as_mut() else { return Poll::Ready(()) };
         let waker = Waker::from(self.clone());
         let mut cx = Context::from_waker(&waker);
@@ -143,16 +144,13 @@ impl Task {
     fn end(&self) {
         self.state.store(OVER, Ordering::Release);
         self.drop_future();
-        let ended = lock(&self.tasks.live).waiting.remove(&self.id);
+        let ended = self.tasks.live.lock().waiting.remove(&self.id);
         drop(ended);
     }
 
     /// Leaves a future that is being polled to the thread that polls it.
     fn drop_future(&self) {
-        let future = match self.future.try_lock() {
-            Ok(mut future) => future.take(),
-            Err(_) => None,
-        };
+        let future = self.future.try_lock().and_then(|mut future| future.take());
         if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
             tracing::error!("a task panicked at its end");
         }
@@ -178,8 +176,4 @@ impl Wake for Task {
             task.run_in_pool();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,9 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, PoisonError};
 
-use afs_rpc::sync::lock;
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
 use quinn_udp::{BATCH_SIZE, RecvMeta};
 
 use super::socket::Socket;
@@ -34,18 +33,18 @@ impl Baton {
 
     /// Waits for its turn to receive.
     pub(super) fn take(&self) -> Inbox {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.lock();
         loop {
             match inbox.take() {
                 Some(inbox) => return inbox,
-                None => inbox = self.given.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+                None => self.given.wait(&mut inbox),
             }
         }
     }
 
     /// Lets another thread receive.
     pub(super) fn give(&self, inbox: Inbox) {
-        *lock(&self.inbox) = Some(inbox);
+        *self.inbox.lock() = Some(inbox);
         self.given.notify_one();
     }
 }
