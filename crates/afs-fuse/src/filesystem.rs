@@ -14,8 +14,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 /// What the mount asks of the kernel, where the kernel has it.
 const WANTED: [InitFlags; 11] = [
@@ -98,7 +100,7 @@ impl Filesystem for AndrewFs {
 
     fn destroy(&mut self) {
         if let Some(over) = self.over.take() {
-            over.into_inner().unwrap_or_else(PoisonError::into_inner)();
+            over.into_inner()();
         }
     }
 

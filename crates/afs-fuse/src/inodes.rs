@@ -14,7 +14,8 @@ use afs_venus::NodeId;
 use fuser::INodeNo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 const RESERVED: u64 = 1 << 63;
 const ALIAS: u64 = 1 << 62;
@@ -55,7 +56,7 @@ impl Table {
 
 impl Inodes {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// The node behind a number, or `None` for a placeholder.

@@ -10,9 +10,10 @@ use crate::backlog::Backlog;
 use afs_venus::NodeId;
 use fuser::INodeNo;
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Between two rounds, at first and after it has doubled each round.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -39,7 +40,7 @@ type Work = (u64, INodeNo, NodeId);
 
 impl Late {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Queues an inode that the kernel does not know yet.
@@ -66,9 +67,9 @@ impl Late {
     fn next(&self, pause: Duration) -> Option<(VecDeque<Work>, bool)> {
         let idle = |state: &mut State| state.work.is_empty() && !state.backlog.is_closed();
         let early = |state: &mut State| !state.is_new && !state.backlog.is_closed();
-        let state = self.more.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
-        let waited = self.more.wait_timeout_while(state, pause, early);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.more.wait_while(&mut state, idle);
+        self.more.wait_while_for(&mut state, early, pause);
         if state.backlog.is_closed() {
             return None;
         }

@@ -19,9 +19,11 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// How long [`Mounted::unmount`] waits for the kernel's last request. Another mount namespace (a container started
 /// meanwhile) may hold a copy of the mount that nobody here can unmount.

@@ -10,8 +10,9 @@
 use crate::backlog::Backlog;
 use fuser::INodeNo;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// What the kernel can be told.
 pub(crate) trait Tell: Send + Sync {
@@ -73,7 +74,7 @@ impl State {
 
 impl Names {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Queues names of a directory.
@@ -164,7 +165,7 @@ impl Names {
                 return None;
             }
             let Some((number, directory, name)) = state.work.pop_front() else {
-                state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.more.wait(&mut state);
                 continue;
             };
             let in_the_way = state.busy.contains_key(&directory.0);
@@ -212,7 +213,7 @@ mod tests {
     impl Tell for Kernel {
         fn forget(&self, _: INodeNo, _: &[u8]) {
             self.told.send("forget").unwrap();
-            self.go_on.lock().unwrap().recv().unwrap();
+            self.go_on.lock().recv().unwrap();
         }
 
         fn doubt_all(&self) -> bool {

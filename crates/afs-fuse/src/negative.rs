@@ -5,7 +5,8 @@
 
 use fuser::INodeNo;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Most names written down; about 100 bytes each.
 const NAMES_MAX: usize = 64 * 1024;
@@ -26,7 +27,7 @@ impl Negatives {
     /// Writes a name down. Answers what has to be forgotten to keep the bound: all names of the
     /// directory that has been here longest.
     pub(crate) fn note(&self, directory: INodeNo, name: &[u8]) -> Option<(INodeNo, Vec<Box<[u8]>>)> {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.0.lock();
         let table = &mut *guard;
         let names = table.names.entry(directory.0).or_insert_with(|| {
             table.order.push_back(directory.0);
@@ -41,7 +42,7 @@ impl Negatives {
 
     /// All names written down for a directory; they are not written down any more.
     pub(crate) fn take(&self, directory: INodeNo) -> Vec<Box<[u8]>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(directory.0)
+        self.0.lock().take(directory.0)
     }
 }
 
@@ -98,6 +99,6 @@ mod tests {
             negatives.note(INodeNo(n), b"x");
             negatives.take(INodeNo(n));
         }
-        assert!(negatives.0.lock().unwrap().order.len() < 100);
+        assert!(negatives.0.lock().order.len() < 100);
     }
 }

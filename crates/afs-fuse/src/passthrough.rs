@@ -9,8 +9,10 @@ use fuser::{BackingId, INodeNo};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Backing files kept registered while nobody has them open. Each holds its cache file's room on disk
 /// even after the cache dropped it.
@@ -68,7 +70,7 @@ impl<R> Passthrough<R> {
     }
 
     fn table(&self) -> MutexGuard<'_, Table<R>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Decides how an open of `ino` is answered, and counts it. `data` is the number of the data that was opened;

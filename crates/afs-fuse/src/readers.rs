@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Reads of one user that are under way at one time.
 pub(crate) const OF_USER_MAX: usize = 2;
@@ -60,12 +62,8 @@ impl Readers {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.0)
+        self.0.lock()
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The loop of a reading thread: takes the next queued read, of the users in turn, until no read is queued.
@@ -75,7 +73,7 @@ fn work(state: &Mutex<State>, mut uid: u32, mut read: Read) {
             tracing::error!("reading the environment of a process panicked");
         }
         // In a statement of its own, so that the lock is not held during the read.
-        let next = lock(state).next(Some(uid));
+        let next = state.lock().next(Some(uid));
         match next {
             Some(following) => (uid, read) = following,
             None => return,

@@ -8,7 +8,9 @@ use afs_venus::{Requester, SessionLookup, TellSession};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The environment variable: 32 hexadecimal digits.
 pub const SESSION_VARIABLE: &str = "ANDREW_SESSION";
@@ -54,7 +56,7 @@ impl SessionLookup for ProcessSessions {
         self.readers.read(of.uid, move || {
             let Some(read) = environment(of.pid) else { return tell(None) };
             let session = session_in(&read);
-            remember(&mut lock(&known), of.pid, program, session);
+            remember(&mut known.lock(), of.pid, program, session);
             tell(session);
         });
     }
@@ -62,12 +64,8 @@ impl SessionLookup for ProcessSessions {
 
 impl ProcessSessions {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        lock(&self.known)
+        self.known.lock()
     }
-}
-
-fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn remember(known: &mut Known, pid: u32, program: Program, session: Option<u128>) {

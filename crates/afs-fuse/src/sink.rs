@@ -15,9 +15,11 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The sink of one mount. Made first, handed to Venus, then given to [`crate::mount`]; what is said
 /// before the mount exists concerns nothing the kernel could know.
@@ -194,7 +196,7 @@ struct PagesState {
 
 impl Pages {
     fn lock(&self) -> MutexGuard<'_, PagesState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Queues a node; answers the number of the request.
@@ -209,7 +211,7 @@ impl Pages {
     fn next(&self) -> Option<(u64, NodeId)> {
         let mut state = self.lock();
         while state.work.is_empty() && !state.backlog.is_closed() {
-            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.more.wait(&mut state);
         }
         if state.backlog.is_closed() { None } else { state.work.pop_front() }
     }
