@@ -1,12 +1,12 @@
 //! A lock that may be held while waiting for something.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex as StdMutex;
 
-use super::lock;
+use parking_lot::Mutex as StdMutex;
+
 use super::semaphore::{Permit, Semaphore};
 
-/// A fair asynchronous lock. For data touched only between two awaits, `std::sync::Mutex` is the better one.
+/// A fair asynchronous lock. For data touched only between two awaits, `parking_lot::Mutex` is the better one.
 pub struct Mutex<T> {
     turn: Semaphore,
     /// Empty while somebody holds the lock: the guard owns the value, so that it can move between threads.
@@ -37,7 +37,7 @@ impl<T> Mutex<T> {
     }
 
     fn guard(&self, turn: Permit) -> Option<MutexGuard<'_, T>> {
-        let value = lock(&self.value).take()?;
+        let value = self.value.lock().take()?;
         Some(MutexGuard { mutex: self, value: Some(value), _turn: turn })
     }
 }
@@ -73,6 +73,6 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     /// The value goes back before the turn passes on (fields drop after this body).
     fn drop(&mut self) {
-        *lock(&self.mutex.value) = self.value.take();
+        *self.mutex.value.lock() = self.value.take();
     }
 }

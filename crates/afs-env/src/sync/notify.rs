@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::lock;
+use parking_lot::Mutex;
+
 use super::waiters::Waiters;
 
 #[derive(Default)]
@@ -33,14 +34,14 @@ impl Notify {
 
     /// As [`Notify::notify_all`], for a caller who holds a lock and wakes them after letting go of it.
     pub fn take_all(&self) -> Vec<Waker> {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         state.epoch += 1;
         state.waiters.drain()
     }
 
     /// Ready at the next [`Notify::notify_all`] after this moment; one that comes before the first poll counts too.
     pub fn notified(&self) -> Notified {
-        let seen = lock(&self.0).epoch;
+        let seen = self.0.lock().epoch;
         Notified { notify: self.clone(), seen, ticket: None }
     }
 }
@@ -58,7 +59,7 @@ impl Future for Notified {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let notify = self.notify.clone();
-        let mut state = lock(&notify.0);
+        let mut state = notify.0.lock();
         if state.epoch != self.seen {
             return Poll::Ready(());
         }
@@ -70,7 +71,7 @@ impl Future for Notified {
 impl Drop for Notified {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            lock(&self.notify.0).waiters.leave(ticket);
+            self.notify.0.lock().waiters.leave(ticket);
         }
     }
 }

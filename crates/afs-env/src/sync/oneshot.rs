@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::lock;
+use parking_lot::Mutex;
 
 /// The sender went away without sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ impl<T> Drop for Sender<T> {
 
 fn close<T>(slot: &Mutex<Slot<T>>, value: Option<T>) {
     let waker = {
-        let mut slot = lock(slot);
+        let mut slot = slot.lock();
         slot.value = value;
         slot.closed = true;
         slot.waker.take()
@@ -69,7 +69,7 @@ fn close<T>(slot: &Mutex<Slot<T>>, value: Option<T>) {
 impl<T> Receiver<T> {
     /// The value if it has arrived.
     pub fn try_take(&mut self) -> Option<T> {
-        lock(&self.0).value.take()
+        self.0.lock().value.take()
     }
 }
 
@@ -77,7 +77,7 @@ impl<T> Future for Receiver<T> {
     type Output = Result<T, Gone>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut slot = lock(&self.0);
+        let mut slot = self.0.lock();
         if let Some(value) = slot.value.take() {
             return Poll::Ready(Ok(value));
         }

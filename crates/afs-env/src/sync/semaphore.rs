@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::lock;
+use parking_lot::Mutex;
+
 use super::waiters::Waiters;
 
 struct State {
@@ -52,7 +53,7 @@ impl Semaphore {
     /// A permit if one is free at this moment.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Permit> {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         state.free.checked_sub(1).map(|left| {
             state.free = left;
             Permit(self.clone())
@@ -62,12 +63,12 @@ impl Semaphore {
     /// How many permits are free.
     #[must_use]
     pub fn available(&self) -> usize {
-        lock(&self.0).free
+        self.0.lock().free
     }
 
     fn release(&self) {
         let woken = {
-            let mut state = lock(&self.0);
+            let mut state = self.0.lock();
             state.free += 1;
             state.hand_out()
         };
@@ -87,7 +88,7 @@ impl Future for Acquire {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit> {
         let semaphore = self.semaphore.clone();
-        let mut state = lock(&semaphore.0);
+        let mut state = semaphore.0.lock();
         let served = match self.ticket {
             Some(ticket) => state.granted.remove(&ticket),
             None if state.free > 0 => {
@@ -110,7 +111,7 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let granted = {
-            let mut state = lock(&self.semaphore.0);
+            let mut state = self.semaphore.0.lock();
             state.waiters.leave(ticket);
             state.granted.remove(&ticket)
         };
