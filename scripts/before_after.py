@@ -23,12 +23,20 @@ def measure(args):
         for round in range(args.runs):
             for part in filter(ONE_AT_A_TIME.__contains__, wanted):
                 alternate(part, round, args, rows)
+                keep(rows, args)
         for part in filter(BOTH.__contains__, wanted):
             compared = ["--examples", args.examples] if part == "parts" else ["--andrew", ",".join(map(str, args.andrew))]
             said = run(part, [*compared, *words(part, args, args.runs)], f"{args.runs} rounds")
             rows.join(said, head=f"{part}: ")
+            keep(rows, args)
     finally:
         rows.show(args.json)
+
+
+def keep(rows, args):
+    """What was measured so far, in values.json: a whole run is long, and may be cut short."""
+    args.scratch.mkdir(parents=True, exist_ok=True)
+    (args.scratch / "values.json").write_text(json.dumps(rows.values))
 
 
 def alternate(part, round, args, rows):
