@@ -27,6 +27,7 @@
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
 //! | `promises` | what servers would tell of, what has ended, and who must forget then |
 //! | `asking` | calls to the sites of a volume, down the retry ladder |
+//! | `transfer` | bytes of files between servers and this machine, whatever carries them |
 //! | `names` | what names stand for, as far as it is known here |
 //! | `venus` | the operations |
 //!
@@ -52,6 +53,7 @@ mod owed_locks;
 mod promise;
 mod promises;
 mod sink;
+mod transfer;
 mod venus;
 mod vnode;
 

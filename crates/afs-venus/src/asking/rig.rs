@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// What the nth call to a server gets, from 1: an abort, or the answer after a while.
 type Said = Box<dyn FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send>;
-type Told = Arc<Mutex<Option<Entry>>>;
+pub(crate) type Told = Arc<Mutex<Option<Entry>>>;
 
 /// A file server.
 pub(crate) struct Fake {
@@ -114,12 +114,12 @@ pub(crate) fn rig(seed: u64) -> Rig {
     Rig { sim, node, asking, promises, identity, location, counters, returns, rx, entry }
 }
 
-fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
+pub(crate) fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
     sim.rx(node, sim.env(node), at, afs_rx::Config::default(), afs_rpc::Limits::default())
 }
 
 /// Offers a service for as long as the node lives.
-fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
+pub(crate) fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
     let rx = endpoint(sim, node, at);
     rx.listen(service).unwrap();
     sim.env(node).spawn(Box::pin(async move {
@@ -128,7 +128,7 @@ fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
     }));
 }
 
-fn location_service(entry: Told) -> Table<Mutex<Option<Entry>>> {
+pub(crate) fn location_service(entry: Told) -> Table<Mutex<Option<Entry>>> {
     Table::new(ServiceId::LOCATION, entry).call(
         |entry: Arc<Mutex<Option<Entry>>>, _, _: vl::GetEntryByNameN| async move {
             let entry = crate::lock(&entry).clone();
@@ -152,6 +152,22 @@ fn file_service(doing: Arc<Doing>) -> Table<Doing> {
                 sync: fs::VolSync::default(),
             })
         })
+}
+
+/// The volume, of every kind, is at these addresses.
+pub(crate) fn entry(addresses: impl Iterator<Item = Ipv4Addr>) -> Entry {
+    let site = |server| Site {
+        server,
+        partition: PartitionNumber(0),
+        flags: SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME,
+    };
+    Entry {
+        name: NameChars::new(b"v").unwrap(),
+        sites: BoundedVec::first_of(addresses.map(site)),
+        ids: [VOLUME; 3],
+        flags: EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS,
+        ..Entry::default()
+    }
 }
 
 /// An object of the volume.
@@ -200,18 +216,7 @@ impl Rig {
 
     /// What the location service says from now on.
     pub fn locate(&self, fakes: &[&Fake]) {
-        let site = |fake: &&Fake| Site {
-            server: fake.address,
-            partition: PartitionNumber(0),
-            flags: SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME,
-        };
-        *crate::lock(&self.entry) = Some(Entry {
-            name: NameChars::new(b"v").unwrap(),
-            sites: BoundedVec::first_of(fakes.iter().map(site)),
-            ids: [VOLUME; 3],
-            flags: EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS,
-            ..Entry::default()
-        });
+        *crate::lock(&self.entry) = Some(entry(fakes.iter().map(|fake| fake.address)));
     }
 
     /// Asks for the status of an object, in a task of its own.

@@ -20,6 +20,8 @@ fn an_address_that_is_silent_is_passed_by() {
     let rig = rig(1);
     let fake = rig.fake(1);
     let server = rig.server(&[[10, 0, 1, 99].into(), fake.address]);
+    // It is the nearest, and would always be asked first.
+    server.addresses()[0].known_round_trip(Duration::from_nanos(1));
     let volume = rig.volume_at(VolumeKind::ReadWrite, vec![server.clone()]);
     let (answer, took) = rig.call(PATIENT, &volume);
     assert!(answer.is_ok() && took >= rig.asking.limits.server_dead);

@@ -11,12 +11,14 @@ mod disk;
 mod kept;
 mod memory;
 mod ranges;
+mod work;
 
 pub use disk::DiskCache;
 #[cfg(feature = "fuzzing")]
 pub(crate) use disk::read_any_index;
 pub use memory::MemoryCache;
 pub use ranges::Ranges;
+pub(crate) use work::{Work, Worker};
 
 /// Which data: one version of one file of one cell. Data of two versions are never mixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -4,26 +4,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::{CallError, ClientCall};
-use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, FetchDataReply};
 use afs_wire::ids::Fid;
-use afs_wire::rpc::{Request, Streamed};
-use bytes::Bytes;
 
-use crate::asking::{Answered, Target};
-use crate::cache::Ranges;
+use crate::asking::Answered;
 use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
+use crate::transfer::{Came, FETCH, Landing, Memory};
 use crate::venus::Venus;
-use crate::venus::arriving::{Arriving, Step};
 use crate::venus::handles::Handle;
 use crate::vnode::Vnode;
 
-/// Bytes taken from the wire before they are written to the cache.
-const PIECE: usize = 256 << 10;
 /// How often in a row bytes may be asked for that do not come, because the server answers as of an older version than it
 /// has told.
 const VAIN_MAX: u32 = 16;
@@ -38,17 +31,11 @@ impl Venus {
         fid: Fid,
         max: u64,
     ) -> Result<Answered<(Vec<u8>, FetchDataReply)>> {
-        let name = fs::FetchData64::NAME;
         let tried = self
-            .on_sites(volume, name, |target| async move {
-                let (mut call, length) = open_fetch(&target, fid, 0, max).await?;
-                let mut bytes = Vec::with_capacity(length as usize);
-                while (bytes.len() as u64) < length {
-                    let left = length as usize - bytes.len();
-                    let piece = call.read_some(left).await?.ok_or(CallError::Ended)?;
-                    bytes.extend_from_slice(&piece);
-                }
-                Ok((bytes, call.finish::<fs::FetchData64>().await?))
+            .on_sites(volume, FETCH, |target| async move {
+                let mut sink = Memory::new(max);
+                let reply = self.transfer.fetch(&target, fid, 0..max, &mut sink).await?;
+                Ok((sink.into_bytes(), reply))
             })
             .await;
         let answered = tried.result?;
@@ -124,53 +111,18 @@ impl Venus {
         let volume = self.volume_of(vnode.key).await?;
         let fid = vnode.key.fid;
         let tried = self
-            .on_sites(&volume, fs::FetchData64::NAME, |target| {
+            .on_sites(&volume, FETCH, |target| {
                 let range = range.clone();
                 async move {
-                    let (mut call, length) =
-                        open_fetch(&target, fid, range.start, range.end - range.start).await?;
-                    let mut came = Came { length, holes: Ranges::new() };
-                    let (mut done, mut arriving) = (0, Arriving::at(range.start));
-                    while done < length {
-                        let piece = read_piece(&mut call, (length - done).min(PIECE as u64) as usize).await?;
-                        done += piece.iter().map(|part| part.len() as u64).sum::<u64>();
-                        let steps = arriving.take(piece);
-                        if self.put_down(data, steps, &mut came).await.is_err() {
-                            call.abort(AbortCode::RX_USER_ABORT);
-                            return Err(CallError::GivenUp(AbortCode::VIO));
-                        }
-                    }
-                    let last = arriving.end().into_iter().collect();
-                    let put_down = self.put_down(data, last, &mut came).await;
-                    put_down.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
-                    Ok((came, call.finish::<fs::FetchData64>().await?))
+                    let mut sink = Landing::new(&self.worker, data, range.clone());
+                    let reply = self.transfer.fetch(&target, fid, range, &mut sink).await?;
+                    Ok((sink.came(), reply))
                 }
             })
             .await;
         let answered = tried.result?;
         add(&self.counters.bytes_fetched, answered.value.0.length);
         Ok(answered)
-    }
-
-    async fn put_down(&self, data: &Arc<FileData>, steps: Vec<Step>, came: &mut Came) -> Result<()> {
-        if steps.is_empty() {
-            return Ok(());
-        }
-        let holes = steps.iter().filter_map(|step| match step {
-            Step::Hole(hole) => Some(hole.clone()),
-            Step::Write(..) => None,
-        });
-        holes.for_each(|hole| came.holes.insert(hole));
-        let data = data.clone();
-        data.forget_mark();
-        self.disk(move || {
-            steps.into_iter().try_for_each(|step| match step {
-                Step::Write(at, bytes) => data.file.write_at(at, &bytes),
-                // An earlier version may have left bytes there.
-                Step::Hole(hole) => data.file.zero(hole.start, hole.end - hole.start),
-            })
-        })
-        .await
     }
 
     /// Bytes have arrived. They count only if they are of the version they were fetched for.
@@ -289,14 +241,6 @@ impl Venus {
     }
 }
 
-/// What came of the bytes that were asked for.
-struct Came {
-    /// How many.
-    length: u64,
-    /// Which of them were zeros that take no room.
-    holes: Ranges,
-}
-
 /// A range being fetched; free for others when dropped, whatever happened.
 struct Claim {
     data: Arc<FileData>,
@@ -308,48 +252,4 @@ impl Drop for Claim {
         self.data.content().fetching.remove(self.range.clone());
         self.data.changed.notify_all();
     }
-}
-
-/// Asks for bytes; gives the call and how many come. Old servers know only the call with 32-bit lengths.
-pub(super) async fn open_fetch(
-    target: &Target,
-    fid: Fid,
-    pos: u64,
-    len: u64,
-) -> std::result::Result<(ClientCall, u64), CallError> {
-    let bad = || CallError::GivenUp(AbortCode(27));
-    let connection = &target.connection;
-    if !target.server.small_files_only.load(Ordering::Relaxed) {
-        let (position, length) =
-            (i64::try_from(pos).map_err(|_| bad())?, i64::try_from(len).map_err(|_| bad())?);
-        let mut call = connection.open(&fs::FetchData64 { fid, position, length }).await?;
-        call.finish_request()?;
-        match call.read_exact(fs::FetchData64::COUNT_LEN).await {
-            Ok(count) => return Ok((call, checked_count(&count, len)?)),
-            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
-                target.server.small_files_only.store(true, Ordering::Relaxed);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    let (position, length) = (i32::try_from(pos).map_err(|_| bad())?, i32::try_from(len).map_err(|_| bad())?);
-    let mut call = connection.open(&fs::FetchData { fid, position, length }).await?;
-    call.finish_request()?;
-    let count = call.read_exact(fs::FetchData::COUNT_LEN).await?;
-    Ok((call, checked_count(&count, len)?))
-}
-
-/// How many bytes follow: never more than were asked for.
-fn checked_count(count: &[u8], asked: u64) -> std::result::Result<u64, CallError> {
-    let count = count.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-    if count > asked { Err(CallError::TooLong { limit: asked as usize }) } else { Ok(count) }
-}
-
-/// Up to `max` bytes in the parts in which they came.
-pub(super) async fn read_piece(
-    call: &mut ClientCall,
-    max: usize,
-) -> std::result::Result<Vec<Bytes>, CallError> {
-    let parts = call.read_pieces(max).await?;
-    if parts.is_empty() { Err(CallError::Ended) } else { Ok(parts) }
 }

@@ -1,7 +1,6 @@
 //! The cache manager as its users see it.
 
 mod access;
-mod arriving;
 mod attributes;
 mod breaks;
 mod callbacks;
@@ -44,13 +43,13 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use afs_rpc::sync::Notify;
-use afs_rpc::{EnvExt, EnvRef, Stall};
+use afs_rpc::{EnvRef, Stall};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
 use crate::above::Above;
 use crate::api::NodeId;
 use crate::asking::{Asker, Asking};
-use crate::cache::CacheStore;
+use crate::cache::{CacheStore, Worker};
 use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
 use crate::error::{ErrorKind, Result, VenusError};
@@ -60,6 +59,7 @@ use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::owed_locks::OwedLocks;
 use crate::promises::Promises;
+use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
 use handles::HandleTable;
 
@@ -86,6 +86,9 @@ pub struct Shared {
     limits: Limits,
     uuid: Uuid,
     cache: Arc<dyn CacheStore>,
+    worker: Worker,
+    /// How bytes of files come and go.
+    transfer: Arc<dyn Transfer>,
     location: Arc<Location>,
     vnodes: Arc<VnodeTable>,
     above: Arc<Above>,
@@ -166,7 +169,7 @@ impl Venus {
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.disk_for(Stall::Any, work).await
+        self.worker.run(Stall::Any, work).await
     }
 
     /// Work on the cache's files that is not worth another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
@@ -174,52 +177,6 @@ impl Venus {
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.disk_for(Stall::Brief, work).await
-    }
-
-    async fn disk_for<T: Send + 'static>(
-        &self,
-        stall: Stall,
-        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let done = match self.cache.blocks() {
-            false => work(),
-            true => match self.env.run_stalling(stall, work).await {
-                Ok(done) => done,
-                Err(_) => return Err(VenusError::new(ErrorKind::ShutDown, "cache")),
-            },
-        };
-        done.map_err(|error| {
-            let kind = kind_of_failure(&error);
-            if kind != ErrorKind::TooBig {
-                tracing::warn!(%error, "the cache failed");
-            }
-            VenusError::new(kind, "cache")
-        })
-    }
-}
-
-/// What an error of the cache's disk means to whoever asked. A length that the disk cannot have is the request's fault.
-fn kind_of_failure(error: &std::io::Error) -> ErrorKind {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
-        std::io::ErrorKind::FileTooLarge => ErrorKind::TooBig,
-        _ => ErrorKind::Cache,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_length_that_the_disk_cannot_have_is_no_failure_of_the_cache() {
-        let file = tempfile::tempfile().unwrap();
-        // ext4 and others: at most 16 TiB. Where the disk takes anything there is nothing to refuse.
-        if let Err(error) = file.set_len(999_999_999_999_999) {
-            assert_eq!(kind_of_failure(&error), ErrorKind::TooBig);
-        }
-        let errno = |n| kind_of_failure(&std::io::Error::from_raw_os_error(n)).errno();
-        assert_eq!((errno(27), errno(28), errno(5)), (27, 28, 5));
+        self.worker.run(Stall::Brief, work).await
     }
 }

@@ -2,23 +2,20 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use afs_rpc::CallError;
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, Status};
+use afs_rpc::Stall;
+use afs_wire::fs::Status;
 use afs_wire::ids::DataVersion;
-use afs_wire::rpc::Request;
+use bytes::Bytes;
 
+use crate::cache::{Work, Worker};
 use crate::data::FileData;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
+use crate::transfer::{FETCH, Sink};
 use crate::venus::Venus;
-use crate::venus::fetch::{open_fetch, read_piece};
 use crate::vnode::Vnode;
-
-/// Bytes compared at a time.
-const PIECE: u64 = 256 << 10;
 
 impl Venus {
     /// Whether the server's file is what a store of ours into the version `into` made of it. If so, nothing is unsaved any
@@ -71,30 +68,62 @@ impl Venus {
     ) -> Result<bool> {
         let fid = vnode.key.fid;
         let tried = self
-            .on_sites(volume, fs::FetchData64::NAME, |target| {
+            .on_sites(volume, FETCH, |target| {
                 let range = range.clone();
                 async move {
-                    let len = range.end - range.start;
-                    let (mut call, length) = open_fetch(&target, fid, range.start, len).await?;
-                    let mut at = range.start;
-                    while at < range.start + length {
-                        let left = range.start + length - at;
-                        for part in read_piece(&mut call, left.min(PIECE) as usize).await? {
-                            let (file, len) = (data.file.clone(), part.len());
-                            let ours = self.disk(move || file.read_at(at, len)).await;
-                            let ours = ours.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
-                            if ours != part {
-                                call.abort(AbortCode::RX_USER_ABORT);
-                                return Ok(false);
-                            }
-                            at += len as u64;
-                        }
+                    let mut sink = Comparing::new(&self.worker, data, range.start);
+                    let fetched = self.transfer.fetch(&target, fid, range.clone(), &mut sink).await;
+                    if sink.differs() {
+                        return Ok(false);
                     }
-                    let reply = call.finish::<fs::FetchData64>().await?;
-                    Ok(at == range.end && reply.status.data_version == status.data_version)
+                    let reply = fetched?;
+                    Ok(sink.at == range.end && reply.status.data_version == status.data_version)
                 }
             })
             .await;
         tried.result.map(|answered| answered.value).map_err(|error| error.of(fid))
+    }
+}
+
+/// Compares what comes with what is here. Takes no more after the first difference.
+struct Comparing<'a> {
+    worker: &'a Worker,
+    data: &'a FileData,
+    from: u64,
+    at: u64,
+    differs: Arc<AtomicBool>,
+}
+
+impl<'a> Comparing<'a> {
+    fn new(worker: &'a Worker, data: &'a FileData, from: u64) -> Self {
+        Comparing { worker, data, from, at: from, differs: Arc::default() }
+    }
+
+    fn differs(&self) -> bool {
+        self.differs.load(Ordering::SeqCst)
+    }
+}
+
+impl Sink for Comparing<'_> {
+    fn begin(&mut self, _: u64) {
+        *self = Comparing::new(self.worker, self.data, self.from);
+    }
+
+    fn put(&mut self, parts: Vec<Bytes>) -> Work<()> {
+        if self.differs() {
+            return Work::done(Err(VenusError::new(ErrorKind::Stale, FETCH)));
+        }
+        let (file, mut at, differs) = (self.data.file.clone(), self.at, self.differs.clone());
+        self.at += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.worker.run(Stall::Any, move || {
+            for part in parts {
+                if file.read_at(at, part.len())? != part {
+                    differs.store(true, Ordering::SeqCst);
+                    break;
+                }
+                at += part.len() as u64;
+            }
+            Ok(())
+        })
     }
 }

@@ -1,28 +1,20 @@
 //! Sending unsaved bytes from the cache to a server.
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use afs_rpc::{CallError, ClientCall};
-use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, SetStatus, StatusReply};
+use afs_wire::fs::{SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
-use afs_wire::rpc::Request;
-use bytes::Bytes;
 
-use crate::asking::{Answered, Target};
+use crate::asking::{Answered, Tried};
 use crate::counters::add;
-use crate::data::{FileData, Piece, SUMMED_MAX, Share, Sums};
-use crate::error::{Result, VenusError};
+use crate::data::{FileData, Piece, Share};
+use crate::error::Result;
 use crate::location::Volume;
+use crate::transfer::{Change, Halt, Leaving, Left};
 use crate::venus::Venus;
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
-
-/// Bytes read from the cache before they are written to the wire.
-pub(super) const PIECE: u64 = 256 << 10;
 
 /// What came of an attempt to bring the server up to date.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,12 +32,6 @@ pub(super) enum Sent {
     OldServer,
 }
 
-/// Why the bytes of a piece did not leave the cache.
-enum Halt {
-    Cut,
-    Cache(VenusError),
-}
-
 /// One attempt: what is sent, and why it stopped.
 pub(super) struct Sending<'a> {
     pub vnode: &'a Arc<Vnode>,
@@ -54,27 +40,13 @@ pub(super) struct Sending<'a> {
     /// Set along with the data.
     pub status: SetStatus,
     /// Changes of the length that had begun when it was decided what to send.
-    cuts: u64,
-    /// Of what was sent, while a kernel can write behind our back.
-    sums: Mutex<Sums>,
-    halt: Mutex<Option<Halt>>,
+    pub cuts: u64,
+    pub left: Left,
 }
 
 impl Sending<'_> {
     pub fn fid(&self) -> Fid {
         self.vnode.key.fid
-    }
-
-    /// The call ends without a reply: the server must not take what was sent so far for all of it.
-    fn stop(&self, halt: Halt) -> CallError {
-        *crate::lock(&self.halt) = Some(halt);
-        CallError::GivenUp(AbortCode::RX_USER_ABORT)
-    }
-
-    fn sum(&self, range: Range<u64>, sum: u32) {
-        if self.data.content().direct > 0 {
-            crate::lock(&self.sums).insert(range, sum);
-        }
     }
 
     /// What the server is to cut off, and what is about to be sent, has no known sums until it is stored.
@@ -88,7 +60,7 @@ impl Sending<'_> {
 
     /// A piece is at the server.
     pub fn note_sums(&self, piece: &Piece) {
-        let new = crate::lock(&self.sums).clone();
+        let new = self.left.sums();
         self.data
             .change_sums(|sums| new.within(&piece.range).for_each(|(range, sum)| sums.insert(range, sum)));
     }
@@ -124,8 +96,7 @@ impl Venus {
         let fsync = occasion == Occasion::Sync;
         let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
         let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
-        let (sums, halt) = Default::default();
-        let sending = Sending { vnode, volume, data, status, cuts, sums, halt };
+        let sending = Sending { vnode, volume, data, status, cuts, left: Left::default() };
         sending.forget_sums(&pieces);
         let (length, version) = {
             let content = data.content();
@@ -138,7 +109,7 @@ impl Venus {
             }
             false => self.send_one_by_one(&sending, &pieces, share, &mut storing.any).await,
         };
-        let stopped = crate::lock(&sending.halt).take();
+        let stopped = sending.left.halt();
         match (sent, stopped) {
             (Ok(Sent::All), _) => {}
             (Ok(other), _) => {
@@ -163,7 +134,7 @@ impl Venus {
     /// Whether the volume's server is known, or not known not, to take several ranges in one call.
     fn takes_ranges(&self, volume: &Volume) -> bool {
         let sites = volume.sites(self.now());
-        !sites.iter().any(|server| server.single_ranges_only.load(Ordering::Relaxed))
+        sites.iter().all(|server| self.transfer.takes_several(server))
     }
 
     /// Sends each piece in a call of its own, which makes a version of each.
@@ -215,110 +186,25 @@ impl Venus {
     }
 
     async fn send_piece(&self, sending: &Sending<'_>, piece: &Piece) -> Result<Answered<StatusReply>> {
-        let tried = self
-            .on_sites(sending.volume, fs::StoreData64::NAME, |target| async move {
-                self.send_piece_to(&target, sending, piece).await
-            })
-            .await;
+        let tried = self.send(sending, std::slice::from_ref(piece), None).await;
         let answered = tried.result.map_err(|error| error.of(sending.fid()))?;
         add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
         Ok(answered)
     }
 
-    async fn send_piece_to(
-        &self,
-        target: &Target,
-        sending: &Sending<'_>,
-        piece: &Piece,
-    ) -> std::result::Result<StatusReply, CallError> {
-        let (fid, status) = (sending.fid(), sending.status);
-        let (position, length) = (piece.range.start, piece.range.end - piece.range.start);
-        if !target.server.small_files_only.load(Ordering::Relaxed) {
-            let request = fs::StoreData64 { fid, status, position, length, file_length: piece.file_length };
-            match self.send::<fs::StoreData64>(target, &request, sending, piece).await {
-                Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => {
-                    target.server.small_files_only.store(true, Ordering::Relaxed);
-                }
-                other => return other,
-            }
-        }
-        let narrow = |n: u64| u32::try_from(n).map_err(|_| CallError::GivenUp(AbortCode(27)));
-        let request = fs::StoreData {
-            fid,
-            status,
-            position: narrow(position)?,
-            length: narrow(length)?,
-            file_length: narrow(piece.file_length)?,
-        };
-        self.send::<fs::StoreData>(target, &request, sending, piece).await
-    }
-
-    async fn send<R: Request<Reply = StatusReply>>(
-        &self,
-        target: &Target,
-        request: &R,
-        sending: &Sending<'_>,
-        piece: &Piece,
-    ) -> std::result::Result<StatusReply, CallError> {
-        let call = target.connection.open(request).await?;
-        let mut call = self.send_bytes(call, sending, piece).await?;
-        call.finish_request()?;
-        call.finish::<R>().await
-    }
-
-    /// Writes the bytes of a piece into a call. A call that cannot be completed is aborted.
-    pub(super) async fn send_bytes(
-        &self,
-        mut call: ClientCall,
-        sending: &Sending<'_>,
-        piece: &Piece,
-    ) -> std::result::Result<ClientCall, CallError> {
-        let mut at = piece.range.start;
-        let mut summed = (at, 0);
-        while at < piece.range.end {
-            let len = (piece.range.end - at).min(PIECE) as usize;
-            let bytes = match self.read_to_send(sending, piece, at, len).await {
-                Ok(bytes) => bytes,
-                Err(halt) => {
-                    call.abort(AbortCode::RX_USER_ABORT);
-                    return Err(sending.stop(halt));
-                }
-            };
-            at += len as u64;
-            summed.1 = crc32c::crc32c_append(summed.1, &bytes);
-            if at == piece.range.end || at - summed.0 >= SUMMED_MAX {
-                sending.sum(summed.0..at, summed.1);
-                summed = (at, 0);
-            }
-            call.write(bytes).await?;
-        }
-        Ok(call)
-    }
-
-    async fn read_to_send(
+    /// Sends pieces as one change.
+    pub(super) async fn send(
         &self,
         sending: &Sending<'_>,
-        piece: &Piece,
-        at: u64,
-        len: usize,
-    ) -> std::result::Result<Bytes, Halt> {
-        let data = sending.data;
-        let ready = crate::lock(&data.ready).clone();
-        if let Some(bytes) = ready.filter(|bytes| piece.range == (0..bytes.len() as u64)) {
-            let part = bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
-            return part.ok_or(Halt::Cut);
-        }
-        let bytes = match data.file.read_now(at, len) {
-            Some(bytes) => bytes,
-            None => {
-                let file = data.file.clone();
-                self.disk(move || file.read_at(at, len)).await.map_err(Halt::Cache)?
-            }
-        };
-        match bytes.len() == len && data.gate.cuts() == sending.cuts {
-            true => Ok(bytes),
-            false => Err(Halt::Cut),
-        }
+        pieces: &[Piece],
+        expected: Option<DataVersion>,
+    ) -> Tried<StatusReply> {
+        let change = &Change { fid: sending.fid(), status: sending.status, pieces, expected };
+        self.on_sites(sending.volume, change.operation(), |target| async move {
+            let mut source = Leaving::new(&self.worker, sending.data, sending.cuts, &sending.left);
+            self.transfer.store(&target, change, &mut source).await
+        })
+        .await
     }
 }
 

@@ -13,6 +13,7 @@ use afs_wire::volname;
 use crate::above::Above;
 use crate::api::TokenOwner;
 use crate::asking::{self, Asker, Asking};
+use crate::cache::Worker;
 use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
@@ -22,6 +23,7 @@ use crate::location::{Cell, Location};
 use crate::names::Names;
 use crate::owed_locks::OwedLocks;
 use crate::promises::{self, Promises};
+use crate::transfer::{Rpc, Transfer};
 use crate::venus::handles::{Handle, HandleTable};
 use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus, callbacks};
@@ -36,10 +38,15 @@ impl Venus {
     /// Fails when the root cannot be reached: no location server answers, or it does not know the volume. Also when
     /// `config` has no cell, or the endpoint has a service of number 1 already.
     pub async fn start(config: VenusConfig) -> Result<Arc<Venus>> {
+        Venus::start_with(config, Arc::new(Rpc)).await
+    }
+
+    /// The same, with another way for bytes of files.
+    pub(super) async fn start_with(config: VenusConfig, transfer: Arc<dyn Transfer>) -> Result<Arc<Venus>> {
         if config.cells.is_empty() || config.cells.iter().any(|cell| cell.location_servers.is_empty()) {
             return Err(VenusError::new(ErrorKind::Invalid, "start"));
         }
-        let (venus, classes) = Venus::new(config);
+        let (venus, classes) = Venus::new(config, transfer);
         let service = callbacks::service(Arc::downgrade(&venus.shared));
         venus.asking.offer(service, classes)?;
         if let RootKind::Volume(name) = venus.names.root() {
@@ -52,7 +59,7 @@ impl Venus {
         Ok(Arc::new(venus))
     }
 
-    fn new(config: VenusConfig) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
+    fn new(config: VenusConfig, transfer: Arc<dyn Transfer>) -> (Venus, Vec<Box<dyn ServerSecurity>>) {
         let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, security } =
             config;
         let SecurityConfig { own, sessions, callback_classes } = security;
@@ -83,10 +90,12 @@ impl Venus {
         };
         let shared = Arc::new_cyclic(|me| Shared {
             asking: Asking::new(parts, &limits, when_returned(me)),
-            env,
             limits,
             uuid,
+            worker: Worker::new(env.clone(), cache.clone()),
+            env,
             cache,
+            transfer,
             location,
             vnodes,
             above,

@@ -12,9 +12,10 @@ use crate::cache::{CacheFile, Ranges};
 use crate::data::{FileData, Sums};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
+use crate::transfer::PIECE;
 use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
-use crate::venus::sending::{PIECE, Sent};
+use crate::venus::sending::Sent;
 use crate::venus::{BRIEF_BYTES_MAX, Venus};
 use crate::vnode::Vnode;
 

@@ -45,9 +45,9 @@ impl Arriving {
         steps
     }
 
-    /// All has come.
-    pub fn end(self) -> Option<Step> {
-        held_back(self.zeros_from..self.at)
+    /// All has come: what was held back.
+    pub fn end(&mut self) -> Option<Step> {
+        held_back(std::mem::replace(&mut self.zeros_from, self.at)..self.at)
     }
 }
 

@@ -1,0 +1,110 @@
+//! A cache file as a source.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use afs_rpc::Stall;
+use bytes::Bytes;
+
+use crate::cache::{Work, Worker};
+use crate::data::{FileData, Piece, SUMMED_MAX, Sums};
+use crate::error::{Result, VenusError};
+use crate::lock;
+use crate::transfer::{Source, Stopped};
+
+/// Why the bytes of a piece did not leave the cache.
+pub(crate) enum Halt {
+    /// The file was cut: they are not there any more.
+    Cut,
+    Cache(VenusError),
+}
+
+/// What the attempts of one store leave behind.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// Of what was sent, while a kernel can write behind our back.
+    sums: Mutex<Sums>,
+    halt: Mutex<Option<Halt>>,
+}
+
+impl Left {
+    /// The sums of what was sent.
+    pub fn sums(&self) -> Sums {
+        lock(&self.sums).clone()
+    }
+
+    /// Why the last attempt ended, if it was not for the server.
+    pub fn halt(&self) -> Option<Halt> {
+        lock(&self.halt).take()
+    }
+}
+
+/// The bytes of a file on their way to a server, for one attempt.
+pub(crate) struct Leaving<'a> {
+    worker: &'a Worker,
+    data: &'a Arc<FileData>,
+    /// Changes of the length that had begun when it was decided what to send.
+    cuts: u64,
+    left: &'a Left,
+    /// From where on there is a sum, and which.
+    summed: (u64, u32),
+}
+
+impl<'a> Leaving<'a> {
+    pub fn new(worker: &'a Worker, data: &'a Arc<FileData>, cuts: u64, left: &'a Left) -> Self {
+        Leaving { worker, data, cuts, left, summed: (0, 0) }
+    }
+
+    fn stop(&self, halt: Halt) -> Stopped {
+        *lock(&self.left.halt) = Some(halt);
+        Stopped
+    }
+
+    /// Adds bytes to the sum of those before them in the piece.
+    fn sum(&mut self, piece: &Range<u64>, at: u64, bytes: &[u8]) {
+        if at == piece.start {
+            self.summed = (at, 0);
+        }
+        let (from, sum) = self.summed;
+        let (end, sum) = (at + bytes.len() as u64, crc32c::crc32c_append(sum, bytes));
+        self.summed.1 = sum;
+        if end == piece.end || end - from >= SUMMED_MAX {
+            self.summed = (end, 0);
+            if self.data.content().direct > 0 {
+                lock(&self.left.sums).insert(from..end, sum);
+            }
+        }
+    }
+}
+
+impl Source for Leaving<'_> {
+    fn read(&mut self, piece: &Piece, at: u64, len: usize) -> Work<Bytes> {
+        let ready = lock(&self.data.ready).clone();
+        if let Some(bytes) = ready.filter(|bytes| piece.range == (0..bytes.len() as u64)) {
+            let part = bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
+            return Work::done(Ok(part.unwrap_or_default()));
+        }
+        match self.data.file.read_now(at, len) {
+            Some(bytes) => Work::done(Ok(bytes)),
+            None => {
+                let file = self.data.file.clone();
+                self.worker.run(Stall::Any, move || file.read_at(at, len))
+            }
+        }
+    }
+
+    fn look_at(
+        &mut self,
+        piece: &Piece,
+        at: u64,
+        len: usize,
+        read: Result<Bytes>,
+    ) -> std::result::Result<Bytes, Stopped> {
+        let bytes = read.map_err(|error| self.stop(Halt::Cache(error)))?;
+        if bytes.len() != len || self.data.gate.cuts() != self.cuts {
+            return Err(self.stop(Halt::Cut));
+        }
+        self.sum(&piece.range, at, &bytes);
+        Ok(bytes)
+    }
+}

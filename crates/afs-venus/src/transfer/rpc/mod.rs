@@ -1,0 +1,63 @@
+//! Calls of Rx that carry the bytes: what every file server knows.
+//!
+//! Old servers do not know the calls with 64-bit lengths, and those of other makers take one range in a call: what a server has
+//! refused once it is not asked again.
+
+mod fetch;
+mod ranges;
+mod store;
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use afs_rpc::{BoxFuture, CallError, ClientCall};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{FetchDataReply, StatusReply};
+use afs_wire::ids::Fid;
+
+use crate::asking::Target;
+use crate::location::Server;
+use crate::transfer::{Change, Moved, Sink, Source, Transfer};
+
+/// The calls FetchData, FetchData64, StoreData, StoreData64 and StoreRanges.
+pub(crate) struct Rpc;
+
+impl Transfer for Rpc {
+    fn fetch<'a>(
+        &'a self,
+        target: &'a Target,
+        fid: Fid,
+        range: Range<u64>,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+        Box::pin(fetch::fetch(target, fid, range, sink))
+    }
+
+    fn store<'a>(
+        &'a self,
+        target: &'a Target,
+        change: &'a Change<'a>,
+        source: &'a mut dyn Source,
+    ) -> BoxFuture<'a, Moved<StatusReply>> {
+        match (change.expected, change.pieces) {
+            (Some(expected), _) => Box::pin(ranges::store(target, change, expected, source)),
+            (None, [piece]) => Box::pin(store::store(target, change, piece, source)),
+            (None, _) => Box::pin(async { Err(CallError::Misuse) }),
+        }
+    }
+
+    fn takes_several(&self, server: &Server) -> bool {
+        !server.single_ranges_only.load(Ordering::Relaxed)
+    }
+}
+
+/// The one on this side does not go on: the server must not take what was sent so far for all of it. Says nothing about the server.
+fn give_up(call: ClientCall) -> CallError {
+    call.abort(AbortCode::RX_USER_ABORT);
+    CallError::GivenUp(AbortCode::VIO)
+}
+
+/// A number is too large for a server or for the protocol: EFBIG.
+fn too_big() -> CallError {
+    CallError::GivenUp(AbortCode(27))
+}
