@@ -180,3 +180,6 @@ impl Venus {
         self.worker.run(Stall::Brief, work).await
     }
 }
+
+#[cfg(test)]
+mod cut_streams;

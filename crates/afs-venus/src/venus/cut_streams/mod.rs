@@ -1,0 +1,115 @@
+//! Another way for bytes of files, a byte stream beside the calls, is cut at every byte of a transfer.
+
+mod bench;
+mod server;
+mod streams;
+
+use std::ops::Range;
+
+use bench::{Bench, LENGTH, pattern};
+use streams::OrCalls;
+
+use crate::api::OpenFlags;
+
+/// Bytes of the answer to a fetch of the file: a count, the bytes, a version.
+const FETCHED: usize = 8 + LENGTH as usize + 8;
+
+#[test]
+fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
+    let bench = Bench::new(1, |streams| streams);
+    for after in 0..FETCHED {
+        bench.change(after as u64 + 1);
+        // For writing: opened for reading it would be fetched at once.
+        let handle = bench.open(OpenFlags::WRITE).unwrap();
+        bench.cut(bench.server, bench.client, after, after % 50 == 7);
+        bench.read(handle).unwrap_err();
+        assert!(bench.data().content().present.is_empty(), "after {after} bytes");
+        assert_eq!(bench.read(handle).unwrap(), pattern(after as u64 + 1), "after {after} bytes");
+        bench.release(handle);
+    }
+}
+
+/// Bytes of a store of all of the file: a letter, three numbers, then two for each piece, and its bytes.
+const STORED: usize = 1 + 24 + 16 + LENGTH as usize;
+
+#[test]
+fn of_a_store_that_is_cut_nothing_counts_as_stored_and_the_next_one_succeeds() {
+    let bench = Bench::new(2, |streams| streams);
+    for after in 0..STORED {
+        let handle = bench.open(OpenFlags::READ_WRITE).unwrap();
+        let before = bench.at_server();
+        bench.write(handle, 0, pattern(after as u64 + 1));
+        bench.cut(bench.client, bench.server, after, after % 50 == 7);
+        bench.flush(handle).unwrap_err();
+        assert!(bench.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(bench.at_server(), before, "after {after} bytes");
+        bench.flush(handle).unwrap();
+        assert!(!bench.data().content().is_dirty(), "after {after} bytes");
+        let (bytes, version) = bench.at_server();
+        assert!(bytes == pattern(after as u64 + 1) && version > before.1, "after {after} bytes");
+        bench.release(handle);
+    }
+}
+
+/// Two pieces into the version that they were made from: a letter, three numbers, and of each piece two more and its bytes.
+const RANGES: [Range<u64>; 2] = [10..60, 200..290];
+const RANGES_STORED: usize = 1 + 24 + 16 + 50 + 16 + 90;
+
+#[test]
+fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
+    let bench = Bench::new(3, |streams| streams);
+    for after in 0..RANGES_STORED {
+        bench.change(after as u64);
+        // Not fetched, so that the ranges are not sent as one with what lies between them.
+        let handle = bench.open(OpenFlags::WRITE).unwrap();
+        let (mut wanted, before) = bench.at_server();
+        for range in RANGES {
+            let bytes = pattern(after as u64 + 1)[range.start as usize..range.end as usize].to_vec();
+            wanted[range.start as usize..range.end as usize].copy_from_slice(&bytes);
+            bench.write(handle, range.start, bytes);
+        }
+        bench.cut(bench.client, bench.server, after, false);
+        bench.flush(handle).unwrap_err();
+        assert_eq!(bench.at_server().1, before, "after {after} bytes");
+        let unsaved: Vec<_> = bench.data().content().dirty.iter().collect();
+        assert_eq!(unsaved, RANGES, "after {after} bytes");
+        bench.flush(handle).unwrap();
+        assert_eq!(bench.at_server(), (wanted, before + 1), "after {after} bytes");
+        bench.release(handle);
+    }
+}
+
+/// The store was made, and its answer is lost.
+#[test]
+fn of_a_store_whose_answer_is_cut_all_is_still_unsaved_and_the_next_one_succeeds() {
+    let bench = Bench::new(4, |streams| streams);
+    for after in 1..8 {
+        let handle = bench.open(OpenFlags::READ_WRITE).unwrap();
+        bench.write(handle, 0, pattern(after as u64 + 1));
+        bench.cut(bench.server, bench.client, after, after % 2 == 1);
+        bench.flush(handle).unwrap_err();
+        assert!(bench.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(bench.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
+        bench.flush(handle).unwrap();
+        assert!(!bench.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(bench.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
+        bench.release(handle);
+    }
+}
+
+#[test]
+fn one_way_makes_good_what_another_could_not_do_and_nobody_notices() {
+    let bench = Bench::new(5, OrCalls);
+    for after in 0..FETCHED {
+        let seed = after as u64;
+        bench.change(2 * seed);
+        let handle = bench.open(OpenFlags::WRITE).unwrap();
+        bench.cut(bench.server, bench.client, after, after % 50 == 7);
+        assert_eq!(bench.read(handle).unwrap(), pattern(2 * seed), "after {after} bytes");
+        bench.write(handle, 0, pattern(2 * seed + 1));
+        bench.cut(bench.client, bench.server, after, after % 50 == 8);
+        bench.flush(handle).unwrap();
+        assert_eq!(bench.at_server().0, pattern(2 * seed + 1), "after {after} bytes");
+        bench.release(handle);
+    }
+}

@@ -1,0 +1,141 @@
+//! The server: status by calls, bytes over streams; bytes by calls as well, for whom a stream is not enough.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use afs_env::io::{AsyncReadExt, AsyncWriteExt};
+use afs_rpc::{ByteStream, CallError, ServerCall, Table};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{self, CallBack, FileKind, Status, StatusReply, VolSync};
+use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, VnodeId};
+use afs_wire::rpc::ServiceId;
+use afs_wire::xdr::{BoundedVec, Encode};
+use bytes::Bytes;
+
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+/// Where it takes streams.
+pub const DATA: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER), 7100);
+/// A stream that is silent for so long is given up.
+pub const SILENT: Duration = Duration::from_secs(5);
+/// In place of a version: whatever is there.
+pub const ANY_VERSION: u64 = u64::MAX;
+/// The first byte of a stream.
+pub const FETCH: u8 = 1;
+pub const STORE: u8 = 2;
+
+/// A file of a server.
+pub struct File {
+    pub bytes: Vec<u8>,
+    pub version: u64,
+}
+
+pub type Shared = Arc<Mutex<File>>;
+
+impl File {
+    pub fn status(&self, fid: Fid) -> Status {
+        let kind = if fid.is_directory() { FileKind::Directory } else { FileKind::File };
+        Status {
+            kind,
+            link_count: 1,
+            length: self.bytes.len() as u64,
+            data_version: DataVersion(self.version),
+            caller_access: Rights::ALL,
+            anonymous_access: Rights::ALL,
+            mode: Mode(0o644),
+            parent: VnodeId(1),
+            parent_unique: Uniquifier(1),
+            ..Status::default()
+        }
+    }
+
+    fn store(&mut self, expected: u64, file_length: u64, pieces: &[(u64, Vec<u8>)]) -> bool {
+        if expected != ANY_VERSION && expected != self.version {
+            return false;
+        }
+        self.bytes.truncate(file_length as usize);
+        for (at, bytes) in pieces {
+            let end = *at as usize + bytes.len();
+            self.bytes.resize(self.bytes.len().max(end), 0);
+            self.bytes[*at as usize..end].copy_from_slice(bytes);
+        }
+        self.version += 1;
+        true
+    }
+}
+
+/// What the server answers by calls: everything but bytes.
+pub fn calls(file: Shared) -> Table<Mutex<File>> {
+    Table::new(ServiceId::FILE, file)
+        .call(|_, _, _: fs::GetCapabilities| async move {
+            Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
+        })
+        .call(|file: Shared, _, request: fs::FetchStatus| async move {
+            let status = crate::lock(&file).status(request.fid);
+            let (callback, sync) = (CallBack::shared(1000), VolSync::default());
+            Ok::<_, AbortCode>(fs::FetchStatusReply { status, callback, sync })
+        })
+        .streamed(|file: Shared, call, request: fs::FetchData64| async move {
+            fetched(&file, call, request).await.unwrap_or_default()
+        })
+        .streamed(|file: Shared, call, request: fs::StoreData64| async move {
+            stored(&file, call, request).await.unwrap_or_default()
+        })
+}
+
+async fn fetched(file: &Shared, mut call: ServerCall, request: fs::FetchData64) -> Result<(), CallError> {
+    let (bytes, status) = {
+        let file = crate::lock(file);
+        let from = (request.position as usize).min(file.bytes.len());
+        let end = (from + request.length as usize).min(file.bytes.len());
+        (Bytes::copy_from_slice(&file.bytes[from..end]), file.status(request.fid))
+    };
+    call.write(Bytes::from((bytes.len() as u64).to_bytes())).await?;
+    call.write(bytes).await?;
+    let (callback, sync) = (CallBack::shared(1000), VolSync::default());
+    call.reply(&fs::FetchDataReply { status, callback, sync }).await
+}
+
+async fn stored(file: &Shared, mut call: ServerCall, request: fs::StoreData64) -> Result<(), CallError> {
+    let bytes = call.read_exact(request.length as usize).await?;
+    let status = {
+        let mut file = crate::lock(file);
+        file.store(ANY_VERSION, request.file_length, &[(request.position, bytes.to_vec())]);
+        file.status(request.fid)
+    };
+    call.reply(&StatusReply { status, sync: VolSync::default() }).await
+}
+
+pub async fn number(stream: &mut Box<dyn ByteStream>) -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    stream.read_exact(&mut bytes).await?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// What the server does with one stream. Nothing is changed before all of a store has come.
+pub async fn answer(file: &Shared, stream: &mut Box<dyn ByteStream>) -> std::io::Result<()> {
+    let mut what = [0];
+    stream.read_exact(&mut what).await?;
+    if what == [FETCH] {
+        let (from, to) = (number(stream).await? as usize, number(stream).await? as usize);
+        let (bytes, version) = {
+            let file = crate::lock(file);
+            let end = to.min(file.bytes.len());
+            (file.bytes[from.min(end)..end].to_vec(), file.version)
+        };
+        stream.write_all(&(bytes.len() as u64).to_be_bytes()).await?;
+        stream.write_all(&bytes).await?;
+        return stream.write_all(&version.to_be_bytes()).await;
+    }
+    let (expected, file_length, count) =
+        (number(stream).await?, number(stream).await?, number(stream).await?);
+    let mut pieces = Vec::new();
+    for _ in 0..count {
+        let (at, len) = (number(stream).await?, number(stream).await?);
+        let mut bytes = vec![0; len as usize];
+        stream.read_exact(&mut bytes).await?;
+        pieces.push((at, bytes));
+    }
+    let is_done = crate::lock(file).store(expected, file_length, &pieces);
+    stream.write_all(&u64::from(is_done).to_be_bytes()).await
+}

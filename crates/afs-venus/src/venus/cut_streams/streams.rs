@@ -1,0 +1,150 @@
+//! Bytes over streams, as the client moves them.
+
+use std::ops::Range;
+
+use afs_env::io::{AsyncReadExt, AsyncWriteExt};
+use afs_rpc::{BoxFuture, CallError, EnvExt, EnvRef};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{CallBack, FetchDataReply, Status, StatusReply, VolSync};
+use afs_wire::ids::{DataVersion, Fid};
+
+use super::server::{ANY_VERSION, DATA, FETCH, SILENT, STORE, Shared, number};
+use crate::asking::Target;
+use crate::location::Server;
+use crate::transfer::{Change, Moved, Rpc, Sink, Source, Transfer};
+
+/// What comes at a time.
+const PART: usize = 64;
+
+/// Bytes over streams. What goes wrong with one is told as an answer that ended early.
+pub struct Streams {
+    pub env: EnvRef,
+    /// Where the rest of an answer is looked up.
+    pub file: Shared,
+}
+
+impl Streams {
+    async fn within<T: Send>(&self, work: impl Future<Output = Moved<T>> + Send) -> Moved<T> {
+        self.env.timeout(SILENT, work).await.unwrap_or(Err(CallError::Ended))
+    }
+
+    async fn fetched(&self, fid: Fid, range: Range<u64>, sink: &mut dyn Sink) -> Moved<FetchDataReply> {
+        let mut stream = self.env.connect(DATA).await.map_err(broken)?;
+        stream.write_all(&[FETCH]).await.map_err(broken)?;
+        for number in [range.start, range.end] {
+            stream.write_all(&number.to_be_bytes()).await.map_err(broken)?;
+        }
+        let length = number(&mut stream).await.map_err(broken)?;
+        sink.begin(length);
+        let mut left = length;
+        while left > 0 {
+            let mut part = vec![0; left.min(PART as u64) as usize];
+            let count = stream.read(&mut part).await.map_err(broken)?;
+            part.truncate(count);
+            if count == 0 {
+                return Err(CallError::Ended);
+            }
+            left -= count as u64;
+            sink.put(vec![part.into()]).await.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
+        }
+        sink.end().await.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
+        let version = number(&mut stream).await.map_err(broken)?;
+        let status = Status { data_version: DataVersion(version), ..crate::lock(&self.file).status(fid) };
+        Ok(FetchDataReply { status, callback: CallBack::shared(1000), sync: VolSync::default() })
+    }
+
+    async fn stored(&self, change: &Change<'_>, source: &mut dyn Source) -> Moved<StatusReply> {
+        let mut stream = self.env.connect(DATA).await.map_err(broken)?;
+        stream.write_all(&[STORE]).await.map_err(broken)?;
+        let expected = change.expected.map_or(ANY_VERSION, |version| version.0);
+        let file_length = change.pieces.first().map_or(0, |piece| piece.file_length);
+        for number in [expected, file_length, change.pieces.len() as u64] {
+            stream.write_all(&number.to_be_bytes()).await.map_err(broken)?;
+        }
+        for piece in change.pieces {
+            for number in [piece.range.start, piece.range.end - piece.range.start] {
+                stream.write_all(&number.to_be_bytes()).await.map_err(broken)?;
+            }
+            let mut at = piece.range.start;
+            while at < piece.range.end {
+                let bytes = source.next(piece, at).await.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
+                at += bytes.len() as u64;
+                stream.write_all(&bytes).await.map_err(broken)?;
+            }
+        }
+        match number(&mut stream).await.map_err(broken)? {
+            1 => {
+                let status = crate::lock(&self.file).status(change.fid);
+                Ok(StatusReply { status, sync: VolSync::default() })
+            }
+            _ => Err(CallError::Abort(AbortCode(Errno::EAGAIN.number()))),
+        }
+    }
+}
+
+fn broken(_: std::io::Error) -> CallError {
+    CallError::Ended
+}
+
+impl Transfer for Streams {
+    fn fetch<'a>(
+        &'a self,
+        _: &'a Target,
+        fid: Fid,
+        range: Range<u64>,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+        Box::pin(self.within(self.fetched(fid, range, sink)))
+    }
+
+    fn store<'a>(
+        &'a self,
+        _: &'a Target,
+        change: &'a Change<'a>,
+        source: &'a mut dyn Source,
+    ) -> BoxFuture<'a, Moved<StatusReply>> {
+        Box::pin(self.within(self.stored(change, source)))
+    }
+
+    fn takes_several(&self, server: &Server) -> bool {
+        Rpc.takes_several(server)
+    }
+}
+
+/// The same, and calls in place of a stream that breaks.
+pub struct OrCalls(pub Streams);
+
+impl Transfer for OrCalls {
+    fn fetch<'a>(
+        &'a self,
+        target: &'a Target,
+        fid: Fid,
+        range: Range<u64>,
+        sink: &'a mut dyn Sink,
+    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+        Box::pin(async move {
+            match self.0.fetch(target, fid, range.clone(), sink).await {
+                Err(CallError::Ended) => Rpc.fetch(target, fid, range, sink).await,
+                other => other,
+            }
+        })
+    }
+
+    fn store<'a>(
+        &'a self,
+        target: &'a Target,
+        change: &'a Change<'a>,
+        source: &'a mut dyn Source,
+    ) -> BoxFuture<'a, Moved<StatusReply>> {
+        Box::pin(async move {
+            match self.0.store(target, change, source).await {
+                Err(CallError::Ended) => Rpc.store(target, change, source).await,
+                other => other,
+            }
+        })
+    }
+
+    fn takes_several(&self, server: &Server) -> bool {
+        Rpc.takes_several(server)
+    }
+}
