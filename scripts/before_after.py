@@ -19,18 +19,22 @@ def measure(args):
     if not args.examples and "parts" in wanted:
         wanted.remove("parts")
         print("parts are left out: they need --examples", file=sys.stderr)
+    whole = True
     try:
         for round in range(args.runs):
             for part in filter(ONE_AT_A_TIME.__contains__, wanted):
-                alternate(part, round, args, rows)
+                whole &= alternate(part, round, args, rows)
                 keep(rows, args)
         for part in filter(BOTH.__contains__, wanted):
             compared = ["--examples", args.examples] if part == "parts" else ["--andrew", ",".join(map(str, args.andrew))]
             said = run(part, [*compared, *words(part, args, args.runs)], f"{args.runs} rounds")
             rows.join(said, head=f"{part}: ")
             keep(rows, args)
+            whole &= said != {}
     finally:
         rows.show(args.json)
+    if not whole:
+        sys.exit("benchmarks: what failed is missing in the table")
 
 
 def keep(rows, args):
@@ -46,10 +50,10 @@ def alternate(part, round, args, rows):
         options = ["--andrew", args.andrew[program], *words(part, args, runs=1)]
         said[program] = run(part, options, f"round {round + 1} of {args.runs}, {args.andrew[program]}")
         if not said[program]:
-            break  # The other one's values would have none beside them.
-    else:
-        for program, values in said.items():
-            rows.join(values, program, head=f"{part}: ")
+            return False  # The other one's values would have none beside them.
+    for program, values in said.items():
+        rows.join(values, program, head=f"{part}: ")
+    return True
 
 
 def words(part, args, runs):
@@ -73,8 +77,13 @@ def run(part, options, told):
     """What a part's script measured: values by row and program."""
     print(f"{part}, {told}", file=sys.stderr)
     script = SCRIPTS / ("benchmarks" if part in ("andrew", "load") else f"benchmarks-{part}")
-    done = subprocess.run([str(script), "--json", *map(str, options)], stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
+    with subprocess.Popen([str(script), "--json", *map(str, options)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stdout.read()
+        except BaseException:
+            process.terminate()  # It takes down what it brought up.
+            raise
+    if process.returncode != 0:
         print(f"{part}, {told}: failed, and left out", file=sys.stderr)
         return {}
-    return json.loads(done.stdout)
+    return json.loads(said)

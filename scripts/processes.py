@@ -1,7 +1,16 @@
 """Processes that a measurement started, found by what was started and never by a name that others may have too."""
 
-import json, os, re, subprocess, sys
+import json, os, re, signal, subprocess, sys
 from pathlib import Path
+
+
+def end(*_):
+    """Whoever ends a measurement finds everything taken down, as at its own end. That is not interrupted."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit("ended by SIGTERM")
+
+
+signal.signal(signal.SIGTERM, end)
 
 
 def of_state(program, state):
