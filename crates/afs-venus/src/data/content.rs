@@ -564,6 +564,13 @@ mod tests {
     }
 
     #[test]
+    fn what_replaces_another_version_leaves_nothing_of_it_in_its_holes() {
+        let mut content = Content::new(DataVersion(5), 0);
+        content.wrote(20..30, NOW);
+        assert_eq!(content.begin_store(Share::Data), [piece(20..30, 0)]);
+    }
+
+    #[test]
     fn small_holes_are_sent_along_to_a_server_that_takes_one_range() {
         let mut content = complete(1 << 20);
         content.set_length(10 << 20, NOW);

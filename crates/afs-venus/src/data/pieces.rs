@@ -70,8 +70,9 @@ impl Content {
         if reached < self.length || (pieces.is_empty() && unsent) {
             pieces.push(piece(self.length..self.length));
         }
+        // The version that is replaced may be longer than the one that ours was made from.
         if let Some(first) = pieces.first_mut()
-            && kept < self.base_length
+            && (kept < self.base_length || share != Share::Unsaved)
         {
             first.file_length = kept;
         }
