@@ -28,6 +28,7 @@
 //! | `promises` | what servers would tell of, what has ended, and who must forget then |
 //! | `asking` | calls to the sites of a volume, down the retry ladder |
 //! | `transfer` | bytes of files between servers and this machine, whatever carries them |
+//! | `files` | cache files, open handles, what is unsaved |
 //! | `names` | what names stand for, as far as it is known here |
 //! | `venus` | the operations |
 //!
@@ -42,6 +43,7 @@ mod config;
 mod counters;
 mod data;
 mod error;
+mod files;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod identity;

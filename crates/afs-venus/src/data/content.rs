@@ -9,7 +9,7 @@ use afs_wire::ids::{DataVersion, UnixSeconds};
 
 use crate::api::Seek;
 use crate::cache::{Kept, Ranges};
-use crate::data::Piece;
+use crate::data::{Piece, Users};
 
 /// Holes of one file that are known. What is a hole beyond that counts as data.
 pub(crate) const HOLES_MAX: usize = 1 << 16;
@@ -43,10 +43,8 @@ pub(crate) struct Content {
     pub changing: bool,
     /// When it was last changed here; goes with the next store.
     pub changed_at: Option<UnixSeconds>,
-    /// Handles that may write.
-    pub writers: u32,
-    /// Handles through which the kernel may write without telling us.
-    pub direct: u32,
+    /// Who uses it.
+    pub users: Users,
     /// Stores by ourselves that failed since the last success.
     pub failures: u32,
 }
@@ -68,8 +66,7 @@ impl Content {
             resized: false,
             changing: false,
             changed_at: None,
-            writers: 0,
-            direct: 0,
+            users: Users::default(),
             failures: 0,
         }
     }
@@ -320,8 +317,7 @@ impl Content {
         let new = Content::new(version, length);
         let pinned = std::mem::take(&mut self.pinned);
         let fetching = std::mem::replace(&mut self.fetching, Ranges::new());
-        let (writers, direct) = (self.writers, self.direct);
-        *self = Content { pinned, fetching, writers, direct, ..new };
+        *self = Content { pinned, fetching, users: self.users, ..new };
     }
 
     /// Clean bytes outside `wanted` that can be dropped to free up to `bytes`, from the beginning on; they are taken

@@ -1,7 +1,7 @@
 //! The data of one version of a file while it is in use.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_rpc::sync::{self, Notify};
@@ -25,8 +25,8 @@ pub(crate) struct FileData {
     /// What the kernel has written is looked for and noted by one at a time, and not while we set a length or write
     /// ourselves: what was found would be noted over what has happened since.
     pub absorbing: sync::Mutex<()>,
-    /// Handles that read and write this version.
-    pub handles: AtomicU32,
+    /// It is put away, or what is kept of it is forgotten, by one at a time.
+    pub keeping: sync::Mutex<()>,
     /// Checksums of the data as last stored while a kernel could write behind our back.
     pub stored_sums: Mutex<Arc<Sums>>,
     /// It was stored while pages of it may have been dirty: what a mapping writes to these leaves no trace until they are clean.
@@ -57,7 +57,7 @@ impl FileData {
             gate: Gate::new(),
             appending: sync::Mutex::new(()),
             absorbing: sync::Mutex::new(()),
-            handles: AtomicU32::new(0),
+            keeping: sync::Mutex::new(()),
             stored_sums: Mutex::default(),
             stored_unsynced: AtomicBool::new(false),
             ready: Mutex::new(None),

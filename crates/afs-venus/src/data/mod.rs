@@ -6,6 +6,7 @@ mod gate;
 mod piece;
 mod pieces;
 mod sums;
+mod users;
 
 pub(crate) use content::Content;
 pub(crate) use file::FileData;
@@ -13,3 +14,4 @@ pub(crate) use gate::Gate;
 pub(crate) use piece::Piece;
 pub(crate) use pieces::Share;
 pub(crate) use sums::{SUMMED_MAX, Sums};
+pub(crate) use users::Users;

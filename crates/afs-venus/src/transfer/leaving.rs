@@ -70,7 +70,7 @@ impl<'a> Leaving<'a> {
         self.summed.1 = sum;
         if end == piece.end || end - from >= SUMMED_MAX {
             self.summed = (end, 0);
-            if self.data.content().direct > 0 {
+            if self.data.content().users.direct() > 0 {
                 lock(&self.left.sums).insert(from..end, sum);
             }
         }

@@ -148,7 +148,7 @@ impl Venus {
         match self.ask_status(vnode, volume).await {
             // An open file tells its size and times, whatever was changed since it was opened.
             Err(error)
-                if error.kind == ErrorKind::AccessDenied && self.handles.holds(vnode.key, self.asker.who) =>
+                if error.kind == ErrorKind::AccessDenied && self.files.holds(vnode.key, self.asker.who) =>
             {
                 Ok(())
             }

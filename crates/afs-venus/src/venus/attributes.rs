@@ -24,7 +24,7 @@ impl Venus {
             Place::Cells => return Ok(self.cells_attr()),
         };
         let vnode = self.vnode(key);
-        self.absorb(&vnode).await?;
+        self.files.absorb(&vnode).await?;
         let status = self.status_or_unsaved(&vnode).await?;
         self.promises.warn_if_unpromised(Place::Object(key));
         Ok(self.attr(key, node, &status))
@@ -41,7 +41,7 @@ impl Venus {
             self.set_length(&vnode, handle, size).await?;
         }
         let mut wanted = self.wanted_status(&change);
-        self.absorb(&vnode).await?;
+        self.files.absorb(&vnode).await?;
         if let Some(time) = wanted.mod_time
             && self.is_dirty(&vnode)
         {
@@ -146,8 +146,7 @@ impl Venus {
             }
         } else if status.kind == FileKind::File && status.length >= HOLE_MIN {
             let known = holes.filter(|(version, _)| *version == status.data_version).map(|(_, bytes)| bytes);
-            let kept = || self.cache_key(key, status).map(|key| self.cache.hole_bytes(&key));
-            let bytes = known.map_or_else(kept, Ok).unwrap_or_default();
+            let bytes = known.unwrap_or_else(|| self.files.hole_bytes(key, status.data_version));
             attr.data_bytes = attr.size.saturating_sub(bytes);
         }
         if orphan {

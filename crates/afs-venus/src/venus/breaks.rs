@@ -20,9 +20,7 @@ impl Venus {
     /// An object does not exist any more.
     pub(super) fn is_gone(&self, vnode: &Arc<Vnode>) {
         self.promises.is_gone(vnode);
-        if let Ok(cell) = self.cell(vnode.key) {
-            self.cache.forget(&cell.name, vnode.key.fid);
-        }
+        self.files.forget_kept(vnode.key);
         if !vnode.state().is_in_use() {
             self.vnodes.remove(vnode.key);
         }

@@ -11,10 +11,10 @@ use crate::asking::Answered;
 use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::Handle;
 use crate::location::Volume;
 use crate::transfer::{Came, FETCH, Landing, Memory};
 use crate::venus::Venus;
-use crate::venus::handles::Handle;
 use crate::vnode::Vnode;
 
 /// How often in a row bytes may be asked for that do not come, because the server answers as of an older version than it
@@ -91,7 +91,7 @@ impl Venus {
         };
         let Some(wanted) = wanted else { return Ok(()) };
         let claim = Claim { data: data.clone(), range: wanted.clone() };
-        self.make_room(data, wanted.end - wanted.start, &wanted).await;
+        self.files.make_room(data, wanted.end - wanted.start, &wanted).await;
         let fetched = self.fetch_into(&handle.vnode, data, wanted.clone()).await;
         let outcome = match fetched {
             Ok(answered) => self.arrived(handle, data, wanted, answered).await,
@@ -114,7 +114,7 @@ impl Venus {
             .on_sites(&volume, FETCH, |target| {
                 let range = range.clone();
                 async move {
-                    let mut sink = Landing::new(&self.worker, data, range.clone());
+                    let mut sink = Landing::new(self.files.worker(), data, range.clone());
                     let reply = self.transfer.fetch(&target, fid, range, &mut sink).await?;
                     Ok((sink.came(), reply))
                 }
@@ -166,16 +166,15 @@ impl Venus {
                 // The answer is older than what has been learnt since: it is asked again.
                 return Ok(());
             }
-            content.writers > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
+            content.users.writers() > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
         };
         if ours {
-            return self.take_version(data, status).await;
+            return self.files.take_version(data, status).await;
         }
-        let newer = self.current_data(&handle.vnode, status).await?;
+        let newer = self.files.go_on(handle, status).await?;
         if Arc::ptr_eq(&newer, data) {
             return Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid));
         }
-        handle.switch(newer);
         self.above.data(handle.vnode.key);
         Ok(())
     }
@@ -185,7 +184,7 @@ impl Venus {
         let chunk = self.limits.chunk_bytes.max(4096);
         let data = handle.data();
         // Ahead no further than a quarter of the cache, or what was fetched first is dropped before it is read.
-        let ahead = u64::from(self.limits.read_ahead_chunks).min(self.cache.bytes_max() / 4 / chunk);
+        let ahead = u64::from(self.limits.read_ahead_chunks).min(self.files.bytes_max() / 4 / chunk);
         let first = from - from % chunk;
         for n in 1..=ahead {
             let pos = first + n * chunk;
@@ -204,39 +203,6 @@ impl Venus {
                     tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
                 }
             }));
-        }
-    }
-
-    /// Whether so many bytes more fit into the cache, if need be after files that are not in use are dropped.
-    pub(super) async fn cache_has_room(&self, bytes: u64) -> bool {
-        if self.cache.fits(bytes) {
-            return true;
-        }
-        let cache = self.cache.clone();
-        self.disk(move || Ok(cache.make_room(bytes))).await.unwrap_or(false)
-    }
-
-    /// Makes room in the cache: by dropping what nobody uses, else parts of this very file outside of what is wanted.
-    pub(super) async fn make_room(&self, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
-        if self.cache_has_room(bytes).await {
-            return;
-        }
-        let shed = {
-            let mut content = data.content();
-            match content.direct > 0 || data.backed.load(Ordering::SeqCst) {
-                false => content.shed(bytes, wanted),
-                // The kernel reads and writes the whole file by itself.
-                true => Vec::new(),
-            }
-        };
-        let file = data.file.clone();
-        let dropped = self
-            .disk(move || {
-                shed.into_iter().try_for_each(|range| file.discard(range.start, range.end - range.start))
-            })
-            .await;
-        if dropped.is_err() {
-            tracing::debug!("room in the cache cannot be given back");
         }
     }
 }

@@ -13,11 +13,11 @@ use afs_wire::error::AbortCode;
 
 use crate::api::LockKind;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::Handle;
 use crate::key::Key;
 use crate::location::Volume;
 use crate::owed_locks::Owed;
 use crate::venus::Venus;
-use crate::venus::handles::Handle;
 use crate::venus::locking::SURELY_HELD;
 use crate::vnode::Vnode;
 
@@ -55,7 +55,7 @@ impl Venus {
     /// A server answers again: what it could not be told is told now, in a task of its own. Data comes first: they were changed
     /// under the locks.
     pub(super) fn make_good_later(&self) {
-        if self.owed_locks.is_empty() && crate::lock(&self.unsaved).is_empty() {
+        if self.owed_locks.is_empty() && !self.files.has_unsaved() {
             return;
         }
         let me = self.hasty();

@@ -51,6 +51,6 @@ impl Venus {
             let state = vnode.state();
             !state.is_gone && !state.orphan && (state.data.is_some() || state.directory.is_some())
         });
-        is_known || self.cell(key).is_ok_and(|cell| self.cache.may_have(&cell.name, key.fid))
+        is_known || self.files.may_have(key)
     }
 }

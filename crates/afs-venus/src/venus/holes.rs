@@ -16,18 +16,18 @@ impl Venus {
     /// before the end. What is not in the cache counts as data. Of what programs write through mappings, a caller that has
     /// its pages hands on what there is first ([`Venus::is_written`]).
     pub async fn seek(&self, handle: HandleId, from: u64, wanted: Seek) -> Result<Option<u64>> {
-        let data = self.handles.get(handle, "lseek")?.data();
-        self.absorb_data(&data).await?;
+        let data = self.files.handle(handle, "lseek")?.data();
+        self.files.absorb_data(&data).await?;
         let found = data.content().seek(from, wanted);
         Ok(found)
     }
 
     /// Whether somebody has what this handle reads open for writing, and writes it through Venus.
     pub fn is_written(&self, handle: HandleId) -> bool {
-        let Ok(handle) = self.handles.get(handle, "lseek") else { return false };
+        let Ok(handle) = self.files.handle(handle, "lseek") else { return false };
         let data = handle.data();
         let content = data.content();
-        content.writers > 0 && content.direct == 0
+        content.users.writers() > 0 && content.users.direct() == 0
     }
 
     /// Changes a range of a file without bytes being written. The change travels with the next store, as a write does.
@@ -36,7 +36,7 @@ impl Venus {
     /// EINVAL for a range of no bytes, EFBIG for one that ends beyond the largest position; EDQUOT and ENOSPC where the volume has
     /// at this moment no room for what [`Allocate::Reach`] is to have room for.
     pub async fn allocate(&self, handle: HandleId, how: Allocate, pos: u64, len: u64) -> Result<()> {
-        let handle = self.handles.get(handle, "fallocate")?;
+        let handle = self.files.handle(handle, "fallocate")?;
         if !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "fallocate"));
         }
@@ -47,68 +47,19 @@ impl Venus {
         let end = pos.checked_add(len).filter(|end| *end <= i64::MAX as u64);
         let range = pos..end.ok_or(refused(ErrorKind::TooBig))?;
         let (data, me) = (handle.data(), self.speaking_for(handle.who));
-        me.absorb_data(&data).await?;
+        me.files.absorb_data(&data).await?;
         match how {
             Allocate::Reach => {
                 me.require_room(&handle.vnode, &data, range.clone()).await?;
-                me.reach(&data, range.end).await
+                me.files.reach(&data, range.end).await
             }
             Allocate::Zero { keep_length } => {
                 if !keep_length {
-                    me.reach(&data, range.end).await?;
+                    me.files.reach(&data, range.end).await?;
                 }
-                me.zero(&data, range).await
+                me.files.zero(&data, range).await
             }
         }
-    }
-
-    /// The file is at least so long.
-    async fn reach(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
-        if data.content().length >= length {
-            return Ok(());
-        }
-        self.await_fetches(data, &(length..u64::MAX)).await;
-        let _change = data.gate.cut().await;
-        let _turn = data.absorbing.lock().await;
-        data.forget_mark();
-        let file = data.file.clone();
-        let length = self
-            .disk(move || {
-                let length = file.len()?.max(length);
-                file.set_len(length)?;
-                Ok(length)
-            })
-            .await?;
-        let now = self.wall();
-        data.content().set_length(length, now);
-        Ok(())
-    }
-
-    /// Makes a hole, as far as the file reaches.
-    async fn zero(&self, data: &Arc<FileData>, range: Range<u64>) -> Result<()> {
-        self.await_fetches(data, &range).await;
-        let _change = data.gate.enter().await;
-        let _turn = data.absorbing.lock().await;
-        let range = range.start..range.end.min(data.content().length);
-        if range.is_empty() {
-            return Ok(());
-        }
-        // As with a write, noted before and afterwards.
-        let before = data.content().clone();
-        data.content().zeroed(range.clone(), self.wall());
-        data.forget_mark();
-        let (file, len) = (data.file.clone(), range.end - range.start);
-        let done = self.disk(move || file.zero(range.start, len)).await;
-        let range = range.start..range.start + len;
-        match done {
-            Ok(()) => data.content().zeroed(range, self.wall()),
-            Err(error) => {
-                data.content().unzero(range.clone());
-                self.unwrite(data, &range, &before);
-                return Err(error);
-            }
-        }
-        Ok(())
     }
 
     /// Refuses what the volume has no room for at this moment. Where that cannot be told, the store will tell.

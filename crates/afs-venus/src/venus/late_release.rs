@@ -1,7 +1,6 @@
 //! Writers that have closed a file and that the kernel has not released yet.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
@@ -21,10 +20,10 @@ impl Venus {
     /// of the end some time after close(2) has returned: until then it would stand for what others have stored since.
     pub(super) async fn await_late_release(&self, vnode: &Arc<Vnode>, status: &Status) -> Result<()> {
         let Some(data) = vnode.state().data.clone() else { return Ok(()) };
-        if !is_outdated(&data, status) || !self.writers_have_closed(&data) {
+        if !is_outdated(&data, status) || !self.files.writers_have_closed(&data) {
             return Ok(());
         }
-        self.absorb_data(&data).await?;
+        self.files.absorb_data(&data).await?;
         let released = async {
             loop {
                 let released = data.released.notified();
@@ -39,17 +38,10 @@ impl Venus {
         }
         Ok(())
     }
-
-    fn writers_have_closed(&self, data: &Arc<FileData>) -> bool {
-        let handles = self.handles.all();
-        let mut writers =
-            handles.iter().filter(|handle| handle.may_change() && Arc::ptr_eq(&handle.data(), data));
-        writers.all(|handle| handle.closed.load(Ordering::SeqCst))
-    }
 }
 
 /// Whether it counts for its writers alone: nothing is unsaved, and the server has a newer version.
 fn is_outdated(data: &FileData, status: &Status) -> bool {
     let content = data.content();
-    content.writers > 0 && !content.is_dirty() && content.version < status.data_version
+    content.users.writers() > 0 && !content.is_dirty() && content.version < status.data_version
 }

@@ -19,7 +19,7 @@ use crate::vnode::Vnode;
 impl Venus {
     /// Makes the locks we hold at servers last longer.
     pub(super) async fn extend_locks(&self) {
-        for handle in self.handles.all() {
+        for handle in self.files.handles() {
             let vnode = &handle.vnode;
             if vnode.state().locks.at_server.is_none() {
                 continue;
@@ -103,17 +103,8 @@ impl Venus {
 
     fn lose_lock(&self, vnode: &Arc<Vnode>) {
         tracing::error!(fid = %vnode.key.fid, "a lock was lost; what was written under it is not stored");
-        for handle in self.handles.all().into_iter().filter(|handle| Arc::ptr_eq(&handle.vnode, vnode)) {
-            handle.data().lost.store(true, Ordering::SeqCst);
-        }
-        {
-            let mut state = vnode.state();
-            state.locks.lose();
-            // A kernel that has the file keeps it for as long as it is open.
-            let may_part = |data: &Arc<FileData>| !data.backed.load(Ordering::SeqCst);
-            state.data.take_if(|data| may_part(data));
-        }
-        crate::lock(&self.unsaved).remove(&vnode.key);
+        vnode.state().locks.lose();
+        self.files.lose(vnode);
         self.distrust(vnode);
         self.tell(vnode.key);
     }

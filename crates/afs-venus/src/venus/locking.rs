@@ -16,9 +16,9 @@ use afs_wire::fs::{self, LOCK_LIFETIME};
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
 use crate::asking::Tried;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::Handle;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::handles::Handle;
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
 
@@ -38,7 +38,7 @@ impl Venus {
         kind: LockKind,
         wait: bool,
     ) -> Result<()> {
-        let held = self.handles.get(handle, "lock")?;
+        let held = self.files.handle(handle, "lock")?;
         let me = self.speaking_for(held.who);
         loop {
             match me.try_lock(&held, owner, pid, range, kind).await {
@@ -234,7 +234,7 @@ impl Venus {
 
     /// Releases what `owner` holds in the range.
     pub async fn unlock(&self, handle: HandleId, owner: u64, range: LockRange) -> Result<()> {
-        let handle = self.handles.get(handle, "unlock")?;
+        let handle = self.files.handle(handle, "unlock")?;
         self.speaking_for(handle.who).unlock_range(&handle.vnode, owner, range).await
     }
 
@@ -273,7 +273,7 @@ impl Venus {
         range: LockRange,
         kind: LockKind,
     ) -> Result<Option<LockHolder>> {
-        let handle = self.handles.get(handle, "lock")?;
+        let handle = self.files.handle(handle, "lock")?;
         let vnode = &handle.vnode;
         let here = vnode.state().locks.conflict(owner, range, kind);
         if here.is_some() || vnode.state().locks.at_server.is_some() {

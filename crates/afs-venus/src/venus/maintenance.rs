@@ -8,7 +8,6 @@ use afs_wire::fs::{self, Fids, Promises};
 
 use crate::api::TokenOwner;
 use crate::error::ErrorKind;
-use crate::identity::Who;
 use crate::key::Key;
 use crate::location::Server;
 use crate::venus::occasion::Occasion;
@@ -102,14 +101,9 @@ impl Venus {
         answer.is_ok()
     }
 
-    /// Files whose store failed, and for whom it is tried again.
-    pub(super) fn unsaved_files(&self) -> Vec<(Key, Who)> {
-        crate::lock(&self.unsaved).iter().map(|(key, who)| (*key, *who)).collect()
-    }
-
     /// Stores that failed for somebody are tried again soon, and as often as if they had not failed yet.
     pub(super) fn retry_of(&self, owner: TokenOwner) {
-        for (key, who) in self.unsaved_files() {
+        for (key, who) in self.files.unsaved() {
             let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().data.clone());
             if let Some(data) = data.filter(|_| who == Some(owner)) {
                 data.content().failures = 0;
@@ -121,13 +115,13 @@ impl Venus {
 
     /// Stores that failed are tried again, if it may help.
     pub(super) async fn retry_stores(&self) {
-        for (key, who) in self.unsaved_files() {
+        for (key, who) in self.files.unsaved() {
             let Some(vnode) = self.vnodes.peek(key) else {
-                crate::lock(&self.unsaved).remove(&key);
+                self.files.is_saved(key);
                 continue;
             };
             let Some(data) = vnode.state().data.clone() else {
-                crate::lock(&self.unsaved).remove(&key);
+                self.files.is_saved(key);
                 continue;
             };
             if data.content().failures >= self.limits.store_retries {
@@ -138,8 +132,8 @@ impl Venus {
                 Ok(()) if data.content().is_dirty() => {}
                 Ok(()) => {
                     tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
-                    crate::lock(&self.unsaved).remove(&key);
-                    self.put_away(&vnode, &data).await;
+                    self.files.is_saved(key);
+                    self.files.put_away(&vnode, &data, who).await;
                 }
                 Err(error) if is_final(error.kind) => {
                     tracing::error!(%error, "unsaved data is given up");
@@ -152,12 +146,7 @@ impl Venus {
 
     /// Data that no server will take is dropped, unless somebody still has it open.
     pub(super) fn give_up_data(&self, vnode: &crate::vnode::Vnode) {
-        crate::lock(&self.unsaved).remove(&vnode.key);
-        let mut state = vnode.state();
-        if state.opens == 0 {
-            state.data = None;
-        }
-        drop(state);
+        self.files.give_up(vnode);
         self.distrust(vnode);
         self.tell(vnode.key);
     }

@@ -6,11 +6,11 @@ mod breaks;
 mod callbacks;
 mod calls;
 mod clock;
+mod closing;
 mod directory;
 mod fetch;
 mod giving_back;
 mod gone;
-mod handles;
 mod holes;
 mod late_release;
 mod listing;
@@ -38,22 +38,21 @@ mod tokens;
 mod writing;
 mod xattr;
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use afs_rpc::EnvRef;
 use afs_rpc::sync::Notify;
-use afs_rpc::{EnvRef, Stall};
 use afs_wire::ids::{UnixSeconds, Uuid};
 
 use crate::above::Above;
 use crate::api::NodeId;
 use crate::asking::{Asker, Asking};
-use crate::cache::{CacheStore, Worker};
 use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::identity::{Identity, Who};
+use crate::files::Files;
+use crate::identity::Identity;
 use crate::key::{Key, Place};
 use crate::location::{Cell, Location};
 use crate::names::Names;
@@ -61,7 +60,6 @@ use crate::owed_locks::OwedLocks;
 use crate::promises::Promises;
 use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
-use handles::HandleTable;
 
 /// The cache manager, speaking for somebody: for its own user at first, see [`Venus::on_behalf_of`]. All methods may be
 /// called from many tasks at once; dropping a returned future gives the operation up where it stands, which never harms
@@ -85,8 +83,6 @@ pub struct Shared {
     env: EnvRef,
     limits: Limits,
     uuid: Uuid,
-    cache: Arc<dyn CacheStore>,
-    worker: Worker,
     /// How bytes of files come and go.
     transfer: Arc<dyn Transfer>,
     location: Arc<Location>,
@@ -95,18 +91,13 @@ pub struct Shared {
     promises: Arc<Promises>,
     asking: Arc<Asking>,
     names: Names,
-    handles: HandleTable,
+    files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,
-    /// Files with unsaved data whose store failed, and for whom it is tried again.
-    unsaved: Mutex<BTreeMap<Key, Who>>,
     /// Locks that servers may still have in our name.
     owed_locks: OwedLocks,
     wake: Notify,
 }
-
-/// Bytes that [`Venus::disk_briefly`] moves at most.
-const BRIEF_BYTES_MAX: u64 = 64 << 10;
 
 impl Venus {
     /// What was counted since the start.
@@ -162,22 +153,6 @@ impl Venus {
 
     fn cell(&self, key: Key) -> Result<&Cell> {
         self.location.cell(key.cell).ok_or(VenusError::new(ErrorKind::NoVolume, "cell"))
-    }
-
-    /// Work on the cache's files, where blocking does no harm.
-    async fn disk<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.worker.run(Stall::Any, work).await
-    }
-
-    /// Work on the cache's files that is not worth another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
-    async fn disk_briefly<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.worker.run(Stall::Brief, work).await
     }
 }
 

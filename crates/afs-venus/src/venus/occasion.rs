@@ -32,6 +32,6 @@ impl Occasion {
             Occasion::Release => 1,
             Occasion::Again => 0,
         };
-        content.changing && content.writers > leaving
+        content.changing && content.users.writers() > leaving
     }
 }

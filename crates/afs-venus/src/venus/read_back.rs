@@ -71,7 +71,7 @@ impl Venus {
             .on_sites(volume, FETCH, |target| {
                 let range = range.clone();
                 async move {
-                    let mut sink = Comparing::new(&self.worker, data, range.start);
+                    let mut sink = Comparing::new(self.files.worker(), data, range.start);
                     let fetched = self.transfer.fetch(&target, fid, range.clone(), &mut sink).await;
                     if sink.differs() {
                         return Ok(false);

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use crate::api::HandleId;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::Handle;
 use crate::venus::Venus;
-use crate::venus::handles::Handle;
 
 impl Venus {
     /// Reads up to `len` bytes; shorter only at the end of the file. All of them are of one version.
     pub async fn read(&self, handle: HandleId, pos: u64, len: usize) -> Result<Bytes> {
-        let handle = self.handles.get(handle, "read")?;
+        let handle = self.files.handle(handle, "read")?;
         if !handle.flags.read && !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "read"));
         }
@@ -40,7 +40,7 @@ impl Venus {
                     return Ok(bytes);
                 }
                 let file = data.file.clone();
-                return self.disk(move || file.read_at(pos, (end - pos) as usize)).await;
+                return self.files.disk(move || file.read_at(pos, (end - pos) as usize)).await;
             }
             self.fetch_range(handle, pos..end).await?;
         }

@@ -165,7 +165,7 @@ impl Venus {
     /// This object has lost a name, for certain if there is a number of a break.
     pub(super) async fn lost_name(&self, key: Key, volume: &Arc<Volume>, serial: Option<u64>) {
         let Some(vnode) = self.vnodes.peek(key) else {
-            self.forget_data(key);
+            self.files.forget_kept(key);
             return;
         };
         if !self.was_last_name(&vnode, volume, serial).await {
@@ -175,17 +175,12 @@ impl Venus {
         }
         {
             let mut state = vnode.state();
-            state.orphan |= state.opens > 0;
             if let Some(status) = state.status.as_mut() {
                 status.link_count = status.link_count.saturating_sub(1);
             }
-            if state.opens == 0 {
-                state.data = None;
-            }
         }
-        // Data that could not be stored has no file any more to be stored to.
-        crate::lock(&self.unsaved).remove(&key);
-        self.forget_data(key);
+        self.files.has_no_name(&vnode);
+        self.files.forget_kept(key);
         self.is_gone(&vnode);
     }
 
@@ -206,12 +201,6 @@ impl Venus {
                 asked.is_err_and(|error| error.kind == ErrorKind::Stale)
             }
             None => false,
-        }
-    }
-
-    fn forget_data(&self, key: Key) {
-        if let Ok(cell) = self.cell(key) {
-            self.cache.forget(&cell.name, key.fid);
         }
     }
 

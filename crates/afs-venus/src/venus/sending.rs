@@ -201,7 +201,7 @@ impl Venus {
     ) -> Tried<StatusReply> {
         let change = &Change { fid: sending.fid(), status: sending.status, pieces, expected };
         self.on_sites(sending.volume, change.operation(), |target| async move {
-            let mut source = Leaving::new(&self.worker, sending.data, sending.cuts, &sending.left);
+            let mut source = Leaving::new(self.files.worker(), sending.data, sending.cuts, &sending.left);
             self.transfer.store(&target, change, &mut source).await
         })
         .await

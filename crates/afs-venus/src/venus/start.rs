@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_rpc::ServerSecurity;
 use afs_rpc::sync::Notify;
@@ -13,10 +13,10 @@ use afs_wire::volname;
 use crate::above::Above;
 use crate::api::TokenOwner;
 use crate::asking::{self, Asker, Asking};
-use crate::cache::Worker;
 use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::{Files, Handle};
 use crate::identity::Identity;
 use crate::key::{CellIndex, Key, Place};
 use crate::location::{Cell, Location};
@@ -24,7 +24,6 @@ use crate::names::Names;
 use crate::owed_locks::OwedLocks;
 use crate::promises::{self, Promises};
 use crate::transfer::{Rpc, Transfer};
-use crate::venus::handles::{Handle, HandleTable};
 use crate::venus::occasion::Occasion;
 use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
@@ -80,6 +79,8 @@ impl Venus {
         };
         let promises = Arc::new(Promises::new(parts, &limits));
         let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
+        let cell_names = location.cells().iter().map(|cell| cell.name.clone()).collect();
+        let files = Files::new(env.clone(), cache, cell_names, vnodes.clone());
         let parts = asking::Parts {
             env: env.clone(),
             rx,
@@ -92,19 +93,16 @@ impl Venus {
             asking: Asking::new(parts, &limits, when_returned(me)),
             limits,
             uuid,
-            worker: Worker::new(env.clone(), cache.clone()),
             env,
-            cache,
             transfer,
             location,
             vnodes,
             above,
             promises,
             names,
-            handles: HandleTable::default(),
+            files,
             identity,
             counters,
-            unsaved: Mutex::default(),
             owed_locks: OwedLocks::new(),
             wake: Notify::new(),
         });
@@ -121,7 +119,7 @@ impl Venus {
     /// The paths, from the root, of the files that are open for writing, in order, each once; at most 1000. A file that
     /// has lost its name is not among them.
     pub fn open_for_writing(&self) -> Vec<Vec<u8>> {
-        let handles = self.handles.all();
+        let handles = self.files.handles();
         let held = |handle: &Arc<Handle>| self.above.nodes().held(Place::Object(handle.vnode.key));
         let nodes = handles.iter().filter(|handle| handle.may_change()).filter_map(held);
         let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.above.nodes().path(node)).collect();
@@ -143,7 +141,7 @@ impl Venus {
         let until = self.now() + self.limits.operation_max;
         self.asking.close();
         let mut outcome = Ok(());
-        let handles = self.handles.all();
+        let handles = self.files.handles();
         for handle in &handles {
             if handle.may_change() {
                 handle.data().outlives_us.store(true, Ordering::SeqCst);
@@ -151,7 +149,7 @@ impl Venus {
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
         }
-        for (key, who) in self.unsaved_files() {
+        for (key, who) in self.files.unsaved() {
             let data = self
                 .vnodes
                 .peek(key)
@@ -160,15 +158,14 @@ impl Venus {
                 && self.now() < until
             {
                 let done = self.speaking_for(who).store_again(&vnode, &data, Occasion::Again).await;
-                self.put_away(&vnode, &data).await;
+                self.files.put_away(&vnode, &data, who).await;
                 outcome = outcome.and(done);
             }
         }
         self.wake.notify_all();
         self.give_all_locks_back(&handles).await;
         self.give_up_all(until + self.limits.server_dead).await;
-        let cache = self.cache.clone();
-        outcome.and(self.disk(move || cache.shut_down()).await)
+        outcome.and(self.files.shut_down().await)
     }
 }
 

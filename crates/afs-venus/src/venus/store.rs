@@ -1,165 +1,22 @@
-//! Storing: at close, at fsync, and when there is too much unsaved.
+//! Storing: what is unsaved goes to the server.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_wire::ids::DataVersion;
-use bytes::Bytes;
 
-use crate::api::HandleId;
-use crate::cache::{CacheFile, Ranges};
-use crate::data::{FileData, Sums};
+use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
-use crate::transfer::PIECE;
-use crate::venus::handles::Handle;
+use crate::venus::Venus;
 use crate::venus::occasion::Occasion;
 use crate::venus::sending::Sent;
-use crate::venus::{BRIEF_BYTES_MAX, Venus};
 use crate::vnode::Vnode;
 
 /// How often a store begins anew because what it was to send has changed meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
 impl Venus {
-    /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
-    /// the locks of `lock_owner` on the file.
-    pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
-        let handle = self.handles.get(handle, "close")?;
-        let me = self.speaking_for(handle.who);
-        let stored = match handle.flags.write || handle.flags.truncate {
-            true => me.store(&handle.vnode, &handle.data(), Occasion::Close).await,
-            false => Ok(()),
-        };
-        me.unlock_all(&handle.vnode, lock_owner).await;
-        handle.closed.store(true, Ordering::SeqCst);
-        stored
-    }
-
-    /// Stores unsaved data and asks the server to commit it to its disk.
-    pub async fn fsync(&self, handle: HandleId) -> Result<()> {
-        let handle = self.handles.get(handle, "fsync")?;
-        let data = handle.data();
-        if handle.direct.load(Ordering::SeqCst) {
-            // Writes through a mapping are noticed only if the pages were clean before.
-            self.absorb_data(&data).await?;
-            let synced = data.clone();
-            self.disk(move || synced.file.sync()).await?;
-            // They were not, if something was stored since the last time.
-            if data.stored_unsynced.swap(false, Ordering::SeqCst) {
-                self.compare_with_stored(&data, u32::MAX).await?;
-            }
-        }
-        self.speaking_for(handle.who).store(&handle.vnode, &data, Occasion::Sync).await
-    }
-
-    /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
-    /// The kernel releases a file some time after its close: somebody else may have opened, cut and half written it by
-    /// then. He closes it when he is done.
-    pub(super) async fn store_at_release(&self, handle: &Handle) -> Result<()> {
-        let data = handle.data();
-        let _turn = handle.vnode.changing.lock().await;
-        // Once: the kernel has let go of the file before it sends the release.
-        self.absorb_to_store(&handle.vnode, &data).await?;
-        if handle.direct.load(Ordering::SeqCst) {
-            self.compare_with_stored(&data, 1).await?;
-        }
-        let failures = data.content().failures;
-        match failures {
-            0 => self.store_absorbed(&handle.vnode, &data, Occasion::Release).await,
-            _ => self.store_absorbed_again(&handle.vnode, &data, Occasion::Release).await,
-        }
-    }
-
-    /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
-    /// was written, and is noted, by somebody else. While there are more writers it is left to others.
-    async fn compare_with_stored(&self, data: &Arc<FileData>, writers_max: u32) -> Result<()> {
-        let _turn = data.absorbing.lock().await;
-        let known = crate::lock(&data.stored_sums).clone();
-        let is_quiet = || {
-            let content = data.content();
-            !content.is_dirty() && content.writers <= writers_max
-        };
-        if known.is_empty() || !is_quiet() {
-            return Ok(());
-        }
-        let changed = self.changed_since(data, known.clone()).await?;
-        if is_quiet() && Arc::ptr_eq(&crate::lock(&data.stored_sums), &known) {
-            let now = self.wall();
-            changed.into_iter().for_each(|range| data.content().wrote(range, now));
-        }
-        Ok(())
-    }
-
-    /// The ranges whose bytes do not have the sum that they had.
-    async fn changed_since(&self, data: &Arc<FileData>, sums: Arc<Sums>) -> Result<Vec<Range<u64>>> {
-        let (file, length) = (data.file.clone(), data.content().length);
-        let compare = move || {
-            if file.len()? != length {
-                return Ok(Vec::new());
-            }
-            let mut changed = Vec::new();
-            for (range, sum) in sums.iter() {
-                if sum_of(&*file, range.clone())? != sum {
-                    changed.push(range);
-                }
-            }
-            Ok(changed)
-        };
-        match length <= BRIEF_BYTES_MAX {
-            true => self.disk_briefly(compare).await,
-            false => self.disk(compare).await,
-        }
-    }
-
-    /// Takes note of what the kernel wrote behind our back.
-    pub(super) async fn absorb(&self, vnode: &Vnode) -> Result<()> {
-        let data = vnode.state().data.clone();
-        match data {
-            Some(data) => self.absorb_data(&data).await,
-            None => Ok(()),
-        }
-    }
-
-    pub(super) async fn absorb_data(&self, data: &Arc<FileData>) -> Result<()> {
-        if data.content().direct == 0 {
-            return Ok(());
-        }
-        let _turn = data.absorbing.lock().await;
-        if !data.content().is_complete() {
-            // Another version is on its way into the file: that, and no kernel, has touched it.
-            return Ok(());
-        }
-        let file = data.file.clone();
-        let Some((length, whole)) = self.disk_briefly(move || touched(&*file)).await? else { return Ok(()) };
-        let written = match length <= BRIEF_BYTES_MAX {
-            true => Ranges::whole(length),
-            false => {
-                let file = data.file.clone();
-                self.disk(move || file.data()).await?
-            }
-        };
-        let now = self.wall();
-        data.content().wrote_data(length, &written, now);
-        data.marked.store(true, Ordering::SeqCst);
-        *crate::lock(&data.ready) = whole;
-        Ok(())
-    }
-
-    /// The same before a store. Where another version could not be brought whole into a file that a kernel writes to, nobody knows what in
-    /// it is whose: an error, and not a store of nothing, is the answer.
-    async fn absorb_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
-        // What was read earlier may be older than what a mapping has written since.
-        *crate::lock(&data.ready) = None;
-        self.absorb_data(data).await?;
-        let content = data.content();
-        match content.direct > 0 && !content.is_complete() {
-            true => Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid)),
-            false => Ok(()),
-        }
-    }
-
     /// Brings the server up to date. Nothing to do is success.
     pub(super) async fn store(
         &self,
@@ -178,12 +35,12 @@ impl Venus {
         data: &Arc<FileData>,
         occasion: Occasion,
     ) -> Result<()> {
-        self.absorb_to_store(vnode, data).await?;
+        self.files.absorb_to_store(vnode, data).await?;
         self.store_absorbed(vnode, data, occasion).await
     }
 
     /// The same, when what the kernel has written is known.
-    async fn store_absorbed(
+    pub(super) async fn store_absorbed(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
@@ -206,11 +63,11 @@ impl Venus {
         occasion: Occasion,
     ) -> Result<()> {
         let _turn = vnode.changing.lock().await;
-        self.absorb_to_store(vnode, data).await?;
+        self.files.absorb_to_store(vnode, data).await?;
         self.store_absorbed_again(vnode, data, occasion).await
     }
 
-    async fn store_absorbed_again(
+    pub(super) async fn store_absorbed_again(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
@@ -269,7 +126,7 @@ impl Venus {
         }
         match &stored {
             Ok(()) if data.content().is_dirty() => {}
-            Ok(()) => drop(crate::lock(&self.unsaved).remove(&vnode.key)),
+            Ok(()) => self.files.is_saved(vnode.key),
             Err(error) => self.store_failed(vnode, error),
         }
         stored
@@ -296,7 +153,7 @@ impl Venus {
         if data.content().is_complete() {
             return Ok(Some(status.data_version));
         }
-        self.take_version(data, &status).await?;
+        self.files.take_version(data, &status).await?;
         Ok(None)
     }
 
@@ -333,44 +190,11 @@ impl Venus {
         }
         if error.kind == ErrorKind::Stale {
             // There is no file any more to store it to.
-            let mut state = vnode.state();
-            state.orphan = state.opens > 0;
-            if !state.orphan {
-                state.data = None;
-            }
+            self.files.has_no_name(vnode);
             return;
         }
-        crate::lock(&self.unsaved).insert(vnode.key, self.asker.who);
+        self.files.store_failed(vnode.key, self.asker.who);
     }
-}
-
-/// The length of a file that the kernel has written to since it was marked, and a small file's bytes: it is about to be stored.
-/// It is marked again.
-fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
-    if !file.touched()? {
-        return Ok(None);
-    }
-    file.mark()?;
-    let length = file.len()?;
-    if length > BRIEF_BYTES_MAX {
-        return Ok(Some((length, None)));
-    }
-    let whole = Some(file.read_at(0, length as usize)?);
-    Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
-}
-
-/// The checksum of a range of a cache file.
-fn sum_of(file: &dyn CacheFile, range: Range<u64>) -> std::io::Result<u32> {
-    let (mut sum, mut at) = (0, range.start);
-    while at < range.end {
-        let bytes = file.read_at(at, (range.end - at).min(PIECE) as usize)?;
-        if bytes.is_empty() {
-            break;
-        }
-        sum = crc32c::crc32c_append(sum, &bytes);
-        at += bytes.len() as u64;
-    }
-    Ok(sum)
 }
 
 /// What others have stored since must stay.

@@ -274,13 +274,7 @@ impl Venus {
                 state.kernel_version = None;
             }
             if vnode.state().data.is_none() {
-                let (cache, cell, fid) =
-                    (self.cache.clone(), self.cell(vnode.key)?.name.clone(), vnode.key.fid);
-                self.disk(move || {
-                    cache.forget(&cell, fid);
-                    Ok(())
-                })
-                .await?;
+                self.files.forget_kept_on_disk(vnode.key).await?;
             }
             self.tell(vnode.key);
         }

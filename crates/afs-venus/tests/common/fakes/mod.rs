@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use afs_rpc::Table;
 use afs_sim::{NodeId, Sim};
-use afs_venus::{CellConfig, Limits, MemoryCache, RootKind, SecurityConfig, Venus, VenusConfig};
+use afs_venus::{CacheStore, CellConfig, Limits, MemoryCache, RootKind, SecurityConfig, Venus, VenusConfig};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{CellName, PartitionNumber, Uuid, VolumeId, VolumeName};
 use afs_wire::rpc::ServiceId;
@@ -152,8 +152,25 @@ impl Fakes {
         self.client_with(number, RootKind::Volume(VolumeName::new(root).unwrap()), &[("test.cell", all)])
     }
 
+    /// A client whose cache is given.
+    pub fn client_keeping(&self, number: u8, cache: Arc<dyn CacheStore>) -> Client {
+        let all = (0..self.locations.len()).collect();
+        let root = RootKind::Volume(VolumeName::new(NAME).unwrap());
+        self.client_of_cells(number, root, &[("test.cell", all)], cache)
+    }
+
     /// A client of several cells, each with the location servers of these numbers.
     pub fn client_with(&self, number: u8, root: RootKind, cells: &[(&str, Vec<usize>)]) -> Client {
+        self.client_of_cells(number, root, cells, Arc::new(MemoryCache::new(64 << 20)))
+    }
+
+    fn client_of_cells(
+        &self,
+        number: u8,
+        root: RootKind,
+        cells: &[(&str, Vec<usize>)],
+        cache: Arc<dyn CacheStore>,
+    ) -> Client {
         let address = IpAddr::from([10, 0, 0, 10 + number]);
         let node = self.sim.node(&format!("client{number}"), address);
         let env = self.sim.env(node);
@@ -172,7 +189,7 @@ impl Fakes {
                 .collect(),
             root,
             uuid: Uuid([number + 1; 16]),
-            cache: Arc::new(MemoryCache::new(64 << 20)),
+            cache,
             sink: Arc::new(told.clone()),
             snapshots: Some(".snapshots".into()),
             sysnames: Vec::new(),

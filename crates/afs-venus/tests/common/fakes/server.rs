@@ -46,6 +46,8 @@ struct Inner {
     snapshots: Mutex<Option<Vec<Snapshot>>>,
     /// By the call in whose answer it lies.
     lies: Mutex<BTreeMap<&'static str, Lie>>,
+    /// Calls that fail with a code, whatever they are about.
+    failing: Mutex<BTreeMap<&'static str, AbortCode>>,
     /// Objects whose bytes begin to come and never end.
     endless: Mutex<BTreeSet<Fid>>,
     /// Who has which lock. All of them are alone.
@@ -76,6 +78,7 @@ impl FakeServer {
             calls: Mutex::default(),
             snapshots: Mutex::default(),
             lies: Mutex::default(),
+            failing: Mutex::default(),
             endless: Mutex::default(),
             locks: Mutex::default(),
             locks_have_no_holder: AtomicBool::new(false),
@@ -101,6 +104,15 @@ impl FakeServer {
     /// Has the volume answer with a code, or in order again.
     pub fn refuse(&self, volume: VolumeId, code: Option<AbortCode>) {
         self.inner.has.lock().unwrap().get_mut(&volume).unwrap().refuses = code;
+    }
+
+    /// Has a call of this name fail half-way, or do its work again.
+    pub fn fail(&self, call: &'static str, code: Option<AbortCode>) {
+        let mut failing = self.inner.failing.lock().unwrap();
+        match code {
+            Some(code) => failing.insert(call, code),
+            None => failing.remove(call),
+        };
     }
 
     pub fn set_snapshots(&self, snapshots: Option<Vec<Snapshot>>) {
@@ -232,6 +244,10 @@ impl Inner {
         for piece in data.chunks(64 << 10) {
             if call.write(Bytes::copy_from_slice(piece)).await.is_err() {
                 return Ok(());
+            }
+            let fails = self.failing.lock().unwrap().get("FetchData").copied();
+            if let Some(code) = fails {
+                return Err(code);
             }
             if self.endless.lock().unwrap().contains(&request.fid) {
                 std::future::pending::<()>().await;

@@ -20,22 +20,15 @@ pub(crate) struct Handle {
     /// Who opened it: for him it is read and stored.
     pub who: Who,
     /// The kernel may write to the cache file itself.
-    pub direct: AtomicBool,
+    pub(super) direct: AtomicBool,
     /// close(2) has been called. Others may have the same open file.
-    pub closed: AtomicBool,
+    closed: AtomicBool,
     /// The open has cut data of which nothing was unsaved.
-    pub cut_what_was_saved: AtomicBool,
+    cut_what_was_saved: AtomicBool,
     data: Mutex<Arc<FileData>>,
 }
 
 impl Handle {
-    pub fn new(id: HandleId, vnode: Arc<Vnode>, flags: OpenFlags, who: Who, data: Arc<FileData>) -> Self {
-        data.handles.fetch_add(1, Ordering::SeqCst);
-        let no = || AtomicBool::new(false);
-        let (direct, closed, cut_what_was_saved) = (no(), no(), no());
-        Handle { id, vnode, flags, who, direct, closed, cut_what_was_saved, data: Mutex::new(data) }
-    }
-
     /// Whether it was opened to change the file.
     pub fn may_change(&self) -> bool {
         self.flags.write || self.flags.truncate
@@ -46,28 +39,60 @@ impl Handle {
         lock(&self.data).clone()
     }
 
-    /// It goes on with another version, because the rest of the old one is not to be had any more.
-    pub fn switch(&self, data: Arc<FileData>) {
-        data.handles.fetch_add(1, Ordering::SeqCst);
-        let old = std::mem::replace(&mut *lock(&self.data), data);
-        old.handles.fetch_sub(1, Ordering::SeqCst);
+    /// Whether the kernel may write to the cache file itself.
+    pub fn is_direct(&self) -> bool {
+        self.direct.load(Ordering::SeqCst)
+    }
+
+    /// close(2) has been called.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether close(2) has been called.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// The open is about to cut the file.
+    pub fn will_cut(&self) {
+        let was_saved = !self.data().content().is_dirty();
+        self.cut_what_was_saved.store(was_saved, Ordering::SeqCst);
+    }
+
+    /// Whether the open has cut data that the server has.
+    pub fn has_cut_what_was_saved(&self) -> bool {
+        self.cut_what_was_saved.load(Ordering::SeqCst)
+    }
+
+    /// Puts other data in the place of the handle's, which is answered.
+    pub(super) fn replace(&self, data: &Arc<FileData>) -> Arc<FileData> {
+        std::mem::replace(&mut *lock(&self.data), data.clone())
     }
 }
 
 /// All open files.
 #[derive(Default)]
-pub(crate) struct HandleTable {
-    next: AtomicU64,
+pub(super) struct HandleTable {
+    last: AtomicU64,
     open: Mutex<BTreeMap<HandleId, Arc<Handle>>>,
 }
 
 impl HandleTable {
-    pub fn next_id(&self) -> HandleId {
-        HandleId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    pub fn add(&self, handle: Handle) {
-        lock(&self.open).insert(handle.id, Arc::new(handle));
+    /// A new handle.
+    pub fn add(&self, vnode: &Arc<Vnode>, flags: OpenFlags, who: Who, data: &Arc<FileData>) -> Arc<Handle> {
+        let handle = Arc::new(Handle {
+            id: HandleId(self.last.fetch_add(1, Ordering::Relaxed) + 1),
+            vnode: vnode.clone(),
+            flags,
+            who,
+            direct: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            cut_what_was_saved: AtomicBool::new(false),
+            data: Mutex::new(data.clone()),
+        });
+        lock(&self.open).insert(handle.id, handle.clone());
+        handle
     }
 
     pub fn get(&self, id: HandleId, operation: &'static str) -> Result<Arc<Handle>> {

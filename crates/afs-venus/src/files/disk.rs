@@ -1,0 +1,43 @@
+//! Work on the cache's files, done where blocking does no harm.
+
+use afs_rpc::Stall;
+
+use crate::cache::Worker;
+use crate::error::Result;
+use crate::files::Files;
+
+/// Bytes that [`Files::disk_briefly`] moves at most.
+pub(crate) const BRIEF_BYTES_MAX: u64 = 64 << 10;
+
+impl Files {
+    /// Who does such work.
+    pub fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    /// Work on the cache's files, where blocking does no harm.
+    pub async fn disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.worker.run(Stall::Any, work).await
+    }
+
+    /// Work on the cache's files that is not worth another thread: a few system calls that move up to [`BRIEF_BYTES_MAX`].
+    pub async fn disk_briefly<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.worker.run(Stall::Brief, work).await
+    }
+
+    /// Work that moves so many bytes.
+    pub async fn disk_moving<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let stall = if bytes <= BRIEF_BYTES_MAX { Stall::Brief } else { Stall::Any };
+        self.worker.run(stall, work).await
+    }
+}

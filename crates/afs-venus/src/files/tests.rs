@@ -1,0 +1,263 @@
+//! The part alone: no server, and no Venus around it.
+
+mod history;
+mod model;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use afs_rpc::Parts;
+use afs_wire::fs::{FileKind, Status};
+use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+
+use super::*;
+use crate::api::OpenFlags;
+use crate::cache::{CacheFile, CacheKey, Kept, MemoryCache};
+use crate::error::ErrorKind;
+use crate::key::CellIndex;
+use crate::vnode::Vnode;
+
+const LENGTH: u64 = 10;
+
+fn name() -> CellName {
+    CellName::new("test.cell").unwrap()
+}
+
+fn key(n: u32) -> Key {
+    Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(2 * n), Uniquifier(1)))
+}
+
+fn status(version: u64, length: u64) -> Status {
+    Status { kind: FileKind::File, data_version: DataVersion(version), length, ..Status::default() }
+}
+
+/// What a future gives that waits for nothing.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match poll(pin!(future)) {
+        Poll::Ready(done) => done,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The part, and a file whose status is known.
+fn machine() -> (Files, Arc<Vnode>) {
+    machine_with(Parts::inline(), Arc::new(MemoryCache::new(1 << 20)))
+}
+
+fn machine_with(env: EnvRef, cache: Arc<dyn CacheStore>) -> (Files, Arc<Vnode>) {
+    let vnodes = Arc::new(VnodeTable::new(100));
+    let vnode = vnodes.get_or_make(key(1)).0;
+    (Files::new(env, cache, vec![name()], vnodes), vnode)
+}
+
+fn open(files: &Files, vnode: &Arc<Vnode>, version: u64, flags: OpenFlags) -> Arc<Handle> {
+    now(files.hold(vnode, &status(version, LENGTH), flags, None)).unwrap()
+}
+
+/// All of a version has come from the server.
+fn fetch(data: &FileData) {
+    data.content().fetched(0..LENGTH, &crate::cache::Ranges::new());
+}
+
+fn release(files: &Files, handle: &Handle) {
+    let data = handle.data();
+    files.let_go(handle.id).unwrap();
+    now(files.put_away(&handle.vnode, &data, None));
+}
+
+#[test]
+fn a_handle_is_not_counted_on_data_that_was_put_away_after_it_was_chosen() {
+    let (files, vnode) = machine();
+    let first = open(&files, &vnode, 5, OpenFlags::READ);
+    let chosen = now(files.current(&vnode, &status(5, LENGTH))).unwrap();
+    assert!(Arc::ptr_eq(&chosen, &first.data()));
+    release(&files, &first);
+    assert!(files.count(&vnode, &chosen, OpenFlags::READ_WRITE, None).is_none(), "it is none of the file's");
+    assert_eq!((vnode.state().opens, chosen.content().users.count(), files.handles().len()), (0, 0, 0));
+    let second = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
+    assert!(is_current(&vnode.state(), &second.data()) && !Arc::ptr_eq(&second.data(), &chosen));
+}
+
+#[test]
+fn a_handle_does_not_go_on_with_data_that_was_put_away_after_it_was_chosen() {
+    let (files, vnode) = machine();
+    let old = open(&files, &vnode, 5, OpenFlags::READ);
+    let other = open(&files, &vnode, 6, OpenFlags::READ);
+    let chosen = now(files.current(&vnode, &status(6, LENGTH))).unwrap();
+    release(&files, &other);
+    assert!(!files.switch(&old, &chosen).unwrap());
+    let newer = now(files.go_on(&old, &status(6, LENGTH))).unwrap();
+    assert!(Arc::ptr_eq(&newer, &old.data()) && is_current(&vnode.state(), &newer));
+    assert_eq!(newer.content().users.count(), 1);
+}
+
+/// Whoever read ahead for a handle may be at it still when the handle is released.
+#[test]
+fn a_handle_that_was_released_is_counted_nowhere_any_more() {
+    let (files, vnode) = machine();
+    let [gone, old] = [(); 2].map(|()| open(&files, &vnode, 5, OpenFlags::READ));
+    let data = gone.data();
+    release(&files, &gone);
+    let refused = now(files.go_on(&gone, &status(6, LENGTH)));
+    assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::BadHandle));
+    now(files.go_direct(&gone)).unwrap_err();
+    let users = data.content().users;
+    assert_eq!((users.count(), users.direct()), (1, 0));
+    let newer = open(&files, &vnode, 6, OpenFlags::READ);
+    release(&files, &newer);
+    assert!(vnode.state().data.is_none(), "nobody uses it");
+    release(&files, &old);
+}
+
+#[test]
+fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
+    let (files, vnode) = machine();
+    let reader = open(&files, &vnode, 5, OpenFlags::READ);
+    fetch(&reader.data());
+    let known = status(5, LENGTH);
+    let in_use = now(files.use_current(&vnode, &known, None)).unwrap();
+    let data = in_use.data.clone();
+    now(files.will_change(vnode.key, &data)).unwrap();
+    release(&files, &reader);
+    now(files.cut(&data, 3)).unwrap();
+    assert!(!files.may_have(vnode.key), "what was cut is kept as what the server has");
+    drop(in_use);
+    assert_eq!(files.unsaved(), [(vnode.key, None)], "given up half-way, it is stored later");
+    files.discard(&vnode, &data);
+    assert!(vnode.state().data.is_none() && !files.has_unsaved());
+}
+
+#[test]
+fn where_the_kernel_has_a_half_of_a_version_nothing_is_stored_and_nothing_absorbed() {
+    let (files, vnode) = machine();
+    let writer = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
+    let data = writer.data();
+    fetch(&data);
+    now(files.go_direct(&writer)).unwrap();
+    now(files.take_version(&data, &status(6, LENGTH))).unwrap();
+    data.file.write_at(0, b"of the new").unwrap();
+    let refused = now(files.absorb_to_store(&vnode, &data));
+    assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Cache));
+    assert!(!data.content().is_dirty(), "what came of the new version was taken for the kernel's");
+    fetch(&data);
+    now(files.mark_whole(&data)).unwrap();
+    now(files.absorb_to_store(&vnode, &data)).unwrap();
+    assert!(!data.content().is_dirty());
+}
+
+type Jobs = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
+
+/// A cache whose work is done when the test says so, in the order it says.
+fn machine_with_jobs() -> (Files, Arc<Vnode>, Jobs) {
+    let jobs = Jobs::default();
+    let queue = jobs.clone();
+    let env = Parts::default().with_blocking(move |job| lock(&queue).push_back(job)).shared();
+    let (files, vnode) = machine_with(env, Arc::new(Blocking(MemoryCache::new(1 << 20))));
+    (files, vnode, jobs)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
+
+/// Does the work that waits, the last first, for as long as there is any.
+fn drive<T>(jobs: &Jobs, mut future: Pin<&mut impl Future<Output = T>>) -> T {
+    loop {
+        if let Poll::Ready(done) = poll(future.as_mut()) {
+            return done;
+        }
+        let job = lock(jobs).pop_back().expect("it waits for work");
+        job();
+    }
+}
+
+#[test]
+fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
+    let (files, vnode, jobs) = machine_with_jobs();
+    let known = status(5, LENGTH);
+    let first = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let data = first.data();
+    fetch(&data);
+    files.let_go(first.id).unwrap();
+    drive(&jobs, pin!(files.put_away(&vnode, &data, None)));
+    assert!(files.may_have(vnode.key) && vnode.state().data.is_none());
+
+    // Opened once more, and some more of it is known when it is put away again.
+    let second = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let data = second.data();
+    files.let_go(second.id).unwrap();
+    let mut put_away = pin!(files.put_away(&vnode, &data, None));
+    assert!(poll(put_away.as_mut()).is_pending());
+    let mut hold = pin!(files.hold(&vnode, &known, OpenFlags::READ_WRITE, None));
+    let writer = drive(&jobs, hold.as_mut()).unwrap();
+    let changing = writer.data();
+    let mut will_change = pin!(files.will_change(vnode.key, &changing));
+    let early = poll(will_change.as_mut());
+    // Work of two at the disk may be done in any order.
+    while let Some(job) = lock(&jobs).pop_back() {
+        job();
+    }
+    drive(&jobs, put_away);
+    if early.is_pending() {
+        drive(&jobs, will_change).unwrap();
+    }
+    drive(&jobs, pin!(files.cut(&changing, 3))).unwrap();
+    assert!(!files.may_have(vnode.key), "what was cut is kept as what the server has");
+    assert!(is_current(&vnode.state(), &changing));
+}
+
+/// Memory that is said to be a disk.
+struct Blocking(MemoryCache);
+
+impl CacheStore for Blocking {
+    fn create(&self) -> std::io::Result<Arc<dyn CacheFile>> {
+        self.0.create()
+    }
+
+    fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
+        self.0.find(key)
+    }
+
+    fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
+        self.0.may_have(cell, fid)
+    }
+
+    fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> std::io::Result<()> {
+        self.0.keep(key, file, kept)
+    }
+
+    fn forget(&self, cell: &CellName, fid: Fid) {
+        self.0.forget(cell, fid);
+    }
+
+    fn bytes_used(&self) -> u64 {
+        self.0.bytes_used()
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.0.bytes_max()
+    }
+
+    fn fits(&self, _: u64) -> bool {
+        true
+    }
+
+    fn make_room(&self, wanted: u64) -> bool {
+        self.0.make_room(wanted)
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+
+    fn shut_down(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

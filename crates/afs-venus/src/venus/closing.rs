@@ -1,0 +1,101 @@
+//! Closing files: at close(2), at fsync(2), and when the last reference to an open file is gone.
+
+use std::sync::atomic::Ordering;
+
+use crate::api::HandleId;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::{Handle, LetGo};
+use crate::venus::Venus;
+use crate::venus::maintenance::is_final;
+use crate::venus::occasion::Occasion;
+
+impl Venus {
+    /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
+    /// the locks of `lock_owner` on the file.
+    pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
+        let handle = self.files.handle(handle, "close")?;
+        let me = self.speaking_for(handle.who);
+        let stored = match handle.may_change() {
+            true => me.store(&handle.vnode, &handle.data(), Occasion::Close).await,
+            false => Ok(()),
+        };
+        me.unlock_all(&handle.vnode, lock_owner).await;
+        handle.close();
+        stored
+    }
+
+    /// Stores unsaved data and asks the server to commit it to its disk.
+    pub async fn fsync(&self, handle: HandleId) -> Result<()> {
+        let handle = self.files.handle(handle, "fsync")?;
+        let data = handle.data();
+        if handle.is_direct() {
+            // Writes through a mapping are noticed only if the pages were clean before.
+            self.files.absorb_data(&data).await?;
+            let synced = data.clone();
+            self.files.disk(move || synced.file.sync()).await?;
+            // They were not, if something was stored since the last time.
+            if data.stored_unsynced.swap(false, Ordering::SeqCst) {
+                self.files.compare_with_stored(&data, u32::MAX).await?;
+            }
+        }
+        self.speaking_for(handle.who).store(&handle.vnode, &data, Occasion::Sync).await
+    }
+
+    /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
+    /// The kernel releases a file some time after its close: somebody else may have opened, cut and half written it by
+    /// then. He closes it when he is done.
+    async fn store_at_release(&self, handle: &Handle) -> Result<()> {
+        let data = handle.data();
+        let _turn = handle.vnode.changing.lock().await;
+        // Once: the kernel has let go of the file before it sends the release.
+        self.files.absorb_to_store(&handle.vnode, &data).await?;
+        if handle.is_direct() {
+            self.files.compare_with_stored(&data, 1).await?;
+        }
+        let failures = data.content().failures;
+        match failures {
+            0 => self.store_absorbed(&handle.vnode, &data, Occasion::Release).await,
+            _ => self.store_absorbed_again(&handle.vnode, &data, Occasion::Release).await,
+        }
+    }
+
+    /// The last reference to an open file is gone. Stores what is still unsaved (a mapping may have written after the
+    /// last close).
+    pub async fn release(&self, id: HandleId) -> Result<()> {
+        let Ok(handle) = self.files.handle(id, "release") else {
+            return Err(VenusError::new(ErrorKind::BadHandle, "release"));
+        };
+        self.speaking_for(handle.who).release_held(&handle).await
+    }
+
+    async fn release_held(&self, handle: &Handle) -> Result<()> {
+        let stored = match handle.may_change() {
+            true => self.store_at_release(handle).await,
+            false => Ok(()),
+        };
+        if let Some(gone) = self.files.let_go(handle.id) {
+            self.after_handle(gone).await;
+        }
+        if let Err(error) = &stored
+            && is_final(error.kind)
+        {
+            self.give_up_data(&handle.vnode);
+        }
+        stored
+    }
+
+    /// What follows when a handle is one no more: a name that was to last as long as it goes, and data nobody uses is put away.
+    pub(super) async fn after_handle(&self, gone: LetGo) {
+        let LetGo { handle, hidden } = gone;
+        if let Some((dir, name)) = hidden {
+            let serial = self.promises.serial();
+            if let Err(error) = self.remove_hidden(dir, &name).await {
+                tracing::warn!(%error, "a removed file that was open here could not be removed in the end");
+            }
+            if let Ok(volume) = self.volume_of(handle.vnode.key).await {
+                self.lost_name(handle.vnode.key, &volume, Some(serial)).await;
+            }
+        }
+        self.files.put_away(&handle.vnode, &handle.data(), self.asker.who).await;
+    }
+}
