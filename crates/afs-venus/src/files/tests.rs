@@ -213,6 +213,20 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     assert!(is_current(&vnode.state(), &changing));
 }
 
+#[test]
+fn a_newer_version_does_not_take_the_place_of_one_that_is_being_written_since() {
+    let (files, vnode, jobs) = machine_with_jobs();
+    let old = drive(&jobs, pin!(files.hold(&vnode, &status(5, LENGTH), OpenFlags::READ, None))).unwrap();
+    let newer = status(6, LENGTH);
+    let mut hold = pin!(files.hold(&vnode, &newer, OpenFlags::READ, None));
+    assert!(poll(hold.as_mut()).is_pending());
+    // By one who knows the older status.
+    let writer = now(files.hold(&vnode, &status(5, LENGTH), OpenFlags::READ_WRITE, None)).unwrap();
+    let reader = drive(&jobs, hold).unwrap();
+    assert!(Arc::ptr_eq(&reader.data(), &writer.data()) && Arc::ptr_eq(&old.data(), &writer.data()));
+    assert!(is_current(&vnode.state(), &writer.data()), "what is written is not the file's");
+}
+
 /// Memory that is said to be a disk.
 struct Blocking(MemoryCache);
 
