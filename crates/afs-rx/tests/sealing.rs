@@ -98,6 +98,23 @@ fn a_call_that_ends_meanwhile_gives_its_turn_back() {
     assert!(script.end.call(next).is_some());
 }
 
+/// As above, where the call that has the structure now has more to send than it has a turn for.
+#[test]
+fn the_late_end_of_a_turn_gives_the_next_call_none() {
+    let (mut script, connection) = client(Box::new(ToyClient(Toy::new(9))));
+    let call = script.call(connection, &[1; TEN]);
+    let late = take(&mut script).unwrap();
+    script.end.abort(script.now, call, 7);
+    script.end.release(script.now, call);
+    script.call(connection, &[2; TEN]);
+    let mut sealing = take_after_control(&mut script);
+    script.end.end_sealing(script.now, late);
+    assert!(take(&mut script).is_none(), "its first packets are on their way");
+    assert_eq!(seqs(&seal(&mut sealing), 0), [1, 2, 3, 4]);
+    script.end.end_sealing(script.now, sealing);
+    assert_eq!(seqs(&seal(&mut take(&mut script).unwrap()), 0), [5, 6, 7, 8]);
+}
+
 fn take_after_control(script: &mut Script) -> Sealing {
     loop {
         match script.end.poll_leaving(script.now, &mut Vec::new()).expect("something leaves") {
