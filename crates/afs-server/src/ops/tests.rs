@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_drive::{Drive, MemoryDrive};
-use afs_rpc::{Caller, ConnKey, EnvRef, Identity};
+use afs_rpc::{Caller, ConnKey, EnvExt, EnvRef, Identity};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, SetStatus, StatusReply};
 use afs_wire::ids::Fid;
@@ -78,7 +78,11 @@ impl Desk {
 
     /// Begins to store `length` bytes at the beginning of a file.
     fn begin(&self, fid: Fid, length: u64) -> Result<TicketId, AbortCode> {
-        let (files, visit, status) = (self.files(), self.visit(), SetStatus::default());
+        self.begin_of(&self.client, fid, length)
+    }
+
+    fn begin_of(&self, client: &Client, fid: Fid, length: u64) -> Result<TicketId, AbortCode> {
+        let (files, visit, status) = (self.files(), self.visit_of(client), SetStatus::default());
         let ranges = vec![(0, length)];
         let change = Change { fid, status, file_length: 1 << 30, ranges, grown_to: 0, expected: None };
         self.run(async move {
@@ -88,8 +92,12 @@ impl Desk {
     }
 
     fn feed(&self, ticket: TicketId, bytes: Vec<u8>) -> Result<(), AbortCode> {
+        self.feed_from(ticket, Given(bytes.into()))
+    }
+
+    fn feed_from(&self, ticket: TicketId, mut source: impl Source + 'static) -> Result<(), AbortCode> {
         let (files, visit) = (self.files(), self.visit());
-        self.run(async move { files.feed_store(&visit, ticket, &mut Given(bytes.into())).await })
+        self.run(async move { files.feed_store(&visit, ticket, &mut source).await })
     }
 
     fn end(&self, ticket: TicketId) -> Result<StatusReply, AbortCode> {
@@ -125,6 +133,25 @@ impl Source for Given {
     async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Broken> {
         let piece = self.0.split_to(most.min(self.0.len()));
         Ok(if piece.is_empty() { Vec::new() } else { vec![piece] })
+    }
+}
+
+/// Bytes of which the last come after a pause.
+struct Slow {
+    env: EnvRef,
+    at_once: Given,
+    last: Given,
+    pause: Duration,
+}
+
+impl Source for Slow {
+    async fn next(&mut self, most: usize) -> Result<Vec<Bytes>, Broken> {
+        let pieces = self.at_once.next(most).await?;
+        if !pieces.is_empty() {
+            return Ok(pieces);
+        }
+        self.env.sleep(self.pause).await;
+        self.last.next(most).await
     }
 }
 
@@ -212,4 +239,54 @@ fn a_slow_store_may_be_ended() {
     desk.feed(ticket, vec![1; 20_000]).unwrap();
     desk.wait(8);
     assert_eq!(desk.end(ticket).unwrap().status.length, 20_000);
+}
+
+/// Whoever looks for tickets that are over sleeps until the end of another one, which began later, while this one is fed.
+#[test]
+fn a_ticket_is_over_at_its_time_before_anybody_has_looked() {
+    let desk = Desk::new(316);
+    let [slow, other] = ["slow", "other"].map(|name| desk.file(name));
+    let ticket = desk.begin(slow, 20_000).unwrap();
+    desk.wait(30);
+    desk.begin(other, 20_000).unwrap();
+    desk.wait(28);
+    let [at_once, last] = [16_384, 20_000 - 16_384].map(|len| Given(vec![1; len].into()));
+    desk.feed_from(ticket, Slow { env: desk.env(), at_once, last, pause: Duration::from_secs(4) }).unwrap();
+    desk.wait(13);
+    assert_eq!(desk.left().tickets, 2, "nobody has looked");
+    assert_eq!(code(desk.end(ticket)), NO_TICKET.to_uae());
+    assert_eq!(desk.client.fetch_status(slow).unwrap().status.length, 0);
+}
+
+/// What has begun counts, fed or not, whichever call began it: a client that opens tickets and goes away holds a part of all there are.
+#[test]
+fn one_address_has_so_many_tickets_and_others_have_theirs() {
+    let desk = Desk::new(317);
+    let (fid, other) = (desk.file("f"), desk.cell.client(2));
+    let before = desk.left();
+    let tickets: Vec<_> = (0..1024).map(|_| desk.begin(fid, 10).unwrap()).collect();
+    assert_eq!(code(desk.begin(fid, 10)), AbortCode::VBUSY);
+    desk.feed(tickets[0], vec![1; 10]).unwrap();
+    assert_eq!(code(desk.begin(fid, 10)), AbortCode::VBUSY, "a ticket that was fed is one as before");
+    desk.begin_of(&other, fid, 10).unwrap();
+    desk.end(tickets[0]).unwrap();
+    desk.begin(fid, 10).unwrap();
+    assert_eq!(code(desk.begin(fid, 10)), AbortCode::VBUSY);
+    assert_eq!(code(desk.end(tickets[1])), SHORT_DATA);
+    desk.begin(fid, 10).unwrap();
+    desk.wait(150);
+    assert_eq!(desk.left(), before);
+    desk.begin(fid, 10).unwrap();
+}
+
+/// Sixteen stores of this size may have their bytes in memory at one time.
+#[test]
+fn tickets_whose_bytes_are_all_on_the_drive_take_no_memory_from_others() {
+    let desk = Desk::new(318);
+    let fid = desk.file("f");
+    for _ in 0..20 {
+        let ticket = desk.begin(fid, 4 << 20).unwrap();
+        desk.feed(ticket, vec![1; 4 << 20]).unwrap();
+    }
+    assert_eq!(desk.left().tickets, 20, "none had to wait until another was over");
 }
