@@ -140,6 +140,24 @@ fn allocate_of_reader(path: &Path) -> rustix::io::Result<()> {
     fallocate(File::open(path).unwrap(), FallocateFlags::empty(), 0, 1 << 40)
 }
 
+/// The partition has a gibibyte. What does not fit there is refused, and neither length nor bytes have changed.
+#[test]
+fn fallocate_of_more_than_the_partition_has_is_refused() {
+    on_both_kinds(|writer, reader| {
+        let (ours, theirs) = (writer.mount.join("full"), reader.mount.join("full"));
+        fs::write(&ours, "text").unwrap();
+        let file = open(&ours);
+        let allocate = |pos, len| fallocate(&file, FallocateFlags::empty(), pos, len);
+        assert_eq!(allocate(0, 2 << 30), Err(Errno::NOSPC));
+        assert_eq!(allocate(1 << 40, 2 << 30), Err(Errno::NOSPC));
+        assert_eq!(file.metadata().unwrap().len(), 4);
+        allocate(0, 512 << 20).unwrap();
+        drop(file);
+        assert_eq!(fs::metadata(&theirs).unwrap().len(), 512 << 20);
+        assert_eq!(bytes_at(&theirs, 0, 6), b"text\0\0");
+    });
+}
+
 /// The kernel knows of it, and has not told: who copies by what lseek says must copy it all the same.
 #[test]
 fn what_a_mapping_has_written_into_a_hole_is_data() {

@@ -11,6 +11,9 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
+/// What a server says of a partition with this much room, or more: the largest figure of the call (docs/protocol fileserver.md).
+const BLOCKS_MAX: u32 = i32::MAX as u32;
+
 impl Venus {
     /// The first position from `from` on that is in a hole, or is not; `None` if there is none before the end, or `from` is not
     /// before the end. What is not in the cache counts as data. Of what programs write through mappings, a caller that has
@@ -79,7 +82,8 @@ impl Venus {
         if status.quota_max > 0 && kib > quota_left {
             return refused(ErrorKind::OverQuota);
         }
-        if status.partition_blocks > 0 && kib > u64::from(status.partition_blocks_free) {
+        let is_known = status.partition_blocks > 0 && status.partition_blocks_free < BLOCKS_MAX;
+        if is_known && kib > u64::from(status.partition_blocks_free) {
             return refused(ErrorKind::NoSpace);
         }
         Ok(())

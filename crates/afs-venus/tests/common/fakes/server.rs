@@ -60,6 +60,8 @@ struct Inner {
     promises_for: AtomicU32,
     /// How long it takes until it has taken back what is given back.
     give_up_pause: Mutex<Duration>,
+    /// What it says of a volume's room; without it, it does not know the call.
+    room: Mutex<Option<fs::VolumeStatus>>,
 }
 
 struct Hosted {
@@ -85,6 +87,7 @@ impl FakeServer {
             given_up: Mutex::default(),
             promises_for: AtomicU32::new(3600),
             give_up_pause: Mutex::default(),
+            room: Mutex::default(),
         };
         FakeServer { node, address, inner: Arc::new(inner) }
     }
@@ -147,6 +150,11 @@ impl FakeServer {
     /// Has the bytes of an object begin to come and never end.
     pub fn never_finish(&self, fid: Fid) {
         self.inner.endless.lock().unwrap().insert(fid);
+    }
+
+    /// Has it tell how much room a volume and its partition have, or not know the call.
+    pub fn tell_room(&self, room: Option<fs::VolumeStatus>) {
+        *self.inner.room.lock().unwrap() = room;
     }
 
     pub fn calls(&self, name: &str) -> u64 {
@@ -337,6 +345,14 @@ fn service(inner: Arc<Inner>) -> Table<Inner> {
             inner.image(request.volume, false)?;
             let known = inner.snapshots.lock().unwrap().clone().ok_or(AbortCode::RXGEN_OPCODE)?;
             Ok::<_, AbortCode>(fs::ListSnapshotsReply { snapshots: BoundedVec::first_of(known) })
+        })
+        .call(|inner: Arc<Inner>, _, request: fs::GetVolumeStatus| async move {
+            inner.count("GetVolumeStatus");
+            inner.image(request.volume, false)?;
+            let status = inner.room.lock().unwrap().ok_or(AbortCode::RXGEN_OPCODE)?;
+            let (name, message) = (fs::Name::default(), fs::PathText::default());
+            let (offline_message, motd) = (message.clone(), message);
+            Ok::<_, AbortCode>(fs::GetVolumeStatusReply { status, name, offline_message, motd })
         })
         .call(|inner: Arc<Inner>, caller: Caller, request: fs::SetLock| async move {
             inner.count("SetLock");

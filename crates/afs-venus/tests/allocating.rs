@@ -1,0 +1,167 @@
+//! `fallocate` where there is no room for what it asks for, and where nothing may be changed.
+
+// Helpers of tests: what fails here is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use afs_venus::{Allocate, HandleId, OpenFlags};
+use afs_wire::error::AbortCode;
+use afs_wire::fs::VolumeStatus;
+use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::vl::SiteFlags;
+use afs_wire::vol::Snapshot;
+use afs_wire::xdr::ByteString;
+use bytes::Bytes;
+use common::Client;
+use common::fakes::{Fakes, Image, RO, RW};
+
+const KIB: u64 = 1 << 10;
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+const EBADF: i32 = 9;
+const EDQUOT: i32 = 122;
+
+/// A volume with a file of 8 KiB.
+fn cell(seed: u64) -> Fakes {
+    let cell = Fakes::new(seed, 2, 1);
+    let image = Arc::new(Mutex::new(Image::new(100).with("file", &[7; 8192])));
+    cell.servers[0].host(RW, &image, true);
+    cell.servers[1].host(RO, &image, false);
+    cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    cell
+}
+
+/// In KiB; a quota or a partition of 0 is none that is known.
+fn room(quota: u32, used: u32, partition: u32, free: u32) -> VolumeStatus {
+    VolumeStatus {
+        id: RW,
+        parent: RW,
+        online: true,
+        in_service: true,
+        blessed: true,
+        needs_salvage: false,
+        writable: true,
+        quota_min: 0,
+        quota_max: quota,
+        blocks_used: used,
+        partition_blocks: partition,
+        partition_blocks_free: free,
+    }
+}
+
+async fn allocate(client: &Client, handle: HandleId, how: Allocate, len: u64) -> Result<(), i32> {
+    client.venus.allocate(handle, how, 0, len).await.map_err(|error| error.errno())
+}
+
+/// What comes of asking for so many KiB from the beginning on.
+type Row = (VolumeStatus, u64, Result<(), i32>);
+
+#[test]
+fn what_has_no_room_in_the_volume_or_on_its_partition_is_refused() {
+    let most = i32::MAX as u32;
+    let table: [Row; 13] = [
+        // Of the 8 KiB that are there none is asked for again.
+        (room(0, 500, 1000, 92), 100, Ok(())),
+        (room(0, 500, 1000, 91), 100, Err(ENOSPC)),
+        (room(0, 500, 1000, 0), 8, Ok(())),
+        (room(0, 500, 1000, 0), 9, Err(ENOSPC)),
+        (room(592, 500, 1000, 500), 100, Ok(())),
+        (room(591, 500, 1000, 500), 100, Err(EDQUOT)),
+        // The quota is larger than the partition, or is exceeded already.
+        (room(9000, 500, 1000, 91), 100, Err(ENOSPC)),
+        (room(400, 500, 1000, 500), 9, Err(EDQUOT)),
+        (room(400, 500, 1000, 500), 8, Ok(())),
+        // Of a partition that nothing is told of the store tells.
+        (room(0, 500, 0, 0), 1 << 20, Ok(())),
+        (room(591, 500, 0, 0), 100, Err(EDQUOT)),
+        // The largest figure there is stands for all that are larger.
+        (room(0, 0, most, most), 1 << 32, Ok(())),
+        (room(0, 0, most, most - 1), 1 << 32, Err(ENOSPC)),
+    ];
+    for (told, kib, outcome) in table {
+        let cell = cell(1);
+        cell.servers[0].tell_room(Some(told));
+        let a = cell.client(1);
+        let one = a.clone();
+        cell.on(&a, async move {
+            let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+            one.read_all(handle).await.unwrap();
+            let answer = allocate(&one, handle, Allocate::Reach, kib * KIB).await;
+            assert_eq!(answer, outcome, "{kib} KiB of {told:?}");
+            let length = if outcome.is_ok() { kib.max(8) * KIB } else { 8 * KIB };
+            assert_eq!(one.find("file").await.unwrap().attr.size, length, "{kib} KiB of {told:?}");
+            // Zeros take no room.
+            let zeros = Allocate::Zero { keep_length: false };
+            assert_eq!(allocate(&one, handle, zeros, 1 << 40).await, Ok(()));
+        });
+    }
+}
+
+/// Where it cannot be told whether there is room, the store will tell.
+#[test]
+fn a_server_that_tells_nothing_of_room_refuses_nothing() {
+    let cell = cell(2);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        assert_eq!(allocate(&one, handle, Allocate::Reach, 1 << 40).await, Ok(()));
+    });
+    assert_eq!(cell.servers[0].calls("GetVolumeStatus"), 1);
+}
+
+/// No room is kept: what was found is gone when the file is closed, and the file as it was before.
+#[test]
+fn room_that_is_gone_at_close_is_told_then() {
+    let cell = cell(3);
+    cell.servers[0].tell_room(Some(room(0, 0, 1000, 1000)));
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let handle = cell.on(&a, async move {
+        let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
+        assert_eq!(allocate(&one, handle, Allocate::Reach, 100 * KIB).await, Ok(()));
+        one.venus.write(handle, 50 * KIB, Bytes::from_static(b"late")).await.unwrap();
+        handle
+    });
+    cell.servers[0].refuse(RW, Some(AbortCode::VDISKFULL));
+    let one = a.clone();
+    cell.on(&a, async move { assert_eq!(one.venus.flush(handle, 0).await.unwrap_err().errno(), ENOSPC) });
+    cell.servers[0].refuse(RW, None);
+    let two = b.clone();
+    cell.on(&b, async move { assert_eq!(two.get("file").await.unwrap(), [7; 8192]) });
+}
+
+/// A file of a read-only volume or a snapshot cannot be opened for writing, and who has it open for reading allocates nothing.
+#[test]
+fn nothing_is_allocated_in_what_is_read_only() {
+    let cell = cell(4);
+    let monday = Arc::new(Mutex::new(Image::new(50).with("file", &[7; 8192])));
+    cell.servers[0].host(VolumeId(2000), &monday, false);
+    let name = ByteString::new(b"monday".to_vec()).unwrap();
+    let snapshot = Snapshot { name, volume: VolumeId(2000), created: UnixSeconds(2_000_100) };
+    cell.servers[0].set_snapshots(Some(vec![snapshot]));
+    cell.locate(&[(0, SiteFlags::RW_VOLUME), (1, SiteFlags::RO_VOLUME)]);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        for path in ["file", ".snapshots/monday/file"] {
+            for flags in [OpenFlags::WRITE, OpenFlags::READ_WRITE] {
+                assert_eq!(one.open(path, flags).await.unwrap_err().errno(), EROFS, "{path}");
+            }
+            let handle = one.open(path, OpenFlags::READ).await.unwrap();
+            for how in
+                [Allocate::Reach, Allocate::Zero { keep_length: true }, Allocate::Zero { keep_length: false }]
+            {
+                assert_eq!(allocate(&one, handle, how, 100 * KIB).await, Err(EBADF), "{path} {how:?}");
+            }
+            assert_eq!(one.find(path).await.unwrap().attr.size, 8 * KIB);
+            assert_eq!(one.get(path).await.unwrap(), [7; 8192], "{path}");
+        }
+    });
+    for server in &cell.servers {
+        assert_eq!((server.calls("StoreData"), server.calls("GetVolumeStatus")), (0, 0));
+    }
+}
