@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{Kind, NodeId};
+use afs_venus::{Kind, NodeId, OpenFlags, SetAttr};
 use afs_wire::error::AbortCode;
-use afs_wire::ids::{UnixSeconds, VolumeId};
+use afs_wire::ids::{Mode, UnixSeconds, VolumeId};
 use afs_wire::vl::SiteFlags;
 use afs_wire::vol::Snapshot;
 use afs_wire::xdr::ByteString;
@@ -152,6 +152,53 @@ fn a_read_only_volume_shows_the_snapshots_beside_the_read_write_one() {
         assert_eq!(one.get("file").await.unwrap(), b"as released");
         assert_eq!(one.get(".snapshots/monday/file").await.unwrap(), b"of monday");
     });
+}
+
+#[test]
+fn nothing_in_a_snapshot_can_be_changed() {
+    let cell = cell(10);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move {
+        let venus = &one.venus;
+        let [shown, monday, file] = [".snapshots", ".snapshots/monday", ".snapshots/monday/file"];
+        let node = async |path: &str| one.find(path).await.unwrap().node;
+        let (file_node, today) = (node(file).await, node("file").await);
+        for path in [shown, monday] {
+            let dir = node(path).await;
+            let name = if path == shown { &b"monday"[..] } else { b"file" };
+            let outcomes = [
+                ("create", venus.create(dir, b"new", 0o644, OpenFlags::WRITE).await.map(drop)),
+                ("mknod", venus.mknod(dir, b"new", 0o644).await.map(drop)),
+                ("mkdir", venus.mkdir(dir, b"new", 0o755).await.map(drop)),
+                ("symlink", venus.symlink(dir, b"new", b"text").await.map(drop)),
+                ("unlink", venus.unlink(dir, name).await),
+                ("rmdir", venus.rmdir(dir, name).await),
+                ("rename", venus.rename(dir, name, dir, b"new").await),
+                ("rename out", venus.rename(dir, name, NodeId::ROOT, b"out").await),
+                ("rename into", venus.rename(NodeId::ROOT, b"file", dir, b"new").await),
+                ("chmod", venus.setattr(dir, None, mode(0o700)).await.map(drop)),
+            ];
+            for (what, outcome) in outcomes {
+                let refused = outcome.err().map(|error| error.errno());
+                // From one volume to another nothing is moved anyway.
+                let expected = if what.starts_with("rename ") { [30, 18] } else { [30; 2] };
+                assert!(refused.is_some_and(|errno| expected.contains(&errno)), "{what} {path}: {refused:?}");
+            }
+        }
+        let cut = SetAttr { size: Some(0), ..SetAttr::default() };
+        for attr in [cut, mode(0o600)] {
+            assert_eq!(venus.setattr(file_node, None, attr).await.unwrap_err().errno(), 30);
+        }
+        assert_eq!(one.open(file, OpenFlags::WRITE).await.unwrap_err().errno(), 30);
+        assert_eq!(one.get(file).await.unwrap(), b"of monday");
+        assert_eq!(one.names(monday).await.unwrap(), [".", "..", "file"]);
+        assert_eq!(node("file").await, today);
+    });
+}
+
+fn mode(mode: u32) -> SetAttr {
+    SetAttr { mode: Some(Mode(mode)), ..SetAttr::default() }
 }
 
 #[test]
