@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_venus::{ErrorKind, LockKind, LockRange, OpenFlags, Result};
+use afs_wire::ids::{Mode, VolumeId};
+use afs_wire::vl::SiteFlags;
 use bytes::Bytes;
+use common::fakes::{Fakes, Image, RW};
 use common::{Cell, Client, pattern};
 
 /// Longer than an ordinary restart takes.
@@ -175,6 +178,34 @@ fn a_volume_that_was_not_looked_up_before_is_found_when_the_location_service_is_
     cell.start_server();
     cell.sim.run_for(NOTICED);
     assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), [".", ".."]);
+}
+
+/// The file server is there all the while, and gives the mount point's text. Nobody has asked where its volume is.
+#[test]
+fn a_location_service_that_is_away_alone_is_waited_for_as_a_file_server_is() {
+    let cell = Fakes::new(95, 1, 1);
+    let target = Image::new(1).with("file", b"of the other volume");
+    let image = Image::new(1).with_link("other", b"#other.", Mode(0o644));
+    for (volume, image) in [(RW, image), (VolumeId(3000), target)] {
+        cell.servers[0].host(volume, &Arc::new(Mutex::new(image)), true);
+    }
+    cell.locate(&[(0, SiteFlags::RW_VOLUME)]);
+    cell.locate_alone("other", VolumeId(3000), 0);
+    let a = cell.client(1);
+    let one = a.clone();
+    cell.on(&a, async move { assert_eq!(one.names("").await.unwrap(), [".", "..", "other"]) });
+    cell.sim.crash(cell.locations[0]);
+    let answer = Arc::new(Mutex::new(None));
+    let (one, told) = (a.clone(), answer.clone());
+    a.env.spawn(Box::pin(async move {
+        let found = one.get("other/file").await;
+        *told.lock().unwrap() = Some(found);
+    }));
+    cell.sim.run_for(RESTART);
+    assert!(answer.lock().unwrap().is_none(), "it waits");
+    cell.restart_location(0);
+    cell.sim.run_for(NOTICED);
+    assert_eq!(answer.lock().unwrap().take().unwrap().unwrap(), b"of the other volume");
 }
 
 /// Whether the process of that number is being killed.

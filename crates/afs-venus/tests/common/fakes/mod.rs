@@ -98,6 +98,12 @@ impl Fakes {
         self.start(n);
     }
 
+    /// The same of a location server, which answers as at first.
+    pub fn restart_location(&self, n: usize) {
+        self.sim.restart(self.locations[n]);
+        self.start_location(n);
+    }
+
     /// What the location service says of the group: where its volumes are, with flags.
     pub fn locate(&self, sites: &[(usize, SiteFlags)]) {
         let site = |(n, flags): &(usize, SiteFlags)| Site {
