@@ -74,10 +74,14 @@ impl Client {
     }
 
     fn reply_for(&self, token: TokenId, key: Key, status: &Status, serial: u64) {
-        let vnode = self.promises.object(key);
         let origin = Origin { server: &self.server, serial, started: self.promises.now(), token };
+        self.reply_to(&origin, key, status);
+    }
+
+    fn reply_to(&self, origin: &Origin<'_>, key: Key, status: &Status) {
+        let vnode = self.promises.object(key);
         let callback = CallBack::shared(1000);
-        self.promises.take(&self.volume, &vnode, status, &callback, &VolSync::default(), &origin);
+        self.promises.take(&self.volume, &vnode, status, &callback, &VolSync::default(), origin);
     }
 
     fn fresh(&self, key: Key) -> Option<u64> {
@@ -165,6 +169,23 @@ fn what_ends_soon_is_ended_and_told() {
     assert_eq!(client.fresh(key(FILE)), Some(1));
     client.promises.end_due(until, 10);
     assert_eq!(client.fresh(key(FILE)), None);
+}
+
+/// The server counts from some moment after the call has begun: the time that its answer is under way is no part of what may be relied on.
+#[test]
+fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
+    for kind in [VolumeKind::ReadWrite, VolumeKind::ReadOnly] {
+        let client = client(kind);
+        let (serial, token) = (client.promises.serial(), TokenId::NONE);
+        let origin = Origin { server: &client.server, serial, started: client.promises.now(), token };
+        client.sim.run_for(Duration::from_secs(100));
+        client.reply_to(&origin, key(FILE), &status(1));
+        // 1000 s without the margin.
+        client.sim.run_for(Duration::from_secs(879));
+        assert_eq!(client.fresh(key(FILE)), Some(1));
+        client.sim.run_for(Duration::from_secs(1));
+        assert_eq!(client.fresh(key(FILE)), None);
+    }
 }
 
 #[test]
