@@ -68,11 +68,15 @@ impl User {
             0 => 8 + rng.index(before.len() + 1),
             _ => before.len().max(8),
         };
+        // Now and then all behind some place goes first, and what comes in its stead is zeros that nobody has written.
+        let kept = if rng.chance(250_000) { rng.index(before.len() + 1) } else { before.len() };
+        let cut = (kept.min(length) < before.len()).then_some(kept.min(length));
         let behind_the_number = length - 8;
         let count = if behind_the_number == 0 { 0 } else { rng.below(4) };
         let places: Vec<usize> = (0..count).map(|_| 8 + rng.index(behind_the_number)).collect();
         let (content, after) = self.history.make_content(|number| {
             let mut after = before.clone();
+            after.truncate(kept);
             after.resize(length, 0);
             after[..8].copy_from_slice(&number.to_be_bytes());
             for place in &places {
@@ -81,11 +85,11 @@ impl User {
             after
         });
         self.history.storing(self.number, file, content);
-        if length < before.len() {
-            let attr = SetAttr { size: Some(length as u64), ..SetAttr::default() };
+        for size in cut.into_iter().chain(cut.is_some_and(|cut| cut < length).then_some(length)) {
+            let attr = SetAttr { size: Some(size as u64), ..SetAttr::default() };
             self.venus.setattr(node, Some(handle), attr).await?;
         }
-        let grown = before.len().min(length)..length;
+        let grown = if cut.is_some() { length..length } else { before.len()..length };
         let changed = places.into_iter().map(|place| place..place + 1);
         for range in std::iter::once(0..8).chain(changed).chain([grown]) {
             self.write_all(handle, range.start, after.slice(range)).await?;
