@@ -7,7 +7,7 @@ use afs_wire::fs::FetchStatus;
 use andrew_tests::hostile::caller::deaf_ears;
 
 use super::client::{Client, Who};
-use super::crowd::address;
+use super::crowd::{Crowd, address};
 use super::ground::{CROWD, Ground};
 use super::siege::{Flood, besiege};
 
@@ -27,8 +27,11 @@ fn clients_that_ignore_what_they_are_told_hold_writers_up_seldom() {
     };
     let clients: Vec<Client> = (0..CLIENTS).map(deaf).collect();
     let turn = AtomicUsize::new(0);
-    // Each asks for the status again and again, and so for the promise.
-    let wave = |_: &_, _: &mut _| {
+    // Each asks for the status again and again, and so for the promise. That is no flood of datagrams: there is nothing to divert.
+    let wave = |crowd: &Crowd, _: &mut _| {
+        if crowd.is_diverted() {
+            return 1;
+        }
         let files = clients[turn.fetch_add(1, Ordering::Relaxed) % clients.len()].files().clone();
         system.env().spawn(Box::pin(async move {
             let _ = files.call(&FetchStatus { fid: file }).await;

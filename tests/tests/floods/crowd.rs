@@ -14,6 +14,8 @@ use andrew_tests::live::netns::Netns;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::sink;
+
 /// The network of the crowd, as `ip` takes it.
 pub const NETWORK: &str = "10.77.0.0/16";
 /// Hosts from this one on answer pings.
@@ -34,6 +36,8 @@ pub struct Crowd {
     tally: Arc<Tally>,
     /// Calls numbered so far.
     numbers: AtomicU32,
+    /// Whether what is sent goes to the sink.
+    diverted: AtomicBool,
     stop: Arc<AtomicBool>,
     receivers: Vec<JoinHandle<()>>,
 }
@@ -63,13 +67,27 @@ impl Crowd {
             std::thread::spawn(move || receive(&socket, &tally, &stop))
         };
         let receivers = sockets.iter().map(receiver).collect();
-        Self { sockets, tally, numbers: AtomicU32::new(1), stop, receivers }
+        let (numbers, diverted) = (AtomicU32::new(1), AtomicBool::new(false));
+        Self { sockets, tally, numbers, diverted, stop, receivers }
     }
 
     /// Sends a datagram as one of the hosts.
     pub fn send(&self, from: Source, to: SocketAddr, datagram: &[u8]) {
+        if self.is_diverted() {
+            return self.sockets[from.port].send(from.host, sink::address(), datagram);
+        }
         self.tally.count(from.host, 0, datagram.len());
         self.sockets[from.port].send(from.host, to, datagram);
+    }
+
+    /// Has all that is sent from now on go to the sink, or where it is meant for.
+    pub fn divert(&self, to_sink: bool) {
+        self.diverted.store(to_sink, Ordering::Relaxed);
+    }
+
+    /// Whether what is sent goes to the sink, and nothing to the servers.
+    pub fn is_diverted(&self) -> bool {
+        self.diverted.load(Ordering::Relaxed)
     }
 
     /// A number for a call, above all earlier ones.

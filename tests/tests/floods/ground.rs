@@ -18,6 +18,7 @@ use andrew_tests::sim::people::Keys;
 
 use super::crowd::{Crowd, NETWORK};
 use super::honest::Honest;
+use super::sink::Sink;
 
 /// Hosts by number: the servers, the honest clients, the crowd.
 const SERVER: u8 = 1;
@@ -33,6 +34,7 @@ pub struct Ground {
     pub cell: Cell,
     pub lan: Lan,
     pub scratch: Scratch,
+    _sink: Sink,
     _watchdog: Watchdog,
     _turn: Turn,
 }
@@ -46,7 +48,7 @@ impl Ground {
         let turn = Turn::take();
         let scratch = Scratch::new(name);
         let folder = scratch.path().to_owned();
-        let limit = super::siege::round().saturating_mul(10) + seconds(180);
+        let limit = super::siege::round().saturating_mul(12) + seconds(180);
         let watchdog = Watchdog::new(name, limit, move || clear(&folder));
         let lan = Lan::new("flood", &[SERVER, CLIENTS, CROWD]);
         let crowd_address = lan.address(CROWD);
@@ -61,7 +63,8 @@ impl Ground {
         let keys = Keys::of(KeyRing::from_key_file_ext(&keys).unwrap());
         let honest = Honest::new(lan.netns(CLIENTS), &keys, USER);
         let crowd = Crowd::new(&lan.netns(CROWD));
-        Some(Self { honest, crowd, cell, lan, scratch, _watchdog: watchdog, _turn: turn })
+        let sink = Sink::new(&netns);
+        Some(Self { honest, crowd, cell, lan, scratch, _sink: sink, _watchdog: watchdog, _turn: turn })
     }
 
     /// An `andrew` command of the cell's administrator.

@@ -3,7 +3,8 @@
 //!
 //! `ANDREW_FLOOD_SECONDS` is how long each of the two floods of a test lasts (4), `ANDREW_FLOOD_RATE` its datagrams a
 //! second, and `ANDREW_FLOOD_P99_MAX` how many times as long as without a flood honest calls may take; without it, that is only
-//! printed. `scripts/soak-floods` sets them for a machine with nothing else to do.
+//! printed. With `ANDREW_FLOOD_CONTROL=1` the same datagrams go to a sink first, so that what the attacker's program costs is told
+//! apart from what the server does. `scripts/soak-floods` sets them for a machine with nothing else to do.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -20,3 +21,4 @@ mod honest;
 mod hosts;
 mod login;
 mod siege;
+mod sink;
