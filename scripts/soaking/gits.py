@@ -24,6 +24,7 @@ KNOWN = {
     "t1700-split-index.sh": {26: SET_GROUP_ID},
     "t5324-split-commit-graph.sh": {28: SET_GROUP_ID},
     "t5604-clone-reference.sh": dict.fromkeys([29, 31], LOCAL_CLONE),
+    "t5605-clone-local.sh": {7: LOCAL_CLONE},
     "t7300-clean.sh": {34: LOCAL_CLONE},
 }
 
