@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use afs_sim::SimRng;
+use parking_lot::Mutex;
 
 use super::journal::{Journal, Version};
 use crate::live::closing::write_and_close;
@@ -47,7 +48,7 @@ impl Scribes {
     /// What was refused so far. Nothing may be while nothing is the matter.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refusals.lock().clone()
     }
 
     /// Waits until so many more operations were acknowledged.
@@ -98,7 +99,7 @@ impl Scribe {
                     acknowledged.fetch_add(1, Ordering::SeqCst);
                 }
                 Err(error) => {
-                    self.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+                    self.refusals.lock().push(error.to_string());
                     // A dead client refuses everything at once.
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }

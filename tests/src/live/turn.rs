@@ -1,6 +1,6 @@
 //! One test of a program at a time, where tests share more than the machine.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The turn of one test. Others of the same program that want one wait until it is dropped.
 ///
@@ -14,6 +14,6 @@ impl Turn {
     #[must_use]
     pub fn take() -> Self {
         static TURNS: Mutex<()> = Mutex::new(());
-        Self(TURNS.lock().unwrap_or_else(PoisonError::into_inner))
+        Self(TURNS.lock())
     }
 }

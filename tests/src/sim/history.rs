@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_sim::World;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::content::{self, Dress};
 use crate::model::names::Names;
@@ -43,7 +44,7 @@ impl History {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// The time, for beginnings and ends.

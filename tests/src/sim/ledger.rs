@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use afs_rpc::UnixTime;
 use afs_server::AuditSink;
 use afs_server::audit::{AuditObject, AuditRecord};
 use afs_wire::ids::Fid;
+use parking_lot::Mutex;
 
 /// How often each principal made each call, as the server believes. It outlives the server.
 #[derive(Clone, Default)]
@@ -33,7 +34,7 @@ pub struct Entry {
 
 impl Ledger {
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// How often `who` made changes: by name of the call.

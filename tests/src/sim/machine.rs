@@ -1,7 +1,7 @@
 //! The server machine: what is on its disk, and how its services are started on it.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_db::{EmbeddedLocationDb, LocationDb, Proposal, ProposedSite, entry_flags, site_flags};
 use afs_drive::SegmentDrive;
@@ -14,6 +14,7 @@ use afs_sim::disk::SimDisk;
 use afs_volume::{VolumeSpec, VolumeStore};
 use afs_wire::acl::Acl;
 use afs_wire::ids::{Rights, Uuid, ViceId, VolumeId, VolumeName};
+use parking_lot::Mutex;
 
 use super::cell::{SERVER, Trouble};
 use super::ledger::Ledger;
@@ -85,11 +86,11 @@ impl Machine {
 
     /// Looks into the processes of the present life, if the machine has been started.
     pub fn inside<T>(&self, look: impl FnOnce(&Inside) -> T) -> Option<T> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
+        self.inside.lock().as_ref().map(look)
     }
 
     pub(super) fn note_client(&self, rx: &afs_rpc::Rx) {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).push(rx.downgrade());
+        self.clients.lock().push(rx.downgrade());
     }
 
     async fn make_volume(&self, store: &VolumeStore, db: &dyn LocationDb) -> Result<(), Trouble> {
@@ -139,7 +140,7 @@ impl Machine {
             files: Arc::downgrade(&files),
             volume,
         };
-        *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = Some(inside);
+        *self.inside.lock() = Some(inside);
         // For as long as this life of the machine lasts.
         env.spawn(Box::pin(async move {
             let _held = (rx, locations, files);

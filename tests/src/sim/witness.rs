@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_sim::{Seen, Tap, World};
+use parking_lot::Mutex;
 
 use super::adversary::{is_false, is_third};
 use super::cell::{Cell, SERVER};
@@ -69,7 +70,7 @@ impl Witness {
         let env = world.env(node);
         loop {
             env.sleep(Duration::from_millis(100)).await;
-            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut inner = self.0.lock();
             for seen in tap.take() {
                 inner.look_at(&seen);
             }
@@ -82,7 +83,7 @@ impl Witness {
     /// # Errors
     /// Says what was.
     pub fn verdict(&self) -> Result<(), String> {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.0.lock();
         if let Some(complaint) = &inner.complaint {
             return Err(complaint.clone());
         }
@@ -96,13 +97,13 @@ impl Witness {
 
     /// Something that must not be was seen elsewhere.
     pub fn complain(&self, what: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).complain(what);
+        self.0.lock().complain(what);
     }
 
     /// The most memory that was held beyond that of the beginning, in bytes.
     #[must_use]
     pub fn most_held(&self) -> isize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).most
+        self.0.lock().most
     }
 }
 
@@ -143,7 +144,7 @@ impl Inner {
                 self.complain(format!("beyond its bounds: {holdings:?}"));
             }
         }
-        let clients = self.machine.clients.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let clients = self.machine.clients.lock().clone();
         for rx in clients.iter().filter_map(afs_rpc::WeakRx::upgrade) {
             let holdings = rx.holdings();
             if holdings.server_connections > CLIENT_CONNECTIONS_MAX {

@@ -1,7 +1,7 @@
 //! Moves in which the adversary speaks Rx properly, as a client that it is not or should not be.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::{CallOptions, Caller, Connection, EnvExt, EnvRef, Limits, Rx, Security, Table};
@@ -10,6 +10,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Capabilities};
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
+use parking_lot::Mutex;
 
 use super::{Adversary, MASKS, THIRD, server};
 
@@ -32,7 +33,7 @@ enum Breaks {
 
 impl Mask {
     fn uuid(&self) -> Uuid {
-        *self.uuid.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.uuid.lock()
     }
 }
 
@@ -44,7 +45,7 @@ impl Adversary {
         let Some(rx) = self.put_on(&mask) else { return };
         let asked = connection(&rx, victim, ServiceId::CALLBACK).call(&cb::TellMeAboutYourself {}).await;
         let Ok(answer) = asked else { return };
-        *mask.uuid.lock().unwrap_or_else(PoisonError::into_inner) = answer.addresses.uuid;
+        *mask.uuid.lock() = answer.addresses.uuid;
         let files = connection(&rx, server(7000), ServiceId::FILE);
         // Refusals are as good as answers here: the server has asked who we are.
         let _ = files.call(&fs::FetchStatus { fid: self.root }).await;
