@@ -1,10 +1,9 @@
 //! What Venus did, counted.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lock;
+use parking_lot::Mutex;
 
 /// A copy of all counters, since the start.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -77,18 +76,18 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub fn call(&self, name: &'static str) {
-        *lock(&self.calls).entry(name).or_default() += 1;
+        *self.calls.lock().entry(name).or_default() += 1;
     }
 
     pub fn callback(&self, name: &'static str) {
-        *lock(&self.callbacks).entry(name).or_default() += 1;
+        *self.callbacks.lock().entry(name).or_default() += 1;
     }
 
     pub fn values(&self) -> CounterValues {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CounterValues {
-            calls: lock(&self.calls).clone(),
-            callbacks: lock(&self.callbacks).clone(),
+            calls: self.calls.lock().clone(),
+            callbacks: self.callbacks.lock().clone(),
             status_hits: get(&self.status_hits),
             status_misses: get(&self.status_misses),
             data_hits: get(&self.data_hits),

@@ -70,10 +70,3 @@ pub use counters::CounterValues;
 pub use error::{ErrorKind, Result, VenusError};
 pub use sink::{InvalidationSink, NoSink};
 pub use venus::Venus;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks, also after a panic elsewhere: every critical section of this crate leaves its data whole at each step.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -2,13 +2,12 @@
 //! given back, or asked for.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use afs_rpc::{Instant, sync};
+use parking_lot::Mutex;
 
 use crate::identity::Who;
 use crate::key::Key;
-use crate::lock;
 
 /// Objects remembered, about 100 bytes each. What does not fit ends by itself at the server.
 const OWED_MAX: usize = 10_000;
@@ -37,7 +36,7 @@ impl OwedLocks {
 
     /// Remembers one. `false` if there are too many.
     pub fn add(&self, key: Key, owed: Owed) -> bool {
-        let mut all = lock(&self.owed);
+        let mut all = self.owed.lock();
         if all.len() >= OWED_MAX && !all.contains_key(&key) {
             return false;
         }
@@ -47,20 +46,20 @@ impl OwedLocks {
 
     /// The server has nothing any more of which nobody here knows.
     pub fn settle(&self, key: Key) {
-        lock(&self.owed).remove(&key);
+        self.owed.lock().remove(&key);
     }
 
     pub fn get(&self, key: Key) -> Option<Owed> {
-        lock(&self.owed).get(&key).copied()
+        self.owed.lock().get(&key).copied()
     }
 
     /// All, in the order of their volumes.
     pub fn keys(&self) -> Vec<Key> {
-        lock(&self.owed).keys().copied().collect()
+        self.owed.lock().keys().copied().collect()
     }
 
     pub fn is_empty(&self) -> bool {
-        lock(&self.owed).is_empty()
+        self.owed.lock().is_empty()
     }
 }
 

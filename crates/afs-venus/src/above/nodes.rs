@@ -1,11 +1,11 @@
 //! The nodes that those above us hold, and under which names.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use crate::api::NodeId;
 use crate::key::{Map, Place};
-use crate::lock;
 
 /// Most names in a path that is told.
 const DEPTH_MAX: usize = 2048;
@@ -47,31 +47,31 @@ impl NodeTable {
 
     /// The root stands for another place from now on.
     pub fn set_root(&self, root: Place) {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         inner.by_id.insert(NodeId::ROOT, Known { lookups: 1, ..Known::new(root) });
         inner.displaced.insert(root, NodeId::ROOT);
     }
 
     /// What a node stands for; `None` if nobody should hold it.
     pub fn place(&self, node: NodeId) -> Option<Place> {
-        lock(&self.0).by_id.get(&node).map(|known| known.place)
+        self.0.lock().by_id.get(&node).map(|known| known.place)
     }
 
     /// The node of a place, whether anybody holds it or not.
     pub fn id(&self, place: Place) -> NodeId {
-        lock(&self.0).id(place)
+        self.0.lock().id(place)
     }
 
     /// The node of a place if somebody holds it.
     pub fn held(&self, place: Place) -> Option<NodeId> {
-        let inner = lock(&self.0);
+        let inner = self.0.lock();
         let id = inner.id(place);
         inner.by_id.get(&id).is_some_and(|known| known.place == place).then_some(id)
     }
 
     /// Counts one look-up of a place by a name in a directory (none for a walk that leaves no name behind).
     pub fn remember(&self, place: Place, name: Option<(NodeId, &[u8])>) -> NodeId {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         let id = inner.claim(place);
         let Some(known) = inner.by_id.get_mut(&id) else { return id };
         known.lookups += 1;
@@ -88,7 +88,7 @@ impl NodeTable {
 
     /// Takes look-ups back. Says what the node stood for if nobody holds it any more.
     pub fn forget(&self, node: NodeId, lookups: u64) -> Option<Place> {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         let known = inner.by_id.get_mut(&node)?;
         known.lookups = known.lookups.saturating_sub(lookups);
         if known.lookups > 0 || node == NodeId::ROOT {
@@ -104,12 +104,13 @@ impl NodeTable {
 
     /// How many look-ups of a node are outstanding.
     pub fn lookups(&self, node: NodeId) -> u64 {
-        lock(&self.0).by_id.get(&node).map_or(0, |known| known.lookups)
+        self.0.lock().by_id.get(&node).map_or(0, |known| known.lookups)
     }
 
     /// The names that were handed out in a directory.
     pub fn names_in(&self, dir: NodeId) -> Vec<Box<[u8]>> {
-        lock(&self.0)
+        self.0
+            .lock()
             .by_id
             .get(&dir)
             .map(|known| known.children.keys().cloned().collect())
@@ -118,7 +119,7 @@ impl NodeTable {
 
     /// A path from the root under which a node was looked up; `None` if none is known any more.
     pub fn path(&self, node: NodeId) -> Option<Vec<u8>> {
-        let inner = lock(&self.0);
+        let inner = self.0.lock();
         let mut names: Vec<&[u8]> = Vec::new();
         let mut at = node;
         while at != NodeId::ROOT {
@@ -136,14 +137,14 @@ impl NodeTable {
 
     /// A name is gone from a directory, or leads elsewhere.
     pub fn drop_name(&self, dir: NodeId, name: &[u8]) {
-        if let Some(known) = lock(&self.0).by_id.get_mut(&dir) {
+        if let Some(known) = self.0.lock().by_id.get_mut(&dir) {
             known.children.remove(name);
         }
     }
 
     /// What was handed out under a name has another one from now on. That is `node` where none is known.
     pub fn rename(&self, from: (NodeId, &[u8]), to: (NodeId, &[u8]), node: NodeId) {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         let held = inner.by_id.get_mut(&from.0).and_then(|dir| dir.children.remove(from.1));
         let node = held.unwrap_or(node);
         let Some(known) = inner.by_id.get_mut(&node) else { return };
@@ -157,7 +158,7 @@ impl NodeTable {
     /// How many are held.
     #[cfg(test)]
     pub fn count(&self) -> usize {
-        lock(&self.0).by_id.len()
+        self.0.lock().by_id.len()
     }
 }
 
@@ -231,7 +232,7 @@ mod tests {
         let nodes = NodeTable::new(place(1));
         let id = nodes.remember(place(2), None);
         // The next place is made to want the same id.
-        lock(&nodes.0).displaced.insert(place(4), id);
+        nodes.0.lock().displaced.insert(place(4), id);
         let other = nodes.remember(place(4), None);
         assert_ne!(other, id);
         assert_eq!(nodes.place(other), Some(place(4)));

@@ -2,30 +2,29 @@
 
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::sync::Mutex;
 
 use afs_rpc::Parts;
 use afs_sim::Sim;
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::key::CellIndex;
-use crate::lock;
 
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 
 impl InvalidationSink for Told {
     fn attributes(&self, node: NodeId) {
-        lock(&self.0).push(format!("attributes {}", node.0));
+        self.0.lock().push(format!("attributes {}", node.0));
     }
 
     fn data(&self, node: NodeId) {
-        lock(&self.0).push(format!("data {}", node.0));
+        self.0.lock().push(format!("data {}", node.0));
     }
 
     fn entry(&self, parent: NodeId, name: &[u8]) {
-        lock(&self.0).push(format!("entry {} {}", parent.0, String::from_utf8_lossy(name)));
+        self.0.lock().push(format!("entry {} {}", parent.0, String::from_utf8_lossy(name)));
     }
 }
 
@@ -59,7 +58,7 @@ fn what_nobody_holds_is_counted_and_not_told() {
     assert!(!above.data(key(2)) && above.attributes(key(2)).is_none());
     above.unpromised();
     assert_eq!(above.told(), 4);
-    assert!(lock(&told.0).is_empty());
+    assert!(told.0.lock().is_empty());
 }
 
 #[test]
@@ -77,7 +76,7 @@ fn a_directory_is_told_with_the_names_in_it_and_a_file_alone() {
         format!("attributes {file}"),
         format!("data {file}"),
     ];
-    assert_eq!(*lock(&told.0), expected);
+    assert_eq!(*told.0.lock(), expected);
     assert_eq!(above.told(), 3);
 }
 
@@ -87,7 +86,7 @@ fn a_node_that_was_given_back_is_told_no_more() {
     let file = above.nodes().remember(Place::Object(key(2)), None);
     above.nodes().forget(file, 1);
     above.tell(key(2));
-    assert!(lock(&told.0).is_empty());
+    assert!(told.0.lock().is_empty());
 }
 
 #[test]

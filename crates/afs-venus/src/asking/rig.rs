@@ -2,8 +2,8 @@
 
 use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::{EnvExt, EnvRef, Rx, Service, Table};
@@ -14,6 +14,7 @@ use afs_wire::ids::{CellName, Fid, PartitionNumber, Uniquifier, VnodeId, VolumeI
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
+use parking_lot::Mutex;
 
 use crate::above::Above;
 use crate::asking::{Answered, Asker, Asking, Parts, Tried};
@@ -57,7 +58,7 @@ impl Fake {
     }
 
     pub fn says(&self, says: impl FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send + 'static) {
-        *crate::lock(&self.doing.says) = Box::new(says);
+        *self.doing.says.lock() = Box::new(says);
     }
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Se
 pub(crate) fn location_service(entry: Told) -> Table<Mutex<Option<Entry>>> {
     Table::new(ServiceId::LOCATION, entry).call(
         |entry: Arc<Mutex<Option<Entry>>>, _, _: vl::GetEntryByNameN| async move {
-            let entry = crate::lock(&entry).clone();
+            let entry = entry.lock().clone();
             entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
         },
     )
@@ -144,7 +145,7 @@ fn file_service(doing: Arc<Doing>) -> Table<Doing> {
         })
         .call(|doing: Arc<Doing>, _, _: fs::FetchStatus| async move {
             let nth = doing.calls.fetch_add(1, Ordering::SeqCst) + 1;
-            let pause = (*crate::lock(&doing.says))(nth)?;
+            let pause = (*doing.says.lock())(nth)?;
             doing.env.sleep(pause).await;
             Ok::<_, AbortCode>(fs::FetchStatusReply {
                 status: fs::Status { kind: fs::FileKind::File, ..fs::Status::default() },
@@ -216,7 +217,7 @@ impl Rig {
 
     /// What the location service says from now on.
     pub fn locate(&self, fakes: &[&Fake]) {
-        *crate::lock(&self.entry) = Some(entry(fakes.iter().map(|fake| fake.address)));
+        *self.entry.lock() = Some(entry(fakes.iter().map(|fake| fake.address)));
     }
 
     /// Asks for the status of an object, in a task of its own.
@@ -225,7 +226,7 @@ impl Rig {
         let noted = asked.clone();
         self.sim.env(self.node).spawn(Box::pin(async move {
             let tried = asking.call(&asker, &volume, fs::FetchStatus { fid: fid() }).await;
-            *crate::lock(&noted.0) = Some(tried);
+            *noted.0.lock() = Some(tried);
         }));
         asked
     }
@@ -248,10 +249,10 @@ pub(crate) struct Asked(Arc<Mutex<Option<Tried<fs::FetchStatusReply>>>>);
 
 impl Asked {
     pub fn is_done(&self) -> bool {
-        crate::lock(&self.0).is_some()
+        self.0.lock().is_some()
     }
 
     pub fn take(&self) -> Tried<fs::FetchStatusReply> {
-        crate::lock(&self.0).take().unwrap()
+        self.0.lock().take().unwrap()
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_wire::ids::{CellName, Fid};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheFile, CacheKey, CacheStore, Kept, Ranges};
-use crate::lock;
 
 /// Bytes in a block of a memory file; blocks never written take no memory.
 const BLOCK: u64 = 4096;
@@ -55,21 +55,21 @@ impl CacheStore for MemoryCache {
     }
 
     fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let record = state.kept.touch(key)?.clone();
         state.files.get(&record.file).map(|file| (file.clone(), record.kept))
     }
 
     fn hole_bytes(&self, key: &CacheKey) -> u64 {
-        lock(&self.state).kept.get(key).map_or(0, |record| record.kept.holes.bytes())
+        self.state.lock().kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
-        lock(&self.state).kept.has(cell, fid)
+        self.state.lock().kept.has(cell, fid)
     }
 
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(old) = state.kept.keep(key, file.id(), kept.clone())
             && old.file != file.id()
         {
@@ -80,7 +80,7 @@ impl CacheStore for MemoryCache {
     }
 
     fn forget(&self, cell: &CellName, fid: Fid) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(record) = state.kept.forget(cell, fid) {
             state.files.remove(&record.file);
         }
@@ -95,7 +95,7 @@ impl CacheStore for MemoryCache {
     }
 
     fn make_room(&self, wanted: u64) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let fits = |used: u64| used.saturating_add(wanted) <= self.bytes_max;
         if fits(self.bytes_used()) {
             return true;
@@ -150,7 +150,7 @@ impl MemoryFile {
 
     fn change(&self, work: impl FnOnce(&mut Blocks)) {
         self.touched.store(true, Ordering::SeqCst);
-        let mut content = lock(&self.content);
+        let mut content = self.content.lock();
         let before = content.blocks.len();
         work(&mut content);
         let after = content.blocks.len();
@@ -161,7 +161,7 @@ impl MemoryFile {
 
 impl Drop for MemoryFile {
     fn drop(&mut self) {
-        let count = lock(&self.content).blocks.len();
+        let count = self.content.lock().blocks.len();
         self.charge(count, 0);
     }
 }
@@ -224,7 +224,7 @@ impl CacheFile for MemoryFile {
     }
 
     fn read_at(&self, pos: u64, len: usize) -> io::Result<Bytes> {
-        Ok(lock(&self.content).read(pos, len).into())
+        Ok(self.content.lock().read(pos, len).into())
     }
 
     fn write_at(&self, pos: u64, data: &[u8]) -> io::Result<()> {
@@ -243,7 +243,7 @@ impl CacheFile for MemoryFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(lock(&self.content).len)
+        Ok(self.content.lock().len)
     }
 
     fn mark(&self) -> io::Result<()> {
@@ -260,7 +260,7 @@ impl CacheFile for MemoryFile {
     }
 
     fn data(&self) -> io::Result<Ranges> {
-        let content = lock(&self.content);
+        let content = self.content.lock();
         let mut data = Ranges::new();
         for number in content.blocks.keys() {
             data.insert(number * BLOCK..(number + 1).saturating_mul(BLOCK).min(content.len));

@@ -1,11 +1,12 @@
 //! The data of one version of a file while it is in use.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_rpc::sync::{self, Notify};
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::CacheFile;
 use crate::data::{Content, Gate, Sums};
@@ -71,18 +72,18 @@ impl FileData {
     }
 
     pub fn content(&self) -> MutexGuard<'_, Content> {
-        crate::lock(&self.content)
+        self.content.lock()
     }
 
     /// We write to the file ourselves: the mark is gone, and what was read to be stored is old.
     pub fn forget_mark(&self) {
         self.marked.store(false, Ordering::SeqCst);
-        *crate::lock(&self.ready) = None;
+        *self.ready.lock() = None;
     }
 
     /// Changes what is known of the data as last stored. Who compares them at this moment finds that they have changed.
     pub fn change_sums(&self, change: impl FnOnce(&mut Sums)) {
-        change(Arc::make_mut(&mut *crate::lock(&self.stored_sums)));
+        change(Arc::make_mut(&mut *self.stored_sums.lock()));
     }
 
     /// Keeps these bytes from being dropped for as long as the pin lives.

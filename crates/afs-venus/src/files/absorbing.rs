@@ -47,7 +47,7 @@ impl Files {
         let now = self.wall();
         data.content().wrote_data(length, &written, now);
         data.marked.store(true, Ordering::SeqCst);
-        *crate::lock(&data.ready) = whole;
+        *data.ready.lock() = whole;
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Files {
     /// it is whose: an error, and not a store of nothing, is the answer.
     pub async fn absorb_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
         // What was read earlier may be older than what a mapping has written since.
-        *crate::lock(&data.ready) = None;
+        *data.ready.lock() = None;
         self.absorb_data(data).await?;
         let content = data.content();
         match content.users.direct() > 0 && !content.is_complete() {
@@ -68,7 +68,7 @@ impl Files {
     /// was written, and is noted, by somebody else. While there are more writers it is left to others.
     pub async fn compare_with_stored(&self, data: &Arc<FileData>, writers_max: u32) -> Result<()> {
         let _turn = data.absorbing.lock().await;
-        let known = crate::lock(&data.stored_sums).clone();
+        let known = data.stored_sums.lock().clone();
         let is_quiet = || {
             let content = data.content();
             !content.is_dirty() && content.users.writers() <= writers_max
@@ -77,7 +77,7 @@ impl Files {
             return Ok(());
         }
         let changed = self.changed_since(data, known.clone()).await?;
-        if is_quiet() && Arc::ptr_eq(&crate::lock(&data.stored_sums), &known) {
+        if is_quiet() && Arc::ptr_eq(&data.stored_sums.lock(), &known) {
             let now = self.wall();
             changed.into_iter().for_each(|range| data.content().wrote(range, now));
         }

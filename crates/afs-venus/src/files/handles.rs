@@ -1,15 +1,16 @@
 //! Open files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+
+use parking_lot::Mutex;
 
 use crate::api::{HandleId, OpenFlags};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::identity::Who;
 use crate::key::Key;
-use crate::lock;
 use crate::vnode::Vnode;
 
 /// One open file.
@@ -36,7 +37,7 @@ impl Handle {
 
     /// The version it reads and writes.
     pub fn data(&self) -> Arc<FileData> {
-        lock(&self.data).clone()
+        self.data.lock().clone()
     }
 
     /// Whether the kernel may write to the cache file itself.
@@ -67,7 +68,7 @@ impl Handle {
 
     /// Puts other data in the place of the handle's, which is answered.
     pub(super) fn replace(&self, data: &Arc<FileData>) -> Arc<FileData> {
-        std::mem::replace(&mut *lock(&self.data), data.clone())
+        std::mem::replace(&mut *self.data.lock(), data.clone())
     }
 }
 
@@ -91,24 +92,24 @@ impl HandleTable {
             cut_what_was_saved: AtomicBool::new(false),
             data: Mutex::new(data.clone()),
         });
-        lock(&self.open).insert(handle.id, handle.clone());
+        self.open.lock().insert(handle.id, handle.clone());
         handle
     }
 
     pub fn get(&self, id: HandleId, operation: &'static str) -> Result<Arc<Handle>> {
-        lock(&self.open).get(&id).cloned().ok_or(VenusError::new(ErrorKind::BadHandle, operation))
+        self.open.lock().get(&id).cloned().ok_or(VenusError::new(ErrorKind::BadHandle, operation))
     }
 
     pub fn remove(&self, id: HandleId) -> Option<Arc<Handle>> {
-        lock(&self.open).remove(&id)
+        self.open.lock().remove(&id)
     }
 
     /// Whether somebody has an object open.
     pub fn holds(&self, key: Key, who: Who) -> bool {
-        lock(&self.open).values().any(|handle| handle.vnode.key == key && handle.who == who)
+        self.open.lock().values().any(|handle| handle.vnode.key == key && handle.who == who)
     }
 
     pub fn all(&self) -> Vec<Arc<Handle>> {
-        lock(&self.open).values().cloned().collect()
+        self.open.lock().values().cloned().collect()
     }
 }

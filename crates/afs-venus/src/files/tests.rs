@@ -6,12 +6,12 @@ mod model;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use afs_rpc::Parts;
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::api::OpenFlags;

@@ -24,7 +24,7 @@ impl Files {
             content.length
         };
         data.forget_mark();
-        *crate::lock(&data.stored_sums) = Arc::default();
+        *data.stored_sums.lock() = Arc::default();
         let file = data.file.clone();
         self.disk(move || file.set_len(length)).await
     }

@@ -1,13 +1,13 @@
 //! In which order the rights in directories were asked for: those asked for after one another are likely to be so again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use afs_wire::ids::VolumeId;
+use parking_lot::Mutex;
 
 use crate::identity::TokenId;
 use crate::key::{CellIndex, Key, Map};
-use crate::lock;
 
 /// Directories remembered in the order in which they were asked for, per token and volume.
 const ORDER_MAX: usize = 20_000;
@@ -37,7 +37,7 @@ pub(crate) struct Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if let Some(order) = lock(&self.orders.0).get_mut(&self.pair) {
+        if let Some(order) = self.orders.0.lock().get_mut(&self.pair) {
             order.asking = false;
         }
     }
@@ -46,7 +46,7 @@ impl Drop for Claim {
 impl Orders {
     /// The rights in a directory have been told.
     pub fn note(&self, token: TokenId, key: Key) {
-        let mut orders = lock(&self.0);
+        let mut orders = self.0.lock();
         let pair = (token, key.cell, key.fid.volume);
         if orders.len() >= ORDERS_MAX && !orders.contains_key(&pair) {
             // Those of tokens that were replaced long ago have the smallest numbers.
@@ -57,7 +57,7 @@ impl Orders {
 
     /// What was asked for after a directory the last time, at most `max`.
     pub fn after(&self, token: TokenId, key: Key, max: usize) -> Vec<Key> {
-        let orders = lock(&self.0);
+        let orders = self.0.lock();
         let Some(order) = orders.get(&(token, key.cell, key.fid.volume)) else { return Vec::new() };
         let Some(turn) = order.turns.get(&key) else { return Vec::new() };
         order.by_turn.range(turn + 1..).map(|(_, key)| *key).take(max).collect()
@@ -67,13 +67,13 @@ impl Orders {
     pub fn claim(self: &Arc<Self>, token: TokenId, cell: CellIndex, volume: VolumeId) -> Option<Claim> {
         let pair = (token, cell, volume);
         let claimed =
-            lock(&self.0).get_mut(&pair).is_some_and(|order| !std::mem::replace(&mut order.asking, true));
+            self.0.lock().get_mut(&pair).is_some_and(|order| !std::mem::replace(&mut order.asking, true));
         claimed.then(|| Claim { orders: self.clone(), pair })
     }
 
     /// Forgets what was asked for with tokens that no user has any more.
     pub fn retain(&self, is_known: impl Fn(TokenId) -> bool) {
-        lock(&self.0).retain(|(token, ..), _| is_known(*token));
+        self.0.lock().retain(|(token, ..), _| is_known(*token));
     }
 }
 
@@ -135,6 +135,6 @@ mod tests {
         (0..ORDER_MAX as u32 + 10).for_each(|n| orders.note(ALICE, key(n)));
         assert_eq!(orders.after(ALICE, key(10), usize::MAX).len(), ORDER_MAX - 1);
         (0..ORDERS_MAX as u64 + 10).for_each(|n| orders.note(TokenId(100 + n), key(1)));
-        assert_eq!(lock(&orders.0).len(), ORDERS_MAX);
+        assert_eq!(orders.0.lock().len(), ORDERS_MAX);
     }
 }

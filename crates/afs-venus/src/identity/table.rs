@@ -1,14 +1,13 @@
 //! All tokens of a mount.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use afs_rpc::{Security, UnixTime};
+use parking_lot::Mutex;
 
 use crate::api::{Token, TokenInfo, TokenOwner};
 use crate::key::CellIndex;
-use crate::lock;
 
 /// Tokens that were given and sessions that are remembered. Beyond it, a token is refused.
 const TOKENS_MAX: usize = 4096;
@@ -74,7 +73,7 @@ impl TokenTable {
     pub fn new(default: Option<(u32, Security)>) -> Self {
         let table = TokenTable::default();
         if let Some((uid, security)) = default {
-            let mut inner = lock(&table.inner);
+            let mut inner = table.inner.lock();
             inner.last = 1;
             inner.default = Some((uid, Proof { id: TokenId(1), security }));
             table.any.store(true, Ordering::SeqCst);
@@ -86,7 +85,8 @@ impl TokenTable {
     pub fn owner(&self, uid: u32, session: Option<u128>) -> TokenOwner {
         let named = session.map(|id| TokenOwner::Session { id, uid });
         let is_known = |owner: &TokenOwner| {
-            lock(&self.inner)
+            self.inner
+                .lock()
                 .held
                 .range((*owner, CellIndex(0))..=(*owner, CellIndex(u16::MAX)))
                 .next()
@@ -98,7 +98,7 @@ impl TokenTable {
     /// Whether a user has a session: only then it matters in which one a process is.
     pub fn has_session(&self, uid: u32) -> bool {
         self.any_session.load(Ordering::SeqCst)
-            && lock(&self.inner).held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
+            && self.inner.lock().held.keys().any(|(owner, _)| is_session(*owner) && owner.uid() == uid)
     }
 
     /// Whether any session is known.
@@ -109,7 +109,7 @@ impl TokenTable {
     /// How to call a cell for somebody now. `now` is asked only if a token can expire.
     pub fn proof(&self, who: Who, cell: CellIndex, now: impl FnOnce() -> UnixTime) -> Proof {
         let Some(owner) = who.filter(|_| self.any.load(Ordering::SeqCst)) else { return Proof::NONE };
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         match (inner.held.get(&(owner, cell)), &inner.default) {
             (Some(held), _) if held.is_good(now) => {
                 Proof { id: held.id, security: held.token.security.clone() }
@@ -124,14 +124,14 @@ impl TokenTable {
 
     /// Whether somebody had a token for a cell and is nobody in particular now, because it expired.
     pub fn is_expired(&self, who: Who, cell: CellIndex, now: UnixTime) -> bool {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let held = who.and_then(|owner| inner.held.get(&(owner, cell)));
         held.is_some_and(|held| held.state != State::Removed && !held.is_good(|| now))
     }
 
     /// Takes a token in, in place of the one its owner had. `false` if there are too many.
     pub fn set(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> bool {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         if inner.held.len() >= TOKENS_MAX && !inner.held.contains_key(&(owner, cell)) {
             let removed = inner.held.iter().filter(|(_, held)| held.state == State::Removed);
             let Some(oldest) = removed.min_by_key(|(_, held)| held.id).map(|(key, _)| *key) else {
@@ -149,7 +149,7 @@ impl TokenTable {
 
     /// Takes away what an owner has for a cell, or for all. Says how many that were.
     pub fn remove(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let mut removed = 0;
         for ((of, at), held) in &mut inner.held {
             if *of != owner || cell.is_some_and(|cell| cell != *at) || held.state == State::Removed {
@@ -165,14 +165,14 @@ impl TokenTable {
 
     /// The tokens there are, expired ones too.
     pub fn list(&self) -> Vec<TokenInfo> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let listed = inner.held.iter().filter(|(_, held)| held.state != State::Removed);
         listed.map(|((owner, _), held)| held.info(*owner)).collect()
     }
 
     /// The numbers of the tokens that count.
     pub fn ids(&self) -> Vec<TokenId> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let held = inner.held.values().filter(|held| held.state == State::Good).map(|held| held.id);
         held.chain(inner.default.iter().map(|(_, proof)| proof.id)).collect()
     }
@@ -192,7 +192,7 @@ impl TokenTable {
 
     fn expire_those(&self, which: impl Fn(&Held) -> bool) -> Vec<TokenInfo> {
         let mut expired = Vec::new();
-        for ((owner, _), held) in &mut lock(&self.inner).held {
+        for ((owner, _), held) in &mut self.inner.lock().held {
             if held.state != State::Good || !which(held) {
                 continue;
             }

@@ -2,13 +2,13 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use afs_rpc::{Parts, Security, UnixTime};
 use afs_sim::Sim;
 use afs_wire::ids::CellName;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -89,7 +89,7 @@ impl SessionLookup for Found {
     fn find_session(&self, _: Requester, tell: crate::api::TellSession) {
         match self.0 {
             Some(session) => tell(Some(session)),
-            None => crate::lock(&self.1).push(tell),
+            None => self.1.lock().push(tell),
         }
     }
 }

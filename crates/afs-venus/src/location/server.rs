@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::{CallOptions, Connection, Instant, Rx, sync};
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
+use parking_lot::Mutex;
 
 use crate::identity::{Proof, TokenId};
 use crate::key::CellIndex;
-use crate::lock;
 use crate::promise::ServerReset;
 
 /// What is assumed of a server nobody has measured: neither near nor far.
@@ -98,7 +98,7 @@ impl Address {
         if proof.id == TokenId::NONE {
             return self.anonymous();
         }
-        let mut connections = lock(&self.connections);
+        let mut connections = self.connections.lock();
         if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&proof.id) {
             // The oldest token's. Whoever still has it gets another, which shares the same Rx connections.
             connections.pop_first();
@@ -133,7 +133,7 @@ impl Address {
 
     fn punish(&self, is_news: bool, now: Instant) {
         let left = self.penalty(now);
-        let mut penalty = lock(&self.penalty);
+        let mut penalty = self.penalty.lock();
         if is_news || now.saturating_since(penalty.1) >= PENALTY_AGAIN {
             *penalty = ((left * 2).clamp(PENALTY_MIN, PENALTY_MAX).as_nanos() as u64, now);
         }
@@ -202,7 +202,7 @@ impl Address {
 
     /// What is left of the penalty for having been silent: whoever failed is not the first choice as soon as it is back.
     fn penalty(&self, now: Instant) -> Duration {
-        let (nanos, since) = *lock(&self.penalty);
+        let (nanos, since) = *self.penalty.lock();
         let halvings = now.saturating_since(since).as_secs() / PENALTY_HALVES.as_secs();
         Duration::from_nanos(nanos.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0))
     }
@@ -244,27 +244,27 @@ impl Server {
 
     /// Its addresses, nearest first.
     pub fn addresses(&self) -> Vec<Arc<Address>> {
-        let mut addresses = lock(&self.addresses).clone();
+        let mut addresses = self.addresses.lock().clone();
         addresses.sort_by_key(|address| address.round_trip());
         addresses
     }
 
     /// The shortest round trip to any of its addresses, with what is added for having been silent.
     pub fn distance(&self, now: Instant) -> Duration {
-        let addresses = lock(&self.addresses);
+        let addresses = self.addresses.lock();
         let distances = addresses.iter().map(|address| address.round_trip() + address.penalty(now));
         distances.min().unwrap_or(Duration::MAX)
     }
 
     /// How much longer its silence is worth waiting out; see [`Address::worth_waiting`].
     pub fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
-        let addresses = lock(&self.addresses);
+        let addresses = self.addresses.lock();
         addresses.iter().map(|address| address.worth_waiting(now, most)).max().unwrap_or_default()
     }
 
     /// Whether none of its addresses answered when last called.
     pub fn is_silent(&self) -> bool {
-        lock(&self.addresses).iter().all(|address| address.is_silent())
+        self.addresses.lock().iter().all(|address| address.is_silent())
     }
 }
 
@@ -282,7 +282,7 @@ struct Known {
 impl ServerTable {
     /// The server of a UUID if the addresses we have are of this version of its list.
     pub fn current(&self, cell: CellIndex, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
-        let known = lock(&self.0);
+        let known = self.0.lock();
         known
             .by_uuid
             .get(&(cell, uuid))
@@ -292,13 +292,13 @@ impl ServerTable {
 
     /// The servers of a UUID, of whichever cell and whatever their addresses.
     pub fn by_uuid(&self, uuid: Uuid) -> Vec<Arc<Server>> {
-        let known = lock(&self.0);
+        let known = self.0.lock();
         known.by_uuid.iter().filter(|((_, of), _)| *of == uuid).map(|(_, server)| server.clone()).collect()
     }
 
     /// The servers at an address, of whichever cell.
     pub fn by_address(&self, peer: SocketAddr) -> Vec<Arc<Server>> {
-        let known = lock(&self.0);
+        let known = self.0.lock();
         known.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
     }
 
@@ -313,7 +313,7 @@ impl ServerTable {
         make: impl Fn(SocketAddr) -> Address,
     ) -> Option<Arc<Server>> {
         let first = *peers.first()?;
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         let server = match uuid {
             Some(uuid) => {
                 let make = || Arc::new(Server::new(Some(uuid), draw));
@@ -324,7 +324,7 @@ impl ServerTable {
                 known.by_address.entry((cell, first)).or_insert_with(make).clone()
             }
         };
-        let mut addresses = lock(&server.addresses);
+        let mut addresses = server.addresses.lock();
         let old = std::mem::take(&mut *addresses);
         for peer in peers {
             let kept = old.iter().find(|address| address.peer == *peer).cloned();
@@ -338,7 +338,7 @@ impl ServerTable {
 
     /// All servers, in a fixed order.
     pub fn all(&self) -> Vec<Arc<Server>> {
-        let known = lock(&self.0);
+        let known = self.0.lock();
         let mut all: Vec<Arc<Server>> = known.by_uuid.values().cloned().collect();
         all.extend(known.by_address.values().filter(|server| server.uuid.is_none()).cloned());
         all

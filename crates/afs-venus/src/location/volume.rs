@@ -1,18 +1,18 @@
 //! Volumes in use.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use afs_rpc::Instant;
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vol::Snapshot;
+use parking_lot::Mutex;
 
 use crate::api::NodeId;
 use crate::key::CellIndex;
 use crate::location::choice::{self, Candidate};
 use crate::location::{Group, Server};
-use crate::lock;
 use crate::promise::{Promise, ServerReset};
 
 /// By which mount point a volume was entered last: where `..` of its root leads.
@@ -104,12 +104,12 @@ impl Volume {
     }
 
     pub fn group(&self) -> Arc<Group> {
-        lock(&self.state).group.clone()
+        self.state.lock().group.clone()
     }
 
     /// Its sites, best first. Of several the one that was chosen before comes first while it is as good as any.
     pub fn sites(&self, now: Instant) -> Vec<Arc<Server>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.sites.len() < 2 {
             return state.sites.clone();
         }
@@ -134,7 +134,7 @@ impl Volume {
 
     /// Whether a server is one of its sites.
     pub fn is_at(&self, server: &ServerReset) -> bool {
-        lock(&self.state).sites.iter().any(|site| site.reset.is_same(server))
+        self.state.lock().sites.iter().any(|site| site.reset.is_same(server))
     }
 
     /// A server said something that may mean the volume is elsewhere: the next call asks first.
@@ -151,12 +151,12 @@ impl Volume {
     }
 
     pub fn located_at(&self) -> Instant {
-        lock(&self.state).located_at
+        self.state.lock().located_at
     }
 
     /// A new answer of the location service. Says whether the sites are others than before.
     pub fn relocate(&self, group: Arc<Group>, sites: Vec<Arc<Server>>, now: Instant) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let same = state.sites.len() == sites.len()
             && state.sites.iter().zip(&sites).all(|(old, new)| Arc::ptr_eq(old, new));
         state.group = group;
@@ -169,28 +169,28 @@ impl Volume {
     /// A reply showed the volume's creation time. Says whether it is another volume than before: a new release, or
     /// restored from a dump (docs/protocol/fileserver.md "2. Structures", AFSVolSync).
     pub fn saw_creation(&self, creation: UnixSeconds) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let changed = state.creation.is_some_and(|old| old != creation);
         state.creation = Some(creation);
         changed
     }
 
     pub fn creation(&self) -> Option<UnixSeconds> {
-        lock(&self.state).creation
+        self.state.lock().creation
     }
 
     pub fn set_promise(&self, promise: Option<Promise>) {
-        lock(&self.state).promise = promise;
+        self.state.lock().promise = promise;
     }
 
     /// Whether the promise for all of a read-only volume is by this server.
     pub fn is_promised_by(&self, server: &ServerReset) -> bool {
-        lock(&self.state).promise.as_ref().is_some_and(|promise| promise.server.is_same(server))
+        self.state.lock().promise.as_ref().is_some_and(|promise| promise.server.is_same(server))
     }
 
     /// Drops the promise for all of a read-only volume if it is by a server that is no site any more. Says whether it did.
     pub fn drop_strangers_promise(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let State { promise, sites, .. } = &mut *state;
         let is_strange =
             |promise: &mut Promise| !sites.iter().any(|site| site.reset.is_same(&promise.server));
@@ -200,40 +200,40 @@ impl Volume {
     /// Whether the promise for all of a read-only volume holds.
     pub fn is_promised(&self, now: Instant) -> bool {
         let broken = self.broken.load(Ordering::SeqCst);
-        lock(&self.state).promise.as_ref().is_some_and(|promise| promise.holds(now, broken))
+        self.state.lock().promise.as_ref().is_some_and(|promise| promise.holds(now, broken))
     }
 
     /// When that promise ends; `None` if there is none.
     pub fn promised_until(&self) -> Option<Instant> {
-        lock(&self.state).promise.as_ref().map(|promise| promise.until)
+        self.state.lock().promise.as_ref().map(|promise| promise.until)
     }
 
     /// What is known of its snapshots, if it was asked for after `since`.
     pub fn snapshots(&self, since: Instant) -> Option<KnownSnapshots> {
-        lock(&self.state).snapshots.clone().filter(|known| known.asked >= since)
+        self.state.lock().snapshots.clone().filter(|known| known.asked >= since)
     }
 
     /// Takes an answer in; `None` forgets what was known.
     pub fn set_snapshots(&self, known: Option<KnownSnapshots>) {
-        lock(&self.state).snapshots = known;
+        self.state.lock().snapshots = known;
     }
 
     /// It is a snapshot, made then.
     pub fn set_made_at(&self, when: UnixSeconds) {
-        lock(&self.state).made_at = Some(when);
+        self.state.lock().made_at = Some(when);
     }
 
     /// When the snapshot was made that it is.
     pub fn made_at(&self) -> Option<UnixSeconds> {
-        lock(&self.state).made_at
+        self.state.lock().made_at
     }
 
     pub fn enter(&self, entered: Entered) {
-        lock(&self.state).entered = Some(entered);
+        self.state.lock().entered = Some(entered);
     }
 
     pub fn entered(&self) -> Option<Entered> {
-        lock(&self.state).entered.clone()
+        self.state.lock().entered.clone()
     }
 }
 
@@ -252,16 +252,16 @@ const GROUPS_MAX: usize = 4096;
 
 impl VolumeTable {
     pub fn get(&self, cell: CellIndex, id: VolumeId) -> Option<Arc<Volume>> {
-        lock(&self.0).volumes.get(&(cell, id)).cloned()
+        self.0.lock().volumes.get(&(cell, id)).cloned()
     }
 
     /// All volumes of this number: a break does not say of which cell it is.
     pub fn with_id(&self, id: VolumeId) -> Vec<Arc<Volume>> {
-        lock(&self.0).volumes.values().filter(|volume| volume.id == id).cloned().collect()
+        self.0.lock().volumes.values().filter(|volume| volume.id == id).cloned().collect()
     }
 
     pub fn all(&self) -> Vec<Arc<Volume>> {
-        lock(&self.0).volumes.values().cloned().collect()
+        self.0.lock().volumes.values().cloned().collect()
     }
 
     /// The volume, made if it is new.
@@ -274,20 +274,20 @@ impl VolumeTable {
         sites: Vec<Arc<Server>>,
         now: Instant,
     ) -> Arc<Volume> {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         let make = || Arc::new(Volume::new(cell, id, kind, group, sites, now));
         inner.volumes.entry((cell, id)).or_insert_with(make).clone()
     }
 
     /// What the location service said of a name, if that was after `since`.
     pub fn group(&self, cell: CellIndex, name: &str, since: Instant) -> Option<Arc<Group>> {
-        let inner = lock(&self.0);
+        let inner = self.0.lock();
         let (group, asked) = inner.groups.get(&(cell, name.to_owned()))?;
         (*asked >= since).then(|| group.clone())
     }
 
     pub fn remember_group(&self, cell: CellIndex, name: &str, group: Arc<Group>, now: Instant) {
-        let mut inner = lock(&self.0);
+        let mut inner = self.0.lock();
         if inner.groups.len() >= GROUPS_MAX
             && let Some(oldest) =
                 inner.groups.iter().min_by_key(|(_, (_, asked))| *asked).map(|(name, _)| name.clone())
@@ -298,6 +298,6 @@ impl VolumeTable {
     }
 
     pub fn forget_groups(&self) {
-        lock(&self.0).groups.clear();
+        self.0.lock().groups.clear();
     }
 }

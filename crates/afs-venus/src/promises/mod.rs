@@ -13,11 +13,12 @@ mod taking;
 pub(crate) use clock::SLACK;
 pub(crate) use taking::{Change, Origin};
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::{EnvRef, Instant};
+use parking_lot::Mutex;
 
 use crate::above::Above;
 use crate::config::Limits;
@@ -25,7 +26,6 @@ use crate::counters::Counters;
 use crate::identity::Identity;
 use crate::key::Key;
 use crate::location::{Location, Server, Volume};
-use crate::lock;
 use crate::promise::{Breaks, ServerReset};
 use crate::vnode::{Vnode, VnodeTable};
 use owed::Owed;
@@ -101,13 +101,13 @@ impl Promises {
     fn owe(&self, key: Key, server: &ServerReset) {
         let mut servers = self.parts.location.servers().all().into_iter().enumerate();
         if let Some((place, server)) = servers.find(|(_, known)| known.reset.is_same(server)) {
-            lock(&self.owed).add(place, server, key);
+            self.owed.lock().add(place, server, key);
         }
     }
 
     /// What is to be given back, each once: the objects, by the server that promised.
     pub fn take_owed(&self) -> Vec<(Arc<Server>, Vec<Key>)> {
-        lock(&self.owed).take()
+        self.owed.lock().take()
     }
 
     /// Those of some objects that are out of the cache at this moment.

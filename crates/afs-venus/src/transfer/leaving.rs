@@ -1,15 +1,15 @@
 //! A cache file as a source.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use afs_rpc::Stall;
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::cache::{Work, Worker};
 use crate::data::{FileData, Piece, SUMMED_MAX, Sums};
 use crate::error::{Result, VenusError};
-use crate::lock;
 use crate::transfer::{Source, Stopped};
 
 /// Why the bytes of a piece did not leave the cache.
@@ -30,12 +30,12 @@ pub(crate) struct Left {
 impl Left {
     /// The sums of what was sent.
     pub fn sums(&self) -> Sums {
-        lock(&self.sums).clone()
+        self.sums.lock().clone()
     }
 
     /// Why the last attempt ended, if it was not for the server.
     pub fn halt(&self) -> Option<Halt> {
-        lock(&self.halt).take()
+        self.halt.lock().take()
     }
 }
 
@@ -56,7 +56,7 @@ impl<'a> Leaving<'a> {
     }
 
     fn stop(&self, halt: Halt) -> Stopped {
-        *lock(&self.left.halt) = Some(halt);
+        *self.left.halt.lock() = Some(halt);
         Stopped
     }
 
@@ -71,7 +71,7 @@ impl<'a> Leaving<'a> {
         if end == piece.end || end - from >= SUMMED_MAX {
             self.summed = (end, 0);
             if self.data.content().users.direct() > 0 {
-                lock(&self.left.sums).insert(from..end, sum);
+                self.left.sums.lock().insert(from..end, sum);
             }
         }
     }
@@ -79,7 +79,7 @@ impl<'a> Leaving<'a> {
 
 impl Source for Leaving<'_> {
     fn read(&mut self, piece: &Piece, at: u64, len: usize) -> Work<Bytes> {
-        let ready = lock(&self.data.ready).clone();
+        let ready = self.data.ready.lock().clone();
         if let Some(bytes) = ready.filter(|bytes| piece.range == (0..bytes.len() as u64)) {
             let part = bytes.get(at as usize..at as usize + len).map(|part| bytes.slice_ref(part));
             return Work::done(Ok(part.unwrap_or_default()));

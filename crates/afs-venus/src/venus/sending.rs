@@ -125,7 +125,7 @@ impl Venus {
         }
         storing.end = End::Done;
         data.content().store_done();
-        *crate::lock(&data.ready) = None;
+        *data.ready.lock() = None;
         data.stored_unsynced.store(occasion != Occasion::Sync, Ordering::SeqCst);
         self.after_store(vnode, data);
         Ok(Sent::All)

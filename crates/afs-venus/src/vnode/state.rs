@@ -1,11 +1,12 @@
 //! One object in the cache.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use afs_rpc::{Instant, sync};
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{DataVersion, Rights, UnixSeconds};
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::api::Kind;
 use crate::data::FileData;
@@ -75,7 +76,7 @@ impl Vnode {
     }
 
     pub fn state(&self) -> MutexGuard<'_, VnodeState> {
-        crate::lock(&self.state)
+        self.state.lock()
     }
 
     /// Notes in which directory a file or link was found: it is in one only, whose access list is its own. Who moves it

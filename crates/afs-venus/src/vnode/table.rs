@@ -1,13 +1,13 @@
 //! All objects in the cache, by age and by the end of their promises.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use afs_rpc::Instant;
 use afs_wire::ids::VolumeId;
+use parking_lot::Mutex;
 
 use crate::key::{CellIndex, Key, Map};
-use crate::lock;
 use crate::vnode::Vnode;
 
 /// The status cache: bounded, least recently used first out.
@@ -45,7 +45,7 @@ impl VnodeTable {
 
     /// The object, made if need be, and now the youngest; with it, objects that were dropped to make room.
     pub fn get_or_make(&self, key: Key) -> (Arc<Vnode>, Vec<Arc<Vnode>>) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         if let Some(vnode) = inner.touch(key) {
             return (vnode, Vec::new());
         }
@@ -63,11 +63,11 @@ impl VnodeTable {
 
     /// The object if it is here, its age unchanged.
     pub fn peek(&self, key: Key) -> Option<Arc<Vnode>> {
-        lock(&self.inner).vnodes.get(&key).map(|(vnode, _)| vnode.clone())
+        self.inner.lock().vnodes.get(&key).map(|(vnode, _)| vnode.clone())
     }
 
     pub fn remove(&self, key: Key) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         if let Some((_, age)) = inner.vnodes.remove(&key) {
             inner.by_age.remove(&age);
             inner.leave_volume(key);
@@ -78,7 +78,7 @@ impl VnodeTable {
 
     /// Notes when an object's promise ends.
     pub fn set_expiry(&self, key: Key, until: Option<Instant>) {
-        let mut expiries = lock(&self.expiries);
+        let mut expiries = self.expiries.lock();
         if let Some(old) = expiries.by_key.remove(&key) {
             expiries.by_time.remove(&(old, key));
         }
@@ -90,7 +90,7 @@ impl VnodeTable {
 
     /// Objects whose promise has ended, at most `max`; each is given once.
     pub fn take_expired(&self, now: Instant, max: usize) -> Vec<Key> {
-        let mut expiries = lock(&self.expiries);
+        let mut expiries = self.expiries.lock();
         let over: Vec<_> =
             expiries.by_time.iter().take_while(|(until, _)| *until <= now).take(max).copied().collect();
         for entry in &over {
@@ -102,27 +102,27 @@ impl VnodeTable {
 
     /// All objects, oldest first.
     pub fn all(&self) -> Vec<Arc<Vnode>> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let get = |key: &Key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone());
         inner.by_age.values().filter_map(get).collect()
     }
 
     /// The object at a place in the order of ages, which shifts as objects are used.
     pub fn nth(&self, index: usize) -> Option<Arc<Vnode>> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let key = inner.by_age.values().nth(index)?;
         inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())
     }
 
     /// All objects of a volume. Costs as much as there are of that volume.
     pub fn of_volume(&self, cell: CellIndex, volume: VolumeId) -> Vec<Arc<Vnode>> {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let keys = inner.by_volume.get(&(cell, volume)).into_iter().flatten();
         keys.filter_map(|key| inner.vnodes.get(key).map(|(vnode, _)| vnode.clone())).collect()
     }
 
     pub fn count(&self) -> usize {
-        lock(&self.inner).vnodes.len()
+        self.inner.lock().vnodes.len()
     }
 }
 

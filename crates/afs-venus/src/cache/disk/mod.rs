@@ -13,19 +13,21 @@
 mod file;
 mod holes;
 mod index;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use afs_wire::ids::{CellName, Fid};
+use parking_lot::Mutex;
 
 use crate::cache::kept::KeptFiles;
 use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
-use crate::lock;
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
@@ -165,12 +167,12 @@ impl CacheStore for DiskCache {
             other => other?,
         };
         let file = Arc::new(file);
-        lock(&self.state).open.insert(id, Arc::downgrade(&file));
+        self.state.lock().open.insert(id, Arc::downgrade(&file));
         Ok(file)
     }
 
     fn find(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let record = state.kept.touch(key)?.clone();
         match self.file(&mut state, record.file) {
             Ok(file) => Some((file, record.kept)),
@@ -183,7 +185,7 @@ impl CacheStore for DiskCache {
     }
 
     fn find_open(&self, key: &CacheKey) -> Option<(Arc<dyn CacheFile>, Kept)> {
-        let mut state = self.state.try_lock().ok()?;
+        let mut state = self.state.try_lock()?;
         let number = state.kept.get(key)?.file;
         let file = state.open.get(&number).and_then(Weak::upgrade)?;
         state.keep_warm(&file);
@@ -192,21 +194,21 @@ impl CacheStore for DiskCache {
     }
 
     fn is_kept(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> bool {
-        let Ok(state) = self.state.try_lock() else { return false };
+        let Some(state) = self.state.try_lock() else { return false };
         state.kept.get(key).is_some_and(|record| record.file == file.id() && record.kept == *kept)
     }
 
     fn hole_bytes(&self, key: &CacheKey) -> u64 {
-        let Ok(state) = self.state.try_lock() else { return 0 };
+        let Some(state) = self.state.try_lock() else { return 0 };
         state.kept.get(key).map_or(0, |record| record.kept.holes.bytes())
     }
 
     fn may_have(&self, cell: &CellName, fid: Fid) -> bool {
-        self.state.try_lock().map_or(true, |state| state.kept.has(cell, fid))
+        self.state.try_lock().is_none_or(|state| state.kept.has(cell, fid))
     }
 
     fn keep(&self, key: &CacheKey, file: &Arc<dyn CacheFile>, kept: &Kept) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let id = file.id();
         let old = state.kept.keep(key, id, kept.clone());
         if let Some(old) = old.filter(|old| old.file != id) {
@@ -228,7 +230,7 @@ impl CacheStore for DiskCache {
     }
 
     fn forget(&self, cell: &CellName, fid: Fid) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(record) = state.kept.forget(cell, fid) else { return };
         state.cool(record.file);
         match state.open.get(&record.file).and_then(Weak::upgrade) {
@@ -242,7 +244,7 @@ impl CacheStore for DiskCache {
     }
 
     fn bytes_used(&self) -> u64 {
-        lock(&self.state).kept.bytes() + self.loose.load(Ordering::Relaxed)
+        self.state.lock().kept.bytes() + self.loose.load(Ordering::Relaxed)
     }
 
     fn bytes_max(&self) -> u64 {
@@ -250,11 +252,11 @@ impl CacheStore for DiskCache {
     }
 
     fn fits(&self, wanted: u64) -> bool {
-        self.state.try_lock().is_ok_and(|state| self.has_room(&state, wanted))
+        self.state.try_lock().is_some_and(|state| self.has_room(&state, wanted))
     }
 
     fn make_room(&self, wanted: u64) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let fits = |state: &State| self.has_room(state, wanted);
         if fits(&state) {
             return true;
@@ -277,7 +279,7 @@ impl CacheStore for DiskCache {
     }
 
     fn shut_down(&self) -> io::Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let State { index, kept, .. } = &mut *state;
         index.rewrite(kept)?;
         rustix::fs::syncfs(fs::File::open(&self.dir)?)?;

@@ -1,13 +1,14 @@
 //! A client whose bytes go another way than by calls, and its server.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
 use afs_sim::{NodeId, Sim, StreamFault, StreamMishap};
 use afs_wire::ids::{CellName, Fid, Uniquifier, Uuid, VnodeId};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::server::{DATA, File, SERVER, SILENT, Shared, answer, calls};
 use super::streams::Streams;
@@ -113,7 +114,7 @@ impl Bench {
 
     /// Another machine has stored a version of its own.
     pub fn change(&self, seed: u64) {
-        let mut file = crate::lock(&self.file);
+        let mut file = self.file.lock();
         (file.bytes, file.version) = (pattern(seed), file.version + 1);
         drop(file);
         self.venus.promises.broken(fid());
@@ -146,7 +147,7 @@ impl Bench {
     }
 
     pub fn at_server(&self) -> (Vec<u8>, u64) {
-        let file = crate::lock(&self.file);
+        let file = self.file.lock();
         (file.bytes.clone(), file.version)
     }
 }

@@ -1,7 +1,7 @@
 //! The server: status by calls, bytes over streams; bytes by calls as well, for whom a stream is not enough.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,6 +12,7 @@ use afs_wire::ids::{DataVersion, Fid, Mode, Rights, Uniquifier, VnodeId};
 use afs_wire::rpc::ServiceId;
 use afs_wire::xdr::{BoundedVec, Encode};
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 /// Where it takes streams.
@@ -71,7 +72,7 @@ pub fn calls(file: Shared) -> Table<Mutex<File>> {
             Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
         })
         .call(|file: Shared, _, request: fs::FetchStatus| async move {
-            let status = crate::lock(&file).status(request.fid);
+            let status = file.lock().status(request.fid);
             let (callback, sync) = (CallBack::shared(1000), VolSync::default());
             Ok::<_, AbortCode>(fs::FetchStatusReply { status, callback, sync })
         })
@@ -85,7 +86,7 @@ pub fn calls(file: Shared) -> Table<Mutex<File>> {
 
 async fn fetched(file: &Shared, mut call: ServerCall, request: fs::FetchData64) -> Result<(), CallError> {
     let (bytes, status) = {
-        let file = crate::lock(file);
+        let file = file.lock();
         let from = (request.position as usize).min(file.bytes.len());
         let end = (from + request.length as usize).min(file.bytes.len());
         (Bytes::copy_from_slice(&file.bytes[from..end]), file.status(request.fid))
@@ -99,7 +100,7 @@ async fn fetched(file: &Shared, mut call: ServerCall, request: fs::FetchData64) 
 async fn stored(file: &Shared, mut call: ServerCall, request: fs::StoreData64) -> Result<(), CallError> {
     let bytes = call.read_exact(request.length as usize).await?;
     let status = {
-        let mut file = crate::lock(file);
+        let mut file = file.lock();
         file.store(ANY_VERSION, request.file_length, &[(request.position, bytes.to_vec())]);
         file.status(request.fid)
     };
@@ -119,7 +120,7 @@ pub async fn answer(file: &Shared, stream: &mut Box<dyn ByteStream>) -> std::io:
     if what == [FETCH] {
         let (from, to) = (number(stream).await? as usize, number(stream).await? as usize);
         let (bytes, version) = {
-            let file = crate::lock(file);
+            let file = file.lock();
             let end = to.min(file.bytes.len());
             (file.bytes[from.min(end)..end].to_vec(), file.version)
         };
@@ -136,6 +137,6 @@ pub async fn answer(file: &Shared, stream: &mut Box<dyn ByteStream>) -> std::io:
         stream.read_exact(&mut bytes).await?;
         pieces.push((at, bytes));
     }
-    let is_done = crate::lock(file).store(expected, file_length, &pieces);
+    let is_done = file.lock().store(expected, file_length, &pieces);
     stream.write_all(&u64::from(is_done).to_be_bytes()).await
 }

@@ -49,7 +49,7 @@ impl Streams {
         }
         sink.end().await.map_err(|_| CallError::GivenUp(AbortCode::VIO))?;
         let version = number(&mut stream).await.map_err(broken)?;
-        let status = Status { data_version: DataVersion(version), ..crate::lock(&self.file).status(fid) };
+        let status = Status { data_version: DataVersion(version), ..self.file.lock().status(fid) };
         Ok(FetchDataReply { status, callback: CallBack::shared(1000), sync: VolSync::default() })
     }
 
@@ -74,7 +74,7 @@ impl Streams {
         }
         match number(&mut stream).await.map_err(broken)? {
             1 => {
-                let status = crate::lock(&self.file).status(change.fid);
+                let status = self.file.lock().status(change.fid);
                 Ok(StatusReply { status, sync: VolSync::default() })
             }
             _ => Err(CallError::Abort(AbortCode(Errno::EAGAIN.number()))),

@@ -57,7 +57,7 @@ impl World {
             self.server.insert(version + 1, file);
         }
         data.content().store_done();
-        *crate::lock(&data.ready) = None;
+        *data.ready.lock() = None;
         self.files.is_saved(self.vnode.key);
         (self.listed, self.views[n].is_dirty, self.views[n].version) = (None, false, self.version());
         let stored = self.server.last_key_value().map(|(_, bytes)| bytes);
