@@ -1,11 +1,12 @@
 //! Sets of byte ranges.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A set of bytes, held as ranges that neither touch nor overlap.
+use rangemap::RangeSet;
+
+/// A set of bytes, held as ranges that neither touch nor overlap. An empty range may be given to everything here.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Ranges(BTreeMap<u64, u64>);
+pub struct Ranges(RangeSet<u64>);
 
 impl Ranges {
     /// No bytes.
@@ -22,84 +23,47 @@ impl Ranges {
 
     /// Adds a range.
     pub fn insert(&mut self, range: Range<u64>) {
-        if range.is_empty() {
-            return;
+        if !range.is_empty() {
+            self.0.insert(range);
         }
-        let (mut start, mut end) = (range.start, range.end);
-        while let Some((&s, &e)) = self.0.range(..=end).next_back() {
-            if e < start {
-                break;
-            }
-            start = start.min(s);
-            end = end.max(e);
-            self.0.remove(&s);
-        }
-        self.0.insert(start, end);
     }
 
     /// Takes a range out.
     pub fn remove(&mut self, range: Range<u64>) {
-        if range.is_empty() {
-            return;
-        }
-        while let Some((&s, &e)) = self.0.range(..range.end).next_back() {
-            if e <= range.start {
-                break;
-            }
-            self.0.remove(&s);
-            if e > range.end {
-                self.0.insert(range.end, e);
-            }
-            if s < range.start {
-                self.0.insert(s, range.start);
-            }
+        if !range.is_empty() {
+            self.0.remove(range);
         }
     }
 
     /// Whether all of the range is in the set. An empty range is.
     pub fn contains(&self, range: &Range<u64>) -> bool {
-        range.is_empty() || self.0.range(..=range.start).next_back().is_some_and(|(_, &end)| end >= range.end)
+        range.is_empty() || self.0.get(&range.start).is_some_and(|held| held.end >= range.end)
     }
 
     /// The range in which a position is.
     pub fn around(&self, at: u64) -> Option<Range<u64>> {
-        self.0.range(..=at).next_back().map(|(&start, &end)| start..end).filter(|range| range.contains(&at))
+        self.0.get(&at).cloned()
     }
 
     /// The start of the first range that begins there or later.
     pub fn next_start(&self, from: u64) -> Option<u64> {
-        self.0.range(from..).next().map(|(&start, _)| start)
+        self.0.overlapping(from..u64::MAX).map(|range| range.start).find(|start| *start >= from)
     }
 
     /// The parts of `within` that are not in the set, in order.
     pub fn gaps(&self, within: Range<u64>) -> Vec<Range<u64>> {
-        let mut gaps = Vec::new();
-        let mut at = within.start;
-        for part in self.parts(within.clone()) {
-            if at < part.start {
-                gaps.push(at..part.start);
-            }
-            at = part.end;
-        }
-        if at < within.end {
-            gaps.push(at..within.end);
-        }
-        gaps
+        self.0.gaps(&within).collect()
     }
 
     /// The parts of `within` that are in the set, in order.
     pub fn parts(&self, within: Range<u64>) -> Vec<Range<u64>> {
-        let first = self.0.range(..=within.start).next_back().map_or(within.start, |(&s, _)| s);
-        self.0
-            .range(first..within.end.max(first))
-            .map(|(&s, &e)| s.max(within.start)..e.min(within.end))
-            .filter(|part| !part.is_empty())
-            .collect()
+        let clamped = |held: &Range<u64>| held.start.max(within.start)..held.end.min(within.end);
+        self.0.overlapping(&within).map(clamped).filter(|part| !part.is_empty()).collect()
     }
 
     /// All ranges, in order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.0.iter().map(|(&s, &e)| s..e)
+        self.0.iter().cloned()
     }
 
     /// How many bytes.
@@ -119,7 +83,7 @@ impl Ranges {
 
     /// The end of the last range; 0 if there is none.
     pub fn end(&self) -> u64 {
-        self.0.last_key_value().map_or(0, |(_, &e)| e)
+        self.0.last().map_or(0, |range| range.end)
     }
 }
 
@@ -174,5 +138,15 @@ mod tests {
         assert_eq!(ranges.count(), 2);
         ranges.insert(8..12);
         assert_eq!((ranges.count(), ranges.end()), (1, 16));
+    }
+
+    #[test]
+    fn an_empty_range_changes_nothing_and_finds_nothing() {
+        let mut ranges = Ranges::whole(4);
+        ranges.insert(9..9);
+        ranges.remove(2..2);
+        assert_eq!(ranges, Ranges::whole(4));
+        assert!(ranges.contains(&(9..9)));
+        assert!(ranges.parts(2..2).is_empty() && ranges.gaps(9..9).is_empty());
     }
 }
