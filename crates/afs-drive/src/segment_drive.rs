@@ -87,7 +87,7 @@ impl<S: SegmentStore> SegmentDrive<S> {
     ) -> BoxFuture<Result<T, DriveError>> {
         let (sender, receiver) = oneshot::channel();
         let inner = self.0.clone();
-        self.0.env.blocking(Box::new(move || sender.send(work(&inner))));
+        self.0.env.blocking(Box::new(move || _ = sender.send(work(&inner))));
         Box::pin(async move { receiver.await.unwrap_or(Err(DriveError::Closed)) })
     }
 }
@@ -259,7 +259,7 @@ impl<S: SegmentStore> Inner<S> {
                 self.lock().flush.wounded = true;
             }
             for waiter in waiting {
-                waiter.send(result.clone());
+                _ = waiter.send(result.clone());
             }
         }
     }

@@ -147,13 +147,16 @@ pub trait EnvExt: Env {
     ///
     /// The work runs to its end even if the returned future is dropped. Gives `Err` only if the world ended before
     /// the work did, or if it panicked.
-    fn run_blocking<T, W>(&self, work: W) -> impl Future<Output = Result<T, oneshot::Gone>> + Send + 'static
+    fn run_blocking<T, W>(
+        &self,
+        work: W,
+    ) -> impl Future<Output = Result<T, oneshot::error::RecvError>> + Send + 'static
     where
         T: Send + 'static,
         W: FnOnce() -> T + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        self.blocking(Box::new(move || tell.send(work())));
+        self.blocking(Box::new(move || _ = tell.send(work())));
         told
     }
 
@@ -164,7 +167,7 @@ pub trait EnvExt: Env {
         &self,
         stall: Stall,
         work: W,
-    ) -> impl Future<Output = Result<T, oneshot::Gone>> + Send + 'static
+    ) -> impl Future<Output = Result<T, oneshot::error::RecvError>> + Send + 'static
     where
         T: Send + 'static,
         W: FnOnce() -> T + Send + 'static,
@@ -186,7 +189,7 @@ pub trait EnvExt: Env {
         F: Future<Output = T> + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        self.spawn(Box::pin(async move { tell.send(task.await) }));
+        self.spawn(Box::pin(async move { _ = tell.send(task.await) }));
         told
     }
 

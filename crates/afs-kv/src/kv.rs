@@ -174,7 +174,7 @@ impl Kv {
                 *slot.lock() = Some(answer);
                 outcome
             }),
-            Box::new(move |outcome| sender.send((outcome, result.lock().take()))),
+            Box::new(move |outcome| _ = sender.send((outcome, result.lock().take()))),
         );
         match receiver.await {
             Ok((Outcome::Failed(error), _)) => Err(UpdateError::Kv(error)),

@@ -77,7 +77,7 @@ fn what_work_has_woken_does_not_wait_for_what_the_work_does_next() {
     );
     let (end, ended) = channel();
     system.blocking(Box::new(move || {
-        answer.send(());
+        answer.send(()).unwrap();
         env.let_woken_go();
         end.send(told.recv()).unwrap();
     }));
@@ -87,10 +87,10 @@ fn what_work_has_woken_does_not_wait_for_what_the_work_does_next() {
 #[test]
 fn all_tasks_that_one_work_has_woken_go_on() {
     let system = system();
-    let woken = Notify::new();
+    let woken = Arc::new(Notify::new());
     let (tell, told) = channel();
     for number in 0..20 {
-        let (woken, tell) = (woken.notified(), tell.clone());
+        let (woken, tell) = (woken.clone().notified_owned(), tell.clone());
         system.start(
             Box::pin(async move {
                 woken.await;
@@ -99,7 +99,7 @@ fn all_tasks_that_one_work_has_woken_go_on() {
             Stall::None,
         );
     }
-    system.blocking(Box::new(move || woken.notify_all()));
+    system.blocking(Box::new(move || woken.notify_waiters()));
     let mut all: Vec<u32> = told.iter().take(20).collect();
     all.sort_unstable();
     assert_eq!(all, (0..20).collect::<Vec<_>>());
@@ -144,9 +144,9 @@ fn what_waits_is_dropped_when_the_world_ends() {
         Stall::None,
     );
     // Held by what it waits for, too.
-    let never = Notify::new();
+    let never = Arc::new(Notify::new());
     let (held, let_go) = channel::<()>();
-    let waiting = never.notified();
+    let waiting = never.clone().notified_owned();
     system.start(
         Box::pin(async move {
             waiting.await;
@@ -156,7 +156,7 @@ fn what_waits_is_dropped_when_the_world_ends() {
     );
     system.shutdown(Duration::from_secs(10));
     assert_eq!((dropped.recv(), let_go.recv()), (Err(RecvError), Err(RecvError)));
-    never.notify_all();
+    never.notify_waiters();
     let (tell, told) = channel();
     system.start(Box::pin(async move { tell.send(()).unwrap() }), Stall::None);
     assert_eq!(told.recv(), Err(RecvError), "begun after the end");

@@ -169,7 +169,7 @@ impl StoreUnderWay {
             state.all.memory -= memory;
             take_away(&mut state.addresses, self.address, |share| share.memory -= memory);
             drop(state);
-            self.stores.freed.notify_all();
+            self.stores.freed.notify_waiters();
         }
     }
 

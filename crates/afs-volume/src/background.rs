@@ -17,10 +17,10 @@ impl VolumeStore {
         loop {
             match self.background_step().await {
                 Ok(true) => {}
-                Ok(false) => self.store.work.wait().await,
+                Ok(false) => self.store.work.notified().await,
                 Err(error) => {
                     tracing::warn!(%error, "background work of the volume store failed");
-                    self.store.work.wait().await;
+                    self.store.work.notified().await;
                 }
             }
         }

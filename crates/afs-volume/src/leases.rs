@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use afs_env::sync::Notify;
 use parking_lot::{Mutex, MutexGuard};
-
-use crate::notify::Notify;
 
 /// How many readers hold each commit number. A chunk freed by a commit is discarded only when no lease is older.
 #[derive(Clone, Default)]
@@ -13,7 +12,7 @@ pub(crate) struct Leases(Arc<Mutex<BTreeMap<u64, usize>>>);
 
 impl Leases {
     /// Takes a lease on what a snapshot of this commit number refers to. The snapshot must be alive.
-    pub(crate) fn take(&self, sequence: u64, work: Notify) -> Lease {
+    pub(crate) fn take(&self, sequence: u64, work: Arc<Notify>) -> Lease {
         *self.lock().entry(sequence).or_default() += 1;
         Lease { leases: self.clone(), sequence, work }
     }
@@ -31,7 +30,7 @@ impl Leases {
 pub(crate) struct Lease {
     leases: Leases,
     sequence: u64,
-    work: Notify,
+    work: Arc<Notify>,
 }
 
 impl Drop for Lease {
@@ -42,7 +41,7 @@ impl Drop for Lease {
             if *count == 0 {
                 leases.remove(&self.sequence);
                 drop(leases);
-                self.work.notify();
+                self.work.notify_one();
             }
         }
     }

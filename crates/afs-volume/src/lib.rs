@@ -39,7 +39,6 @@ mod leases;
 mod located;
 mod locks;
 mod new_data;
-mod notify;
 mod place;
 mod reads;
 mod record;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use afs_drive::{Drive, Usage};
 use afs_env::EnvRef;
+use afs_env::sync::Notify;
 use afs_kv::{Kv, KvError, Txn};
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
@@ -20,7 +21,6 @@ use crate::header::VolumeHeader;
 use crate::ids::GroupId;
 use crate::key::{self, HEADERS};
 use crate::leases::Leases;
-use crate::notify::Notify;
 use crate::place::Place;
 use crate::rows::damaged;
 use crate::spec::VolumeSpec;
@@ -83,7 +83,7 @@ pub(crate) struct Store {
     pub(crate) env: EnvRef,
     pub(crate) cache: VnodeCache,
     pub(crate) leases: Leases,
-    pub(crate) work: Notify,
+    pub(crate) work: Arc<Notify>,
     pub(crate) compactions: Compactions,
     pub(crate) gathering: Arc<Gathering>,
     /// The last discarded row of the queue of dead chunks, so that its removed front is not walked again.
@@ -147,7 +147,7 @@ impl VolumeStore {
             env,
             cache: VnodeCache::new(config.cached_vnodes, config.cached_bytes),
             leases: Leases::default(),
-            work: Notify::default(),
+            work: Arc::default(),
             compactions: Compactions::default(),
             gathering: Arc::default(),
             discarded: Mutex::default(),
@@ -163,7 +163,7 @@ impl VolumeStore {
         }
         drop(snapshot);
         // Something may have been left to do.
-        store.work.notify();
+        store.work.notify_one();
         Ok(Self { store, volumes: Arc::new(Mutex::new(volumes)) })
     }
 

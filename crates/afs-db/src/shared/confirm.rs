@@ -104,7 +104,7 @@ impl SharedRows {
             }
             let told =
                 answer.map(|rows| rows.into_iter().flatten().next().map_or(Revision(0), |row| row.revision));
-            waiting.into_iter().for_each(|tell| tell.send(told.clone()));
+            waiting.into_iter().for_each(|tell| _ = tell.send(told.clone()));
         }
     }
 }

@@ -87,7 +87,7 @@ impl Sharing {
             match select(watch.next(), self.stuck.notified()).await {
                 Either::Left(Ok(batch)) => {
                     self.replica_mut().apply(batch);
-                    self.moved.notify_all();
+                    self.moved.notify_waiters();
                 }
                 Either::Left(Err(error)) => return error,
                 Either::Right(()) => return SharedError::Unavailable("what happens is not told".into()),
@@ -109,7 +109,7 @@ impl Sharing {
     async fn reload(&self) {
         if let Ok(replica) = load(&*self.store).await {
             *self.replica_mut() = replica;
-            self.moved.notify_all();
+            self.moved.notify_waiters();
         }
     }
 
@@ -126,6 +126,6 @@ impl Sharing {
             tracing::warn!(why, "the shared databases do not answer; reads go on from what is here");
         }
         // The watch may hang on a connection that is dead.
-        self.stuck.notify_all();
+        self.stuck.notify_waiters();
     }
 }

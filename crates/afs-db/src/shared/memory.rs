@@ -16,7 +16,7 @@ use super::store::{
 #[derive(Clone, Default)]
 pub struct MemoryShared {
     state: Arc<Mutex<State>>,
-    changed: Notify,
+    changed: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl MemoryShared {
             state.history.push(Changed { key, value, revision });
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.notify_waiters();
         Outcome::Done(revision)
     }
 }
@@ -95,7 +95,7 @@ impl MemoryStore {
     /// What goes wrong from now on.
     pub fn set(&self, faults: Faults) {
         *self.faults.lock() = faults;
-        self.shared.changed.notify_all();
+        self.shared.changed.notify_waiters();
     }
 
     fn faults(&self) -> Faults {
@@ -187,7 +187,7 @@ impl Watch for MemoryWatch {
     fn next(&mut self) -> Answer<'_, Batch> {
         Box::pin(async move {
             loop {
-                let changed = self.store.shared.changed.notified();
+                let changed = self.store.shared.changed.clone().notified_owned();
                 // A connection that is cut says nothing at all.
                 if !self.store.faults().cut
                     && let Some(batch) = self.fresh()?

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::CallError;
 use crate::rx::stream::Stream;
-use crate::sync::Permit;
+use crate::sync::OwnedSemaphorePermit;
 
 /// One call under way: write the rest of the request, [`ClientCall::finish_request`], read the reply.
 ///
@@ -15,11 +15,11 @@ use crate::sync::Permit;
 pub struct ClientCall {
     stream: Stream,
     /// The channel. Declared last: free for the next call after the stream is gone.
-    _channel: Permit,
+    _channel: OwnedSemaphorePermit,
 }
 
 impl ClientCall {
-    pub(crate) fn new(stream: Stream, channel: Permit) -> Self {
+    pub(crate) fn new(stream: Stream, channel: OwnedSemaphorePermit) -> Self {
         Self { stream, _channel: channel }
     }
 

@@ -99,10 +99,7 @@ impl Connection {
     /// # Errors
     /// Why the call could not be made.
     pub async fn begin(&self, head: Bytes, whole: bool) -> Result<ClientCall, CallError> {
-        let permit = match self.channels.free.try_acquire() {
-            Some(permit) => permit,
-            None => self.channels.free.acquire().await,
-        };
+        let permit = self.channels.free.clone().acquire_owned().await.map_err(|_| CallError::Closed)?;
         let mut head = head;
         let call = match self.open_call(&mut head, whole)? {
             Some(call) => call,

@@ -214,6 +214,7 @@ impl Rx {
     /// Wakes whoever has something to do; answers the calls that have arrived.
     fn settle(&self, effects: Effects) -> Vec<Arrival> {
         effects.wakers.into_iter().for_each(std::task::Waker::wake);
+        effects.changed.iter().for_each(|changed| changed.notify_waiters());
         effects.arrivals
     }
 

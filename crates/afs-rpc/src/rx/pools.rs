@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use afs_rx::{CHANNELS, CallId, ConnId, Endpoint, Instant, OpenError};
@@ -30,9 +29,9 @@ struct PoolId(u64);
 pub(crate) struct Channels {
     pool: PoolId,
     /// One permit for each channel that the pool may ever have.
-    pub(crate) free: Semaphore,
+    pub(crate) free: Arc<Semaphore>,
     /// A channel may have become usable.
-    pub(crate) changed: Notify,
+    pub(crate) changed: Arc<Notify>,
 }
 
 struct Pool {
@@ -81,7 +80,7 @@ impl Pools {
         }
         self.next += 1;
         let pool = PoolId(self.next);
-        let (free, changed) = (Semaphore::new(self.permits()), Notify::new());
+        let (free, changed) = (Arc::new(Semaphore::new(self.permits())), Arc::default());
         let channels = Arc::new(Channels { pool, free, changed });
         let made =
             Pool { key: key.clone(), channels: channels.clone(), connections: Vec::new(), last_used: now };
@@ -131,8 +130,9 @@ impl Pools {
         }
         let permits = self.permits();
         let looked_at = self.pools.range(self.hand..).take(LOOKED_AT_MAX);
-        let unused =
-            |pool: &Pool| pool.channels.free.available() == permits && Arc::strong_count(&pool.channels) == 1;
+        let unused = |pool: &Pool| {
+            pool.channels.free.available_permits() == permits && Arc::strong_count(&pool.channels) == 1
+        };
         let mut found = None;
         let mut last = None;
         for (id, pool) in looked_at {
@@ -155,8 +155,9 @@ impl Pools {
         self.owners.get(&connection).and_then(|id| self.pools.get(id))
     }
 
-    pub(super) fn on_channel_free(&mut self, connection: ConnId) -> Vec<Waker> {
-        self.owner(connection).map(|pool| pool.channels.changed.take_all()).unwrap_or_default()
+    /// Whom to tell of it, after the present hold of the lock.
+    pub(super) fn on_channel_free(&mut self, connection: ConnId) -> Option<Arc<Notify>> {
+        self.owner(connection).map(|pool| pool.channels.changed.clone())
     }
 
     /// A connection has failed: no call can be opened on it, so another one takes its place when needed.
@@ -165,7 +166,7 @@ impl Pools {
         now: Instant,
         connection: ConnId,
         endpoint: &mut Endpoint,
-    ) -> Vec<Waker> {
+    ) -> Option<Arc<Notify>> {
         let waiting = self.on_channel_free(connection);
         if let Some(pool) = self.owners.remove(&connection).and_then(|id| self.pools.get_mut(&id)) {
             pool.connections.retain(|c| *c != connection);
@@ -185,7 +186,7 @@ impl Pools {
         }
         let (permits, idle) = (self.permits(), self.limits.connection_idle);
         self.pools.retain(|_, pool| {
-            let unused = pool.channels.free.available() == permits && pool.last_used + idle <= now;
+            let unused = pool.channels.free.available_permits() == permits && pool.last_used + idle <= now;
             if unused {
                 for connection in pool.connections.drain(..) {
                     self.owners.remove(&connection);
@@ -201,15 +202,15 @@ impl Pools {
         self.reap_at = (!self.pools.is_empty()).then_some(now + idle / 2);
     }
 
-    /// Closes all; answers who waits for a channel.
-    pub(super) fn close(&mut self, now: Instant, endpoint: &mut Endpoint) -> Vec<Waker> {
+    /// Closes all; answers whom to tell of it.
+    pub(super) fn close(&mut self, now: Instant, endpoint: &mut Endpoint) -> Vec<Arc<Notify>> {
         for connection in std::mem::take(&mut self.owners).into_keys() {
             endpoint.close(now, connection);
         }
         self.reap_at = None;
         self.by_key.clear();
         let pools = std::mem::take(&mut self.pools);
-        pools.into_values().flat_map(|pool| pool.channels.changed.take_all()).collect()
+        pools.into_values().map(|pool| pool.channels.changed.clone()).collect()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::caller::{Caller, ConnKey, Identity};
 use crate::credential::Credential;
 use crate::limits::Limits;
 use crate::server::Service;
+use crate::sync::Notify;
 
 pub(crate) struct State {
     pub(super) endpoint: Endpoint,
@@ -36,6 +37,7 @@ pub(crate) struct State {
     held: BTreeMap<CallId, Claimant>,
     /// To be woken after the present hold of the lock.
     to_wake: Vec<Waker>,
+    to_tell: Vec<Arc<Notify>>,
 }
 
 /// Who waits on one call.
@@ -48,6 +50,8 @@ struct Wait {
 /// What is to be done without the lock.
 pub(super) struct Effects {
     pub(super) wakers: Vec<Waker>,
+    /// Those who wait for a channel.
+    pub(super) changed: Vec<Arc<Notify>>,
     pub(super) arrivals: Vec<Arrival>,
 }
 
@@ -76,12 +80,14 @@ impl State {
             waits: BTreeMap::new(),
             held: BTreeMap::new(),
             to_wake: Vec::new(),
+            to_tell: Vec::new(),
         }
     }
 
     /// Takes the endpoint's events and turns them into what has to be done outside.
     pub(super) fn collect(&mut self, now: Instant) -> Effects {
-        let mut effects = Effects { wakers: std::mem::take(&mut self.to_wake), arrivals: Vec::new() };
+        let (wakers, changed) = (std::mem::take(&mut self.to_wake), std::mem::take(&mut self.to_tell));
+        let mut effects = Effects { wakers, changed, arrivals: Vec::new() };
         while let Some(event) = self.endpoint.poll_event() {
             self.on_event(now, event, &mut effects);
         }
@@ -100,10 +106,10 @@ impl State {
             Event::Readable(call) => self.wake(call, true, false, effects),
             Event::Writable(call) => self.wake(call, false, true, effects),
             Event::Finished(call, _) => self.on_finished(now, call, effects),
-            Event::ChannelFree(connection) => effects.wakers.extend(self.pools.on_channel_free(connection)),
+            Event::ChannelFree(connection) => effects.changed.extend(self.pools.on_channel_free(connection)),
             Event::ConnectionFailed(connection, _) => {
                 let waiting = self.pools.on_failed(now, connection, &mut self.endpoint);
-                effects.wakers.extend(waiting);
+                effects.changed.extend(waiting);
             }
             _ => {}
         }
@@ -259,7 +265,6 @@ impl State {
             self.endpoint.abort(now, call, AbortCode::VRESTARTING.0);
             self.to_wake.extend(wait.read.into_iter().chain(wait.write));
         }
-        let waiting = self.pools.close(now, &mut self.endpoint);
-        self.to_wake.extend(waiting);
+        self.to_tell = self.pools.close(now, &mut self.endpoint);
     }
 }

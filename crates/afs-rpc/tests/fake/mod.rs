@@ -108,7 +108,7 @@ impl Fake {
             }
             at += data.len() as u64;
             self.stored.fetch_add(data.len() as u64, Ordering::SeqCst);
-            self.changed.notify_all();
+            self.changed.notify_waiters();
         }
         if !call.read_to_end(0).await?.is_empty() {
             return Ok(());

@@ -195,9 +195,9 @@ impl World {
     /// Runs the world until `future` is ready. Panics if nothing can happen any more before that.
     pub fn run<T: Send + 'static>(self: &Arc<Self>, future: impl Future<Output = T> + Send + 'static) -> T {
         let (tell, mut told) = oneshot::channel();
-        self.env().spawn(Box::pin(async move { tell.send(future.await) }));
+        self.env().spawn(Box::pin(async move { _ = tell.send(future.await) }));
         for _ in 0..5_000_000 {
-            if let Some(value) = told.try_take() {
+            if let Ok(value) = told.try_recv() {
                 return value;
             }
             if !self.step() {

@@ -23,7 +23,7 @@ pub(super) struct Log {
     options: AuditOptions,
     queue: Mutex<Queue>,
     /// There is something to write, or nobody left to record.
-    filled: Notify,
+    filled: Arc<Notify>,
     /// The sink has taken something.
     emptied: Notify,
 }
@@ -43,7 +43,7 @@ impl Log {
             env: env.clone(),
             options,
             queue: Mutex::default(),
-            filled: Notify::new(),
+            filled: Arc::default(),
             emptied: Notify::new(),
         });
         let (weak, filled) = (Arc::downgrade(&log), log.filled.clone());
@@ -72,7 +72,7 @@ impl Log {
             queue.calls.len() == 1 && !queue.writing
         };
         if was_idle {
-            self.filled.notify_all();
+            self.filled.notify_waiters();
         }
     }
 
@@ -103,7 +103,7 @@ impl Log {
         queue.writing = false;
         queue.lost += lost;
         drop(queue);
-        self.emptied.notify_all();
+        self.emptied.notify_waiters();
     }
 }
 
@@ -115,11 +115,11 @@ impl Queue {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.filled.notify_all();
+        self.filled.notify_waiters();
     }
 }
 
-async fn drain(log: Weak<Log>, filled: Notify, sink: Arc<dyn AuditSink>) {
+async fn drain(log: Weak<Log>, filled: Arc<Notify>, sink: Arc<dyn AuditSink>) {
     loop {
         let more = filled.notified();
         let Some(strong) = log.upgrade() else { return };

@@ -118,7 +118,7 @@ impl Clients {
             let fids: Vec<Fid> = batch.iter().map(|waiting| waiting.fid).collect();
             self.send_batch(host, &fids, first.since).await;
             for done in batch.into_iter().filter_map(|waiting| waiting.done) {
-                done.send(());
+                _ = done.send(());
             }
         }
     }

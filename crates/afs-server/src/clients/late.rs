@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::task::Waker;
+use std::sync::Arc;
 use std::time::Duration;
 
-use afs_rpc::sync::{Notified, Notify};
+use afs_rpc::sync::{Notify, OwnedNotified};
 use parking_lot::Mutex;
 
 use super::Clients;
@@ -23,15 +23,15 @@ pub(super) struct LateAddresses(Mutex<BTreeMap<IpAddr, LateAddress>>);
 #[derive(Default)]
 struct LateAddress {
     breaks: usize,
-    given_up: Notify,
+    given_up: Arc<Notify>,
 }
 
 impl LateAddresses {
-    fn add(&self, address: IpAddr) -> Notified {
+    fn add(&self, address: IpAddr) -> OwnedNotified {
         let mut late = self.0.lock();
         let here = late.entry(address).or_default();
         here.breaks += 1;
-        here.given_up.notified()
+        here.given_up.clone().notified_owned()
     }
 
     fn remove(&self, address: IpAddr) {
@@ -45,8 +45,8 @@ impl LateAddresses {
     }
 
     fn give_up(&self, address: IpAddr) {
-        let waiting = self.0.lock().get(&address).map(|here| here.given_up.take_all());
-        waiting.into_iter().flatten().for_each(Waker::wake);
+        let waiting = self.0.lock().get(&address).map(|here| here.given_up.clone());
+        waiting.iter().for_each(|given_up| given_up.notify_waiters());
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -63,7 +63,7 @@ pub(super) struct Late<'a> {
 
 impl<'a> Late<'a> {
     /// With what tells that another host at the same address was given up, if it can be the same.
-    pub(super) fn new(clients: &'a Clients, host: &'a Host) -> (Self, Option<Notified>) {
+    pub(super) fn new(clients: &'a Clients, host: &'a Host) -> (Self, Option<OwnedNotified>) {
         host.with(|state| state.late += 1);
         let address = (!host.is_proven()).then(|| host.destination().ip());
         let given_up = address.map(|address| clients.late.add(address));

@@ -45,7 +45,7 @@ impl WaitingRoom {
         state.by_address.insert((address, turn));
         drop(state);
         if let Some(displaced) = displaced {
-            displaced.send(());
+            _ = displaced.send(());
         }
         (Place { room: self.clone(), turn }, told)
     }

@@ -177,7 +177,7 @@ impl Host {
     /// It does not answer: who waits for it need not any longer. Answers whether it was up.
     pub(crate) fn fall(&self) -> bool {
         let was_up = self.with(|state| !std::mem::replace(&mut state.down, true));
-        self.fell.notify_all();
+        self.fell.notify_waiters();
         was_up
     }
 

@@ -61,7 +61,7 @@ impl Asking {
             Some((CallError::Abort(_), _)) | None => {
                 if target.address.answered(now) {
                     tracing::info!(server = %peer, "file server is back up");
-                    self.heard.notify_all();
+                    self.heard.notify_waiters();
                     (self.returned)();
                 }
             }

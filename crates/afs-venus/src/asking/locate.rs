@@ -81,7 +81,7 @@ impl Asking {
         let changed = volume.relocate(group, sites, self.now());
         if changed {
             tracing::info!(volume = %volume.id, "the volume is at other servers than before");
-            self.heard.notify_all();
+            self.heard.notify_waiters();
             self.parts.promises.left(volume);
         }
         Ok(changed)

@@ -59,7 +59,7 @@ pub(crate) struct Asking {
     killed: OnceLock<fn(u32) -> bool>,
     closing: AtomicBool,
     /// The end of the watches.
-    ended: Notify,
+    ended: Arc<Notify>,
 }
 
 impl Asking {
@@ -73,7 +73,7 @@ impl Asking {
             returned: Box::new(returned),
             killed: OnceLock::new(),
             closing: AtomicBool::new(false),
-            ended: Notify::new(),
+            ended: Arc::default(),
         })
     }
 
@@ -95,8 +95,8 @@ impl Asking {
     /// From now on nobody waits for servers that are away, and nobody asks whether they are back.
     pub fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
-        self.heard.notify_all();
-        self.ended.notify_all();
+        self.heard.notify_waiters();
+        self.ended.notify_waiters();
     }
 
     pub fn is_closing(&self) -> bool {

@@ -26,7 +26,7 @@ async fn watch_return(asking: Weak<Asking>, target: Target) {
     let mut pause = PROBE_FIRST;
     loop {
         let Some(me) = asking.upgrade() else { return };
-        let (ended, sleep) = (me.ended.notified(), me.parts.env.sleep(me.spread(pause)));
+        let (ended, sleep) = (me.ended.clone().notified_owned(), me.parts.env.sleep(me.spread(pause)));
         pause = (pause * 2).min(me.limits.probe_down);
         drop(me);
         select(ended, sleep).await;

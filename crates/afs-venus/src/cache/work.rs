@@ -34,7 +34,8 @@ impl Worker {
             return Work::done(job().map_err(failed));
         }
         let (tell, told) = oneshot::channel();
-        self.env.blocking(Box::new(move || tell.send(job())));
+        // Whoever gave the work up does not want to hear of it.
+        self.env.blocking(Box::new(move || drop(tell.send(job()))));
         Work(State::Elsewhere(told))
     }
 }

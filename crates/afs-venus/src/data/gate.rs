@@ -27,7 +27,7 @@ pub(crate) struct Change<'a>(&'a Gate);
 impl Drop for Change<'_> {
     fn drop(&mut self) {
         self.0.changes.fetch_sub(1, Ordering::SeqCst);
-        self.0.done.notify_all();
+        self.0.done.notify_waiters();
     }
 }
 

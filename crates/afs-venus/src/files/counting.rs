@@ -109,7 +109,7 @@ impl Files {
         state.opens = state.opens.saturating_sub(1);
         let hidden = if state.opens == 0 { state.hidden_as.take() } else { None };
         drop(state);
-        data.released.notify_all();
+        data.released.notify_waiters();
         Some(LetGo { handle, hidden })
     }
 

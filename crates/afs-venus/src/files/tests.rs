@@ -158,13 +158,9 @@ type Jobs = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
 fn machine_with_jobs() -> (Files, Arc<Vnode>, Jobs) {
     let jobs = Jobs::default();
     let queue = jobs.clone();
-    let env = Parts::default().with_blocking(move |job| lock(&queue).push_back(job)).shared();
+    let env = Parts::default().with_blocking(move |job| queue.lock().push_back(job)).shared();
     let (files, vnode) = machine_with(env, Arc::new(Blocking(MemoryCache::new(1 << 20))));
     (files, vnode, jobs)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap()
 }
 
 /// Does the work that waits, the last first, for as long as there is any.
@@ -173,7 +169,7 @@ fn drive<T>(jobs: &Jobs, mut future: Pin<&mut impl Future<Output = T>>) -> T {
         if let Poll::Ready(done) = poll(future.as_mut()) {
             return done;
         }
-        let job = lock(jobs).pop_back().expect("it waits for work");
+        let job = jobs.lock().pop_back().expect("it waits for work");
         job();
     }
 }
@@ -201,7 +197,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     let mut will_change = pin!(files.will_change(vnode.key, &changing));
     let early = poll(will_change.as_mut());
     // Work of two at the disk may be done in any order.
-    while let Some(job) = lock(&jobs).pop_back() {
+    while let Some(job) = jobs.lock().pop_back() {
         job();
     }
     drive(&jobs, put_away);

@@ -25,7 +25,7 @@ impl Sessions {
     /// The session of a process. One that cannot be found within two seconds counts as none.
     pub async fn find(&self, requester: Requester) -> Option<u128> {
         let (tell, told) = oneshot::channel();
-        self.lookup.as_ref()?.find_session(requester, Box::new(move |session| tell.send(session)));
+        self.lookup.as_ref()?.find_session(requester, Box::new(move |session| _ = tell.send(session)));
         self.env.timeout(PATIENCE, told).await.ok()?.ok()?
     }
 }

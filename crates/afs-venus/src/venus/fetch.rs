@@ -216,6 +216,6 @@ struct Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         self.data.content().fetching.remove(self.range.clone());
-        self.data.changed.notify_all();
+        self.data.changed.notify_waiters();
     }
 }

@@ -91,7 +91,7 @@ impl Venus {
         }
         let vnode = self.vnode(key);
         // Whoever has the turn may be waiting for the server; this one comes again.
-        let Some(_turn) = vnode.changing.try_lock() else { return Ok(()) };
+        let Ok(_turn) = vnode.changing.try_lock() else { return Ok(()) };
         let Some(owed) = self.owed_locks.get(key) else { return Ok(()) };
         if !vnode.state().locks.is_empty() {
             // A process here has it now, and gives it back in its time.

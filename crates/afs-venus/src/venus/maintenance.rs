@@ -25,7 +25,7 @@ impl Venus {
         let mut round = 0;
         loop {
             let Some(venus) = upgraded() else { return };
-            let wake = venus.wake.notified();
+            let wake = venus.wake.clone().notified_owned();
             let sleep = venus.env.sleep(venus.limits.maintenance);
             if venus.is_closing() {
                 return;

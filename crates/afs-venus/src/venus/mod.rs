@@ -96,7 +96,7 @@ pub struct Shared {
     counters: Arc<Counters>,
     /// Locks that servers may still have in our name.
     owed_locks: OwedLocks,
-    wake: Notify,
+    wake: Arc<Notify>,
 }
 
 impl Venus {

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use afs_rpc::ServerSecurity;
-use afs_rpc::sync::Notify;
 use afs_wire::ids::{Fid, VolumeName};
 use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
@@ -104,7 +103,7 @@ impl Venus {
             identity,
             counters,
             owed_locks: OwedLocks::new(),
-            wake: Notify::new(),
+            wake: Arc::default(),
         });
         (Venus { shared, asker: Asker::patient(who) }, callback_classes)
     }
@@ -162,7 +161,7 @@ impl Venus {
                 outcome = outcome.and(done);
             }
         }
-        self.wake.notify_all();
+        self.wake.notify_waiters();
         self.give_all_locks_back(&handles).await;
         self.give_up_all(until + self.limits.server_dead).await;
         outcome.and(self.files.shut_down().await)

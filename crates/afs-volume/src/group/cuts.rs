@@ -82,6 +82,6 @@ fn step(
         txn.delete(CUTS, &key);
     }
     let store = store.clone();
-    txn.before_visible(move |_| store.work.notify());
+    txn.before_visible(move |_| store.work.notify_one());
     Ok(true)
 }

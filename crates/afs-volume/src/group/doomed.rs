@@ -36,7 +36,7 @@ impl VolumeStore {
                 return Ok(());
             };
             step(txn, &key, &row)?;
-            txn.before_visible(move |_| store.work.notify());
+            txn.before_visible(move |_| store.work.notify_one());
             Ok::<_, VolumeError>(())
         });
         step.await?;

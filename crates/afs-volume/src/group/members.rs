@@ -117,7 +117,7 @@ impl<'t, 'a> Members<'t, 'a> {
                 store.show(id, header, sequence, frozen.contains(&id));
             }
             if work {
-                store.work.notify();
+                store.work.notify_one();
             }
         });
     }

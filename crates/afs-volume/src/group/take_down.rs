@@ -56,7 +56,7 @@ impl Store {
             let staging = store.is_staging(group);
             let worked = step(txn, group, staging)?;
             let store = store.clone();
-            txn.before_visible(move |_| store.work.notify());
+            txn.before_visible(move |_| store.work.notify_one());
             Ok::<_, VolumeError>(worked)
         });
         Ok(step.await?)

@@ -55,7 +55,7 @@ impl VolumeStore {
             let group = decode_header(header)?.group;
             let new = LocatedChunk { drive: DriveId::OWN, chunk: new };
             exchange(txn, group, (vnode, slot), Exchange { old, new })?;
-            txn.before_visible(move |_| store.work.notify());
+            txn.before_visible(move |_| store.work.notify_one());
             Ok(())
         });
         let exchanged: Result<(), VolumeError> = exchanged.await.map_err(VolumeError::from);

@@ -53,7 +53,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         self.store.restores.lock().remove(&self.volume);
         // What is not committed is to be taken down.
-        self.store.work.notify();
+        self.store.work.notify_one();
     }
 }
 

@@ -65,7 +65,7 @@ impl Restore {
             commit(&mut members, staged, base, header)?;
             members.finish();
             let at = Arc::clone(&store);
-            txn.before_visible(move |_| at.work.notify());
+            txn.before_visible(move |_| at.work.notify_one());
             Ok::<_, VolumeError>(())
         });
         Ok(committed.await?)

@@ -138,7 +138,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
                 store.show(id, Some(header), sequence, false);
             }
             if work {
-                store.work.notify();
+                store.work.notify_one();
             }
         });
         Ok(())

@@ -123,7 +123,7 @@ impl VolumeTx<'_, '_> {
         // What a store alone scatters it may; a slot that was put in order has room for it.
         if was_scattered && slot.needs_compaction() {
             // Nothing of this transaction remains, so that the background must be told now.
-            self.store.work.notify();
+            self.store.work.notify_one();
             return Err(VolumeError::Scattered);
         }
         Ok(())

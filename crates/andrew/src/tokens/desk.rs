@@ -36,7 +36,7 @@ pub struct TokenDesk {
 struct Held {
     kept: KeptToken,
     /// Ends the renewals.
-    replaced: Notify,
+    replaced: Arc<Notify>,
 }
 
 impl TokenDesk {
@@ -87,10 +87,10 @@ impl TokenDesk {
         if let Err(line) = self.system.block_on(self.use_token(owner, &kept)) {
             return TokenAnswer::Refused(line);
         }
-        let replaced = Notify::new();
+        let replaced = Arc::<Notify>::default();
         let before = self.held.lock().insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
         if let Some(before) = before {
-            before.replaced.notify_all();
+            before.replaced.notify_waiters();
         }
         self.keep_alive(owner, kept, &replaced);
         TokenAnswer::Done
@@ -108,8 +108,8 @@ impl TokenDesk {
     }
 
     /// Renews a token until it is replaced or removed.
-    fn keep_alive(&self, owner: TokenOwner, kept: KeptToken, replaced: &Notify) {
-        let (rx, desk, replaced) = (self.rx.clone(), self.own.clone(), replaced.notified());
+    fn keep_alive(&self, owner: TokenOwner, kept: KeptToken, replaced: &Arc<Notify>) {
+        let (rx, desk, replaced) = (self.rx.clone(), self.own.clone(), replaced.clone().notified_owned());
         self.system.spawn(Box::pin(async move {
             let renewed = |kept: &KeptToken| {
                 if let Some(desk) = desk.upgrade() {
@@ -147,7 +147,7 @@ impl TokenDesk {
             }
             !goes
         });
-        removed.iter().for_each(Notify::notify_all);
+        removed.iter().for_each(|replaced| replaced.notify_waiters());
         match self.system.block_on(self.venus.remove_token(owner, cell)) {
             Ok(_) => TokenAnswer::Done,
             Err(error) => TokenAnswer::Refused(error.to_string()),
