@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use afs_rpc::sync::{self, Notify, Semaphore};
 use afs_rpc::{EnvExt, Instant};
 use afs_sim::{LinkConfig, NodeId, Port, PortHandler, Sim};
 use bytes::Bytes;
@@ -211,4 +212,35 @@ fn blocking_work_runs_in_an_order_of_the_seed() {
     assert_eq!(order(1), order(1));
     assert_ne!(order(1), order(2));
     assert_eq!(order(1).len(), 20);
+}
+
+#[test]
+fn tasks_wait_for_each_other_in_an_order_of_the_seed() {
+    let run = |seed| {
+        let sim = Sim::new(seed);
+        let node = sim.node("a", ip(1));
+        let (order, free) = (Arc::new(sync::Mutex::new(Vec::new())), Arc::new(Semaphore::new(3)));
+        let start = Arc::new(Notify::new());
+        for number in 0..50 {
+            let (order, free, env) = (order.clone(), free.clone(), sim.env(node));
+            let started = start.clone().notified_owned();
+            let done = sim.env(node).spawn_with_result(async move {
+                started.await;
+                let _permit = free.acquire().await;
+                env.sleep(Duration::from_micros(number % 7)).await;
+                let mut order = order.lock().await;
+                env.sleep(Duration::from_micros(1)).await;
+                order.push(number);
+            });
+            sim.env(node).spawn(Box::pin(async move { _ = done.await }));
+        }
+        sim.run_for(Duration::from_secs(1));
+        start.notify_waiters();
+        sim.run_for(Duration::from_secs(1));
+        let order = order.try_lock().unwrap().clone();
+        (order, sim.fingerprint())
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).0, run(2).0);
+    assert_eq!(run(1).0.len(), 50);
 }
