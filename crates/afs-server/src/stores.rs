@@ -16,7 +16,7 @@ const STORE_MAX: u64 = 4 << 20;
 /// Bytes in memory of all stores, and of those from one address.
 const MEMORY_MAX: u64 = 256 << 20;
 const ADDRESS_MAX: u64 = 64 << 20;
-/// Stores under way in all, and of those clients that have one address. One more is told to ask again.
+/// Most stores under way: of all clients, and of the clients at one address. Any more are answered VBUSY.
 const STORES_MAX: usize = 16_384;
 const ADDRESS_STORES_MAX: usize = 1024;
 /// How long a store may send nothing; shorter while others wait for memory.

@@ -16,7 +16,8 @@ use afs_venus::cache::{CacheKey, CacheStore, Kept, Ranges};
 use afs_venus::{DiskCache, NodeId, OpenFlags, SetAttr};
 use afs_wire::ids::{CellName, DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 use bytes::Bytes;
-use common::{Cell, pattern};
+use common::{Cell, Client, pattern};
+use tempfile::TempDir;
 
 const BOOT: &str = "this boot";
 const ROOM: u64 = 16 << 20;
@@ -29,6 +30,21 @@ fn key(vnode: u32, version: u64) -> CacheKey {
         fid: Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1)),
         version: DataVersion(version),
     }
+}
+
+/// A cell with a machine whose cache is on a disk, in a directory that is removed afterwards.
+fn on_a_disk(seed: u64) -> (TempDir, Cell, Client) {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = Cell::new(seed);
+    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    (dir, cell, a)
+}
+
+/// What another machine reads from `file`.
+fn seen_elsewhere(cell: &Cell) -> Vec<u8> {
+    let b = cell.client(2);
+    let two = b.clone();
+    cell.on(&b, async move { two.get("file").await.unwrap() })
 }
 
 fn keep(cache: &DiskCache, key: &CacheKey, data: &[u8]) {
@@ -164,9 +180,7 @@ const DIRECT: OpenFlags =
 
 #[test]
 fn what_the_kernel_writes_by_itself_is_stored_at_close() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(2);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(2);
     let b = cell.client(2);
     let one = a.clone();
     let opened = cell.on(&a, async move {
@@ -196,9 +210,7 @@ fn what_the_kernel_writes_by_itself_is_stored_at_close() {
 /// A length that is known here from before the kernel wrote is not the one that the file has.
 #[test]
 fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(7);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(7);
     let b = cell.client(2);
     let one = a.clone();
     cell.on(&a, async move {
@@ -230,9 +242,7 @@ fn a_cut_to_the_length_of_before_cuts_what_the_kernel_has_written_since() {
 /// The kernel releases the first handle when somebody has opened, cut and half written the file through a second one.
 #[test]
 fn what_the_kernel_is_at_is_not_stored_by_a_late_release() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(6);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(6);
     let b = cell.client(2);
     let one = a.clone();
     let (second, file) = cell.on(&a, async move {
@@ -331,9 +341,7 @@ fn what_is_open_for_writing_at_an_orderly_stop_is_not_trusted_afterwards() {
 /// A write through a mapping whose page was writable already does not change the file's time.
 #[test]
 fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(3);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(3);
     let one = a.clone();
     cell.on(&a, async move {
         let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -346,17 +354,13 @@ fn what_a_mapping_wrote_after_the_close_is_stored_at_release() {
         one.venus.release(opened.handle).await.unwrap();
         assert_eq!(one.get("file").await.unwrap(), b"later");
     });
-    let b = cell.client(2);
-    let two = b.clone();
-    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+    assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
 /// A program may ask for the attributes of a file between two writes through a mapping, of which the second leaves no trace.
 #[test]
 fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(8);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(8);
     let one = a.clone();
     cell.on(&a, async move {
         let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -368,17 +372,13 @@ fn what_a_mapping_wrote_after_a_look_at_the_attributes_is_stored_by_fsync() {
         file.set_modified(marked).unwrap();
         one.venus.fsync(opened.handle).await.unwrap();
     });
-    let b = cell.client(2);
-    let two = b.clone();
-    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+    assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
 /// A child that ends, or any copy of a descriptor that is closed, has the file stored while others go on writing to it.
 #[test]
 fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(9);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(9);
     let one = a.clone();
     cell.on(&a, async move {
         let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -390,18 +390,14 @@ fn what_a_mapping_wrote_after_a_close_by_others_is_stored_by_fsync() {
         file.set_modified(marked).unwrap();
         one.venus.fsync(opened.handle).await.unwrap();
     });
-    let b = cell.client(2);
-    let two = b.clone();
-    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"later");
+    assert_eq!(seen_elsewhere(&cell), b"later");
 }
 
 /// Data that a cut took away are no data that a mapping has changed, whatever the file was grown to afterwards. The kernel
 /// releases a file after its close: what another machine has stored by then stays.
 #[test]
 fn a_late_release_stores_nothing_of_a_file_that_was_cut_and_grown_before_its_close() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(7);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(7);
     let one = a.clone();
     let handle = cell.on(&a, async move {
         let (entry, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -432,9 +428,7 @@ fn a_late_release_stores_nothing_of_a_file_that_was_cut_and_grown_before_its_clo
 
 #[test]
 fn a_large_file_is_not_rewritten_behind_our_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(4);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(4);
     let one = a.clone();
     cell.on(&a, async move {
         one.put("large", &pattern(3 << 20, 1)).await.unwrap();
@@ -456,9 +450,7 @@ fn a_large_file_is_not_rewritten_behind_our_back() {
 /// A second handle, a cut and writes of both kinds between them: nothing hides what the kernel wrote.
 #[test]
 fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(5);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(5);
     let one = a.clone();
     cell.on(&a, async move {
         let (entry, first) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -477,18 +469,14 @@ fn writes_of_the_kernel_and_ours_to_one_file_are_all_stored() {
         one.venus.release(first.handle).await.unwrap();
         one.venus.release(second.handle).await.unwrap();
     });
-    let b = cell.client(2);
-    let two = b.clone();
-    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"abc3-5XYZ");
+    assert_eq!(seen_elsewhere(&cell), b"abc3-5XYZ");
 }
 
 /// A store that the server carried out without the client hearing of it, and once more after a restart, counts as a change by
 /// another machine. The kernel goes on writing to the file: what it writes and has synced is at the server.
 #[test]
 fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
-    let dir = tempfile::tempdir().unwrap();
-    let cell = Cell::new(6);
-    let a = cell.client_with(1, Arc::new(DiskCache::open(dir.path(), ROOM, BOOT).unwrap()));
+    let (_dir, cell, a) = on_a_disk(6);
     let one = a.clone();
     let opened = cell.on(&a, async move {
         let (_, opened) = one.venus.create(NodeId::ROOT, b"file", 0o644, DIRECT).await.unwrap();
@@ -515,7 +503,5 @@ fn what_the_kernel_writes_after_a_store_that_was_carried_out_twice_is_stored() {
         file.write_all_at(b", third", 13).unwrap();
         one.venus.fsync(handle).await.unwrap();
     });
-    let b = cell.client(2);
-    let two = b.clone();
-    assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"first, second, third");
+    assert_eq!(seen_elsewhere(&cell), b"first, second, third");
 }

@@ -17,8 +17,8 @@ enum Class {
     Server(Box<dyn ServerSession>),
 }
 
-/// The object, and what is known of it. That changes with a handshake only, so it is told without the lock, which a
-/// thread may hold for as long as one packet is sealed or opened.
+/// A connection's security object, and a copy of its properties. The copy changes with a handshake only and is read without
+/// the object's lock, which a thread may hold for as long as it seals or opens one packet.
 pub(crate) struct Security {
     class: Arc<Mutex<Class>>,
     side: Side,

@@ -38,7 +38,7 @@ impl Above {
         &self.nodes
     }
 
-    /// A number that grows with everything that is told here, held above or not.
+    /// How many invalidations there have been, whether or not the kernel held what they are about.
     pub fn told(&self) -> u64 {
         self.told.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! The part alone: a sink that writes down what it is told.
+//! The part alone, with a sink that records the invalidations it gets.
 
 use std::future::{Future, pending};
 use std::pin::Pin;

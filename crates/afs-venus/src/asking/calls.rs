@@ -62,7 +62,7 @@ impl Asking {
                             self.measured_by(&target, &sites);
                             return Tried { result: Ok(answered), unsure };
                         }
-                        // His token is worthless; as nobody in particular he may still be served.
+                        // The token has expired; the server may still answer the same call without one.
                         Err((error, _)) if self.was_expired(&target, &error) => step,
                         Err((error, outcome)) => {
                             silent = error.is_silence();

@@ -1,4 +1,4 @@
-//! A sink that writes down what it is told.
+//! A sink that records the invalidations it gets.
 
 use std::sync::{Arc, Mutex};
 
