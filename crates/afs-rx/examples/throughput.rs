@@ -1,8 +1,8 @@
-//! Two endpoints in memory: how fast is the state machine itself?
+//! Benchmark of the state machine: two endpoints in memory.
 //!
 //! `cargo run --release -p afs-rx --example throughput [bulk|calls|all] [packet size] [MB, or thousand calls]`
 //!
-//! Prints MB/s of one large reply, and small calls a second, both ends' work included.
+//! Prints MB/s of one large reply, and small calls a second, the work of both ends included.
 
 #![allow(clippy::expect_used)]
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
@@ -62,7 +62,7 @@ impl World {
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
-    /// Carries everything that is ready, 10 µs one way.
+    /// Delivers everything that is ready, 10 µs one way.
     fn carry(&mut self) {
         self.now += std::time::Duration::from_micros(10);
         carry(self.now, &mut self.client, &mut self.server, Self::address(7001), &mut self.buf);
@@ -72,7 +72,7 @@ impl World {
 
 fn carry(now: Instant, from: &mut Endpoint, to: &mut Endpoint, source: SocketAddr, buf: &mut Vec<u8>) {
     while let Some(transmit) = from.poll_transmit(now, buf) {
-        // One allocation for a train, as a receive buffer would be.
+        // One allocation for a batch, as a receive buffer would be.
         let mut train = Bytes::copy_from_slice(&buf[..transmit.len]);
         let segment = transmit.segment_size.unwrap_or(transmit.len);
         while !train.is_empty() {
@@ -110,7 +110,7 @@ fn bulk(packet_size: usize, len: usize) {
     }
 }
 
-/// Writes until the call takes no more.
+/// Writes until the call accepts no more.
 fn fill(world: &mut World, call: CallId, chunk: &Bytes, left: usize) -> usize {
     let mut written = 0;
     loop {

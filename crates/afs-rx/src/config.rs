@@ -1,86 +1,85 @@
-//! Every limit and time of an endpoint, with its default.
+//! Configuration of an endpoint: limits and times, with their defaults.
 
 use core::time::Duration;
 use std::net::SocketAddr;
 
-/// How an endpoint behaves. The defaults suit a server and a client on any network.
+/// Configuration of an endpoint. The defaults suit a server and a client on any network.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Largest packet, Rx header included, that is sent to or asked of a peer that is not on loopback.
-    /// Default 1444, what every AFS-3 peer uses on Ethernet; 520 to 16384. Larger packets are sent only
-    /// after the peer's acks have advertised room for them.
+    /// Largest packet, Rx header included, sent to or requested from a peer that is not on loopback. Default 1444,
+    /// which every AFS-3 peer uses on Ethernet; 520 to 16384. Larger packets are sent only after the peer's acks have
+    /// advertised room for them.
     pub packet_size: usize,
     /// The same for peers on a loopback address. Default 16384.
     pub packet_size_loopback: usize,
-    /// Packets accepted in one datagram (jumbogram), as advertised. Default 1: none asked for, since a
-    /// jumbogram is fragmented on the way. They are understood whatever this says. 1 to 6.
+    /// Packets accepted in one datagram (jumbogram), as advertised. Default 1: none requested, since a jumbogram is
+    /// fragmented by IP. They are decoded whatever this says. 1 to 6.
     pub jumbo_packets: u32,
     /// Bytes one call may hold received and unread; the advertised window is this divided by the packet
     /// size, 32 to 8192 packets. Default 4 MiB.
     pub receive_buffer: usize,
-    /// Bytes all calls together may hold received and unread, 96 for each packet included. Above it only the packet
-    /// that a call with nothing else to read waits for is taken, at most 16 KiB a call. A quarter of it is for calls whose
-    /// clients have not proven themselves, and for no others. Default 256 MiB.
+    /// Bytes all calls together may hold received and unread, 96 for each packet included. Above it only the next
+    /// packet of a call that has nothing else to read is accepted, at most 16 KiB a call. A quarter of it is for
+    /// calls that wait for admission, and for no others. Default 256 MiB.
     pub receive_buffer_total: usize,
     /// Bytes one call may hold written and unsent. Default 4 MiB.
     pub send_buffer: usize,
     /// Most packets of one call in flight. Default 8192.
     pub send_window: u32,
-    /// Most equal-sized packets in one answer of `poll_transmit`. Default 64; 1 where the driver cannot
-    /// segment.
+    /// Most equal-sized packets in one GSO batch of `poll_transmit`. Default 64; 1 where the driver cannot segment.
     pub train_packets: usize,
     /// Longest silence from the peer before a call fails with `CallError::PeerSilent`. Default 12 s, at
     /// least 6 s (raised to it). A sixth of it is the keepalive interval.
     pub dead_time: Duration,
-    /// The same for an admitted call of a client whose address is proven. Default 30 s, at least `dead_time` (raised to it):
-    /// longer than any client waits for a sign of life (kAFS: 20 s), so that the client decides when a cut of the network ends
-    /// its call. The keepalive interval stays a sixth of `dead_time`.
+    /// The same for an admitted call of a client whose address is validated. Default 30 s, at least `dead_time`
+    /// (raised to it): longer than any client waits for a reply (kAFS: 20 s), so that the client decides when a
+    /// network outage ends its call. The keepalive interval stays a sixth of `dead_time`.
     pub dead_time_incoming: Duration,
     /// Longest time a server call waits for the peer to send more of the request, or to accept more of the
     /// reply, before it fails with `CallError::Timeout`. Default 60 s.
     pub idle_time: Duration,
-    /// Round trip assumed for a peer that was never measured. Default 600 ms.
+    /// Round trip assumed for a peer without a measurement. Default 600 ms.
     pub initial_rtt: Duration,
-    /// How long a server connection without calls is remembered. Default 700 s.
+    /// How long a server connection without calls is kept. Default 700 s.
     pub connection_idle: Duration,
-    /// The same for one whose client has taken no reply and proven no identity: anybody may have opened it in any name.
-    /// Default 20 s.
+    /// The same for a connection whose client has taken no reply and is not authenticated: its source address may be
+    /// forged. Default 20 s.
     pub connection_idle_unproven: Duration,
-    /// How long a peer without connections is remembered. Default 60 s.
+    /// How long a peer without connections is kept. Default 60 s.
     pub peer_idle: Duration,
     /// How long a peer that answered a ping counts as reachable, for services that check it. Default 600 s.
     pub reachable_for: Duration,
-    /// Most connections that clients have opened. Default 65536; when all are taken one without a call gives way, or the
-    /// oldest whose client has taken no reply and proven no identity, where those have three quarters; if none is found
-    /// soon the new one is dropped. Worst case about 1 KiB each.
+    /// Most connections opened by clients. Default 65536; when all are taken, one without a call is evicted, or,
+    /// where those whose client has taken no reply and is not authenticated have three quarters, the oldest of these;
+    /// if none is found soon the new one is dropped. Worst case about 1 KiB each.
     pub server_connections_max: usize,
     /// Most calls of clients alive at once, until their replies are acknowledged. Default 16384. Beyond it the oldest
-    /// call that waits for its client's proof gives way; where none does, the new one is aborted with `busy_code`. A
-    /// quarter is kept for calls with a proven identity.
+    /// call that waits for its client's authentication or address validation is evicted; where none does, the new one
+    /// is aborted with `busy_code`. A quarter is reserved for calls of authenticated clients.
     pub incoming_calls_max: usize,
-    /// Most of them for one host (IP address, all ports) after its calls were admitted. Default 4096.
+    /// Most admitted calls of one host (IP address, all ports). Default 4096.
     pub incoming_calls_per_host: usize,
-    /// What a client is told when one of these is reached. Default 110 (VBUSY).
+    /// Abort code when one of these limits is reached. Default 110 (VBUSY).
     pub busy_code: i32,
     /// Most services offered. Default 20.
     pub services_max: usize,
-    /// Most peers without a connection that are remembered. Default 16384, about 200 bytes each.
+    /// Most peers without a connection that are kept. Default 16384, about 200 bytes each.
     pub idle_peers_max: usize,
-    /// Most questions of rxdebug (DEBUG and VERSION) answered in a second. Default 1000; who has proven no address gets
-    /// three times the bytes of its questions.
+    /// Most rxdebug queries (DEBUG and VERSION) answered in a second. Default 1000; an unvalidated address gets three
+    /// times the bytes of its queries.
     pub queries_per_second: u32,
-    /// Most responses to challenges verified in a second; the clients of the others are challenged again. Default 8192.
+    /// Most RESPONSEs verified in a second; clients over the limit are challenged again. Default 8192.
     pub responses_per_second: u32,
-    /// The same for one host, told apart by one of 256 hash values. Default 256.
+    /// The same for one host, identified by one of 256 hash values. Default 256.
     pub responses_per_source: u32,
-    /// Most packets waiting to leave that belong to no call (challenges, aborts, answers to rxdebug).
-    /// Default 1024; more are dropped.
+    /// Most queued packets that belong to no call (challenges, aborts, replies to rxdebug). Default 1024; more are
+    /// dropped.
     pub control_packets_max: usize,
-    /// Whether calls get no answer as long as no service is offered: of a server that is starting, whose callers are to send
-    /// again. An endpoint that will never offer one refuses them, which spares its callers the wait. Default off.
+    /// Whether calls get no reply as long as no service is offered: for a server that is starting, whose callers are
+    /// to retry. An endpoint that will never offer one refuses them, which spares its callers the wait. Default off.
     pub silent_until_offering: bool,
-    /// Text of the answer to a VERSION request, cut at 64 bytes.
+    /// Text of the reply to a VERSION request, truncated to 64 bytes.
     pub version: String,
 }
 
@@ -120,14 +119,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Of a client that is called back: the defaults, but for 512 connections opened by others. Its servers need a few
-    /// each, and one that gave way is opened again by the next call on it.
+    /// Configuration of a client that receives callbacks: the defaults, but for 512 connections opened by others. Its
+    /// servers need a few each, and an evicted one is opened again by the next call on it.
     #[must_use]
     pub fn of_client() -> Self {
         Config { server_connections_max: CLIENT_CONNECTIONS, ..Config::default() }
     }
 
-    /// The configuration with every value inside its bounds.
+    /// The configuration with every value clamped to its bounds.
     pub(crate) fn bounded(mut self) -> Self {
         self.packet_size = self.packet_size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
         self.packet_size_loopback = self.packet_size_loopback.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
@@ -159,10 +158,10 @@ impl Config {
 const CLIENT_CONNECTIONS: usize = 512;
 /// Smallest packet size used or believed: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
 pub(crate) const PACKET_SIZE_MIN: usize = 520;
-/// What a peer of unknown abilities takes.
+/// Packet size for a peer that has not advertised one.
 pub(crate) const PACKET_SIZE_DEFAULT: usize = 1444;
 pub(crate) const PACKET_SIZE_MAX: usize = 16384;
-/// Every AFS-3 peer has this receive window, so a smaller one would only cost speed.
+/// Smallest receive window: every AFS-3 peer has this one.
 pub(crate) const WINDOW_MIN: u32 = 32;
 pub(crate) const WINDOW_MAX: u32 = 8192;
 pub(crate) const TRAIN_PACKETS_MAX: usize = 64;

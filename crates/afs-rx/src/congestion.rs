@@ -1,4 +1,4 @@
-//! How much may be in flight. A policy: other algorithms are other implementations of the trait.
+//! Congestion control of a call's sending side: a trait, which other algorithms may implement, and NewReno.
 
 use core::fmt::Debug;
 
@@ -8,7 +8,7 @@ pub(crate) trait Congestion: Send + Debug {
     fn reset(&mut self, initial: u32, max: u32);
     /// Packets that may be in flight.
     fn window(&self) -> u32;
-    /// So many packets were acknowledged; `limited` when the window was what held the sender back.
+    /// `packets` were acknowledged; `limited` when the window was what held the sender back.
     fn on_ack(&mut self, packets: u32, limited: bool);
     /// Packets were lost. Called once for each window of data, however many were lost in it.
     fn on_loss(&mut self);

@@ -1,26 +1,26 @@
-//! Who ended a call, and the numbers Rx itself uses for it.
+//! Errors of calls and commands, and Rx's own abort codes.
 
 use thiserror::Error;
 
 /// Rx's own abort codes: docs/protocol/rx.md "8.2 Rx codes".
 pub mod code {
-    /// No contact within the dead time.
+    /// Nothing was received within the dead time.
     pub const CALL_DEAD: i32 = -1;
     /// Unknown service or security index, or misuse of a call.
     pub const INVALID_OPERATION: i32 = -2;
-    /// The hard or the idle time limit passed.
+    /// The hard or the idle time limit was exceeded.
     pub const CALL_TIMEOUT: i32 = -3;
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: i32 = -5;
-    /// The caller gave up.
+    /// The application aborted the call.
     pub const USER_ABORT: i32 = -6;
-    /// The server is starting or stopping; try again later.
+    /// The server is starting or stopping; retry later.
     pub const RESTARTING: i32 = -100;
-    /// The server has no room for another call (the file server's VBUSY).
+    /// The server cannot take another call (the file server's VBUSY).
     pub const BUSY: i32 = 110;
 }
 
-/// Why a call failed: says who ended it.
+/// Why a call failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -30,23 +30,23 @@ pub enum CallError {
     /// This side aborted the call with this code.
     #[error("the call was aborted here with code {0}")]
     LocalAbort(i32),
-    /// Nothing valid came from the peer within the dead time, or within a shorter one after the network said that it
-    /// cannot be reached.
+    /// Nothing valid was received from the peer within the dead time, or within a shorter one after the network
+    /// reported it unreachable.
     #[error("the peer is silent")]
     PeerSilent,
-    /// The call's hard or idle time limit passed.
+    /// The call's hard or idle time limit was exceeded.
     #[error("the call took too long")]
     Timeout,
     /// The peer aborted the whole connection with this code; open another one.
     #[error("the peer aborted the connection with code {0}")]
     ConnectionAborted(i32),
-    /// This side gave up the whole connection with this code: a broken packet, or failed security.
+    /// This side failed the whole connection with this code: a broken packet, or failed security.
     #[error("the connection failed here with code {0}")]
     ConnectionFailed(i32),
-    /// The client began its next call on the channel before this one was answered.
+    /// The client began its next call on the channel before this one had a reply.
     #[error("the client replaced the call by a newer one")]
     Superseded,
-    /// The operation does not fit the call's direction: writing after the turn-around, for example.
+    /// The operation does not fit the call's direction: writing after the reply has begun, for example.
     #[error("the operation does not fit the state of the call")]
     InvalidOperation,
     /// The id names no call: it was released.
@@ -55,7 +55,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The code that Rx programs report for this failure.
+    /// The code that Rx programs report for this error.
     pub fn code(self) -> i32 {
         match self {
             CallError::RemoteAbort(code)
@@ -69,7 +69,7 @@ impl CallError {
     }
 }
 
-/// Why no call could be opened.
+/// Why a call was not opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -84,7 +84,7 @@ pub enum OpenError {
     Unknown,
 }
 
-/// Why a service could not be offered.
+/// Why a service was not offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {

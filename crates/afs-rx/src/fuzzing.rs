@@ -1,4 +1,4 @@
-//! What the fuzz target runs, as a plain function; see `fuzz/` and `tests/random_bytes.rs`.
+//! Entry point of the fuzz target; see `fuzz/` and `tests/random_bytes.rs`.
 
 use crate::{Config, Endpoint, Event, Instant, NullClient, NullServer, Read};
 use bytes::Bytes;
@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 
 const SERVICE: u16 = 1;
 
-/// Plays a script of datagrams, application moves and waits to an endpoint that is client and server.
+/// Plays a script of datagrams, application commands and waits to an endpoint that is client and server.
 ///
-/// Each step is one byte for what to do and, for a datagram, two bytes of length and the datagram. A
-/// datagram for the client half gets the epoch and connection id it needs to be heard.
+/// Each step is one byte for the kind and, for a datagram, two bytes of length and the datagram. A datagram for the
+/// client half gets the epoch and connection id it needs to be accepted.
 pub fn endpoint(mut script: &[u8]) {
     let mut player = Player::new();
     while let Some((&step, rest)) = script.split_first() {
@@ -81,7 +81,7 @@ impl Player {
         self.end.handle_timeout(self.now);
     }
 
-    /// The application does something with one of its calls.
+    /// One command of the application on one of its calls.
     fn act(&mut self, choice: u8) {
         let Some(call) = self.calls.get(usize::from(choice >> 2) % self.calls.len().max(1)).copied() else {
             return;

@@ -1,5 +1,5 @@
-//! A fast hasher keyed by the endpoint's seed: the same seed gives the same table, and a stranger who
-//! chooses connection ids cannot choose collisions.
+//! Fast hasher keyed by the endpoint's seed: the same seed gives the same table, and an attacker who chooses
+//! connection ids cannot choose collisions.
 
 use std::hash::{BuildHasher, Hasher};
 

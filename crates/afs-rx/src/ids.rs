@@ -1,25 +1,25 @@
-//! Handles that the application holds, and the protocol's numbers.
+//! Handles of calls and connections, and the protocol's numbers: epoch, connection id, channel.
 
 use crate::slab::Key;
 use core::fmt;
 
-/// Names one call of one endpoint until it is released. A stale id finds nothing.
+/// Handle of a call of one endpoint, valid until it is released. A stale one finds nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) Key);
 
-/// Names one connection, client or server, of one endpoint. A stale id finds nothing.
+/// Handle of a connection, client or server, of one endpoint. A stale one finds nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub(crate) Key);
 
 impl CallId {
-    /// A small number, unique among the calls alive at one time: good for indexing a table.
+    /// A small number, unique among the calls alive at one time: an index for tables.
     pub fn slot(self) -> usize {
         self.0.slot as usize
     }
 }
 
 impl ConnId {
-    /// A small number, unique among the connections alive at one time: good for indexing a table.
+    /// A small number, unique among the connections alive at one time: an index for tables.
     pub fn slot(self) -> usize {
         self.0.slot as usize
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for ConnId {
     }
 }
 
-/// Which end of a connection this endpoint is.
+/// This endpoint's side of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// This endpoint opened the connection.

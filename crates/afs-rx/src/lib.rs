@@ -1,20 +1,20 @@
 //! Rx, the transport of AFS-3, as a pure state machine.
 //!
-//! An [`Endpoint`] is one UDP socket's worth of Rx: any number of client and server connections. It has
-//! no socket, clock, thread or randomness of its own. Four kinds of method:
+//! An [`Endpoint`] is the Rx of one UDP socket: any number of client and server connections. It has no socket, clock,
+//! thread or randomness of its own. Four kinds of method:
 //!
 //! - getters take `&self`;
-//! - `handle_*` say what the network or the clock did;
+//! - `handle_*` report datagrams, errors of the network, and time;
 //! - commands (`connect`, `open_call`, `write`, `read`, ...) come from the application;
-//! - `poll_*` say what to do next.
+//! - `poll_*` return what to do next.
 //!
-//! The contract with a driver: change something (`handle_*` for a whole batch of datagrams, or commands),
-//! then poll `poll_event` and `poll_transmit` until both are empty, then sleep until `poll_timeout` or the
-//! next datagram. Acknowledgements are made when `poll_transmit` runs, so a batch costs one for each call.
+//! The contract with a driver: change something (`handle_*` for a whole batch of datagrams, or commands), then poll
+//! `poll_event` and `poll_transmit` until both are empty, then sleep until `poll_timeout` or the next datagram.
+//! Acknowledgements are made when `poll_transmit` runs, so a batch costs one for each call.
 //!
-//! The ciphers of a connection need the connection's object alone. A driver that shares the endpoint between threads runs them
-//! outside its lock: `begin_read`, `Sealed::open`, `end_read` for what arrives, `poll_leaving`, `Sealing::next`, `end_sealing` for
-//! what leaves. `read` and `poll_transmit` are the same in one step.
+//! The ciphers of a connection need the connection's security object alone. A driver that shares the endpoint between
+//! threads runs them outside its lock: `begin_read`, `Sealed::open`, `end_read` for received packets, `poll_leaving`,
+//! `Sealing::next`, `end_sealing` for sent ones. `read` and `poll_transmit` are the same in one step.
 //!
 //! Source of the rules: docs/protocol/rx.md, cited by heading.
 

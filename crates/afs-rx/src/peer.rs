@@ -1,4 +1,5 @@
-//! What is known of the host and port at the other end, shared by all connections with it.
+//! State of a peer (host and port), shared by all connections with it: sizes, windows, round trip, address
+//! validation.
 
 use crate::Instant;
 use crate::config::{Config, PACKET_SIZE_DEFAULT, PACKET_SIZE_MAX, PACKET_SIZE_MIN};
@@ -11,28 +12,28 @@ use std::net::SocketAddr;
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) rtt: Rtt,
-    /// Largest packet, header included, that is sent to it.
+    /// Largest packet, header included, sent to it.
     pub(crate) packet_size: usize,
     /// Largest packet used with it, whatever it advertises.
     pub(crate) packet_size_own: usize,
     /// The receive window it advertised last.
     pub(crate) window: u32,
-    /// Congestion window where its last bulk transfer ended.
+    /// Congestion window at the end of its last bulk transfer.
     pub(crate) congestion_window: u32,
     pub(crate) connections: u32,
-    /// Those of them that were opened here.
+    /// Its connections that were opened here.
     pub(crate) clients: Vec<Key>,
-    /// When the network said last that it cannot be reached.
+    /// When the network last reported it unreachable.
     pub(crate) doubted_at: Option<Instant>,
     /// Counted among the peers without a connection.
     pub(crate) is_idle: bool,
-    /// When the last connection went.
+    /// When the last connection was removed.
     pub(crate) idle_since: Instant,
     /// Until when it counts as reachable at this address.
     pub(crate) reachable_until: Instant,
-    /// It has shown that it receives what is sent to it.
+    /// Its address is validated: it has shown that it receives what is sent to it.
     pub(crate) is_proven: bool,
-    /// Bytes that may go there before that.
+    /// Bytes that may be sent to it before that.
     pub(crate) credit: usize,
     pub(crate) sent: u64,
     pub(crate) resent: u64,
@@ -40,12 +41,12 @@ pub(crate) struct Peer {
     pub(crate) bytes_received: u64,
 }
 
-/// Window of a peer that never told: docs/protocol/rx.md "7. Windows, RTT, ...".
+/// Window of a peer that has advertised none: docs/protocol/rx.md "7. Windows, RTT, ...".
 const WINDOW_INITIAL: u32 = 16;
 const WINDOW_CLASSIC: u32 = 32;
 const CONGESTION_WINDOW_INITIAL: u32 = 10;
-/// A new call starts no faster than this, so that its first packet cannot be overtaken by one that the
-/// peer takes for a leftover (seq above 32).
+/// Largest initial congestion window, so that the first packet cannot be overtaken by one that the peer takes for a
+/// remainder of an old call (seq above 32).
 const CONGESTION_WINDOW_INITIAL_MAX: u32 = 32;
 
 impl Peer {
@@ -73,7 +74,7 @@ impl Peer {
         }
     }
 
-    /// Congestion window for a new call.
+    /// Congestion window of a new call.
     pub(crate) fn initial_congestion_window(&self) -> u32 {
         self.congestion_window.clamp(CONGESTION_WINDOW_INITIAL, CONGESTION_WINDOW_INITIAL_MAX)
     }
@@ -86,7 +87,7 @@ impl Peer {
         }
     }
 
-    /// Learns what the peer takes from the end of an ACK: docs/protocol/rx.md "Accepting an ACK", step 6.
+    /// Applies the trailer of an ACK: docs/protocol/rx.md "Accepting an ACK", step 6.
     pub(crate) fn learn(&mut self, trailer: &AckTrailer) {
         if let Some(interface) = trailer.mtu_interface {
             let whole = clamp(interface).min(self.packet_size_own);
@@ -103,7 +104,7 @@ fn clamp(advertised: u32) -> usize {
     (advertised as usize).clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX)
 }
 
-/// What a size above 1444 is worth: whole jumbo packets, as other peers count.
+/// Rounds a size above 1444 down to whole jumbo packets, as other peers count.
 fn adjust(size: usize) -> usize {
     const STEP: usize = crate::packet::JUMBO_PAYLOAD_LEN + crate::packet::JUMBO_HEADER_LEN;
     match size <= PACKET_SIZE_DEFAULT {

@@ -1,4 +1,4 @@
-//! Round-trip time and the retransmission time-out: docs/protocol/rx.md "7. Windows, RTT, ...".
+//! Round-trip estimator and retransmission time-out: docs/protocol/rx.md "7. Windows, RTT, ...".
 
 use core::time::Duration;
 
@@ -40,7 +40,7 @@ impl Rtt {
         self.samples += 1;
     }
 
-    /// A reply that implies an ack bounds the round trip from above: worth having when it tells something.
+    /// A reply that implies an ack is an upper bound of the round trip, used where it lowers the estimate.
     pub(crate) fn sample_bound(&mut self, bound: Duration) {
         if bound < self.smoothed {
             self.sample(bound);
@@ -51,7 +51,7 @@ impl Rtt {
         self.smoothed
     }
 
-    /// The smoothed round trip, if there is any sample behind it.
+    /// The smoothed round trip, if there was any sample.
     pub(crate) fn measured(&self) -> Option<Duration> {
         (self.samples > 0).then_some(self.smoothed)
     }
@@ -76,7 +76,7 @@ impl Rtt {
         Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0))
     }
 
-    /// How long a packet may lag behind a later one before it is taken for lost.
+    /// How long a packet may be overtaken by a later one before it is declared lost.
     pub(crate) fn reordering(&self) -> Duration {
         (self.smoothed * 5 / 4 + self.deviation).max(REORDERING_MIN)
     }

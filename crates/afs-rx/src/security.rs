@@ -1,8 +1,8 @@
-//! Security classes: docs/protocol/rx.md "11. Security framework".
+//! Traits of security classes: docs/protocol/rx.md "11. Security framework".
 //!
-//! A class seals what leaves in DATA packets, opens what arrives, and settles who the client is with
-//! CHALLENGE and RESPONSE. Every connection has one object of the class, behind a lock of its own. A class that
-//! needs a wall clock, keys or tickets is given them when it is made; here it sees packets only.
+//! A class seals DATA packets that are sent, opens those that arrive, and authenticates the client with CHALLENGE and
+//! RESPONSE. Every connection has one object of the class, behind a lock of its own. A class that needs a wall clock,
+//! keys or tickets gets them at its construction; here it handles packets only.
 
 mod null;
 
@@ -15,19 +15,19 @@ use std::any::Any;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Proven identity of a connection's client, in whatever form the security class gives it.
+/// Authenticated identity of a connection's client, in whatever form the security class gives it.
 pub type Identity = Arc<dyn Any + Send + Sync>;
 
-/// A packet, a proof or a whole connection that is not to be trusted, and the code to abort with.
+/// A packet, a response or a whole connection that failed verification, and the abort code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("security failure, code {code}")]
 pub struct SecurityError {
-    /// The abort code that the class gives to the failure.
+    /// The abort code of the failure.
     pub code: i32,
 }
 
 impl SecurityError {
-    /// The code to abort with. Zero would pass for success.
+    /// The abort code. Zero would mean success.
     pub(crate) fn abort_code(self) -> i32 {
         match self.code {
             0 => crate::error::code::PROTOCOL_ERROR,
@@ -57,7 +57,7 @@ pub struct PacketContext {
     pub checksum: u16,
 }
 
-/// Bytes a class puts around the data of every packet.
+/// Bytes that a class adds to every packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Overhead {
     /// Before the data.
@@ -79,7 +79,7 @@ pub struct SecurityReport {
     pub expires: u32,
 }
 
-/// What both ends of a connection do with DATA.
+/// Properties and packet protection, the same at both ends of a connection.
 pub trait PacketSecurity: Send {
     /// The index in every header of the connection. Constant.
     fn index(&self) -> u8;
@@ -95,36 +95,36 @@ pub trait PacketSecurity: Send {
         true
     }
 
-    /// True when a packet carries its data as it is, so that all the class has to say of it is the header's checksum.
+    /// True when the data of a packet is left unchanged, so that the header's checksum is the class's only output.
     /// The endpoint then gives `seal` an empty payload and sends the data without copying it.
     fn keeps_data(&self) -> bool {
         false
     }
 
     /// True when a payload that `open` accepts can only have been made with the connection's keys. Such a class lets
-    /// a server's connection follow its client to another address; without it the connection stays at the address
-    /// that it began at. By default true of classes that protect packets and do not leave the data as it is. Looked
-    /// at once the client is authenticated.
+    /// a server's connection migrate with its client to another address; without it the connection stays at its first
+    /// address. By default true of classes that protect packets and do not leave the data unchanged. Read once the
+    /// client is authenticated.
     fn authenticates_packets(&self) -> bool {
         self.protects() && !self.keeps_data()
     }
 
-    /// Why no packet of the connection will open any more, such as an expired ticket. When `open` fails and this is
-    /// `None`, the packet is at fault: it is dropped, and the connection goes on.
+    /// Why no further packet of the connection will open, such as an expired ticket. When `open` fails and this is
+    /// `None`, the packet is at fault: it is dropped, and the connection continues.
     fn ended(&self) -> Option<SecurityError> {
         None
     }
 
-    /// Protects a packet, each time it is sent. Any thread may be the one that seals or opens, and the endpoint is not locked.
+    /// Protects a packet, each time it is sent. Any thread may seal or open, and the endpoint is not locked.
     ///
     /// `payload` holds `overhead().header` bytes to be filled in and the data; the class may append up to
-    /// `overhead().trailer` bytes. Answers the header's checksum field.
+    /// `overhead().trailer` bytes. Returns the header's checksum field.
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError>;
 
-    /// Verifies and unwraps what arrived; answers the data alone.
+    /// Verifies and decrypts a received payload; returns the data alone.
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError>;
 
-    /// For rxdebug.
+    /// Properties for rxdebug.
     fn report(&self) -> SecurityReport {
         SecurityReport::default()
     }
@@ -132,7 +132,7 @@ pub trait PacketSecurity: Send {
 
 /// The client's half of a connection.
 pub trait ClientSecurity: PacketSecurity {
-    /// Answers a challenge. Called for every CHALLENGE that arrives while a call is active.
+    /// Responds to a challenge. Called for every CHALLENGE that arrives while a call is active.
     fn respond(&mut self, challenge: &Challenge<'_>) -> Result<Response, SecurityError>;
 }
 
@@ -153,7 +153,7 @@ pub struct Challenge<'a> {
     pub call_numbers: [u32; 4],
 }
 
-/// The answer to a challenge.
+/// The response to a challenge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
     /// Payload of the RESPONSE packet, at most 16 KiB.
@@ -162,7 +162,7 @@ pub struct Response {
     pub checksum: u16,
 }
 
-/// A class that a service offers; makes a session for every connection that arrives.
+/// A class that a service offers; creates a session for every connection that arrives.
 pub trait ServerSecurity: Send {
     /// The index this class is offered under.
     fn index(&self) -> u8;
@@ -173,7 +173,8 @@ pub trait ServerSecurity: Send {
 
 /// The server's half of a connection.
 pub trait ServerSession: PacketSecurity {
-    /// True when calls may run. While false, the endpoint challenges the client. May change in `verify` only.
+    /// True when the client is authenticated and calls may run. While false, the endpoint challenges the client. May
+    /// change in `verify` only.
     fn is_authenticated(&self, now: Instant) -> bool;
 
     /// Payload of a CHALLENGE. `random` is the endpoint's generator.
@@ -182,7 +183,7 @@ pub trait ServerSession: PacketSecurity {
     /// Verifies a RESPONSE. Called only while unauthenticated and after a challenge.
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError>;
 
-    /// Who the client is, when proven. May change in `verify` only.
+    /// The client's identity, once authenticated. May change in `verify` only.
     fn identity(&self) -> Option<Identity> {
         None
     }
@@ -205,7 +206,7 @@ pub struct Proof<'a> {
     pub payload: &'a [u8],
 }
 
-/// What a good response establishes.
+/// Result of a valid response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verified {
     /// The client's call numbers: calls older than these cannot be replayed.

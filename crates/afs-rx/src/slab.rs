@@ -1,6 +1,6 @@
-//! Slots with generations: small stable ids that a stale holder cannot confuse with a later tenant.
+//! Slab with generations: small stable ids, of which a stale one finds nothing.
 
-/// Names one tenant of one slot.
+/// Id of one value in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Key {
     pub(crate) slot: u32,
@@ -28,7 +28,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Puts in the value that `make` builds from its own key.
+    /// Inserts the value that `make` builds from its own key.
     pub(crate) fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, value: None });
@@ -68,12 +68,12 @@ impl<T> Slab<T> {
         self.slots.len()
     }
 
-    /// The tenant of a slot.
+    /// The value in a slot.
     pub(crate) fn at(&self, slot: usize) -> Option<&T> {
         self.slots.get(slot)?.value.as_ref()
     }
 
-    /// All tenants, in slot order.
+    /// All values, in slot order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }

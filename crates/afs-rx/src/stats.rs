@@ -1,6 +1,6 @@
-//! What an endpoint counts.
+//! Counters of an endpoint.
 
-/// Why an arriving packet had no effect.
+/// Why an arriving packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -13,33 +13,33 @@ pub enum Drop {
     TooLong,
     /// A payload shorter than its packet type needs.
     ShortPayload,
-    /// A type that means nothing on a call's absence.
+    /// A type that is not defined outside of a call.
     UnknownType,
     /// A packet for a connection that does not exist.
     NoSuchConnection,
-    /// A packet for a client's connection from an address that is not its server's.
+    /// A packet for a client connection from an address that is not its server's.
     WrongAddress,
     /// The service is not offered, or not under this security index; answered with a raw abort.
     NoSuchService,
     /// The connection has another security index.
     WrongSecurityIndex,
-    /// No room for another connection.
+    /// The table of connections is full.
     TooManyConnections,
-    /// No room for another call; answered with an abort.
+    /// A limit of calls is reached; answered with an abort.
     TooManyCalls,
-    /// The channel has no call and this is not DATA that opens one.
+    /// The channel has no call and the packet is not DATA that begins one.
     NoSuchCall,
     /// The call number is older than the channel's current one.
     OldCall,
-    /// The first packet seen of a new call is too far into it.
+    /// The first packet received of a new call is too far into it.
     NewCallTooFar,
     /// The connection has failed; answered with its abort, except for an ABORT.
     ConnectionFailed,
     /// The call has failed; answered with its abort, except for an ABORT.
     CallFailed,
-    /// A packet with call number zero that must have one.
+    /// A packet with call number zero that must have another.
     CallNumberZero,
-    /// DATA that did not open under the connection's keys when its turn came to be read; it is asked for again.
+    /// DATA that failed to open under the connection's keys; its retransmission is requested.
     NotOpened,
     /// DATA with sequence number zero.
     SequenceZero,
@@ -57,27 +57,27 @@ pub enum Drop {
     StaleAck,
     /// An ACK for packets that were never sent.
     AckBeyondSent,
-    /// An ACK, ACKALL, BUSY or so that does not fit the call's phase.
+    /// An ACK, ACKALL, BUSY or other packet that does not fit the call's phase.
     WrongPhase,
-    /// A CHALLENGE while no call is active, or of a class that never challenges.
+    /// A CHALLENGE while no call is active, or for a class that never challenges.
     UnwantedChallenge,
     /// A RESPONSE on an authenticated connection, or without a challenge.
     UnwantedResponse,
-    /// More responses in this second than are verified; the next challenge asks again.
+    /// More responses in this second than are verified; the next challenge requests them again.
     TooManyResponses,
-    /// DEBUG or VERSION without the flag that asks for an answer, or too short.
+    /// DEBUG or VERSION without the client's flag, or too short.
     UnansweredQuery,
-    /// More questions in this second than are answered.
+    /// More queries in this second than are answered.
     TooManyQueries,
-    /// Too many packets without a call wait to be sent.
+    /// The queue of packets without a call is full.
     ControlQueueFull,
-    /// A packet to an address that has sent too little and not proven itself; not sent. Or DATA of a connection whose
-    /// client is not proven to be at the address that it came from.
+    /// A packet to an unvalidated address without credit; not sent. Or DATA of a connection whose client's address is
+    /// not validated.
     UnprovenAddress,
 }
 
 impl Drop {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = Drop::UnprovenAddress as usize + 1;
 }
 
@@ -88,19 +88,19 @@ pub struct Stats {
     pub packets_read: [u64; 13],
     /// Packets sent by type; index is type - 1.
     pub packets_sent: [u64; 13],
-    /// DATA packets sent again.
+    /// DATA packets retransmitted.
     pub data_resent: u64,
     /// Pings sent.
     pub pings_sent: u64,
     /// Packets dropped, by reason: index with `Drop as usize`.
     pub dropped: [u64; Drop::COUNT],
-    /// Calls begun by clients and announced to the application.
+    /// Calls begun by clients and reported to the application.
     pub calls_received: u64,
     /// Calls opened here.
     pub calls_opened: u64,
     /// Retransmission timers that fired.
     pub timeouts: u64,
-    /// Packets found lost from later acks.
+    /// Packets declared lost after later acks.
     pub losses: u64,
     /// Payload bytes received, in order of arrival, duplicates excluded.
     pub bytes_received: u64,
@@ -110,7 +110,7 @@ pub struct Stats {
     pub buffered_bytes: usize,
     /// Round trips measured.
     pub rtt_samples: u64,
-    /// Server connections that have followed their client to another address.
+    /// Server connections that have migrated to another address.
     pub moves: u64,
 }
 
@@ -147,20 +147,20 @@ impl Stats {
     }
 }
 
-/// What an endpoint holds at the moment: for tests of bounds and for operators.
+/// Objects that an endpoint holds at the moment: for tests of bounds and for operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Holdings {
-    /// Calls not yet released and done.
+    /// Calls not yet released or not yet over.
     pub calls: usize,
     /// Connections opened here.
     pub client_connections: usize,
     /// Connections opened by clients.
     pub server_connections: usize,
-    /// Peers remembered.
+    /// Peers known.
     pub peers: usize,
     /// Entries in the timer heap, stale ones included.
     pub timers: usize,
-    /// Packets waiting that belong to no call.
+    /// Queued packets that belong to no call.
     pub control_packets: usize,
     /// Events not yet polled.
     pub events: usize,

@@ -1,13 +1,13 @@
-//! Deadlines in a heap: exactly one for each owner, corrected lazily.
+//! Binary heap of deadlines: one entry for each owner, corrected lazily.
 //!
-//! An owner whose deadline moves later keeps its entry: when that comes up, the owner looks at its timers
-//! and goes back in. Only a deadline that moves earlier moves the entry. The heap knows where each owner's
-//! entry is, so it never holds more entries than there are owners.
+//! An owner whose deadline moves later keeps its entry: when that is due, the owner examines its timers and is
+//! inserted again. Only a deadline that moves earlier moves the entry. The heap knows the position of each owner's
+//! entry, so it never holds more entries than there are owners.
 
 use crate::Instant;
 use crate::slab::Key;
 
-/// Whose deadline it is.
+/// Owner of a deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     Connection(Key),
@@ -37,7 +37,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Makes sure that `owner` comes up at `deadline` or before.
+    /// Makes sure that `owner` is due at `deadline` or before.
     pub(crate) fn arm(&mut self, owner: Owner, deadline: Instant) {
         if !deadline.is_set() {
             return;
@@ -56,7 +56,7 @@ impl Timers {
         self.settle(index);
     }
 
-    /// Forgets an owner.
+    /// Removes an owner.
     pub(crate) fn disarm(&mut self, owner: Owner) {
         if let Some(index) = self.place(owner) {
             self.remove(index);
@@ -67,7 +67,7 @@ impl Timers {
         self.heap.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Takes the next owner that is due out of the heap.
+    /// Removes the next owner that is due.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Owner> {
         let (deadline, owner) = *self.heap.first()?;
         if deadline > now {
@@ -103,7 +103,7 @@ impl Timers {
         }
     }
 
-    /// Moves an entry that may be in the wrong place up or down to where it belongs.
+    /// Restores the heap order around an entry.
     fn settle(&mut self, mut index: usize) {
         while index > 0 && self.heap[index].0 < self.heap[(index - 1) / 2].0 {
             self.swap(index, (index - 1) / 2);

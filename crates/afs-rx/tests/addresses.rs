@@ -1,4 +1,5 @@
-//! Whose packets a connection hears, and what may move or end it: docs/protocol/rx.md "3. Connections, ids, epochs".
+//! Which addresses a connection accepts packets from, and what migrates or ends it: docs/protocol/rx.md "3.
+//! Connections, ids, epochs".
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -45,7 +46,7 @@ fn sealed(call: u32, seq: u32, flags: u8, data: &[u8]) -> (Header, Vec<u8>) {
     (Header { checksum, ..header }, payload)
 }
 
-/// A server whose client has proven itself with this first call.
+/// A server whose client has authenticated with this first call.
 fn proven(class: Box<dyn ServerSecurity>, (header, payload): (Header, Vec<u8>)) -> (Script, CallId) {
     let mut script = Script::new(Config::default());
     script.end.listen(SERVICE, vec![class]).unwrap();
@@ -61,7 +62,7 @@ fn response() -> Header {
     toy(from_client(PacketType::RESPONSE, 0, 0, 9, 0))
 }
 
-/// What a client with this key answers to the challenge that the server has just sent there.
+/// The response of a client with this key to the challenge that the server has just sent there.
 fn answer_to_challenge(script: &mut Script, to: SocketAddr, key: u8) -> Vec<u8> {
     let challenge = script.sent_one();
     assert_eq!((challenge.header.kind, challenge.to), (PacketType::CHALLENGE, to));
@@ -69,7 +70,7 @@ fn answer_to_challenge(script: &mut Script, to: SocketAddr, key: u8) -> Vec<u8> 
     answer.chain([1, 0, 0, 0u32].into_iter().flat_map(u32::to_be_bytes)).collect()
 }
 
-/// The client sends from elsewhere, is asked who it is, answers, and repeats its packet.
+/// The client sends from another address, is challenged, responds, and repeats its packet.
 fn go_elsewhere(script: &mut Script, (header, payload): &(Header, Vec<u8>)) {
     script.give_from(elsewhere(), *header, payload);
     assert_eq!(script.events(), [], "nothing is done before the answer");
@@ -178,7 +179,7 @@ fn a_copy_that_comes_before_its_original_takes_no_reply_away() {
             replies.clone().count() == 1 && replies.clone().all(|sent| sent.to == script.peer),
             "{sent:?}"
         );
-        // Whoever sends copies may acknowledge what it did not get.
+        // A sender of copies may acknowledge what it did not receive.
         script.give_from(elsewhere(), toy(from_client(PacketType::ACK_ALL, number, 0, 3, 0)), b"");
     }
     assert_eq!(script.end.stats().moves, 0);
@@ -187,7 +188,7 @@ fn a_copy_that_comes_before_its_original_takes_no_reply_away() {
 #[test]
 fn what_a_busy_channel_refuses_moves_nothing() {
     let (mut script, call) = proven(Box::new(ToyServer(KEY)), sealed(1, 1, LAST, b"mine"));
-    // The client has given up its call, and the application is still at work on it.
+    // The client has given up its call, and the application still works on it.
     let (header, payload) = sealed(2, 1, LAST, b"mine");
     for _ in 0..3 {
         script.give_from(elsewhere(), header, &payload);
@@ -335,7 +336,7 @@ fn a_server_with_several_addresses_may_answer_from_another() {
     assert_eq!(script.read_all(call), (vec![], Read::WouldBlock));
     script.give_from(host(7), reply, b"answer");
     assert_eq!(script.read_all(call).0, b"answer");
-    // The address that was called counts at any time, and then alone.
+    // The address that was called is always accepted, and then alone.
     script.sent();
     let connection = script.end.connect(script.now, script.peer, SERVICE, Box::new(NullClient));
     let call = script.call(connection, b"question");

@@ -1,5 +1,5 @@
-//! Large transfers between our own ends, in simulated time: the window must open, losses must be mended
-//! without waiting for timers, and a slow reader must neither stall nor break anything.
+//! Large transfers between two endpoints, in simulated time: the window must open, losses must be repaired without
+//! waiting for timers, and a slow reader must neither stall nor break anything.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use support::{CLIENT, SERVER, Weather, World, address};
 
 const SERVICE: u16 = 1;
 
-/// How a transfer went.
+/// Measurements of a transfer.
 #[derive(Debug)]
 struct Outcome {
     took: Duration,
@@ -23,7 +23,7 @@ struct Outcome {
     buffered_max: usize,
 }
 
-/// Fetches `len` bytes. `nap` is what the reader does after every 64 KiB.
+/// Fetches `len` bytes. `nap` is the reader's pause after every 64 KiB.
 fn fetch(seed: u64, weather: Weather, config: &Config, len: usize, nap: Duration) -> Outcome {
     let mut world = World::new(seed, weather, config);
     world.ends[SERVER].listen(SERVICE, vec![Box::new(NullServer)]).unwrap();
@@ -123,7 +123,7 @@ fn a_slow_reader_closes_the_window_and_nothing_is_lost() {
     config.receive_buffer = 1 << 20;
     let outcome = fetch(3, path(1, 0), &config, 8 << 20, Duration::from_millis(20));
     assert_eq!((outcome.resent, outcome.timeouts), (0, 0), "{outcome:?}");
-    // A full window, with what it takes to keep each packet.
+    // A full window, with the memory per packet.
     assert!(outcome.buffered_max <= (1 << 20) + (1 << 20) / 1444 * 96, "{outcome:?}");
     // 128 naps of 20 ms, and hardly more.
     assert!(outcome.took < Duration::from_millis(2800), "{outcome:?}");

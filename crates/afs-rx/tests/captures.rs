@@ -1,5 +1,5 @@
-//! Packets that OpenAFS sent: each is read, and written back byte for byte; and each is fed to endpoints,
-//! which must survive them. docs/protocol/rx.md "16. How to check" says what each capture shows.
+//! Packets that OpenAFS sent: each is decoded, and encoded again byte for byte; and each is fed to endpoints, which
+//! must survive them. docs/protocol/rx.md "16. How to check" describes each capture.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn all() -> impl Iterator<Item = (&'static str, Datagram)> {
         .flat_map(|(name, file)| datagrams(file).into_iter().map(move |datagram| (*name, datagram)))
 }
 
-/// The packets of a datagram as bytes again.
+/// The packets of a datagram, encoded again.
 fn written_back(datagram: &Datagram) -> Vec<u8> {
     let mut out = Vec::new();
     let packets = Packets::new(Bytes::copy_from_slice(&datagram.payload)).expect("a whole header");
@@ -53,7 +53,7 @@ fn written_back(datagram: &Datagram) -> Vec<u8> {
     out
 }
 
-/// An ACK, and the bytes after it that a probe for larger packets carries.
+/// Encodes an ACK, and the bytes after it that a probe for larger packets carries.
 fn write_ack(payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     Ack::decode(payload).expect("a whole ACK").encode(out);
@@ -66,7 +66,7 @@ fn every_packet_is_written_back_as_it_was() {
     let mut count = 0;
     for (name, datagram) in all() {
         let mut original = datagram.payload.clone();
-        // Bytes that mean nothing may hold anything: the flag of a later packet's sender, the padding of acks.
+        // Bytes without a meaning may hold anything: the flag of a later packet's sender, the padding of acks.
         blank_meaningless(&mut original);
         assert_eq!(written_back(&datagram), original, "{name}: {:02x?}", &datagram.payload[..28]);
         count += 1;

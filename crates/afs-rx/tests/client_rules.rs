@@ -1,4 +1,4 @@
-//! The client's side of docs/protocol/rx.md, packet by packet.
+//! Tests of the client's side of docs/protocol/rx.md, packet by packet.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Cuts of the network in the middle of a call: which calls outlast them.
+//! Network outages in the middle of a call: which calls survive them.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -11,11 +11,11 @@ use support::script::{SERVICE, Script, ack_payload, from_client};
 use support::{CLIENT, SERVER, Weather, World, address, pattern};
 
 const REACH: ServiceOptions = ServiceOptions { reachability_check: true };
-/// How long the kernel's client of Linux waits for a sign of life.
+/// How long the kernel client of Linux waits for a reply.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STORED: usize = 1 << 20;
 
-/// A store whose client gives up later than a server does by itself.
+/// A store whose client has a longer time-out than a server has by itself.
 struct Store {
     world: World,
     call: CallId,
@@ -37,7 +37,7 @@ impl Store {
         Store { world, call, written: 0, incoming: None, received: Vec::new(), ended: None }
     }
 
-    /// Goes on until `until`, or the end.
+    /// Runs to `until`, or to the end.
     fn run_to(&mut self, until: Instant) {
         while self.ended.is_none() {
             self.write();

@@ -1,5 +1,5 @@
-//! What strangers can make an endpoint keep, measured at the allocator: memory follows the bytes that are held and no
-//! number in a packet. One test, since the allocator counts for the whole process.
+//! Memory that an attacker can make an endpoint hold, measured at the allocator: it follows the bytes that are held
+//! and no number in a packet. One test, since the allocator counts for the whole process.
 #![allow(unsafe_code)] // Counting what is allocated means being the allocator.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A server of unprotected and of secured callers.
+/// A server with an unprotected and a secured service.
 fn server(change: impl FnOnce(&mut Config)) -> Script {
     let mut config = Config::default();
     change(&mut config);
@@ -60,12 +60,12 @@ fn give_slice(script: &mut Script, header: Header, payload: usize) {
     script.end.handle_datagram(script.now, script.peer, Bytes::from(buffer).slice(..len));
 }
 
-/// Bytes that the heap has grown by since it had `before`.
+/// Growth of the heap in bytes since `before`.
 fn grown(before: usize) -> usize {
     IN_USE.load(Ordering::Relaxed).saturating_sub(before)
 }
 
-/// What a call and its quarter of a connection take themselves, with room for growth of the tables.
+/// Memory of a call and a quarter of its connection, with room for growth of the tables.
 const CALL: usize = 4096;
 
 fn settle(script: &mut Script) {
@@ -92,7 +92,7 @@ fn slices_of_large_buffers() {
     let mut script = server(|_| {});
     let before = IN_USE.load(Ordering::Relaxed);
     for index in 0..CALLS {
-        // Waiting for a response; and out of order on a call that runs.
+        // Waiting for a response; and out of order on an admitted call.
         give_slice(&mut script, data(index, 1, INDEX), 1000);
         script.give(data(CALLS + index, 1, 0), b"x");
         give_slice(&mut script, data(CALLS + index, 3, 0), 1000);

@@ -1,4 +1,4 @@
-//! Packets that are opened without the endpoint: whatever happens to the call meanwhile.
+//! Decryption outside the endpoint's lock: events of the call meanwhile.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -35,7 +35,7 @@ fn data(seq: u32, key: u8, more_flags: u8, text: &[u8]) -> (Header, Vec<u8>) {
     (header, payload)
 }
 
-/// A call of a proven client whose first packet lies there.
+/// A call of an authenticated client whose first packet has arrived.
 fn call() -> (Script, CallId) {
     let mut script = Script::new(Config::default());
     script.end.listen(SERVICE, vec![Box::new(ToyServer(KEY))]).unwrap();
@@ -69,7 +69,7 @@ fn what_was_opened_is_read_once_and_in_order() {
     let (mut script, call) = call();
     give(&mut script, data(2, KEY, 0, b"two "));
     let sealed = take(&mut script, call);
-    // Both come again, and the next one: nothing changes what is out.
+    // Both are retransmitted, and the next one arrives: the packets that are out do not change.
     for seq in [1, 2] {
         give(&mut script, data(seq, KEY, 0, b"again "));
     }
@@ -98,7 +98,7 @@ fn a_forged_packet_among_good_ones_is_asked_for_again() {
     let (mut script, call) = call();
     give(&mut script, data(2, KEY ^ 1, 0, b"evil "));
     give(&mut script, data(3, KEY, flags::LAST_PACKET, b"three"));
-    // Nothing of what has come is still to be acknowledged.
+    // Every packet that has arrived is acknowledged.
     script.sent();
     let sealed = take(&mut script, call);
     assert_eq!(bring_back(&mut script, sealed.open()).unwrap(), b"one ");

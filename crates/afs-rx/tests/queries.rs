@@ -1,4 +1,4 @@
-//! rxdebug's questions and the answers' layout: docs/protocol/rx.md "13. DEBUG and VERSION".
+//! Queries of rxdebug and the layout of the replies: docs/protocol/rx.md "13. DEBUG and VERSION".
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -30,7 +30,8 @@ fn ask(script: &mut Script, kind: u32, index: u32) -> Vec<u8> {
     sent.payload.to_vec()
 }
 
-/// Asks as rxdebug does, again when no answer comes: who has proven nothing gets no more than three times what it has sent.
+/// Queries as rxdebug does, again when no reply comes: an unvalidated address gets no more than three times what it
+/// has sent.
 fn insist(script: &mut Script, question: Header, payload: &[u8]) -> Sent {
     let asked = (0..3).find_map(|_| {
         script.give(question, payload);
@@ -170,7 +171,7 @@ fn who_has_proven_nothing_is_told_three_times_what_it_has_asked() {
     assert!(told > 2 * asked, "questions are answered: {told} for {asked}");
 }
 
-/// Addresses are more than the places for what they have asked.
+/// There are more addresses than entries in the table of credits.
 #[test]
 fn no_address_is_told_what_another_has_earned() {
     let mut script = Script::server();

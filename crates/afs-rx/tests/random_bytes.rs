@@ -1,4 +1,4 @@
-//! Endpoints in many states against bytes that mean nothing, and against packets with parts changed.
+//! Endpoints in many states against random bytes, and against packets with parts changed.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use support::Dice;
 use support::script::{CID, EPOCH, SERVICE, Script};
 use support::toy::{Toy, ToyClient, ToyServer};
 
-/// A header that gets past the first doors, with the rest at random.
+/// A header that passes the first checks, with the rest at random.
 fn likely_header(dice: &mut Dice, ours: (u32, u32)) -> Header {
     let small = |dice: &mut Dice| match dice.per_mille(10) {
         true => u32::MAX - dice.below(3) as u32,
@@ -35,7 +35,7 @@ fn likely_header(dice: &mut Dice, ours: (u32, u32)) -> Header {
     }
 }
 
-/// A packet that is sometimes sealed as a proven client's would be.
+/// A packet that is sometimes sealed as an authenticated client's would be.
 fn likely_packet(dice: &mut Dice, ours: (u32, u32)) -> Vec<u8> {
     let (header, payload) = (likely_header(dice, ours), payload(dice));
     match header.security_index == 2 && dice.per_mille(500) {
@@ -86,7 +86,7 @@ fn endpoint(dice: &mut Dice) -> (Script, (u32, u32)) {
     (script, (info.epoch.0, info.cid.0))
 }
 
-/// The peer's address, the same port of another host, another port, or quite another.
+/// The peer's address, the same port of another host, another port, or an unrelated one.
 fn address(dice: &mut Dice) -> SocketAddr {
     let (host, port) = match dice.below(8) {
         0 => (1, 7001),
@@ -97,7 +97,7 @@ fn address(dice: &mut Dice) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], port))
 }
 
-/// Answers what is asked, mostly, so that some clients are proven.
+/// Mostly responds to challenges and pings, so that some clients are validated.
 fn prove(script: &mut Script, dice: &mut Dice) {
     for sent in script.sent() {
         if sent.header.kind == PacketType::CHALLENGE && dice.per_mille(700) {
@@ -105,14 +105,14 @@ fn prove(script: &mut Script, dice: &mut Dice) {
             payload.extend((0..4).flat_map(|_| (dice.below(4) as u32).to_be_bytes()));
             let header = Header { kind: PacketType::RESPONSE, flags: 1, ..sent.header };
             script.give_from(sent.to, header, &payload);
-            // Who has proven itself goes on.
+            // An authenticated client continues.
             let header = Header { kind: PacketType::DATA, call: 1 + dice.below(3) as u32, seq: 1, ..header };
             script.end.handle_datagram(script.now, sent.to, sealed(header, vec![5; 40]).into());
         }
     }
 }
 
-/// The application does something with every call it hears of.
+/// Commands of the application on every call reported to it.
 fn act(script: &mut Script, dice: &mut Dice) {
     for event in script.events() {
         let (Event::IncomingCall { call, .. } | Event::Readable(call) | Event::Finished(call, _)) = event

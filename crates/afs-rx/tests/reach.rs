@@ -1,4 +1,4 @@
-//! Who is served before a client has proven its address or its identity, and what is sent there.
+//! Admission and amplification before a client has validated its address or authenticated.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::field_reassign_with_default)]
 
@@ -15,7 +15,7 @@ const ACK: PacketType = PacketType::ACK;
 const ABORT: PacketType = PacketType::ABORT;
 const LAST: u8 = flags::LAST_PACKET;
 
-/// A server that checks where its clients are.
+/// A server that validates its clients' addresses.
 fn checking_server(config: Config) -> Script {
     let mut script = Script::new(config);
     let options = ServiceOptions { reachability_check: true };
@@ -154,9 +154,9 @@ fn the_smallest_request_is_answered_with_a_ping_at_once() {
     assert_eq!((ping.ack().reason, ping.ack().soft.len()), (reason::PING, 1));
 }
 
-/// A client that is called back, whose server has a connection to it. A flood of packets in false names, or in the server's
-/// own, holds its bound of connections, takes the server's place neither while that is idle nor while it calls, and is
-/// forgotten soon afterwards.
+/// A client that receives callbacks, whose server has a connection to it. A flood of packets with forged sources, or
+/// with the server's own address, stays within its bound of connections, evicts the server's connection neither while
+/// that is idle nor while it calls, and is removed soon afterwards.
 #[test]
 fn a_flood_of_new_connections_takes_no_place_of_who_has_answered() {
     for in_the_servers_name in [false, true] {
@@ -198,7 +198,7 @@ fn a_flood_of_new_connections_takes_no_place_of_who_has_answered() {
         }
         assert_eq!(script.end.stats().drops(afs_rx::Drop::TooManyConnections), 0);
         assert!(script.end.holdings().server_connections > bound / 2, "a flood");
-        // It is the same connection: a call that it had is not carried out again.
+        // It is the same connection: a completed call is not executed again.
         script.give(from_client(DATA, 1, 1, 9, LAST), b"break");
         assert!(!script.events().iter().any(|event| matches!(event, Event::IncomingCall { .. })));
         script.sent();

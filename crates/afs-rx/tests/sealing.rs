@@ -1,4 +1,4 @@
-//! Packets that are sealed without the endpoint: turns, order, and ends meanwhile.
+//! Encryption outside the endpoint's lock: turns, order, and ends of calls meanwhile.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ fn take(script: &mut Script) -> Option<Sealing> {
     }
 }
 
-/// The headers of what it becomes.
+/// The headers of the sealed packets.
 fn seal(sealing: &mut Sealing) -> Vec<Header> {
     let (mut headers, mut buf) = (Vec::new(), Vec::new());
     while let Some(transmit) = sealing.next(&mut buf) {
@@ -53,7 +53,7 @@ fn a_call_has_one_turn_at_a_time_and_others_have_theirs() {
     let calls = [0, 1].map(|_| script.call(connection, &[1; TEN]));
     let mut first = [take(&mut script).unwrap(), take(&mut script).unwrap()];
     assert!(take(&mut script).is_none(), "both calls are out");
-    // The second to be taken is the first to be back: it alone goes on.
+    // The second to be taken is the first to be returned: it alone continues.
     let mut sent = seal(&mut first[1]);
     let [one, two] = first;
     script.end.end_sealing(script.now, two);
@@ -90,7 +90,7 @@ fn a_call_that_ends_meanwhile_gives_its_turn_back() {
     script.end.release(script.now, call);
     let next = script.call(connection, b"next");
     let mut other = take_after_control(&mut script);
-    // The late end of a turn is not that of the call which has the structure now.
+    // The late end of a turn does not end that of the call which has the structure now.
     script.end.end_sealing(script.now, sealing);
     assert!(take(&mut script).is_none());
     assert_eq!(seqs(&seal(&mut other), 0), [1]);
@@ -98,7 +98,7 @@ fn a_call_that_ends_meanwhile_gives_its_turn_back() {
     assert!(script.end.call(next).is_some());
 }
 
-/// As above, where the call that has the structure now has more to send than it has a turn for.
+/// As above, where the call that has the structure now has more to send than one turn sends.
 #[test]
 fn the_late_end_of_a_turn_gives_the_next_call_none() {
     let (mut script, connection) = client(Box::new(ToyClient(Toy::new(9))));
@@ -124,7 +124,7 @@ fn take_after_control(script: &mut Script) -> Sealing {
     }
 }
 
-/// Refuses to seal from the third packet on.
+/// Fails to seal from the third packet on.
 struct Ends;
 
 const OVER: SecurityError = SecurityError { code: 77 };

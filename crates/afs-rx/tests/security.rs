@@ -1,4 +1,4 @@
-//! The security framework, with a class made for tests: docs/protocol/rx.md "11. Security framework".
+//! Tests of the security framework, with a class made for tests: docs/protocol/rx.md "11. Security framework".
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -91,7 +91,7 @@ fn calls_wait_for_the_response() {
         .map(|(at, _)| *at)
         .collect();
     assert_eq!(again, [2000, 4000, 6000]);
-    // Only the answer to the latest challenge counts.
+    // Only the response to the latest challenge is accepted.
     script.give(sealed(DATA, 5, 1, 2, flags::LAST_PACKET), b"sealed");
     let last = script
         .wait_ms(1600)
@@ -193,7 +193,7 @@ fn genuine(call: u32, seq: u32, serial: u32, flags: u8, data: &[u8]) -> (Header,
     (Header { checksum, ..header }, payload)
 }
 
-/// A server that has admitted a call whose first packet is not its client's.
+/// A server that has admitted a call whose first packet is forged.
 fn with_forged_packet() -> (Script, CallId) {
     let mut script = secured_server();
     script.give(sealed(DATA, 1, 1, 1, flags::LAST_PACKET), b"not sealed at all");

@@ -1,4 +1,4 @@
-//! The server's side of docs/protocol/rx.md, packet by packet.
+//! Tests of the server's side of docs/protocol/rx.md, packet by packet.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ const ACK: PacketType = PacketType::ACK;
 const ABORT: PacketType = PacketType::ABORT;
 const LAST: u8 = flags::LAST_PACKET;
 
-/// A server that has a call of a one-packet request in hand.
+/// A server that has accepted a call with a one-packet request.
 fn with_call(config: Config) -> (Script, afs_rx::CallId) {
     let mut script = Script::server_with(config);
     script.give(from_client(DATA, 1, 1, 1, LAST), b"request");
@@ -29,7 +29,7 @@ fn an_unknown_service_is_refused_without_state() {
     script.give(header, b"x");
     let sent = script.sent_one();
     let bytes = [&sent.header.to_bytes()[..], &sent.payload].concat();
-    // docs/protocol/rx.md "Raw abort quirk", but with the service id in its place.
+    // docs/protocol/rx.md "Raw abort quirk", but with the service id in its proper field.
     let expected = [
         0x81, 0x23, 0x45, 0x67, 0, 0, 0x10, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0x27,
         0x0f, 0xff, 0xff, 0xff, 0xfe,
@@ -40,7 +40,7 @@ fn an_unknown_service_is_refused_without_state() {
     script.sent_none();
 }
 
-/// A server that was killed has its socket again before it has opened its stores.
+/// A killed server that starts again has its socket before it has opened its stores.
 #[test]
 fn a_server_that_offers_nothing_yet_is_silent() {
     let mut config = Config::default();
@@ -53,7 +53,7 @@ fn a_server_that_offers_nothing_yet_is_silent() {
     script.incoming();
 }
 
-/// A caller of a program that is a client only, as a server that wants to know who called, must not wait for it.
+/// A server that calls back to a program that is a client only must not wait for it.
 #[test]
 fn a_client_that_offers_nothing_refuses_at_once() {
     let mut script = Script::new(Config::default());
@@ -86,7 +86,7 @@ fn an_unknown_type_aborts_the_call() {
     script.sent_none();
 }
 
-/// OpenAFS ends the connection over it; here no packet without proof does.
+/// OpenAFS ends the connection after one; here no unauthenticated packet does.
 #[test]
 fn packets_of_call_zero_are_dropped() {
     let (mut script, call) = with_call(Config::default());
@@ -133,7 +133,7 @@ fn a_repeated_request_is_acked_not_executed() {
     script.give(from_client(ACK, 1, 0, 3, 0), &ack_payload(2, 1, 0, reason::DELAY, &[]));
     assert_eq!(script.events(), [Event::Finished(call, Ok(()))]);
     script.end.release(script.now, call);
-    // Finished and forgotten, yet the number is remembered.
+    // The call is complete and freed, yet its number is remembered.
     script.give(from_client(DATA, 1, 1, 4, LAST), b"request");
     let sent = script.sent_one();
     assert_eq!((sent.ack().reason, sent.ack().first, sent.ack().serial), (reason::DUPLICATE, 2, 4));

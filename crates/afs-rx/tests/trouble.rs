@@ -1,5 +1,5 @@
-//! Two endpoints over a troubled network: every call's bytes arrive once and in order, or the call fails
-//! with a named error in bounded time; nobody waits for ever; everything is forgotten in the end.
+//! Two endpoints over a faulty network: every call's bytes arrive once and in order, or the call fails with a named
+//! error in bounded time; no call hangs; all state is removed in the end.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use support::{CLIENT, Dice, SERVER, Weather, World, address, pattern, pattern_at};
 
 const SERVICE: u16 = 1;
-/// Bytes at the start of a request: number of the call, length of the reply, what the server shall do.
+/// Bytes at the start of a request: number of the call, length of the reply, behaviour of the server.
 const HEAD: usize = 24;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Manner {
     Answers,
-    /// Aborts after reading a while.
+    /// Aborts after reading a part.
     AbortsEarly,
     /// Aborts in the middle of the reply.
     AbortsLate,
     /// Replies without having read everything.
     RepliesEarly,
-    /// The client loses interest.
+    /// The client aborts.
     ClientGivesUp,
 }
 
@@ -41,12 +41,12 @@ struct Half {
     read: usize,
     head: Vec<u8>,
     finished: bool,
-    /// Not before then does the application look at the call again.
+    /// The application ignores the call until then.
     sleeps_until: Instant,
     replying: bool,
 }
 
-/// A plan and what came of it.
+/// The plan of a call and its outcome.
 struct Run {
     world: World,
     connections: Vec<ConnId>,
@@ -142,7 +142,7 @@ impl Run {
         sleepers.chain(self.world.next()).min()
     }
 
-    /// Applications act until nobody has anything to do at this moment.
+    /// Applications run until none of them has anything to do at this moment.
     fn settle(&mut self) {
         loop {
             self.world.transmit();
@@ -225,7 +225,7 @@ impl Run {
         moved
     }
 
-    /// Sometimes an application has other things to do.
+    /// Sometimes an application is busy for a while.
     fn is_lazy(&mut self) -> Option<Instant> {
         let lazy = self.world.dice.per_mille(self.lazy);
         lazy.then(|| self.world.now + Duration::from_millis(self.world.dice.below(400)))
@@ -329,7 +329,7 @@ impl Run {
         moved
     }
 
-    /// Closes everything and lets the time of forgetting pass.
+    /// Closes everything and lets the idle times pass.
     fn check_forgotten(&mut self) {
         for connection in std::mem::take(&mut self.connections) {
             self.world.ends[CLIENT].close(self.world.now, connection);

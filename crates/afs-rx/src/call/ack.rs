@@ -1,18 +1,18 @@
-//! When to acknowledge: docs/protocol/rx.md "Generating ACKs (receiver policy)".
+//! Ack scheduler of a call: docs/protocol/rx.md "Generating ACKs (receiver policy)".
 
 use crate::Instant;
 use crate::packet::reason;
 use core::time::Duration;
 
-/// An ack that is owed, now or later. Building it is left to the moment of transmission, so that a batch
-/// of arrivals costs one ack that tells everything.
+/// An ack to be sent, now or after a delay. It is built at the moment of transmission, so that a batch of arrivals
+/// costs one ack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingAck {
-    /// Reason of the ack owed now; 0 when none is.
+    /// Reason of the ack to be sent now; 0 when there is none.
     reason: u8,
     serial: u32,
-    /// Acks of a negative kind owed. Old peers count these to find a loss, so they are not merged into
-    /// one, though more than the peer counts to are useless.
+    /// Pending acks with a negative reason. Old peers count these to detect a loss, so they are not merged into one,
+    /// up to the number that the peer needs.
     negatives: u8,
     delayed_until: Instant,
     /// Packets received in order since the last ack.
@@ -21,15 +21,15 @@ pub(crate) struct PendingAck {
     consumed: u32,
 }
 
-/// Longest wait of an ack for data: peers count on it.
+/// Longest delay of an ack for data; peers rely on it.
 pub(crate) const SOFT_DELAY: Duration = Duration::from_millis(100);
-/// Longest wait of a client's ack for a complete reply. Peers expect up to 400 ms, yet a server on a fast
-/// network takes its last packet for lost after 220 ms.
+/// Longest delay of a client's ack for a complete reply. Peers expect up to 400 ms, yet a server on a fast network
+/// declares its last packet lost after 220 ms.
 pub(crate) const FINAL_DELAY: Duration = Duration::from_millis(150);
 const NEGATIVES_MAX: u8 = 3;
-/// Packets in order that may wait for company.
+/// In-order packets whose ack may be delayed; one more makes it due.
 const SOFT_MAX: u32 = 1;
-/// Packets consumed that may wait.
+/// Consumed packets whose ack may be delayed; one more makes it due.
 const CONSUMED_MAX: u32 = 2;
 
 impl Default for PendingAck {
@@ -45,7 +45,7 @@ impl Default for PendingAck {
     }
 }
 
-/// Which reason tells the peer more.
+/// Priority of a reason: the higher one wins when acks are merged.
 fn weight(kind: u8) -> u8 {
     match kind {
         reason::PING_RESPONSE => 5,
@@ -58,7 +58,7 @@ fn weight(kind: u8) -> u8 {
 }
 
 impl PendingAck {
-    /// An ack is owed now.
+    /// True when an ack must be sent now.
     pub(crate) fn is_due(&self) -> bool {
         self.reason != 0
     }
@@ -67,7 +67,7 @@ impl PendingAck {
         self.delayed_until
     }
 
-    /// Owes an ack now.
+    /// Schedules an ack to be sent now.
     pub(crate) fn demand(&mut self, kind: u8, serial: u32) {
         if weight(kind) == 4 {
             self.negatives = (self.negatives + 1).min(NEGATIVES_MAX);
@@ -100,7 +100,7 @@ impl PendingAck {
         self.delayed_until = self.delayed_until.min(now + delay);
     }
 
-    /// The delay is over.
+    /// The delay has expired.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if now >= self.delayed_until {
             self.delayed_until = Instant::FAR_FUTURE;
@@ -108,8 +108,8 @@ impl PendingAck {
         }
     }
 
-    /// Takes the ack owed now: its reason and serial. Anything sent settles what was pending, except for
-    /// further negative acks.
+    /// Takes the ack to be sent now: its reason and serial. Sending it clears everything pending, except for further
+    /// negative acks.
     pub(crate) fn take(&mut self) -> Option<(u8, u32)> {
         if self.reason == 0 {
             return None;
@@ -126,7 +126,7 @@ impl PendingAck {
         Some(taken)
     }
 
-    /// DATA left on the call: it tells the peer as much as a delayed ack would have.
+    /// DATA was sent on the call: it tells the peer as much as a delayed ack.
     pub(crate) fn data_sent(&mut self) {
         self.delayed_until = Instant::FAR_FUTURE;
         self.soft = 0;

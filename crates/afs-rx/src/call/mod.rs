@@ -1,4 +1,4 @@
-//! One call: a request in one direction, then a reply in the other.
+//! State of one call: a request in one direction, then a reply in the other, with its timers and phase.
 
 mod ack;
 mod receive;
@@ -15,7 +15,7 @@ use crate::ids::{CallId, Side};
 use crate::slab::Key;
 use core::time::Duration;
 
-/// Lives from its first packet (or `open_call`) until it is both over and released.
+/// A call exists from its first packet (or `open_call`) until it is both over and released.
 pub(crate) struct Call {
     pub(crate) id: CallId,
     pub(crate) connection: Key,
@@ -26,62 +26,62 @@ pub(crate) struct Call {
     pub(crate) receive: ReceiveStream,
     pub(crate) ack: PendingAck,
     pub(crate) phase: Phase,
-    /// Why it failed; set once.
+    /// The error that the call failed with; set once.
     pub(crate) error: Option<CallError>,
     pub(crate) released: bool,
-    /// Server: where it is counted, once it is admitted.
+    /// Server: the counters that include the call, once it is admitted.
     pub(crate) share: Option<Share>,
     /// In the endpoint's list of calls with something to transmit.
     pub(crate) queued: bool,
-    /// What it sends is on its way out: it has no turn until that has left.
+    /// Packets of the call are being sealed or sent: it may not send more until that is done.
     pub(crate) leaving: bool,
-    /// A ping is to be sent.
+    /// A ping must be sent.
     pub(crate) ping: bool,
-    /// When to look whether a ping is due.
+    /// Time of the next keepalive check.
     pub(crate) ping_check_at: Instant,
-    /// The code that late packets are answered with.
+    /// Abort code that late packets are answered with.
     pub(crate) abort_code: Option<i32>,
     pub(crate) read_blocked: bool,
     pub(crate) write_blocked: bool,
     pub(crate) request_done_told: bool,
-    /// Packets of the peer that did not open.
+    /// Packets of the peer that failed to open.
     pub(crate) rejected: u32,
-    /// Until when one that did not open must have come again.
+    /// Deadline for the retransmission of a packet that failed to open.
     pub(crate) mend_by: Instant,
     pub(crate) last_sent: Instant,
     pub(crate) last_heard: Instant,
-    /// When the network said that the peer cannot be reached; means something until the peer is heard.
+    /// When the network last reported the peer unreachable; void once the peer is heard from.
     doubted_at: Instant,
-    /// Since when the peer has given no data and taken none.
+    /// Time of the last data received from or accepted by the peer.
     pub(crate) last_progress: Instant,
     pub(crate) limits: Limits,
 }
 
-/// Where a call stands. A client call is `Active` from the start.
+/// Phase of a call. A client call is `Active` from the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
-    /// Server: waits for authentication or for the peer to prove reachable.
+    /// Server: waits for authentication or for the client's address to be validated.
     Waiting,
-    /// The application has it.
+    /// The application has the call.
     Active,
-    /// Over, well or badly; its channel has another or none.
+    /// Ended, with success or failure; its channel has another call or none.
     Over,
 }
 
-/// A call's time limits.
+/// Time limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) dead: Duration,
-    /// Dead time with the peer's fudge.
+    /// Dead time plus the peer's fudge.
     pub(crate) dead_with_fudge: Duration,
-    /// The dead time that the connection began with.
+    /// The connection's dead time at the start of the call.
     base: Duration,
     pub(crate) idle: Duration,
     pub(crate) deadline: Instant,
 }
 
 impl Limits {
-    /// Without a deadline, and before anything is known of the peer's fudge.
+    /// Limits without a deadline, before the peer's fudge is known.
     pub(crate) fn new(dead: Duration, idle: Duration) -> Self {
         Limits { dead, dead_with_fudge: dead, base: dead, idle, deadline: Instant::FAR_FUTURE }
     }
@@ -91,7 +91,7 @@ impl Limits {
         self.base / PINGS_IN_DEAD_TIME
     }
 
-    /// How long a peer that is there may take to send a packet again.
+    /// How long a live peer may take to retransmit a packet.
     pub(crate) fn mend(&self) -> Duration {
         self.base + self.fudge()
     }
@@ -100,7 +100,7 @@ impl Limits {
         self.dead_with_fudge.saturating_sub(self.dead)
     }
 
-    /// The peer may be silent for this long at least, with as many pings a second as before.
+    /// Raises the dead time to at least this, with an unchanged ping rate.
     pub(crate) fn outlast(&mut self, dead: Duration) {
         let fudge = self.fudge();
         self.dead = self.dead.max(dead);
@@ -108,7 +108,7 @@ impl Limits {
     }
 }
 
-/// A limit that a call has passed.
+/// The limit that a call has exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expired {
     Dead,
@@ -116,13 +116,13 @@ pub(crate) enum Expired {
     Deadline,
 }
 
-/// Streams end here, with room for arithmetic: terabytes even in the smallest packets.
+/// Largest sequence number, with headroom for arithmetic: terabytes even in the smallest packets.
 pub(crate) const SEQ_MAX: u32 = u32::MAX - (1 << 16);
 /// Keepalive interval: the dead time divided by this.
 const PINGS_IN_DEAD_TIME: u32 = 6;
-/// Keepalive interval while it is doubted that the peer can be reached.
+/// Keepalive interval after the network reported the peer unreachable.
 const DOUBT_PINGS: Duration = Duration::from_millis(500);
-/// A peer in doubt is given up after this and its fudge.
+/// Dead time after the network reported the peer unreachable, without the fudge.
 const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Call {
@@ -158,7 +158,7 @@ impl Call {
         }
     }
 
-    /// Makes a used (or new) structure into a fresh call. Keeps the buffers' memory.
+    /// Resets a used (or new) structure for a fresh call. Keeps the buffers' memory.
     pub(crate) fn begin(&mut self, now: Instant, side: Side, limits: Limits) {
         self.side = side;
         self.ack = PendingAck::default();
@@ -183,8 +183,7 @@ impl Call {
         self.limits = limits;
     }
 
-    /// True while the call's direction is towards the peer: a server has begun to reply, or a client has
-    /// not yet been answered.
+    /// True while this side sends: a server has begun to reply, or a client has not yet received a reply.
     pub(crate) fn is_sending(&self) -> bool {
         match self.side {
             Side::Client => !self.receive.has_begun(),
@@ -192,22 +191,22 @@ impl Call {
         }
     }
 
-    /// A server's reply that is complete and delivered.
+    /// True for a server's reply that is complete and acknowledged.
     pub(crate) fn is_delivered(&self) -> bool {
         self.side == Side::Server && self.send.is_delivered()
     }
 
-    /// Something can be sent right now.
+    /// True when something can be sent now.
     pub(crate) fn has_output(&self, capacity: usize) -> bool {
         self.ping || self.ack.is_due() || self.send.can_send(capacity)
     }
 
-    /// The peer can know of the call. Until then its silence means nothing.
+    /// The peer can know of the call. Before that its silence means nothing.
     fn is_known_to_peer(&self) -> bool {
         self.side == Side::Server || self.send.was_sent()
     }
 
-    /// The network says that the peer cannot be reached: asks it.
+    /// The network reported the peer unreachable: pings it and shortens the dead time.
     pub(crate) fn doubt(&mut self, now: Instant) {
         if self.phase == Phase::Over || !self.is_known_to_peer() {
             return;
@@ -219,12 +218,12 @@ impl Call {
         self.ping_check_at = self.ping_check_at.min(now + DOUBT_PINGS);
     }
 
-    /// Nothing was heard of the peer since the network said that it cannot be reached.
+    /// Nothing was received from the peer since the network reported it unreachable.
     fn is_doubted(&self) -> bool {
         self.last_heard < self.doubted_at
     }
 
-    /// When the peer's silence has lasted too long.
+    /// When the dead time expires.
     fn dead_at(&self) -> Instant {
         let dead_at = self.last_heard + self.limits.dead_with_fudge;
         match self.is_doubted() {
@@ -233,7 +232,7 @@ impl Call {
         }
     }
 
-    /// Owes the peer a ping if nothing was sent for an interval: docs/protocol/rx.md "9. Keepalive".
+    /// Schedules a ping if nothing was sent for an interval: docs/protocol/rx.md "9. Keepalive".
     pub(crate) fn check_keepalive(&mut self, now: Instant) {
         if now < self.ping_check_at {
             return;
@@ -247,7 +246,7 @@ impl Call {
         self.ping_check_at = if now >= quiet_until { now + interval } else { quiet_until };
     }
 
-    /// True when the call cannot go on without the peer, and the application wants it to.
+    /// True when the call cannot proceed without the peer, and the application waits for it.
     fn waits_for_peer(&self) -> bool {
         match (self.side, self.is_sending()) {
             (Side::Server, true) => self.send.has_unacked() || self.write_blocked,
@@ -257,7 +256,7 @@ impl Call {
         }
     }
 
-    /// When some timer of the call wants attention.
+    /// The earliest of the call's timers.
     pub(crate) fn deadline(&self) -> Instant {
         if self.phase == Phase::Over {
             return Instant::FAR_FUTURE;
@@ -273,7 +272,7 @@ impl Call {
         at
     }
 
-    /// The limit that has passed, if one has.
+    /// The limit that has been exceeded, if any.
     pub(crate) fn expired(&self, now: Instant) -> Option<Expired> {
         if now >= self.limits.deadline {
             return Some(Expired::Deadline);
@@ -286,7 +285,7 @@ impl Call {
         (idle && now >= self.last_progress + self.limits.idle).then_some(Expired::Idle)
     }
 
-    /// Drops all data and timers; what is left tells of the end.
+    /// Drops all data and timers; only the outcome remains. Returns the bytes freed.
     pub(crate) fn clear(&mut self) -> usize {
         self.phase = Phase::Over;
         self.ping = false;

@@ -1,34 +1,34 @@
-//! The receiving half of a call: packets in, a byte stream out.
+//! Reassembly buffer of a call's receiving half: packets in, a byte stream out.
 
 use crate::Instant;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Received packets from the one the application reads next. Memory follows the packets that are held and never
-/// their numbers. Invariants: `ready[i]` is packet `next + out + i`; all of `early` lies beyond the end of `ready` and
-/// does not begin there; `held` is the cost of both, and of the packets that are out.
+/// Received packets, starting with the next one to be read. Memory is proportional to the packets held, never to
+/// their numbers. Invariants: `ready[i]` is packet `next + out + i`; all of `early` lies beyond the end of `ready`
+/// and does not begin there; `held` is the cost of both, and of the packets that are out.
 pub(crate) struct ReceiveStream {
-    /// The packet the application gets next. Everything before is consumed.
+    /// Number of the next packet to be read. Everything before is consumed.
     next: u32,
-    /// Packets from there on that are being opened elsewhere.
+    /// Packets from `next` on that another thread is opening.
     out: u32,
     ready: VecDeque<Received>,
-    /// Packets that came before their turn.
+    /// Packets received out of order.
     early: BTreeMap<u32, Received>,
     held: usize,
-    /// What is left of the packet being read, opened.
+    /// The unread rest of the packet being read, opened.
     head: Bytes,
     /// Number of the packet marked last.
     last: Option<u32>,
-    /// Highest packet seen.
+    /// Highest packet number received.
     highest: u32,
-    /// Packets the application leaves unread at most.
+    /// Receive window: most packets held unread.
     window: u32,
-    /// What the window becomes when it is opened.
+    /// The window after `open_window`.
     window_open: u32,
-    /// The latest hard ack that was sent: the peer holds no copy of anything before.
+    /// The latest hard ack that was sent: the peer has dropped everything before.
     told: u32,
-    /// Nothing more is wanted: a server has begun its reply.
+    /// Reading has ended: a server has begun its reply.
     closed: bool,
 }
 
@@ -39,36 +39,37 @@ pub(crate) struct Received {
     pub(crate) checksum: u16,
 }
 
-/// What keeping a packet takes beside its payload: its place in a growing queue or in a tree.
+/// Memory per packet beside its payload: an entry of a growing queue or a tree.
 pub(crate) const KEPT_COST: usize = 96;
-/// Window of a request until its first packets have come in order and the call is admitted: what old peers have.
+/// Window of a request until its first packets have come in order and the call is admitted; the fixed window of old
+/// peers.
 const WINDOW_SMALL: u32 = 32;
 
 impl Received {
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the packet takes.
     pub(crate) fn cost(&self) -> usize {
         self.payload.len() + KEPT_COST
     }
 }
 
-/// What an arriving packet was.
+/// Classification of an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// The next one in order, with nothing after it.
+    /// The next one in order, with none held after it.
     InOrder,
-    /// The next one in order, in front of others that waited for it.
+    /// The next one in order, before others that were held.
     FillsGap,
-    /// Something before it is missing.
+    /// An earlier packet is missing.
     OutOfOrder,
     Duplicate,
     ExceedsWindow,
-    /// It contradicts which packet is the last.
+    /// The packet contradicts which packet is the last.
     PastEnd,
-    /// The stream is not read any more.
+    /// The stream has been closed for reading.
     Closed,
 }
 
-/// More soft acks than this cannot be told in one ack.
+/// Most soft acks in one ACK.
 const SOFT_ACKS_MAX: u32 = 255;
 const READY_KEPT: usize = 64;
 
@@ -90,7 +91,7 @@ impl ReceiveStream {
         }
     }
 
-    /// A fresh stream with a small window, which `open_window` makes into `window`.
+    /// Resets the stream, with a small window that `open_window` raises to `window`.
     pub(crate) fn begin(&mut self, window: u32) {
         debug_assert!(self.held == 0);
         self.next = 1;
@@ -106,7 +107,7 @@ impl ReceiveStream {
         self.window = self.window_open;
     }
 
-    /// Forgets what is buffered; answers the bytes freed.
+    /// Drops what is buffered; returns the bytes freed.
     pub(crate) fn clear(&mut self) -> usize {
         self.out = 0;
         self.ready.clear();
@@ -116,14 +117,14 @@ impl ReceiveStream {
         std::mem::take(&mut self.held)
     }
 
-    /// Ends reading, since the reply begins: what is unread is dropped. Answers the bytes freed.
+    /// Ends reading, since the reply begins: unread data is dropped. Returns the bytes freed.
     pub(crate) fn close(&mut self) -> usize {
         self.next = self.past_contiguous();
         self.closed = true;
         self.clear()
     }
 
-    /// Room and place for a packet, before anything is changed.
+    /// Classifies a packet; changes nothing.
     pub(crate) fn classify(&self, seq: u32, is_last: bool) -> Arrival {
         if seq < self.past_contiguous() || self.early.contains_key(&seq) {
             return Arrival::Duplicate;
@@ -145,7 +146,7 @@ impl ReceiveStream {
         }
     }
 
-    /// Keeps a packet that `classify` found to be wanted.
+    /// Stores a packet that `classify` accepted.
     pub(crate) fn insert(&mut self, seq: u32, is_last: bool, packet: Received) {
         if is_last {
             self.last = Some(seq);
@@ -164,17 +165,17 @@ impl ReceiveStream {
         }
     }
 
-    /// Up to `max` bytes that were opened before.
+    /// Up to `max` bytes of data that is already opened.
     pub(crate) fn take_opened(&mut self, max: usize) -> Option<Bytes> {
         (!self.head.is_empty()).then(|| self.head.split_to(max.min(self.head.len())))
     }
 
-    /// Packets lie here that the application can have next.
+    /// True when the next packet in order is here.
     pub(crate) fn has_ready(&self) -> bool {
         self.out == 0 && !self.ready.is_empty()
     }
 
-    /// The next packet, which needs no opening. It counts as consumed.
+    /// The next packet of a class that does not encrypt. It counts as consumed.
     pub(crate) fn take_plain(&mut self) -> Option<Received> {
         let packet = self.ready.pop_front()?;
         self.held -= packet.cost();
@@ -182,8 +183,8 @@ impl ReceiveStream {
         Some(packet)
     }
 
-    /// The next packets, to be opened elsewhere: `bytes` of them, rounded up to a whole one, and so many at most. Answers the
-    /// number of the first. They count as held until `consume` or `reject`.
+    /// Takes the next packets, to be opened by any thread: at most `packets` of them, and `bytes` rounded up to a
+    /// whole packet. Returns the number of the first. They count as held until `consume` or `reject`.
     pub(crate) fn take_sealed(&mut self, bytes: usize, packets: usize) -> (u32, Vec<Received>) {
         let (mut taken, mut len) = (Vec::new(), 0);
         while (taken.is_empty() || len < bytes)
@@ -197,30 +198,30 @@ impl ReceiveStream {
         (self.next, taken)
     }
 
-    /// Whether just these packets are out.
+    /// Whether exactly these packets are out.
     pub(crate) fn is_out(&self, first: u32, count: u32) -> bool {
         self.next == first && self.out == count
     }
 
-    /// The first so many of the packets that are out, of this cost, have been opened.
+    /// The first `count` of the packets that are out, of this cost, have been opened.
     pub(crate) fn consume(&mut self, count: u32, cost: usize) {
         self.next += count;
         self.out -= count;
         self.held -= cost;
     }
 
-    /// Puts back what the application did not want of an opened packet.
+    /// Puts back the unread rest of an opened packet.
     pub(crate) fn keep(&mut self, rest: Bytes) {
         self.head = rest;
     }
 
-    /// False when the peer was told that the first packet that is out has arrived for good, so that the peer cannot send it again.
+    /// False when the first packet that is out was hard-acked, so that the peer cannot retransmit it.
     pub(crate) fn may_reject(&self) -> bool {
         self.next >= self.told
     }
 
-    /// The first packet that is out, of this cost, is not the peer's: its place is empty again. The others that are out come
-    /// back as they were.
+    /// The first packet that is out, of this cost, failed to open: it counts as missing again. The others that are
+    /// out are put back unchanged.
     pub(crate) fn reject(&mut self, cost: usize, others: Vec<Received>) {
         let seq = self.next;
         self.out = 0;
@@ -229,17 +230,17 @@ impl ReceiveStream {
         self.early.extend((seq + 1..).zip(others.into_iter().chain(self.ready.drain(..))));
     }
 
-    /// Something, an end of stream included, can be read.
+    /// Data or the end of the stream can be read.
     pub(crate) fn is_readable(&self) -> bool {
         !self.head.is_empty() || self.out > 0 || !self.ready.is_empty() || self.is_read_to_end()
     }
 
-    /// Packets lie here unread.
+    /// Unread packets are held.
     pub(crate) fn has_packets(&self) -> bool {
         self.held > 0
     }
 
-    /// Bytes of memory that packets take here.
+    /// Bytes of memory that the held packets take.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
@@ -249,7 +250,7 @@ impl ReceiveStream {
         self.window_open as usize * (packet_size + KEPT_COST)
     }
 
-    /// Something has arrived.
+    /// At least one packet has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         self.highest > 0
     }
@@ -278,9 +279,9 @@ impl ReceiveStream {
         self.early.last_key_value().map_or(self.past_contiguous(), |(seq, _)| seq + 1)
     }
 
-    /// The hard ack to be sent now: normally what the application consumed. When more lies unread than an ack's list
-    /// can tell of, the excess is hard-acked too, which it may be since it is never dropped while the call lives.
-    /// With windows of up to 255 packets this never happens.
+    /// The hard ack to be sent now: normally the packets that the application consumed. When more packets are unread
+    /// than an ack's list can cover, the excess is hard-acked too, which is permitted since it is never dropped while
+    /// the call exists. With windows of up to 255 packets this never happens.
     pub(crate) fn first_for_ack(&mut self) -> u32 {
         let listed = self.past_held().saturating_sub(SOFT_ACKS_MAX);
         let first = self.next.max(listed.min(self.past_contiguous()));
@@ -288,12 +289,13 @@ impl ReceiveStream {
         first
     }
 
-    /// The window to advertise with that first packet: its right edge is fixed by the application.
+    /// The window to advertise with that first packet: its right edge is determined by what the application has
+    /// consumed.
     pub(crate) fn window_for_ack(&self, first: u32) -> u32 {
         self.window - (first - self.next).min(self.window)
     }
 
-    /// Writes the soft acks from `first` on; answers how many.
+    /// Writes the soft acks from `first` on; returns their number.
     pub(crate) fn soft_acks(&self, first: u32, out: &mut [u8; SOFT_ACKS_MAX as usize]) -> usize {
         let len = (self.past_held() - first).min(SOFT_ACKS_MAX);
         let (end, in_order) = (first + len, self.past_contiguous().saturating_sub(first).min(len));
@@ -305,13 +307,13 @@ impl ReceiveStream {
         len as usize
     }
 
-    /// The application has had some of it.
+    /// The application has read some of the stream.
     pub(crate) fn is_being_read(&self) -> bool {
         self.next > 1 || self.out > 0
     }
 }
 
-/// How long an ack for a packet may wait.
+/// Longest delay of an ack for a packet.
 pub(crate) fn ack_delay(completes_reply: bool) -> core::time::Duration {
     match completes_reply {
         true => super::ack::FINAL_DELAY,
@@ -349,7 +351,7 @@ mod tests {
         stream.take_plain().map(|_| seq)
     }
 
-    /// Takes out so many packets; answers what each of them costs.
+    /// Takes that many packets; returns the cost of each.
     fn take_out(stream: &mut ReceiveStream, packets: usize) -> Vec<Received> {
         let (first, taken) = stream.take_sealed(usize::MAX, packets);
         assert!(stream.is_out(first, taken.len() as u32) && !stream.has_ready());

@@ -3,29 +3,29 @@
 use crate::Instant;
 use crate::slab::Key;
 
-/// What a channel remembers. Small, since it outlives its calls for as long as the connection lives: that
-/// is how a repeated request is told from a new one.
+/// State of a channel. Small, since it outlives its calls for as long as the connection exists: with it a repeated
+/// request is recognised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channel {
     /// Number of the current or latest call; 0 before the first.
     pub(crate) number: u32,
     pub(crate) call: Option<Key>,
-    /// How the latest call ended, when there is none at present.
+    /// Outcome of the latest call, when there is no current one.
     pub(crate) ended: Ended,
-    /// Client: when the reply that was read is acked, unless a new call does that.
+    /// Client: when the reply that was read is acked, unless a new call does that first.
     pub(crate) final_ack_at: Instant,
-    /// Client: the server said that it was busy with the channel, or a call on it timed out here.
+    /// Client: the server replied BUSY on the channel, or a call on it timed out.
     pub(crate) busy: bool,
 }
 
-/// The end of a channel's latest call, as far as a late packet needs to be answered.
+/// Outcome of a channel's latest call, as far as late packets are answered with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
-    /// There was none, or nothing is answered.
+    /// There was no call, or late packets are not answered.
     Silent,
     /// Everything was received; `first` is the packet number after the last.
     Received { first: u32 },
-    /// It was aborted from here with this code.
+    /// It was aborted by this side with this code.
     Aborted(i32),
 }
 
@@ -42,12 +42,12 @@ impl Default for Channel {
 }
 
 impl Channel {
-    /// Gives the channel to a new call.
+    /// Assigns the channel to a new call.
     pub(crate) fn begin(&mut self, number: u32, call: Key) {
         *self = Channel { number, call: Some(call), ..Channel::default() };
     }
 
-    /// Takes the call off the channel.
+    /// Removes the call from the channel.
     pub(crate) fn end(&mut self, ended: Ended) {
         self.call = None;
         self.ended = ended;

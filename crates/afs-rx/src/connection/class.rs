@@ -1,4 +1,4 @@
-//! A connection's security object, behind a lock of its own, so that its ciphers can run without the endpoint.
+//! Security object of a connection, behind a lock of its own, so that its ciphers run without the endpoint's lock.
 
 use crate::Instant;
 use crate::ids::Side;
@@ -17,8 +17,8 @@ enum Class {
     Server(Box<dyn ServerSession>),
 }
 
-/// A connection's security object, and a copy of its properties. The copy changes with a handshake only and is read without
-/// the object's lock, which a thread may hold for as long as it seals or opens one packet.
+/// Security object of a connection, and a copy of its properties. The copy changes only with a handshake and is read
+/// without the object's lock, which a thread may hold while it seals or opens one packet.
 pub(crate) struct Security {
     class: Arc<Mutex<Class>>,
     side: Side,
@@ -26,7 +26,7 @@ pub(crate) struct Security {
     known: Known,
 }
 
-/// What the object says of itself.
+/// The object's properties.
 struct Known {
     overhead: Overhead,
     protects: bool,
@@ -35,15 +35,15 @@ struct Known {
     identity: Option<Identity>,
 }
 
-/// The object's ciphers, for use without the endpoint. One packet at a time.
+/// The object's ciphers, for use without the endpoint's lock. One packet at a time.
 #[derive(Clone)]
 pub(crate) struct Cipher(Arc<Mutex<Class>>);
 
-/// Why a packet did not open.
+/// Why a packet failed to open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotOpened {
     pub(crate) failure: SecurityError,
-    /// Nothing will open any more, for this reason.
+    /// The error because of which no further packet will open.
     pub(crate) ended: Option<SecurityError>,
 }
 
@@ -132,7 +132,7 @@ impl Security {
         self.class.lock().packets().report()
     }
 
-    /// A client's answer; `None` at a server.
+    /// A client's response to a challenge; `None` at a server.
     pub(crate) fn respond(&mut self, challenge: &Challenge<'_>) -> Option<Result<Response, SecurityError>> {
         let mut class = self.class.lock();
         let Class::Client(client) = &mut *class else { return None };
@@ -141,7 +141,7 @@ impl Security {
         Some(answer)
     }
 
-    /// A server's question; `None` at a client.
+    /// A server's challenge; `None` at a client.
     pub(crate) fn challenge(&self, now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
         match &mut *self.class.lock() {
             Class::Client(_) => None,
@@ -149,7 +149,7 @@ impl Security {
         }
     }
 
-    /// What a server makes of the answer; `None` at a client.
+    /// A server's verification of a response; `None` at a client.
     pub(crate) fn verify(&mut self, proof: &Proof<'_>) -> Option<Result<Verified, SecurityError>> {
         let mut class = self.class.lock();
         let Class::Server(session) = &mut *class else { return None };

@@ -1,4 +1,4 @@
-//! One connection: four channels, one security object, one serial counter.
+//! State of one connection: four channels, one security object, one serial counter.
 
 mod channel;
 mod class;
@@ -24,27 +24,28 @@ pub(crate) struct Connection {
     pub(crate) security_index: u8,
     pub(crate) peer: Key,
     pub(crate) to: SocketAddr,
-    /// Server: it has the ids of a connection at another address, whose client may have come here. It takes no calls.
+    /// Server: its ids are those of a connection at another address, whose client may have moved here. It takes no
+    /// calls.
     pub(crate) claims: bool,
-    /// Client: where the answers come from, once one has come.
+    /// Client: the address that replies come from, once one has arrived.
     pub(crate) answers_from: Option<SocketAddr>,
     pub(crate) security: Security,
     pub(crate) channels: [Channel; CHANNELS],
     next_serial: u32,
-    /// The code it failed with: every packet is answered with it.
+    /// The code that the connection failed with: every packet is answered with it.
     pub(crate) failed: Option<i32>,
-    /// An abort to be sent later, so that guessing costs time.
+    /// Time of a delayed abort, which slows down guessing of keys.
     pub(crate) abort_at: Instant,
     pub(crate) challenge: ChallengeState,
-    /// Calls wait for the peer to answer a ping; the next ping.
+    /// Time of the next reachability ping; calls wait for its reply.
     pub(crate) reach_ping_at: Instant,
-    /// The first serial that a reachability ping can have had.
+    /// The lowest serial that a reachability ping can have had.
     pub(crate) reach_serial: Option<u32>,
-    /// Server: the client has taken no reply yet, and proven no identity.
+    /// Server: the client has taken no reply yet, and is not authenticated.
     pub(crate) is_unproven: bool,
     /// Last packet in either direction.
     pub(crate) last_active: Instant,
-    /// `open_call` found no channel.
+    /// `open_call` found no free channel.
     pub(crate) wants_channel: bool,
     pub(crate) dead_time: Duration,
     /// Service option.
@@ -62,7 +63,7 @@ impl ChallengeState {
     pub(crate) const NONE: ChallengeState = ChallengeState { sent: 0, again_at: Instant::FAR_FUTURE };
 }
 
-/// What names a connection on the wire, and which way it runs.
+/// The connection's ids on the wire, and its direction.
 pub(crate) struct Identified {
     pub(crate) epoch: Epoch,
     pub(crate) cid: Cid,
@@ -100,14 +101,14 @@ impl Connection {
         }
     }
 
-    /// What the server's table has the connection under.
+    /// The connection's key in the server's table.
     pub(crate) fn server_key(&self) -> ServerKey {
         ServerKey { epoch: self.epoch, cid: self.cid, from: self.to }
     }
 
     /// Client: whether a packet from this address is the server's. The address that the client calls always is. A
-    /// host with several addresses may answer from another, with the same port; the first such address counts for
-    /// as long as nothing comes from the one that is called.
+    /// host with several addresses may reply from another, with the same port; the first such address is accepted as
+    /// long as nothing comes from the one that is called.
     pub(crate) fn hears(&mut self, from: SocketAddr) -> bool {
         let called = from == self.to;
         let heard = self.answers_from;
@@ -126,12 +127,12 @@ impl Connection {
     /// The serial for a packet that is about to be sent.
     pub(crate) fn take_serial(&mut self) -> u32 {
         let serial = self.next_serial;
-        // Zero means "never sent", so it is skipped when the counter comes round.
+        // Zero means "never sent", so it is skipped on wrap-around.
         self.next_serial = self.next_serial.checked_add(1).unwrap_or(1);
         serial
     }
 
-    /// Leaves out serials.
+    /// Skips serials.
     pub(crate) fn skip_serials(&mut self, count: u32) {
         self.next_serial = self.next_serial.saturating_add(count);
     }
@@ -140,7 +141,7 @@ impl Connection {
         self.next_serial - 1
     }
 
-    /// The flag that says which side sent a packet of ours.
+    /// The flag that marks packets sent by this side.
     pub(crate) fn side_flag(&self) -> u8 {
         match self.side() {
             Side::Client => flags::CLIENT_INITIATED,
@@ -200,14 +201,14 @@ impl Connection {
         self.channels.map(|channel| channel.call)
     }
 
-    /// A free channel for a client's next call: one that the server has not called busy, if there is one.
+    /// A free channel for a client's next call, preferably one that is not marked busy.
     pub(crate) fn free_channel(&self) -> Option<usize> {
         let free = |index: &usize| self.channels[*index].call.is_none();
         let ready = |index: &usize| free(index) && !self.channels[*index].busy;
         (0..CHANNELS).find(ready).or_else(|| (0..CHANNELS).find(free))
     }
 
-    /// The numbers a client reports in a RESPONSE: docs/protocol/rx.md "11. Security framework".
+    /// The call numbers that a client reports in a RESPONSE: docs/protocol/rx.md "11. Security framework".
     pub(crate) fn call_numbers(&self) -> [u32; CHANNELS] {
         self.channels.map(|channel| match (channel.call, channel.number) {
             (None, number) if number > 0 => number.wrapping_add(1),
@@ -215,7 +216,7 @@ impl Connection {
         })
     }
 
-    /// The earliest of the connection's own timers; its calls have theirs.
+    /// The earliest of the connection's own timers, without those of its calls.
     pub(crate) fn own_deadline(&self) -> Instant {
         let channels = self.channels.iter().map(|channel| channel.final_ack_at);
         let own = self.challenge.again_at.min(self.reach_ping_at).min(self.abort_at);

@@ -1,4 +1,4 @@
-//! Finding a packet's connection.
+//! Hash tables of connections: client connections by id; server connections by address, epoch and id.
 
 use super::Connection;
 use crate::hash::HashSeed;
@@ -7,9 +7,9 @@ use crate::slab::{Key, Slab};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// What a server finds a connection by: docs/protocol/rx.md "3. Connections, ids, epochs". The address counts for
-/// every epoch: the same ids from another address are another connection, unless a packet proves that it is the
-/// same client.
+/// Key of a server connection: docs/protocol/rx.md "3. Connections, ids, epochs". The address is part of it for every
+/// epoch: the same ids from another address are another connection, unless a packet proves that it is from the same
+/// client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ServerKey {
     pub(crate) epoch: Epoch,
@@ -22,13 +22,13 @@ pub(crate) struct ConnectionTable {
     pub(crate) slab: Slab<Connection>,
     clients: HashMap<Cid, Key, HashSeed>,
     servers: HashMap<ServerKey, Key, HashSeed>,
-    /// Connections of proven clients whose packets prove themselves, under the ids alone.
+    /// Connections of authenticated clients whose class authenticates packets, by ids alone.
     movable: HashMap<(Epoch, Cid), Key, HashSeed>,
-    /// Where the search for a connection to evict goes on.
+    /// Position of the clock hand of the eviction search.
     hand: usize,
 }
 
-/// Connections looked at for one that may be evicted. Bounds the work an unwanted packet can cause.
+/// Connections examined by one eviction search. Bounds the work an unwanted packet can cause.
 const EVICTION_STEPS: usize = 32;
 
 impl ConnectionTable {
@@ -50,7 +50,7 @@ impl ConnectionTable {
         self.servers.get(key).copied()
     }
 
-    /// The connection of these ids that may follow its client.
+    /// The connection with these ids that may change its address.
     pub(crate) fn movable(&self, epoch: Epoch, cid: Cid) -> Option<Key> {
         self.movable.get(&(epoch, cid)).copied()
     }
@@ -67,14 +67,14 @@ impl ConnectionTable {
         key
     }
 
-    /// From here on the connection is found from other addresses too.
+    /// Makes the connection found from other addresses too.
     pub(crate) fn make_movable(&mut self, key: Key) {
         if let Some(connection) = self.slab.get(key) {
             self.movable.insert((connection.epoch, connection.cid), key);
         }
     }
 
-    /// Gives a server's connection another address.
+    /// Changes the address of a server connection.
     pub(crate) fn relocate(&mut self, key: Key, to: SocketAddr) {
         let Some(connection) = self.slab.get_mut(key) else { return };
         self.servers.remove(&connection.server_key());
@@ -103,8 +103,8 @@ impl ConnectionTable {
         self.servers.len()
     }
 
-    /// A server connection without calls, found by looking at a few in turn; one whose client has proven something
-    /// only if there is no other.
+    /// A server connection without calls, found by examining a few in turn; one of an authenticated client only if
+    /// there is no other.
     pub(crate) fn evictable(&mut self) -> Option<Key> {
         let mut proven = None;
         for _ in 0..EVICTION_STEPS {

@@ -1,4 +1,4 @@
-//! When a server's waiting calls may run: docs/protocol/rx.md "10. What the server does with a new call".
+//! Admission of a server's waiting calls: docs/protocol/rx.md "10. What the server does with a new call".
 
 use super::Endpoint;
 use super::data::tell_reader;
@@ -11,12 +11,12 @@ use crate::slab::Key;
 use crate::stats::Drop;
 use core::time::Duration;
 
-/// How often an unanswered reachability ping is repeated.
+/// Interval of reachability pings.
 const REACH_PING_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Endpoint {
-    /// Hands the connection's waiting calls to the application, if its client is authenticated and, where
-    /// that is asked for, reachable. Otherwise sees to it that this gets settled.
+    /// Hands the connection's waiting calls to the application, if its client is authenticated and, where the service
+    /// requires it, reachable. Otherwise sends a challenge or a ping.
     pub(super) fn admit(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         if !connection.is_authenticated() {
@@ -42,7 +42,7 @@ impl Endpoint {
         connection.reach_ping_at = Instant::FAR_FUTURE;
         let (calls, service, id, peer) =
             (connection.calls(), connection.service, connection.id, connection.peer);
-        // Only of a proven address is it known that the client can have lost touch, and not been invented.
+        // Only a client at a validated address exists and can have lost contact; any other may be forged.
         let is_proven = self.peers.get(peer).is_some_and(|peer| peer.is_proven);
         for call_key in calls.into_iter().flatten() {
             if self.calls.get(call_key).is_none_or(|call| call.phase != Phase::Waiting) {
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// There is no room for a waiting call.
+    /// A limit is reached: aborts a waiting call with `busy_code`.
     fn turn_away(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get(key) else { return };
         let (connection, channel, number) = (call.connection, call.channel, call.number);
@@ -77,7 +77,7 @@ impl Endpoint {
         self.fail_call(now, key, CallError::LocalAbort(code), Some(code));
     }
 
-    /// Pings on one of the waiting calls; the answer admits them all.
+    /// Pings on one of the waiting calls; the reply admits them all.
     pub(super) fn send_reach_ping(&mut self, now: Instant, key: Key) {
         self.hide_serials(key);
         let Some(connection) = self.connection_mut(key) else { return };

@@ -1,4 +1,4 @@
-//! ACK and ACKALL for a live call: docs/protocol/rx.md "Accepting an ACK (order matters)".
+//! Handlers of ACK and ACKALL packets of a live call: docs/protocol/rx.md "Accepting an ACK (order matters)".
 
 use super::Endpoint;
 use crate::Instant;
@@ -29,7 +29,7 @@ impl Endpoint {
     fn take_ack(&mut self, now: Instant, key: Key, header: &Header, ack: &Ack<'_>) -> Result<(), Drop> {
         let call = self.calls.get_mut(key).ok_or(Drop::NoSuchCall)?;
         match call.send.freshness(ack) {
-            // Once a reply has begun, acks of the request tell nothing but that the server lives.
+            // Once a reply has begun, acks of the request show only that the server lives.
             _ if call.send.is_closed() => {}
             Freshness::Fresh => {}
             Freshness::Stale => return Err(Drop::StaleAck),
@@ -52,7 +52,7 @@ impl Endpoint {
         let waits = connection.reach_ping_at.is_set();
         let trusted = peer.is_proven || !connection.reachability_check;
         let connection = call.connection;
-        // Either shows that what is sent to this address arrives there. The numbers of DATA can be guessed.
+        // Either shows that packets to this address arrive there. The numbers of DATA can be guessed.
         if result.newly_acked > 0 && trusted
             || ack.reason == reason::PING_RESPONSE && self.is_ping_of(connection, ack.serial)
         {
@@ -64,7 +64,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// What room made on the sending side means to the application.
+    /// Events and timers after an ack has made room.
     fn after_ack(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get(key) else { return };
         if call.is_delivered() {
@@ -74,7 +74,7 @@ impl Endpoint {
         self.tell_writer(key);
     }
 
-    /// Wakes a blocked writer once half of what may wait is gone.
+    /// Wakes a blocked writer once half of the send limit is free.
     pub(super) fn tell_writer(&mut self, key: Key) {
         let limit = match self.calls.get(key) {
             Some(call) if call.write_blocked => self.send_limit(key),
@@ -87,12 +87,12 @@ impl Endpoint {
         }
     }
 
-    /// The peer has everything that was sent.
+    /// The peer has received everything that was sent.
     pub(super) fn handle_ack_all(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.last_heard = now;
         if !call.send.is_finished() {
-            // It cannot have what was not written yet.
+            // Data that was not written yet cannot be acknowledged.
             self.stats.drop_packet(Drop::WrongPhase);
             return;
         }

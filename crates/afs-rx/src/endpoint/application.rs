@@ -1,4 +1,4 @@
-//! The application's commands, but for moving data.
+//! Commands of the application on connections and calls; those that move data are in `stream.rs`.
 
 use super::Endpoint;
 use crate::Instant;
@@ -34,7 +34,7 @@ impl Endpoint {
         ConnId(key)
     }
 
-    /// Closes a client connection. Its calls are aborted; replies not yet acked are.
+    /// Closes a client connection. Its calls are aborted; replies that were read and not yet acked are acked.
     pub fn close(&mut self, now: Instant, connection: ConnId) {
         let key = connection.0;
         let Some(found) = self.connection_mut(key).filter(|found| found.side() == Side::Client) else {
@@ -72,7 +72,7 @@ impl Endpoint {
         Ok(CallId(key))
     }
 
-    /// Puts a fresh call on a channel.
+    /// Creates a call on a channel.
     pub(super) fn begin_call(
         &mut self,
         now: Instant,
@@ -108,13 +108,13 @@ impl Endpoint {
         key
     }
 
-    /// Ends a call with a code for the peer. `Event::Finished` follows.
+    /// Aborts a call with a code for the peer. `Event::Finished` follows.
     pub fn abort(&mut self, now: Instant, call: CallId, code: i32) {
         let Some(state) = self.calls.get(call.0) else { return };
         if state.phase != Phase::Active {
             return;
         }
-        // A client call that never left needs no word.
+        // The server knows nothing of a client call that sent no packet.
         if state.side == Side::Server || state.send.was_sent() {
             let (connection, channel, number) = (state.connection, state.channel, state.number);
             self.push_abort(now, connection, channel, number, code);
@@ -122,8 +122,8 @@ impl Endpoint {
         self.fail_call(now, call.0, CallError::LocalAbort(code), Some(code));
     }
 
-    /// Gives the id back. An unfinished call is aborted with -6 (RX_USER_ABORT); a finished reply is still
-    /// delivered, without an event.
+    /// Releases the id. An unfinished call is aborted with -6 (RX_USER_ABORT); a finished reply is still delivered,
+    /// without an event.
     pub fn release(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.calls.get_mut(call.0) else { return };
         state.released = true;
@@ -139,7 +139,7 @@ impl Endpoint {
         }
     }
 
-    /// The longest silence for calls begun on this connection from now on. At least 6 s.
+    /// Sets the dead time of calls begun on this connection from now on. At least 6 s.
     pub fn set_dead_time(&mut self, connection: ConnId, dead_time: Duration) {
         if let Some(connection) = self.connection_mut(connection.0) {
             connection.dead_time = dead_time.max(crate::config::DEAD_TIME_MIN);

@@ -1,4 +1,4 @@
-//! Packets that arrive at the client of a connection.
+//! Packets received by the client of a connection.
 
 use super::Endpoint;
 use crate::Instant;
@@ -12,7 +12,7 @@ impl Endpoint {
         let Some(connection) = self.connection_mut(key) else { return };
         let channel = &mut connection.channels[header.channel()];
         if header.kind == PacketType::BUSY {
-            // Its call number is the server's, whatever the client used: docs/protocol/rx.md "8.4 BUSY".
+            // The call number is the server's, whatever the client sent: docs/protocol/rx.md "8.4 BUSY".
             channel.busy = true;
             let call = channel.call;
             self.note_life(now, call);
@@ -26,7 +26,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer showed that it lives, though it did nothing for the call.
+    /// The peer is alive, though the packet advanced no call.
     fn note_life(&mut self, now: Instant, call: Option<Key>) {
         if let Some(call) = call.and_then(|key| self.calls.get_mut(key)) {
             call.last_heard = now;

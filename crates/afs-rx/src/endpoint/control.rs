@@ -1,4 +1,4 @@
-//! Packets that belong to no live call, queued whole: aborts, challenges, answers to questions.
+//! Queue of packets that belong to no live call: aborts, challenges, replies to queries, final acks.
 
 use super::Endpoint;
 use crate::Instant;
@@ -42,7 +42,7 @@ impl Endpoint {
         self.control.packets.push_back((to, packet));
     }
 
-    /// Queues a packet of a connection. Call number 0 goes on channel 0.
+    /// Queues a packet of a connection. Call number 0 uses channel 0.
     pub(super) fn push_connection_packet(
         &mut self,
         now: Instant,
@@ -70,8 +70,8 @@ impl Endpoint {
         self.push_abort(now, key, 0, 0, code);
     }
 
-    /// An abort without any state, for a packet that found no connection: docs/protocol/rx.md "Raw abort
-    /// quirk". Unlike OpenAFS's, the service id is where it belongs.
+    /// Queues an abort for a packet that matches no connection: docs/protocol/rx.md "Raw abort quirk". Unlike
+    /// OpenAFS's, the service id is in its proper field.
     pub(super) fn push_raw_abort(&mut self, to: SocketAddr, offending: &Header, len: usize, code: i32) {
         if offending.kind == PacketType::ABORT {
             return;
@@ -88,7 +88,7 @@ impl Endpoint {
         self.answer_stranger(to, len, &header, &code.to_be_bytes());
     }
 
-    /// An ack for a channel whose call is gone: everything was received.
+    /// Queues an ack for a channel whose call has been freed: everything was received.
     pub(super) fn push_final_ack(&mut self, now: Instant, key: Key, channel: usize, kind: u8, serial: u32) {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         let state = &mut connection.channels[channel];
@@ -110,7 +110,7 @@ impl Endpoint {
         }
     }
 
-    /// A late packet of a call that is gone is answered with what the call's end was.
+    /// Answers a late packet of a freed call with the call's outcome.
     pub(super) fn answer_for_ended(&mut self, now: Instant, key: Key, header: &Header) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         let channel = header.channel();
@@ -131,8 +131,8 @@ impl Endpoint {
         }
     }
 
-    /// A client connection's id, at random: a server knows the client's epoch and its own connections' ids, and must
-    /// not know another server's from them.
+    /// A random id for a client connection: a server sees the client's epoch and the ids of its own connections, and
+    /// must not be able to derive those of another server's.
     pub(super) fn take_cid(&mut self) -> Cid {
         loop {
             let cid = Cid::of(self.random.next_u32());

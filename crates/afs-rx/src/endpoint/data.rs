@@ -1,4 +1,4 @@
-//! DATA for a live call.
+//! Handler of DATA packets of a live call.
 
 use super::Endpoint;
 use crate::Instant;
@@ -10,7 +10,7 @@ use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
 
-/// The part of all memory for received data that calls that wait to be admitted may have together.
+/// Divisor: the share of the memory for received data that waiting calls may have together.
 const WAITING_SHARE: usize = 4;
 
 impl Endpoint {
@@ -36,11 +36,11 @@ impl Endpoint {
         self.touch(key);
     }
 
-    /// Memory for a packet. A call that has nothing else to read may always have its next packet, so that
-    /// full memory slows calls but stops none.
+    /// Whether there is memory for a packet. A call that has nothing else to read may always have its next packet, so
+    /// that full memory slows calls but blocks none.
     ///
-    /// A call that still waits to be admitted may be anyone's. All of them have a share of the memory, which no other call
-    /// takes, and what finds no room there is sent again when the call is admitted.
+    /// A call that still waits for admission may have a forged source. All of these have a share of the memory, which
+    /// no other call takes, and a packet that finds no room there is retransmitted after the call is admitted.
     pub(super) fn has_room(&self, key: Key, cost: usize, arrival: Arrival) -> bool {
         let Some(call) = self.calls.get(key) else { return false };
         let total = self.config.receive_buffer_total;
@@ -61,7 +61,7 @@ impl Endpoint {
     fn keep_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes, arrival: Arrival) {
         let Some(call) = self.calls.get_mut(key) else { return };
         let len = payload.len();
-        // What may lie here for long must not hold a buffer that it is a small part of.
+        // A packet that may be held for long is copied, so that it does not hold a larger buffer.
         let lies = call.phase == Phase::Waiting || arrival == Arrival::OutOfOrder;
         let payload = if lies { Bytes::copy_from_slice(&payload) } else { payload };
         let packet = Received { payload, checksum: header.checksum };
@@ -79,7 +79,7 @@ impl Endpoint {
                     peer.rtt.sample_bound(bound);
                 }
                 call.send.close();
-                // Nobody else can know the numbers of a connection opened here.
+                // The ids of a connection opened here are known to its peer only.
                 self.strangers.prove(peer, now + self.config.reachable_for);
             }
         }
@@ -89,7 +89,7 @@ impl Endpoint {
         }
         call.last_progress = now;
         if std::mem::take(&mut call.write_blocked) && call.side == Side::Client {
-            // Further writes go nowhere, but the writer must learn that it can go on.
+            // Further writes are discarded, but the writer must learn that it can continue.
             self.events.push_back(Event::Writable(call.id));
         }
         tell_reader(call, &mut self.events);
@@ -124,7 +124,7 @@ impl Endpoint {
     }
 }
 
-/// Events for a call whose receiving side has grown.
+/// Queues events for a call whose receiving side has grown.
 pub(super) fn tell_reader(call: &mut Call, events: &mut std::collections::VecDeque<Event>) {
     if call.phase != Phase::Active {
         return;

@@ -1,4 +1,4 @@
-//! From a datagram to the connection and call it is for.
+//! Demultiplexer: from a datagram to its packets, their connection and call.
 
 use super::Endpoint;
 use crate::Instant;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use std::net::SocketAddr;
 
 impl Endpoint {
-    /// A datagram arrived.
+    /// Handles a received datagram.
     ///
     /// Payloads are kept as slices of `data` until they are read: it should be an allocation of its own and of its
     /// size, or memory is held that is not counted.
@@ -29,7 +29,7 @@ impl Endpoint {
                 continue;
             }
             if payload.len() + HEADER_LEN < whole {
-                // One of several in a jumbogram, to be kept without the others.
+                // Copied, so that one packet of a jumbogram does not hold the others.
                 payload = Bytes::copy_from_slice(&payload);
             }
             self.handle_packet(now, from, &header, payload);
@@ -94,8 +94,8 @@ impl Endpoint {
         Some(key)
     }
 
-    /// docs/protocol/rx.md "3. Connections, ids, epochs": the first packet naming an unknown connection
-    /// creates it. Only DATA does here, since nothing else could be of use to it.
+    /// docs/protocol/rx.md "3. Connections, ids, epochs": the first packet naming an unknown connection creates it.
+    /// Only DATA does here; no other type needs it.
     fn new_server_connection(
         &mut self,
         now: Instant,
@@ -105,7 +105,7 @@ impl Endpoint {
     ) -> Option<Key> {
         let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
             self.stats.drop_packet(Drop::NoSuchService);
-            // The callers of a server that is starting must not take it for one without the service.
+            // Callers of a server that is starting must not conclude that it lacks the service.
             if !(self.config.silent_until_offering && self.services.is_empty()) {
                 self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
             }
@@ -138,7 +138,7 @@ impl Endpoint {
         Some(key)
     }
 
-    /// A connection in error answers every packet with its abort, except an abort.
+    /// A failed connection answers every packet with its abort, except an abort.
     fn answer_for_failed(&mut self, now: Instant, key: Key, header: &Header, code: i32) {
         self.stats.drop_packet(Drop::ConnectionFailed);
         let waits = self.connections.slab.get(key).is_some_and(|connection| connection.abort_at.is_set());
@@ -147,7 +147,7 @@ impl Endpoint {
         }
     }
 
-    /// Packets that concern the whole connection.
+    /// Packets for the connection as a whole.
     fn handle_connection_packet(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
         match header.kind {
             PacketType::ABORT => match abort_code(payload) {
@@ -162,8 +162,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer says that it has given up the connection. A client then opens another. A server ends the calls that
-    /// are under way and keeps the connection, since an ABORT is not authenticated.
+    /// The peer has given up the connection. A client then opens another. A server ends the calls in progress and
+    /// keeps the connection, since an ABORT is not authenticated.
     fn handle_connection_abort(&mut self, now: Instant, key: Key, code: i32) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         if connection.side() == Side::Client {
@@ -175,7 +175,7 @@ impl Endpoint {
         }
     }
 
-    /// A packet of a live call, on either side.
+    /// Handles a packet of a live call, on either side.
     pub(super) fn handle_call_packet(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
         match header.kind {
             PacketType::DATA => self.handle_data(now, key, header, payload),
@@ -195,7 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends a call because the peer broke the rules.
+    /// Aborts a call because the peer violated the protocol.
     fn abort_for_protocol(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get(key) else { return };
         let (connection, channel, number) = (call.connection, call.channel, call.number);
@@ -205,7 +205,7 @@ impl Endpoint {
     }
 }
 
-/// The code of an ABORT. Zero would pass for success, so it is read as a protocol error.
+/// The code of an ABORT. Zero would mean success, so it is read as a protocol error.
 fn abort_code(payload: &[u8]) -> Option<i32> {
     match word(payload, 0)? as i32 {
         0 => Some(code::PROTOCOL_ERROR),

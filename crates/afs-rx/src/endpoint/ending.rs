@@ -1,4 +1,4 @@
-//! How calls and connections end.
+//! Completion, failure and freeing of calls and connections.
 
 use super::Endpoint;
 use crate::Instant;
@@ -14,8 +14,7 @@ use crate::timer::Owner;
 const SPARE_CALLS: usize = 256;
 
 impl Endpoint {
-    /// Ends a call badly. `abort_code` is what late packets of the call are answered with; none when the
-    /// peer ended it.
+    /// Fails a call. `abort_code` is what late packets of the call are answered with; none when the peer ended it.
     pub(super) fn fail_call(&mut self, now: Instant, key: Key, error: CallError, abort_code: Option<i32>) {
         let Some(call) = self.calls.get_mut(key) else { return };
         if call.phase == Phase::Over {
@@ -30,7 +29,7 @@ impl Endpoint {
         call.error = Some(error);
         call.abort_code = abort_code;
         let (side, released, id) = (call.side, call.released, call.id);
-        // A server's application may still be at work on the call: its channel stays taken until then.
+        // A server's application may still work on the call: its channel stays taken until then.
         if side == Side::Client || released || !announced {
             self.detach(now, key);
         }
@@ -40,7 +39,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends a call well: the reply was read (client) or delivered (server).
+    /// Completes a call: the reply was read (client) or delivered (server).
     pub(super) fn complete_call(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         if call.phase == Phase::Over {
@@ -69,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a failed call off its channel, which then answers late packets.
+    /// Removes a failed call from its channel, which then answers late packets.
     pub(super) fn detach(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get(key) else { return };
         let (connection, channel) = (call.connection, call.channel);
@@ -93,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a call that is over and off its channel out of the table.
+    /// Frees a call that is over and has left its channel.
     pub(super) fn free(&mut self, key: Key) {
         let Some(mut call) = self.calls.remove(key) else { return };
         if call.side == Side::Server {
@@ -104,12 +103,12 @@ impl Endpoint {
         }
     }
 
-    /// A structure for a new call.
+    /// A structure for a new call, reused if possible.
     pub(super) fn spare_call(&mut self) -> Box<Call> {
         self.spare_calls.pop().unwrap_or_else(|| Box::new(Call::new()))
     }
 
-    /// Ends a connection badly: its calls fail, and every later packet is answered with the code.
+    /// Fails a connection: its calls fail, and every later packet is answered with the code.
     pub(super) fn fail_connection(&mut self, now: Instant, key: Key, code: i32, by_peer: bool) {
         let Some(connection) = self.connection_mut(key) else { return };
         if connection.failed.is_some() {
@@ -129,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// Forgets a connection. Its calls must be over.
+    /// Removes a connection. Its calls must be over.
     pub(super) fn remove_connection(&mut self, now: Instant, key: Key) {
         self.uncount_unproven(key);
         let Some(connection) = self.connections.remove(key) else { return };

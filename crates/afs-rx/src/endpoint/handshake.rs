@@ -1,4 +1,4 @@
-//! CHALLENGE and RESPONSE: docs/protocol/rx.md "11. Security framework".
+//! Handlers of CHALLENGE and RESPONSE: docs/protocol/rx.md "11. Security framework".
 
 use super::Endpoint;
 use crate::Instant;
@@ -15,12 +15,12 @@ use rand_chacha::rand_core::Rng;
 
 const CHALLENGE_INTERVAL: Duration = Duration::from_secs(2);
 const CHALLENGES_MAX: u32 = 50;
-/// A refused response is told this much later.
+/// Delay of the abort after a refused response.
 const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 const RESPONSE_MAX: usize = 16 << 10;
 
 impl Endpoint {
-    /// Server: challenges the client while calls wait, but not for ever.
+    /// Server: challenges the client while calls wait, a limited number of times.
     pub(super) fn send_challenge(&mut self, now: Instant, key: Key) {
         let random = &mut self.random;
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
@@ -40,7 +40,7 @@ impl Endpoint {
         self.arm_connection(key);
     }
 
-    /// The client never answered a challenge.
+    /// The client did not respond to any challenge.
     fn give_up_waiting(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         for call_key in connection.calls().into_iter().flatten() {
@@ -51,7 +51,7 @@ impl Endpoint {
         }
     }
 
-    /// Client: answers, but only when it wants something of the server.
+    /// Client: responds, but only while a call is active.
     pub(super) fn handle_challenge(&mut self, now: Instant, key: Key, payload: &[u8]) {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         let call_numbers = connection.call_numbers();
@@ -79,7 +79,7 @@ impl Endpoint {
         self.push_connection_abort(now, key, code);
     }
 
-    /// Server: verifies the proof and lets waiting calls run, or fails the connection.
+    /// Server: verifies the response and admits waiting calls, or fails the connection.
     pub(super) fn handle_response(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         let challenged = connection.challenge.sent > 0;
@@ -120,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    /// The client's numbers make older calls unrepeatable, those included that wait already: their sealed packets
+    /// The client's numbers rule out replays of older calls, including those that already wait: their sealed packets
     /// may have been recorded before this server forgot the connection.
     fn adopt_call_numbers(&mut self, now: Instant, key: Key, numbers: [u32; CHANNELS]) {
         self.drop_older_calls(now, key, numbers);

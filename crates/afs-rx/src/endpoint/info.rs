@@ -1,4 +1,4 @@
-//! Getters.
+//! Getters: properties of connections and calls, and counters.
 
 use super::Endpoint;
 use crate::ids::{CallId, Cid, ConnId, Epoch, Side};
@@ -7,11 +7,11 @@ use crate::stats::{Holdings, Stats};
 use core::time::Duration;
 use std::net::SocketAddr;
 
-/// What is known of a connection.
+/// Properties of a connection.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// The peer's address: where packets go.
+    /// The peer's address, where packets are sent.
     pub peer: SocketAddr,
     /// The client's epoch.
     pub epoch: Epoch,
@@ -21,13 +21,13 @@ pub struct ConnectionInfo {
     pub service: u16,
     /// The security index.
     pub security_index: u8,
-    /// Which end this is.
+    /// This endpoint's side.
     pub side: Side,
-    /// The client, when the class has proven who it is.
+    /// The client's identity, when the class has authenticated it.
     pub identity: Option<Identity>,
 }
 
-/// What is known of a call.
+/// Properties of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CallInfo {
@@ -47,14 +47,14 @@ pub struct CallInfo {
     pub service: u16,
     /// The security index.
     pub security_index: u8,
-    /// Which end this is.
+    /// This endpoint's side.
     pub side: Side,
-    /// Everything that the peer sends in this call is here.
+    /// Everything that the peer sends in this call has arrived.
     pub is_request_done: bool,
 }
 
 impl Endpoint {
-    /// What is known of a connection; `None` once it is gone.
+    /// Properties of a connection; `None` once it is removed.
     pub fn connection(&self, connection: ConnId) -> Option<ConnectionInfo> {
         let connection = self.connections.slab.get(connection.0)?;
         Some(ConnectionInfo {
@@ -68,7 +68,7 @@ impl Endpoint {
         })
     }
 
-    /// What is known of a call; `None` once it was released or its connection is gone.
+    /// Properties of a call; `None` once it was released or its connection is removed.
     pub fn call(&self, call: CallId) -> Option<CallInfo> {
         let call = self.calls.get(call.0)?;
         let connection = self.connections.slab.get(call.connection)?;
@@ -96,13 +96,13 @@ impl Endpoint {
         &self.stats
     }
 
-    /// The smoothed round trip to a peer; `None` if it was never measured, or not since the peer was forgotten.
+    /// The smoothed round trip to a peer; `None` if it was never measured, or not since the peer was removed.
     pub fn round_trip(&self, peer: SocketAddr) -> Option<Duration> {
         let peer = self.peers_by_address.get(&peer).and_then(|key| self.peers.get(*key))?;
         peer.rtt.measured()
     }
 
-    /// What is held at the moment.
+    /// Numbers of objects held at the moment.
     pub fn holdings(&self) -> Holdings {
         Holdings {
             calls: self.calls.len(),

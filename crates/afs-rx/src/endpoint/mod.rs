@@ -1,4 +1,4 @@
-//! One UDP socket's worth of Rx.
+//! Rx endpoint of one UDP socket: its tables of connections, calls and peers, its timers and queues.
 
 mod accept;
 mod acks;
@@ -59,18 +59,18 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use strangers::Strangers;
 
-/// One datagram to send, or a train of equal-sized ones.
+/// One datagram to send, or a GSO batch of equal-sized ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
     /// Bytes in the buffer.
     pub len: usize,
-    /// When set, the buffer is a train of datagrams of this size, the last of which may be shorter.
+    /// When set, the buffer is a GSO batch of datagrams of this size, the last of which may be shorter.
     pub segment_size: Option<usize>,
 }
 
-/// One UDP socket's worth of Rx: see the crate's documentation for how to drive it.
+/// Rx endpoint of one UDP socket: see the crate's documentation for how to drive it.
 pub struct Endpoint {
     config: Config,
     random: ChaCha12Rng,
@@ -80,9 +80,9 @@ pub struct Endpoint {
     peers_by_address: HashMap<SocketAddr, Key, HashSeed>,
     connections: ConnectionTable,
     calls: Slab<Box<Call>>,
-    /// Bytes held for calls that wait to be admitted; part of `Stats::buffered_bytes`.
+    /// Bytes held for calls that wait for admission; part of `Stats::buffered_bytes`.
     waiting_bytes: usize,
-    /// Calls begun by clients.
+    /// Counts of calls begun by clients.
     shares: Shares,
     /// Structures of freed calls, ready for the next.
     // Boxed, since they move to and from the table as they are.
@@ -92,14 +92,14 @@ pub struct Endpoint {
     /// Calls with something to transmit, each at most once.
     sending: VecDeque<Key>,
     control: ControlQueue,
-    /// What `poll_transmit` has not sealed yet.
+    /// Packets that `poll_transmit` has not sealed yet.
     sealing: Option<Sealing>,
-    /// Peers without a connection.
+    /// Number of peers without a connection.
     idle_peers: usize,
-    /// When the present second of answered questions began, and how many they are.
+    /// Start of the current second of answered queries, and their count.
     queries: (Instant, u32),
     responses: ResponseLimit,
-    /// Connections that anybody may have opened.
+    /// Server connections whose source address may be forged.
     unproven: Unproven,
     strangers: Strangers,
     events: VecDeque<Event>,
@@ -107,8 +107,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that offers nothing yet. The seed decides its epoch, its first connection id, its tables'
-    /// hashing and its challenges: give it 32 bytes of real randomness, or of a simulator's.
+    /// An endpoint that offers no service yet. The seed determines its epoch, its first connection id, its tables'
+    /// hashing and its challenges: 32 bytes of real randomness, or of a simulator's.
     pub fn new(config: Config, seed: [u8; 32]) -> Self {
         let mut random = ChaCha12Rng::from_seed(seed);
         let hash = HashSeed(random.next_u64());
@@ -139,7 +139,7 @@ impl Endpoint {
         }
     }
 
-    /// When `handle_timeout` wants to be called next. May be earlier than needed, never later.
+    /// When `handle_timeout` must be called next. May be earlier than needed, never later.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next()
@@ -159,7 +159,7 @@ impl Endpoint {
         self.connections.slab.get_mut(key)
     }
 
-    /// Brings a call's place in the transmit queue and the timer heap up to date after a change.
+    /// Updates a call's entries in the transmit queue and the timer heap after a change.
     fn touch(&mut self, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         let Some(connection) = self.connections.slab.get(call.connection) else { return };
@@ -171,13 +171,13 @@ impl Endpoint {
         self.timers.arm(Owner::Connection(call.connection), call.deadline());
     }
 
-    /// Makes sure a connection comes up for its own timers.
+    /// Arms the timer of a connection's own deadlines.
     fn arm_connection(&mut self, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         self.timers.arm(Owner::Connection(key), connection.own_deadline());
     }
 
-    /// The peer at an address, made when unknown.
+    /// The peer at an address, created when unknown.
     fn peer(&mut self, now: Instant, address: SocketAddr) -> Key {
         if let Some(key) = self.peers_by_address.get(&address) {
             return *key;
@@ -219,7 +219,7 @@ impl Endpoint {
     }
 }
 
-/// Data bytes one packet to this peer holds.
+/// Bytes of data that one packet to this peer holds.
 fn capacity(connection: &Connection, peer: &Peer) -> usize {
     let overhead = connection.overhead();
     let room = peer.packet_size.max(PACKET_SIZE_MIN) - HEADER_LEN;

@@ -1,9 +1,9 @@
-//! A client's change of address: docs/protocol/rx.md "3. Connections, ids, epochs".
+//! Migration of a client's connection to another address: docs/protocol/rx.md "3. Connections, ids, epochs".
 //!
-//! The ids in a header prove nothing, and a packet that opens under the connection's keys does not prove where its client is:
-//! an eavesdropper can send a copy, which may arrive before the original. So a connection follows its client only to an address that has
-//! answered a challenge with the connection's keys. Until then that address has a connection of its own, a claim, which
-//! takes no calls; the claimed connection goes on where it is.
+//! The ids in a header prove nothing, and a packet that opens under the connection's keys does not prove where its
+//! client is: an eavesdropper can send a copy, which may arrive before the original. So a connection migrates only to
+//! an address that has responded to a challenge with the connection's keys. Until then that address has a connection
+//! of its own, a claim, which takes no calls; the claimed connection continues at its address.
 
 use super::Endpoint;
 use crate::Instant;
@@ -14,15 +14,15 @@ use crate::stats::Drop;
 use bytes::Bytes;
 
 impl Endpoint {
-    /// Whether a new connection has the ids of one that may follow its client.
+    /// Whether a new connection has the ids of one that may migrate.
     pub(super) fn is_claim(&self, named: &ServerKey, security_index: u8) -> bool {
         let claimed = self.connections.movable(named.epoch, named.cid);
         let claimed = claimed.and_then(|key| self.connections.slab.get(key));
         claimed.is_some_and(|claimed| claimed.security_index == security_index)
     }
 
-    /// The connection that goes on with a packet: the one it came to, or the one that has followed its client there. `None`
-    /// when the address is not proven yet, and the packet dropped: the client sends it again.
+    /// The connection that handles a packet: the one it arrived for, or the one that has migrated to its address.
+    /// `None` when the address is not validated yet, and the packet dropped: the client retransmits it.
     pub(super) fn settle_claim(
         &mut self,
         now: Instant,
@@ -44,7 +44,8 @@ impl Endpoint {
             return None;
         }
         let claimed = self.connections.movable(connection.epoch, connection.cid);
-        // Under the keys of both: who has answered the challenge may be another client, with keys of its own.
+        // Opened with the keys of both: the client that responded to the challenge may be another one, with keys of
+        // its own.
         match claimed
             .filter(|claimed| self.opens(*claimed, header, payload) && self.opens(key, header, payload))
         {
@@ -59,7 +60,7 @@ impl Endpoint {
         None
     }
 
-    /// Opens a copy of a DATA packet to see whether it is of the connection's client.
+    /// Opens a copy of a DATA packet to verify that it is from the connection's client.
     fn opens(&mut self, key: Key, header: &Header, payload: &Bytes) -> bool {
         let Some(connection) = self.connection_mut(key) else { return false };
         let fits = connection.security_index == header.security_index && connection.failed.is_none();
@@ -71,7 +72,7 @@ impl Endpoint {
         connection.security.cipher().open(&context, payload.clone()).is_ok()
     }
 
-    /// Takes a connection to where its client has proven to be.
+    /// Migrates a connection to the validated address.
     fn follow(&mut self, now: Instant, key: Key, claim: Key) {
         let Some((new, to)) = self.connections.slab.get(claim).map(|claim| (claim.peer, claim.to)) else {
             return;
@@ -86,7 +87,7 @@ impl Endpoint {
         self.send_again(now, key);
     }
 
-    /// What was sent and not acknowledged went to where the client was not.
+    /// Retransmits what was sent to the old address and not acknowledged.
     fn send_again(&mut self, now: Instant, key: Key) {
         let calls = self.connections.slab.get(key).map(Connection::calls);
         for call in calls.into_iter().flatten().flatten() {

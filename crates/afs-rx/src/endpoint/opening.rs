@@ -1,4 +1,5 @@
-//! Packets that are opened without the endpoint: taken out under its lock, opened by any thread, given back.
+//! Decryption of received packets outside the endpoint's lock: taken out under the lock, opened by any thread, put
+//! back.
 
 use super::Endpoint;
 use crate::Instant;
@@ -11,48 +12,48 @@ use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
 
-/// Packets of one call that are to be opened. The endpoint is not needed for that: [`Sealed::open`] costs the time of
-/// the ciphers, and what it gives goes back with [`Endpoint::end_read`]. Until then the call gives no more of its data, and nothing
-/// of this is acknowledged for good.
+/// Packets of one call to be opened. [`Sealed::open`] needs no endpoint and costs the time of the ciphers; its result
+/// is returned with [`Endpoint::end_read`]. Until then the call gives no more of its data, and none of these packets
+/// is hard-acked.
 pub struct Sealed {
     call: CallId,
     cipher: Cipher,
-    /// Of the first packet, but for its checksum.
+    /// Context of the first packet, without its checksum.
     context: PacketContext,
     packets: Vec<Received>,
 }
 
-/// What opening gave.
+/// Result of opening.
 pub struct Opened {
     call: CallId,
     /// Number of the first packet.
     first: u32,
-    /// How many were taken out.
+    /// Number of packets taken out.
     taken: u32,
-    /// Data of those that opened, in order.
+    /// Data of the opened packets, in order.
     pieces: Vec<Bytes>,
-    /// Memory that they were counted with.
+    /// Memory that they are counted with.
     cost: usize,
-    /// The first that did not open.
+    /// The first packet that failed to open.
     failed: Option<Failed>,
 }
 
-/// A packet that did not open, and those after it, which nobody has tried.
+/// A packet that failed to open, and those after it, which were not tried.
 struct Failed {
     why: NotOpened,
     cost: usize,
     untried: Vec<Received>,
 }
 
-/// Packets taken out at once, at most: what they hold cannot be acknowledged meanwhile.
+/// Most packets taken out at once: they cannot be hard-acked meanwhile.
 pub(super) const OPENED_AT_ONCE: usize = 64;
-/// Bytes taken out at once, but for the last packet.
+/// Most bytes taken out at once, rounded up to a whole packet.
 const BYTES_MAX: usize = 128 << 10;
-/// Packets of one call that may fail to open before the call does.
+/// Packets of one call that may fail to open before the call fails.
 const REJECTED_MAX: u32 = 16;
 
 impl Sealed {
-    /// Opens the packets in their order, up to the first that does not open.
+    /// Opens the packets in order, up to the first that fails to open.
     #[must_use]
     pub fn open(self) -> Opened {
         let (first, taken) = (self.context.seq, self.packets.len() as u32);
@@ -77,7 +78,7 @@ impl Sealed {
 }
 
 impl Endpoint {
-    /// Takes packets out of a call: about `max` bytes of them, one at least.
+    /// Takes packets out of a call: about `max` bytes of them, at least one packet.
     pub(super) fn take_sealed(
         &mut self,
         call: CallId,
@@ -92,11 +93,12 @@ impl Endpoint {
         Ok(Sealed { call, cipher: connection.security.cipher(), context, packets })
     }
 
-    /// Takes back what [`Sealed::open`] gave, and answers its data: at most `max` bytes, the rest is read next. None, where the first
-    /// packet did not open: it is dropped, since it need not be the peer's. A class that cannot go on ends the whole connection.
+    /// Takes the result of [`Sealed::open`], and returns its data: at most `max` bytes, the rest is read next. None
+    /// where the first packet failed to open: it is dropped, since it may not be the peer's. A class that cannot
+    /// continue ends the whole connection.
     ///
-    /// A call that has failed meanwhile gives its error. Replays cannot return this way: the packets go where they were taken
-    /// from, or nowhere.
+    /// A call that has failed meanwhile returns its error. Replays cannot be introduced here: the packets go back to
+    /// where they were taken from, or are dropped.
     pub fn end_read(&mut self, now: Instant, opened: Opened, max: usize) -> Result<Vec<Bytes>, CallError> {
         let Opened { call, first, taken, mut pieces, cost, failed } = opened;
         let state = self.live_call(call)?;
@@ -130,8 +132,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops a packet that did not open, and tells the peer that it is missing. The call fails when that cannot help:
-    /// the peer has let go of the packet, or sends what does not open again and again.
+    /// Drops a packet that failed to open, and reports it missing to the peer. The call fails when that cannot help:
+    /// the peer has dropped the packet after a hard ack, or repeatedly sends packets that fail to open.
     fn reject_packet(&mut self, now: Instant, key: Key, failed: Failed) -> Result<(), CallError> {
         self.stats.drop_packet(Drop::NotOpened);
         let call = self.calls.get_mut(key).ok_or(CallError::Unknown)?;
@@ -153,7 +155,7 @@ impl Endpoint {
     }
 }
 
-/// Leaves the first `max` bytes, without empty pieces; answers the rest of the last piece. All but the last fit.
+/// Keeps the first `max` bytes, without empty pieces; returns the rest of the last piece. All but the last fit.
 fn cut(pieces: &mut Vec<Bytes>, max: usize) -> Bytes {
     pieces.retain(|piece| !piece.is_empty());
     let Some((last, before)) = pieces.split_last_mut() else { return Bytes::new() };

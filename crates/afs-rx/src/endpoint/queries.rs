@@ -1,4 +1,4 @@
-//! Answers to rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
+//! Replies to rxdebug: docs/protocol/rx.md "13. DEBUG and VERSION".
 
 use super::Endpoint;
 use crate::Instant;
@@ -19,14 +19,14 @@ const ACTIVE_CONNECTIONS: u32 = 2;
 const ALL_CONNECTIONS: u32 = 3;
 const STATISTICS: u32 = 4;
 const PEERS: u32 = 5;
-/// The letter that says which fields are filled in.
+/// The layout version, which tells rxdebug what fields are filled in.
 const LAYOUT: u8 = b'S';
-/// "-8" twice: no such question.
+/// "-8" twice: unknown query.
 const UNKNOWN_QUESTION: [u8; 8] = [0xff, 0xff, 0xff, 0xf8, 0xff, 0xff, 0xff, 0xf8];
 
 impl Endpoint {
-    /// Answers a question of a client; what comes without the client's flag is an answer itself, or a NAT
-    /// keepalive, and is never answered.
+    /// Answers a query of a client; a packet without the client's flag is a reply itself, or a NAT keepalive, and is
+    /// never answered.
     pub(super) fn answer_query(&mut self, now: Instant, from: SocketAddr, header: &Header, payload: &[u8]) {
         if !header.from_client() {
             self.stats.drop_packet(Drop::UnansweredQuery);
@@ -73,7 +73,7 @@ impl Endpoint {
 
     fn debug_stats(&self) -> [u8; DEBUG_STATS_LEN] {
         let mut out = StructWriter::new();
-        // There is no packet pool that could run dry; a few are shown as free so that no one worries.
+        // There is no packet pool that could run dry; a few are shown as free, so that rxdebug reports no shortage.
         out.u32(0, self.config.control_packets_max as u32);
         out.u32(8, self.stats.calls_received as u32);
         out.u8(14, LAYOUT);
@@ -82,7 +82,7 @@ impl Endpoint {
         out.0
     }
 
-    /// Connections that clients have opened; those opened here are not listed.
+    /// Connections opened by clients; those opened here are not listed.
     fn debug_connection(&self, index: usize, only_active: bool) -> DebugConnection {
         let shown = |connection: &&Connection| {
             connection.side() == Side::Server && (!only_active || connection.has_calls())
@@ -93,8 +93,8 @@ impl Endpoint {
         }
     }
 
-    /// The question is not authenticated, so the numbers that name the connection and its calls on the wire are left out: where
-    /// packets are not protected, they are all that it takes to speak in the client's name.
+    /// The query is not authenticated, so the numbers that name the connection and its calls on the wire are left
+    /// out: where packets are not protected, they suffice to forge packets of the client.
     fn describe_connection(&self, connection: &Connection) -> DebugConnection {
         let (host, port) = host_and_port(&connection.to);
         let mut shown = DebugConnection {

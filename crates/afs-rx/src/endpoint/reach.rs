@@ -1,4 +1,4 @@
-//! Address validation: a client proves that it receives what is sent to its address, and is sent little before.
+//! Address validation: a client proves that it receives what is sent to its address; before that it is sent little.
 //!
 //! Source: docs/protocol/rx.md "9. Keepalive", reachability check. The limit of three times is that of RFC 9000,
 //! section 8.1.
@@ -12,20 +12,21 @@ use crate::stats::Drop;
 use rand_chacha::rand_core::Rng;
 use std::net::SocketAddr;
 
-/// Bytes sent to an address that is not proven, for each byte that came from it.
+/// Amplification limit: bytes sent to an unvalidated address for each byte received from it.
 pub(super) const AMPLIFICATION_MAX: usize = 3;
-/// The numbers of a connection's pings begin up to so far above one: who does not see the ping cannot answer it.
+/// Bits of the random offset at which the serials of a connection's pings begin: without receiving the ping, its
+/// serial cannot be guessed.
 const SERIAL_BITS: u32 = 24;
 
 impl Connection {
-    /// Whether the client's address has to be proven.
+    /// Whether the client's address must be validated.
     fn is_limited(&self) -> bool {
         self.reachability_check && self.side() == Side::Server
     }
 }
 
 impl Endpoint {
-    /// The client's address is proven: a ping to it was answered, or a challenge.
+    /// The client's address is validated: it replied to a ping, or to a challenge.
     pub(super) fn prove_address(&mut self, now: Instant, key: Key) {
         let Some(peer) = self.connections.slab.get(key).map(|connection| connection.peer) else { return };
         if let Some(peer) = self.peers.get_mut(peer) {
@@ -33,7 +34,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether an answer to `serial` proves that a ping of this connection was seen.
+    /// Whether a reply to `serial` proves that a ping of this connection was received.
     pub(super) fn is_ping_of(&self, key: Key, serial: u32) -> bool {
         let Some(connection) = self.connections.slab.get(key) else { return false };
         match connection.reach_serial {
@@ -42,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes the connection's serials to where they cannot be guessed, before its first ping.
+    /// Moves the connection's serials to a random offset before its first ping.
     pub(super) fn hide_serials(&mut self, key: Key) {
         let jump = self.random.next_u32() >> (u32::BITS - SERIAL_BITS);
         if let Some(connection) = self.connection_mut(key)
@@ -53,7 +54,7 @@ impl Endpoint {
         }
     }
 
-    /// So many bytes came from the address: three times as many may go there.
+    /// Credits three times the bytes received from the address.
     pub(super) fn credit(&mut self, from: SocketAddr, bytes: usize) {
         let Some(peer) = self.peers_by_address.get(&from).and_then(|key| self.peers.get_mut(*key)) else {
             return;
@@ -63,7 +64,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether so many bytes may go to the connection's client now; if so, they are taken off its credit.
+    /// Whether `bytes` may be sent to the connection's client now; if so, deducts them from its credit.
     pub(super) fn may_send(&mut self, key: Key, bytes: usize) -> bool {
         let Some(connection) = self.connections.slab.get(key).filter(|found| found.is_limited()) else {
             return true;

@@ -1,5 +1,5 @@
-//! How many RESPONSEs are verified in a second. Each costs decryption and key derivation on the thread that receives,
-//! and two packets with any source address bring one about.
+//! Rate limit of RESPONSE verification, in total and per host. Each verification costs decryption and key derivation
+//! on the receiving thread, and two packets with a forged source address cause one.
 
 use crate::Instant;
 use crate::config::Config;
@@ -8,11 +8,11 @@ use core::time::Duration;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-/// Sources are told apart by a keyed hash of this many values, so that no number of them takes memory.
+/// Hosts are identified by a keyed hash of this many values, which bounds the memory.
 const SOURCES: usize = 256;
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Counts of the present second.
+/// Counts of the current second.
 pub(super) struct ResponseLimit {
     seed: HashSeed,
     began: Instant,
@@ -25,8 +25,7 @@ impl ResponseLimit {
         ResponseLimit { seed, began: Instant::ZERO, all: 0, by_source: [0; SOURCES] }
     }
 
-    /// Whether another response from this host is verified now. One that is not is asked for again by the next
-    /// challenge.
+    /// Whether another response from this host is verified now. If not, the next challenge requests it again.
     pub(super) fn admits(&mut self, now: Instant, from: IpAddr, config: &Config) -> bool {
         if now - self.began >= PERIOD {
             *self = ResponseLimit { began: now, ..Self::new(self.seed) };
@@ -41,7 +40,7 @@ impl ResponseLimit {
     }
 }
 
-/// What one host can send from: an address, or a network of IPv6.
+/// The range of addresses that one host can send from: an IPv4 address, or an IPv6 network.
 fn network(from: IpAddr) -> u64 {
     match from.to_canonical() {
         IpAddr::V4(host) => u64::from(host.to_bits()),

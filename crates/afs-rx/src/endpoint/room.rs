@@ -1,8 +1,8 @@
-//! Which connection of a client gives way to a new one, and how long one without calls is remembered.
+//! Eviction of server connections, and their idle time.
 //!
-//! What anybody may have opened in any name, connections whose clients have taken no reply and proven no identity, has
-//! three quarters of the places, and the oldest of those gives way. So a flood of packets takes its own places, and not
-//! those of clients that are there.
+//! Connections whose clients have taken no reply and are not authenticated may have forged source addresses. They may
+//! take three quarters of the table; beyond that the oldest of them is evicted. So a flood of forged packets evicts
+//! its own connections, and not those of real clients.
 
 use super::Endpoint;
 use crate::Instant;
@@ -13,16 +13,16 @@ use crate::slab::Key;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Connections that anybody may have opened.
+/// Connections whose source address may be forged.
 #[derive(Default)]
 pub(super) struct Unproven {
     count: usize,
-    /// All of them, the oldest first; some that are gone, or are unproven no longer.
+    /// All of them, oldest first, with stale entries of removed or proven ones.
     oldest: VecDeque<Key>,
 }
 
 impl Endpoint {
-    /// A connection of a client is new.
+    /// Counts a new connection of a client.
     pub(super) fn count_unproven(&mut self, key: Key) {
         if self.unproven.oldest.len() >= 2 * self.config.server_connections_max {
             let connections = &self.connections.slab;
@@ -32,7 +32,7 @@ impl Endpoint {
         self.unproven.count += 1;
     }
 
-    /// The client has taken a reply, or proven an identity, or the connection goes.
+    /// The client has taken a reply or authenticated, or the connection is removed.
     pub(super) fn uncount_unproven(&mut self, connection: Key) {
         if let Some(connection) = self.connection_mut(connection)
             && std::mem::take(&mut connection.is_unproven)
@@ -41,7 +41,7 @@ impl Endpoint {
         }
     }
 
-    /// How long a server's connection without calls is remembered.
+    /// How long a server connection without calls is kept.
     pub(super) fn idle_time_of(&self, connection: &Connection) -> Duration {
         match connection.is_unproven {
             true => self.config.connection_idle_unproven,
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// Room for one more connection of a client; false when none is found that may give way.
+    /// Makes room for one more server connection; false when none is found that may be evicted.
     pub(super) fn make_room_for_connection(&mut self, now: Instant) -> bool {
         let max = self.config.server_connections_max;
         if self.connections.server_count() < max {
@@ -69,7 +69,7 @@ impl Endpoint {
         true
     }
 
-    /// The oldest one on which the application is not at work.
+    /// The oldest one on which the application has no call.
     fn oldest_unproven(&mut self) -> Option<Key> {
         for _ in 0..self.unproven.oldest.len().min(LOOKED_AT_MAX) {
             let key = self.unproven.oldest.pop_front()?;

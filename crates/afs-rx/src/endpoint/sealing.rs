@@ -1,4 +1,5 @@
-//! Packets that are sealed without the endpoint: numbered and taken under its lock, sealed and sent by any thread.
+//! Encryption of packets outside the endpoint's lock: numbered and taken under the lock, sealed and sent by any
+//! thread.
 
 use super::{Endpoint, Transmit};
 use crate::Instant;
@@ -11,20 +12,20 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// DATA of one call that is to be sealed, and then sent. [`Sealing::next`] costs the time of the ciphers, and the endpoint is
-/// not needed for it. Until [`Endpoint::end_sealing`] the call has no other packet to send, so that its packets leave in their order.
+/// DATA of one call to be sealed and sent. [`Sealing::next`] needs no endpoint and costs the time of the ciphers.
+/// Until [`Endpoint::end_sealing`] the call sends nothing else, so that its packets are sent in order.
 pub struct Sealing {
     pub(super) call: Key,
     pub(super) connection: Key,
     pub(super) to: SocketAddr,
     pub(super) cipher: Cipher,
-    /// The class changes nothing in the data.
+    /// The class leaves the data unchanged.
     pub(super) keeps_data: bool,
     pub(super) overhead: Overhead,
-    /// Of any packet, but for its number.
+    /// Context of all packets, without their number.
     pub(super) context: PacketContext,
     pub(super) packets: VecDeque<Unsealed>,
-    /// The latest one sealed, where it has to begin the next train.
+    /// The latest sealed packet, where it begins the next batch.
     pub(super) sealed: Option<(Header, Bytes)>,
     pub(super) failure: Option<SecurityError>,
 }
@@ -36,25 +37,25 @@ pub(super) struct Unsealed {
 }
 
 impl Sealing {
-    /// Bytes of data in it.
+    /// Bytes of data in all packets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.iter().map(|packet| packet.data.len()).sum()
     }
 
-    /// What it becomes at most, with headers.
+    /// Largest size after sealing, with headers.
     pub(super) fn len_max(&self) -> usize {
         self.len() + self.packets.len() * (HEADER_LEN + self.overhead.header + self.overhead.trailer)
     }
 
-    /// True when all of it has been given.
+    /// True when all packets have been returned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.sealed.is_none()
     }
 
-    /// Seals what goes into one datagram or train, and writes it to `buf`. `None` at the end, which is also where the class
-    /// refuses to seal.
+    /// Seals the packets of one datagram or batch, and writes them to `buf`. `None` at the end, also when the class
+    /// fails to seal.
     pub fn next(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
         buf.clear();
         let (mut packets, mut size) = (0, 0);
@@ -108,7 +109,8 @@ impl Sealing {
 }
 
 impl Endpoint {
-    /// The packets have left, or will not: the call may send again. A class that has refused to seal ends the connection.
+    /// The packets were sent, or are dropped: the call may send again. A class that failed to seal ends the
+    /// connection.
     pub fn end_sealing(&mut self, now: Instant, sealing: Sealing) {
         if let Some(failure) = sealing.failure {
             let code = failure.abort_code();
@@ -118,7 +120,7 @@ impl Endpoint {
         self.end_turn(Turn(sealing.call));
     }
 
-    /// What a call had to send has left: it may send again.
+    /// The packets of a call's turn were sent: the call may send again.
     pub fn end_turn(&mut self, turn: Turn) {
         if let Some(call) = self.calls.get_mut(turn.0) {
             call.leaving = false;
@@ -127,6 +129,6 @@ impl Endpoint {
     }
 }
 
-/// A call's turn to send: it has no other until [`Endpoint::end_turn`], so that its packets leave in their order.
+/// A call's turn to send: it has no other until [`Endpoint::end_turn`], so that its packets are sent in order.
 #[derive(Debug)]
 pub struct Turn(pub(super) Key);

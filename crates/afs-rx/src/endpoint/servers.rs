@@ -1,4 +1,4 @@
-//! Packets that arrive at the server of a connection: docs/protocol/rx.md "4. Call life cycle".
+//! Packets received by the server of a connection: docs/protocol/rx.md "4. Call life cycle".
 
 use super::Endpoint;
 use crate::Instant;
@@ -9,7 +9,7 @@ use crate::slab::Key;
 use crate::stats::Drop;
 use bytes::Bytes;
 
-/// A new call whose first packet seen is beyond this is left over from before a restart.
+/// A new call whose first packet received is beyond this is a remainder from before a restart.
 const FIRST_SEQ_MAX: u32 = 32;
 
 impl Endpoint {
@@ -31,7 +31,7 @@ impl Endpoint {
         }
     }
 
-    /// A call that failed and whose application has not let go of it.
+    /// A packet for a call that failed and that the application has not released.
     fn answer_for_over(&mut self, now: Instant, key: Key, header: &Header, code: Option<i32>) {
         self.stats.drop_packet(Drop::CallFailed);
         if let Some(code) = code.filter(|_| header.kind != PacketType::ABORT) {
@@ -68,13 +68,13 @@ impl Endpoint {
             return;
         }
         let call = self.accept_call(now, key, header);
-        // First, so that what is kept counts for a call that waits only if it has to.
+        // Before the data is stored, so that it counts as that of a waiting call only if the call has to wait.
         self.admit(now, key);
         self.handle_call_packet(now, call, header, payload);
     }
 
-    /// Ends the channel's current call, since the client has begun another. False when its application is
-    /// still at work: the client is then told that the channel is busy.
+    /// Ends the channel's current call, since the client has begun another. False when its application still works on
+    /// it: the client then gets BUSY.
     fn make_way(&mut self, now: Instant, key: Key, current: Key, channel: usize) -> bool {
         let Some(call) = self.calls.get(current) else { return true };
         match call.phase {

@@ -1,14 +1,14 @@
-//! What the endpoint offers to clients.
+//! Table of the services that the endpoint offers.
 
 use super::Endpoint;
 use crate::error::ListenError;
 use crate::security::{ServerSecurity, ServerSession};
 
-/// How a service treats its callers.
+/// Options of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ServiceOptions {
-    /// Hold the first call of a peer that was not heard lately until it answers a ping:
-    /// docs/protocol/rx.md "9. Keepalive", reachability check.
+    /// Hold the first call of a peer that was not heard from recently until it replies to a ping: docs/protocol/rx.md
+    /// "9. Keepalive", reachability check.
     pub reachability_check: bool,
 }
 

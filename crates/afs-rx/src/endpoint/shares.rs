@@ -1,7 +1,7 @@
-//! How many calls of clients are alive at once, and how many for one host and for all who prove no identity.
+//! Limits on the calls of clients: in total, per host, and for anonymous clients.
 //!
-//! A call that waits for its client's proof of address or identity may be anybody's: the oldest of those gives way.
-//! A call that was admitted counts for its host, whatever the port.
+//! A call that waits for authentication or address validation may have a forged source: the oldest of those is
+//! evicted. An admitted call counts for its host, whatever the port.
 
 use super::Endpoint;
 use crate::Instant;
@@ -12,18 +12,18 @@ use crate::slab::Key;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Calls of clients that are alive.
+/// Counts of the calls of clients.
 pub(super) struct Shares {
     /// All of them.
     alive: usize,
-    /// Those that wait, the oldest first; some that do not any more.
+    /// Waiting calls, oldest first, with stale entries.
     waiting: VecDeque<Key>,
     admitted: HashMap<IpAddr, usize, HashSeed>,
-    /// Admitted ones without a proven identity.
+    /// Admitted calls of anonymous clients.
     anonymous: usize,
 }
 
-/// Where an admitted call is counted.
+/// The counters that an admitted call is included in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Share {
     host: IpAddr,
@@ -52,7 +52,7 @@ impl Shares {
 }
 
 impl Endpoint {
-    /// Room for one more call of a client: where there is none, the oldest call that waits for proof gives way.
+    /// Makes room for one more call of a client: at the limit, the oldest waiting call is evicted.
     pub(super) fn make_room_for_call(&mut self, now: Instant) -> bool {
         if self.shares.alive < self.config.incoming_calls_max {
             return true;
@@ -66,8 +66,8 @@ impl Endpoint {
         false
     }
 
-    /// Room for the first packet of a call that waits: where the memory for such calls is used up, the oldest give way.
-    /// Otherwise those who send the most in false names would keep new clients out.
+    /// Makes room for the first packet of a waiting call: where the memory for such calls is used up, the oldest are
+    /// evicted. Otherwise a sender of forged packets would keep new clients out.
     pub(super) fn make_room_for_packet(
         &mut self,
         now: Instant,
@@ -96,7 +96,7 @@ impl Endpoint {
         false
     }
 
-    /// A call of a client has come to life, and waits.
+    /// Counts a new call of a client, which waits.
     pub(super) fn count_waiting_call(&mut self, key: Key) {
         self.shares.alive += 1;
         if self.shares.waiting.len() >= 2 * self.config.incoming_calls_max {
@@ -108,7 +108,7 @@ impl Endpoint {
         self.shares.waiting.push_back(key);
     }
 
-    /// Counts a call that is to be admitted; false when the share of its host or of the anonymous is used up.
+    /// Counts a call that is to be admitted; false when the limit of its host or of anonymous clients is reached.
     pub(super) fn take_share(&mut self, key: Key) -> bool {
         let Some(connection) =
             self.calls.get(key).and_then(|call| self.connections.slab.get(call.connection))
@@ -131,7 +131,7 @@ impl Endpoint {
         true
     }
 
-    /// A call of a client is gone.
+    /// A call of a client is freed.
     pub(super) fn uncount_call(&mut self, call: &mut Call) {
         self.shares.alive -= 1;
         if let Some(share) = call.share.take() {

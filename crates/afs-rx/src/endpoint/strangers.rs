@@ -1,7 +1,8 @@
-//! A byte budget for replies to addresses without a connection: rxdebug answers, and aborts of packets that match no connection.
+//! Amplification limit of replies to addresses without a connection: rxdebug replies, and aborts of packets that
+//! match no connection.
 //!
-//! It is at most three times what came from there, as with everything that goes where nobody has proven to be. A host
-//! with a proven address, and the machine itself, may ask as it likes.
+//! An address is sent at most three times the bytes received from it. A host with a validated address, and the
+//! machine itself, have no limit.
 
 use super::Endpoint;
 use super::reach::AMPLIFICATION_MAX;
@@ -14,23 +15,24 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
-/// Addresses share so many places by a keyed hash, so that no number of them takes memory. The latest has the place.
+/// Entries of the table, chosen by a keyed hash of the address, which bounds the memory. A new address replaces the
+/// old one.
 const ADDRESSES: usize = 1024;
-/// What an address has left at most: the longest answer twice.
+/// Largest credit of an address: twice the longest reply.
 const LEFT_MAX: usize = 1024;
 
-/// What may be told, and to whom without a bound.
+/// Credit of addresses, and the hosts without a limit.
 pub(super) struct Strangers {
     seed: HashSeed,
     left: [Left; ADDRESSES],
-    /// Proven addresses of each host.
+    /// Number of validated addresses of each host.
     proven: HashMap<IpAddr, usize, HashSeed>,
 }
 
-/// What has not been used of what one address has sent.
+/// Unused credit of one address.
 #[derive(Clone, Copy, Default)]
 struct Left {
-    /// More of the address's hash.
+    /// Further bits of the address's hash.
     tag: u32,
     bytes: u16,
 }
@@ -40,7 +42,7 @@ impl Strangers {
         Strangers { seed, left: [Left::default(); ADDRESSES], proven: HashMap::with_hasher(seed) }
     }
 
-    /// What is sent to the peer arrives there.
+    /// The peer's address is validated.
     pub(super) fn prove(&mut self, peer: &mut Peer, reachable_until: Instant) {
         if !std::mem::replace(&mut peer.is_proven, true) {
             *self.proven.entry(host(&peer.address)).or_default() += 1;
@@ -48,7 +50,7 @@ impl Strangers {
         peer.reachable_until = reachable_until;
     }
 
-    /// The peer is forgotten.
+    /// The peer is removed.
     pub(super) fn forget(&mut self, peer: &Peer) {
         let Some(count) = self.proven.get_mut(&host(&peer.address)).filter(|_| peer.is_proven) else {
             return;
@@ -59,7 +61,7 @@ impl Strangers {
         }
     }
 
-    /// Whether so many bytes may go to an address from which so many have come.
+    /// Whether `bytes` may be sent to an address from which `received` bytes have come.
     fn allows(&mut self, address: &SocketAddr, received: usize, bytes: usize) -> bool {
         let host = host(address);
         if host.is_loopback() || self.proven.contains_key(&host) {
@@ -67,7 +69,7 @@ impl Strangers {
         }
         let hash = self.seed.hash_one(address);
         let (place, tag) = (&mut self.left[hash as usize % ADDRESSES], (hash >> 32) as u32);
-        // What another address has earned is not this one's.
+        // The credit of another address is not transferred.
         let left = if place.tag == tag { usize::from(place.bytes) } else { 0 };
         let credit = (left + AMPLIFICATION_MAX * received).min(LEFT_MAX);
         let rest = credit.checked_sub(bytes);
@@ -81,7 +83,7 @@ fn host(address: &SocketAddr) -> IpAddr {
 }
 
 impl Endpoint {
-    /// Answers a packet of so many bytes that belongs to no connection. Who gets no answer has asked too little yet.
+    /// Replies to a packet of `received` bytes that belongs to no connection, if the credit suffices.
     pub(super) fn answer_stranger(
         &mut self,
         to: SocketAddr,

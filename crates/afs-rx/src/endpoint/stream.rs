@@ -1,4 +1,4 @@
-//! The application's data, in and out.
+//! Commands that move the application's data: write, flush, read, and the reading of sealed packets.
 
 use super::opening::{OPENED_AT_ONCE, Sealed};
 use super::{Endpoint, capacity};
@@ -12,23 +12,23 @@ use bytes::Bytes;
 
 /// A writer may be this many of the peer's windows ahead: docs/protocol/rx.md "7. Windows, RTT, ...".
 const WINDOWS_AHEAD: usize = 2;
-/// Even with a peer of a tiny window a writer may be this far ahead.
+/// Smallest send limit, whatever the peer's window.
 const SEND_BUFFER_MIN: usize = 64 << 10;
 
-/// What a read has begun with.
+/// First result of a read.
 pub enum Begun {
-    /// Nothing had to be opened.
+    /// The read is complete: no packet had to be opened.
     Read(Read),
-    /// These packets have to be opened first.
+    /// These packets must be opened first.
     Sealed(Sealed),
 }
 
 impl Endpoint {
-    /// Takes as much of `data` as there is room for, and advances it past that. Answers the bytes taken;
-    /// when some are left, `Event::Writable` follows.
+    /// Takes as much of `data` as there is room for, and advances it past that. Returns the bytes taken; when some
+    /// are left, `Event::Writable` follows.
     ///
-    /// A server's first write ends the reading of the request. A client cannot write once it has read.
-    /// When the server replies before the request is complete, the rest of the request goes nowhere.
+    /// A server's first write ends the reading of the request. A client cannot write once it has read. When the
+    /// server replies before the request is complete, the rest of the request is discarded.
     pub fn write(&mut self, now: Instant, call: CallId, data: &mut Bytes) -> Result<usize, CallError> {
         self.begin_write(call)?;
         let limit = self.send_limit(call.0);
@@ -48,7 +48,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Ends this side's stream. A stream that nothing was written to is one empty packet.
+    /// Ends this side's stream. A stream without data is one empty packet.
     pub fn finish_send(&mut self, now: Instant, call: CallId) -> Result<(), CallError> {
         self.begin_write(call)?;
         let state = self.live_call(call)?;
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// Turns the call towards the peer, where that is allowed.
+    /// Changes the call's direction to sending, where that is permitted.
     fn begin_write(&mut self, call: CallId) -> Result<(), CallError> {
         let state = self.live_call(call)?;
         let reading = state.side == Side::Client && state.receive.is_being_read();
@@ -81,7 +81,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Bytes that may wait on a call's sending side.
+    /// Bytes that may be queued on a call's sending side.
     pub(super) fn send_limit(&self, key: Key) -> usize {
         let Some(call) = self.calls.get(key) else { return 0 };
         let Some(connection) = self.connections.slab.get(call.connection) else { return 0 };
@@ -92,8 +92,8 @@ impl Endpoint {
 
     /// Reads at most `max` bytes, and no further than the end of one packet.
     ///
-    /// A call that failed gives its error, whatever had arrived before. The ciphers run here: [`Endpoint::begin_read`] is
-    /// for callers who share the endpoint.
+    /// A call that failed returns its error, whatever had arrived before. The ciphers run here:
+    /// [`Endpoint::begin_read`] is for callers who share the endpoint.
     pub fn read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Read, CallError> {
         loop {
             match self.start_read(now, call, (max, 1))? {
@@ -107,13 +107,13 @@ impl Endpoint {
         }
     }
 
-    /// As [`Endpoint::read`], but packets that have to be opened are handed out for that, several at once. What opening
-    /// gives goes back with [`Endpoint::end_read`], before the next read.
+    /// As [`Endpoint::read`], but packets that must be opened are handed out for that, several at once. The result of
+    /// opening is returned with [`Endpoint::end_read`], before the next read.
     pub fn begin_read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Begun, CallError> {
         self.start_read(now, call, (max, OPENED_AT_ONCE))
     }
 
-    /// At most so many bytes, and packets to be opened.
+    /// Reads at most `bytes`, or takes as many packets to be opened.
     fn start_read(
         &mut self,
         now: Instant,
@@ -144,7 +144,7 @@ impl Endpoint {
         connection.is_some_and(|connection| connection.security.protects())
     }
 
-    /// The next bytes of a class that changes nothing.
+    /// The next bytes of a class that does not encrypt.
     fn read_plain(&mut self, now: Instant, call: CallId, max: usize) -> Option<Bytes> {
         loop {
             let state = self.calls.get_mut(call.0).filter(|call| call.receive.has_ready())?;
@@ -159,7 +159,7 @@ impl Endpoint {
         }
     }
 
-    /// The end of the stream, or a wait.
+    /// Returns the end of the stream, or `WouldBlock`.
     fn nothing_to_read(&mut self, now: Instant, key: Key) -> Read {
         let Some(state) = self.calls.get_mut(key) else { return Read::WouldBlock };
         if state.receive.is_read_to_end() {
@@ -173,7 +173,7 @@ impl Endpoint {
         Read::WouldBlock
     }
 
-    /// What reading so many packets does to acks and, on a client, to the end of the call.
+    /// Updates acks after packets were read and, on a client, completes the call.
     pub(super) fn after_read(&mut self, now: Instant, key: Key, packets: u32) {
         let Some(state) = self.calls.get_mut(key) else { return };
         if state.side == Side::Client && state.receive.is_read_to_end() {

@@ -1,4 +1,4 @@
-//! What happens when nothing happens.
+//! Timers of an endpoint: retransmission, delayed acks, keepalive, dead time, idle connections and peers.
 
 use super::Endpoint;
 use crate::Instant;
@@ -11,13 +11,13 @@ use crate::timer::Owner;
 use core::time::Duration;
 use std::net::SocketAddr;
 
-/// An owner that has just been looked at is not looked at again sooner.
+/// An owner that was just examined is not examined again sooner.
 const RESOLUTION: Duration = Duration::from_micros(100);
-/// Hints that a peer cannot be reached count this often.
+/// At most one report of an unreachable peer counts in this interval.
 const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Endpoint {
-    /// Time passed. Call it when `poll_timeout` says so; earlier or later does no harm.
+    /// Handles the expired timers. Must be called at `poll_timeout`; earlier or later does no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(owner) = self.timers.pop_due(now) {
             match owner {
@@ -27,10 +27,10 @@ impl Endpoint {
         }
     }
 
-    /// The network says that `peer` cannot be reached (an ICMP error). Such a message is easily forged, so it is a
-    /// hint: client calls to the peer ask it at once whether it lives, and fail with `CallError::PeerSilent` only if
-    /// nothing comes within a second and the peer's fudge, instead of the dead time. One hint a second counts. Cost: one
-    /// look at every client connection to this peer.
+    /// The network reported `peer` unreachable (an ICMP error). Such a message is easily forged, so it is a hint:
+    /// client calls to the peer ping it at once, and fail with `CallError::PeerSilent` only if nothing arrives within
+    /// a second and the peer's fudge, instead of the dead time. One hint a second counts. Cost: one visit of every
+    /// client connection to this peer.
     pub fn handle_unreachable(&mut self, now: Instant, peer: SocketAddr) {
         let found = self.peers_by_address.get(&peer).and_then(|key| self.peers.get_mut(*key));
         let Some(peer) = found.filter(|peer| peer.doubted_at.is_none_or(|at| now >= at + DOUBT_INTERVAL))
@@ -68,13 +68,13 @@ impl Endpoint {
             next = next.min(gone_at);
         }
         if next.is_set() {
-            // Whatever armed it on the way here may be due already; the pause keeps that from spinning.
+            // A timer armed above may be due already; the pause prevents a busy loop.
             self.timers.disarm(Owner::Connection(key));
             self.timers.arm(Owner::Connection(key), next.max(now + RESOLUTION));
         }
     }
 
-    /// Makes sure that a server connection comes up to be forgotten.
+    /// Arms the idle timer of a server connection.
     pub(super) fn arm_reaper(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         self.timers.arm(Owner::Connection(key), now + self.idle_time_of(connection));
@@ -108,7 +108,7 @@ impl Endpoint {
     fn call_timeout(&mut self, now: Instant, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         if let Some(peer) = self.connections.slab.get(call.connection).and_then(|c| self.peers.get(c.peer)) {
-            // The fudge follows what is known of the round trip.
+            // The fudge follows the measured round trip.
             call.limits.dead_with_fudge = call.limits.dead + peer.rtt.fudge();
         }
         if let Some(expired) = call.expired(now) {
@@ -140,7 +140,7 @@ impl Endpoint {
         }
     }
 
-    /// A call passed one of its limits. The peer is told, in case it still listens.
+    /// A call exceeded one of its limits. The peer is sent an abort, in case it still receives.
     fn expire(&mut self, now: Instant, key: Key, expired: Expired) {
         let Some(call) = self.calls.get(key) else { return };
         let (connection, channel, number, side) = (call.connection, call.channel, call.number, call.side);
@@ -153,9 +153,9 @@ impl Endpoint {
         }
         self.fail_call(now, key, error, Some(code));
         if let Some(connection) = self.connection_mut(connection).filter(|_| side == Side::Client) {
-            // Its server may still be at work; another channel is the better choice for the next call.
+            // The server may still work on the call; another channel is preferred for the next one.
             connection.channels[channel].busy = true;
-            // A server with several addresses may have changed the one that it answers from.
+            // A server with several addresses may have changed the one that it replies from.
             connection.answers_from = None;
         }
     }

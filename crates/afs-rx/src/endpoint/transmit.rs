@@ -1,4 +1,4 @@
-//! What leaves: one datagram or one train of DATA at a time.
+//! Transmit scheduler: round robin among calls, one datagram or one GSO batch of DATA at a time.
 
 use super::sealing::{Sealing, Turn};
 use super::turn::{Sender, Spell};
@@ -7,17 +7,17 @@ use crate::Instant;
 use crate::call::Phase;
 use crate::slab::Key;
 
-/// What leaves next.
+/// The next output.
 pub enum Leaving {
-    /// The buffer holds a datagram or a train. Once it has left, the call that had the turn is to be told.
+    /// The buffer holds a datagram or a batch. Once it is sent, the turn must be ended.
     Ready(Transmit, Option<Turn>),
-    /// These packets are to be sealed first.
+    /// These packets must be sealed first.
     Sealing(Sealing),
 }
 
 impl Endpoint {
-    /// The next datagram or train to send. `buf` is overwritten. Calls take turns, a train each. The ciphers run here:
-    /// [`Endpoint::poll_leaving`] is for drivers who share the endpoint.
+    /// The next datagram or batch to send. `buf` is overwritten. Calls take turns, a batch each. The ciphers run
+    /// here: [`Endpoint::poll_leaving`] is for drivers who share the endpoint.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         loop {
@@ -41,14 +41,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether [`Endpoint::poll_leaving`] may have something.
+    /// Whether [`Endpoint::poll_leaving`] may have output.
     #[must_use]
     pub fn has_leaving(&self) -> bool {
         self.control.len() > 0 || !self.sending.is_empty()
     }
 
-    /// As [`Endpoint::poll_transmit`], but packets that have to be sealed are handed out for that, and each call has one turn
-    /// at a time. `buf` is overwritten.
+    /// As [`Endpoint::poll_transmit`], but packets that must be sealed are handed out for that, and each call has one
+    /// turn at a time. `buf` is overwritten.
     #[must_use]
     pub fn poll_leaving(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Leaving> {
         buf.clear();
@@ -92,10 +92,10 @@ impl Endpoint {
         if let Some(call) = self.calls.get_mut(key) {
             call.leaving = true;
         }
-        // The timers that sending set are armed.
+        // Arms the timers that sending has set.
         self.touch(key);
         self.tell_writer(key);
-        // What is not sent is lost on the way, as far as the call knows.
+        // To the call, a packet that may not be sent is a lost one.
         if !self.may_send(connection, len) {
             buf.clear();
             self.end_turn(Turn(key));

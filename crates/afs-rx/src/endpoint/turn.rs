@@ -1,4 +1,4 @@
-//! One call's turn to send.
+//! Packet builder: the acks, pings and DATA batch of one call's turn to send.
 
 use super::capacity;
 use super::sealing::{Sealing, Unsealed};
@@ -14,7 +14,7 @@ use crate::stats::Stats;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// One call's surroundings, borrowed together.
+/// A call with its connection and peer, borrowed together.
 pub(super) struct Sender<'a> {
     pub(super) call: &'a mut Call,
     pub(super) connection: &'a mut Connection,
@@ -24,21 +24,21 @@ pub(super) struct Sender<'a> {
     pub(super) now: Instant,
 }
 
-/// What a call's turn brought.
+/// Result of a call's turn.
 pub(super) enum Spell {
-    /// The buffer holds so many packets of this size.
+    /// The buffer holds this many packets of this size.
     Packets(usize, usize),
     Sealing(Sealing),
     Nothing,
-    /// The connection is to be aborted.
+    /// The connection must be aborted.
     Failed(i32),
 }
 
 impl Sender<'_> {
-    /// Makes what the call has to send: an ack or a ping, else DATA.
+    /// Builds the next output of the call: an ack or a ping, else DATA.
     pub(super) fn spell(&mut self, buf: &mut Vec<u8>) -> Spell {
         if self.call.phase == Phase::Waiting && self.call.ping {
-            // It acknowledges as well, and an address that is not proven may not be sent both.
+            // The ping acknowledges as well, and the credit of an unvalidated address does not allow both.
             let _ = self.call.ack.take();
             return self.ping(buf);
         }
@@ -50,7 +50,7 @@ impl Sender<'_> {
             return self.ping(buf);
         }
         if !self.call.send.was_sent() && self.call.side == Side::Client {
-            // From here on the peer's silence counts.
+            // The peer's silence counts from here on.
             self.call.last_heard = self.now;
         }
         self.data(buf)
@@ -101,8 +101,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Gives `put` DATA packets with the same amount of data, as many as may go; only the last may have less. Answers how many,
-    /// and the size of the first without what sealing adds.
+    /// Gives `put` a batch of DATA packets with equal amounts of data; only the last may have less. Returns their
+    /// number, and the size of the first without what sealing adds.
     fn pick_train(&mut self, mut put: impl FnMut(Header, &Bytes)) -> Result<(usize, usize), i32> {
         let capacity = capacity(self.connection, self.peer);
         let overhead = self.connection.overhead();
@@ -156,7 +156,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// A DATA header but for what belongs to the packet.
+    /// A DATA header without the fields of the packet.
     fn data_header(&self, serial: u32) -> Header {
         Header {
             epoch: self.connection.epoch.0,
@@ -220,7 +220,7 @@ impl Sender<'_> {
     }
 }
 
-/// The header of this packet.
+/// The complete header of a packet.
 fn headed(frame: Header, outgoing: &Outgoing<'_>) -> Header {
     let mut header = Header { seq: outgoing.seq, ..frame };
     if outgoing.is_last {

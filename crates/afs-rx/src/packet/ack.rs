@@ -1,4 +1,4 @@
-//! ACK payloads: docs/protocol/rx.md "6. ACK packets".
+//! Encoding of ACK payloads: docs/protocol/rx.md "6. ACK packets".
 
 use super::word;
 
@@ -14,11 +14,11 @@ pub mod reason {
     pub const EXCEEDS_WINDOW: u8 = 4;
     /// No room; current peers do not send it.
     pub const NO_SPACE: u8 = 5;
-    /// Are you there?
+    /// A keepalive or reachability check.
     pub const PING: u8 = 6;
-    /// Yes.
+    /// Reply to a ping.
     pub const PING_RESPONSE: u8 = 7;
-    /// A timer ran out, or the application read. Useless for measuring round trips.
+    /// A timer expired, or the application read. Not usable for measuring round trips.
     pub const DELAY: u8 = 8;
     /// More than one packet was unacknowledged.
     pub const IDLE: u8 = 9;
@@ -27,7 +27,7 @@ pub mod reason {
 const FIXED_LEN: usize = 18;
 const PADDING_LEN: usize = 3;
 
-/// The fields after the soft acks. Ancient peers leave some out, from the right.
+/// The fields after the soft acks. Ancient peers omit some, from the right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckTrailer {
     /// Largest datagram, without IP and UDP headers, that the sender accepts.
@@ -43,15 +43,15 @@ pub struct AckTrailer {
 /// An ACK's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack<'a> {
-    /// Unused by everyone; kept so that a packet can be written back as it was.
+    /// Unused; kept so that a packet can be encoded again unchanged.
     pub buffer_space: u16,
-    /// Unused by everyone.
+    /// Unused.
     pub skew_max: u16,
     /// Lowest sequence number that is not hard-acked.
     pub first: u32,
     /// Highest DATA sequence number received; only for telling old acks from new ones.
     pub previous: u32,
-    /// Serial of the packet that provoked the ACK, or 0.
+    /// Serial of the packet that caused the ACK, or 0.
     pub serial: u32,
     /// See [`reason`].
     pub reason: u8,
@@ -62,8 +62,8 @@ pub struct Ack<'a> {
 }
 
 impl<'a> Ack<'a> {
-    /// Reads an ACK's payload; `None` when the fixed part is incomplete. A list shorter than announced is
-    /// taken as far as it goes.
+    /// Decodes an ACK's payload; `None` when the fixed part is incomplete. A list shorter than announced is used as
+    /// far as it goes.
     pub fn decode(payload: &'a [u8]) -> Option<Ack<'a>> {
         let fixed = payload.get(..FIXED_LEN)?;
         let announced = usize::from(fixed[17]);

@@ -1,29 +1,29 @@
-//! Questions of rxdebug and their answers: docs/protocol/rx.md "13. DEBUG and VERSION".
+//! Queries of rxdebug and their replies: docs/protocol/rx.md "13. DEBUG and VERSION".
 
 use super::word;
 
-/// Bytes of the answer to "stats".
+/// Bytes of the reply to "stats".
 pub const DEBUG_STATS_LEN: usize = 56;
 /// Bytes of one connection's description.
 pub const DEBUG_CONNECTION_LEN: usize = 176;
-/// Bytes of the answer to "rx statistics".
+/// Bytes of the reply to "rx statistics".
 pub const DEBUG_STATISTICS_LEN: usize = 284;
 /// Bytes of one peer's description.
 pub const DEBUG_PEER_LEN: usize = 132;
-/// Bytes of the answer to VERSION.
+/// Bytes of the reply to VERSION.
 const VERSION_LEN: usize = 65;
 
 /// A DEBUG request's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DebugQuery {
-    /// What is asked for.
+    /// Kind of query.
     pub kind: u32,
-    /// Which one, counted from 0.
+    /// Index of the entry, counted from 0.
     pub index: u32,
 }
 
 impl DebugQuery {
-    /// Reads a request; `None` when it is too short.
+    /// Decodes a request; `None` when it is too short.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         Some(DebugQuery { kind: word(payload, 0)?, index: word(payload, 4)? })
     }

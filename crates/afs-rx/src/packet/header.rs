@@ -1,4 +1,4 @@
-//! The fixed header: docs/protocol/rx.md "1. Fixed header, 28 bytes".
+//! Encoding of the fixed header: docs/protocol/rx.md "1. Fixed header, 28 bytes".
 
 use super::word;
 use core::fmt;
@@ -21,13 +21,13 @@ impl PacketType {
     pub const ABORT: Self = PacketType(4);
     /// Everything was received.
     pub const ACK_ALL: Self = PacketType(5);
-    /// Prove who you are.
+    /// Asks the client to authenticate.
     pub const CHALLENGE: Self = PacketType(6);
-    /// The proof.
+    /// The client's proof.
     pub const RESPONSE: Self = PacketType(7);
-    /// A question or answer of rxdebug.
+    /// A query or reply of rxdebug.
     pub const DEBUG: Self = PacketType(8);
-    /// A question or answer about the program's version.
+    /// A query or reply about the program's version.
     pub const VERSION: Self = PacketType(13);
 
     /// Index into per-type counters, for the thirteen types that exist.
@@ -35,7 +35,7 @@ impl PacketType {
         (1..=13).contains(&self.0).then(|| usize::from(self.0) - 1)
     }
 
-    /// Types 9 to 11 are reserved for negotiation that never came.
+    /// Types 9 to 11 are reserved and unused.
     pub(crate) fn is_reserved(self) -> bool {
         (9..=11).contains(&self.0)
     }
@@ -67,7 +67,7 @@ pub mod flags {
     pub const REQUEST_ACK: u8 = 0x02;
     /// The last packet of this direction of the call.
     pub const LAST_PACKET: u8 = 0x04;
-    /// More follows at once. A hint.
+    /// More packets follow at once. A hint.
     pub const MORE_PACKETS: u8 = 0x08;
     /// DATA: another packet follows in this datagram.
     pub const JUMBO_PACKET: u8 = 0x20;
@@ -88,7 +88,7 @@ pub struct Header {
     pub seq: u32,
     /// Transmission number.
     pub serial: u32,
-    /// What the packet is.
+    /// Type of the packet.
     pub kind: PacketType,
     /// See [`flags`].
     pub flags: u8,
@@ -103,7 +103,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the header of a packet; `None` when it is too short.
+    /// Decodes the header of a packet; `None` when it is too short.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let tail = bytes.get(20..HEADER_LEN)?;
         Some(Header {

@@ -1,4 +1,4 @@
-//! A datagram as packets: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
+//! Iterator over the packets of a datagram: docs/protocol/rx.md "5. DATA packets, sizes, jumbograms".
 
 use super::header::{HEADER_LEN, Header, PacketType, flags};
 use bytes::Bytes;
@@ -24,7 +24,7 @@ impl Packets {
         Some(Packets { next: Some(header), rest, broken: false })
     }
 
-    /// True when a packet claimed that another follows, and too little did. What was yielded before counts.
+    /// True when a packet announced another, and too few bytes followed. What was yielded before is valid.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -44,7 +44,7 @@ impl Packets {
             checksum: u16::from_be_bytes([short[2], short[3]]),
             ..header
         });
-        // Who sent the datagram does not change inside it, and the rest must not contradict it.
+        // All packets of a datagram have one sender, and the rest must not contradict it.
         if let Some(next) = &mut self.next {
             next.flags = next.flags & !flags::CLIENT_INITIATED | header.flags & flags::CLIENT_INITIATED;
         }

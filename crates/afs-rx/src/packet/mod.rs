@@ -1,4 +1,4 @@
-//! Packets as bytes: docs/protocol/rx.md sections 1, 2, 5, 6 and 13. Nothing here knows a connection.
+//! Encoding and decoding of packets: docs/protocol/rx.md sections 1, 2, 5, 6 and 13. Independent of connections.
 
 mod ack;
 mod debug;
@@ -13,7 +13,7 @@ pub(crate) use debug::{DebugConnection, DebugPeer, StructWriter};
 pub use header::{HEADER_LEN, Header, PacketType, flags};
 pub use jumbo::{JUMBO_HEADER_LEN, JUMBO_PAYLOAD_LEN, Packets};
 
-/// Reads a big-endian word at `offset`, when all of it is there.
+/// Reads a big-endian word at `offset`; `None` beyond the end.
 pub(crate) fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let four = bytes.get(offset..offset.checked_add(4)?)?;
     Some(u32::from_be_bytes([four[0], four[1], four[2], four[3]]))

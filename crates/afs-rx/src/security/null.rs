@@ -1,4 +1,4 @@
-//! Index 0: no header, no checksum, no challenge.
+//! The null class, index 0: no header, no checksum, no challenge.
 
 use super::*;
 
@@ -31,7 +31,7 @@ impl PacketSecurity for NullClient {
 }
 
 impl ClientSecurity for NullClient {
-    /// A null server never challenges, so whoever does is not one.
+    /// A null server never challenges, so a challenge comes from another program.
     fn respond(&mut self, _: &Challenge<'_>) -> Result<Response, SecurityError> {
         Err(SecurityError { code: crate::error::code::PROTOCOL_ERROR })
     }

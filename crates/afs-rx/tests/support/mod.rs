@@ -1,5 +1,5 @@
-//! A small seeded world for two endpoints: a network that loses, repeats, delays and reorders, a clock
-//! that jumps to the next thing that happens.
+//! Seeded simulation of two endpoints: a network that loses, repeats, delays and reorders, and a clock that jumps to
+//! the next event.
 
 #![allow(dead_code)]
 
@@ -13,7 +13,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// xorshift64*: all the randomness a test needs.
+/// xorshift64*: the random number generator of the tests.
 pub struct Dice(u64);
 
 impl Dice {
@@ -44,14 +44,14 @@ impl Dice {
     }
 }
 
-/// What the network does to a datagram. Chances per mille.
+/// Faults of the network. Probabilities per mille.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub loss: u64,
     pub repeat: u64,
     pub delay_min_us: u64,
     pub delay_max_us: u64,
-    /// Datagrams arrive in the order they left.
+    /// Datagrams arrive in the order in which they were sent.
     pub in_order: bool,
 }
 
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// Puts everything that is ready on the wire.
+    /// Sends everything that is ready.
     pub fn transmit(&mut self) {
         for side in [CLIENT, SERVER] {
             while let Some(transmit) = self.ends[side].poll_transmit(self.now, &mut self.buf) {
@@ -126,14 +126,14 @@ impl World {
         }
     }
 
-    /// When something happens next, if anything ever does.
+    /// Time of the next event, if there is one.
     pub fn next(&self) -> Option<Instant> {
         let arrival = self.wire.keys().next().map(|(at, _)| *at);
         let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
         timers.chain(arrival).min()
     }
 
-    /// Goes to `at` and lets everything due happen.
+    /// Advances the clock to `at` and handles everything due.
     pub fn advance(&mut self, at: Instant) {
         self.now = self.now.max(at);
         while let Some((&(at, serial), _)) = self.wire.first_key_value() {

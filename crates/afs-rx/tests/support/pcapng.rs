@@ -1,4 +1,4 @@
-//! UDP payloads out of a capture file: just enough pcapng, Ethernet, cooked capture and IPv4.
+//! Reader of UDP payloads in capture files: as much of pcapng, Ethernet, cooked capture and IPv4 as the tests need.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! One endpoint against packets made by hand: send this at that time, expect exactly these.
+//! Test kit: one endpoint against hand-made packets, with the packets expected at each time.
 
 #![allow(dead_code)]
 
@@ -107,7 +107,7 @@ impl Script {
         self.end.handle_datagram(self.now, from, datagram.into());
     }
 
-    /// What the endpoint sends at this moment.
+    /// The packets that the endpoint sends at this moment.
     pub fn sent(&mut self) -> Vec<Sent> {
         let mut all = Vec::new();
         while let Some(transmit) = self.end.poll_transmit(self.now, &mut self.buf) {
@@ -135,7 +135,7 @@ impl Script {
         std::iter::from_fn(|| self.end.poll_event()).collect()
     }
 
-    /// The call that has just come in.
+    /// The call that has just arrived.
     pub fn incoming(&mut self) -> CallId {
         let events = self.events();
         let calls: Vec<CallId> = events
@@ -149,8 +149,8 @@ impl Script {
         calls[0]
     }
 
-    /// Time passes up to `after` from now, stopping at every deadline on the way; everything sent, with the
-    /// milliseconds since the start of the wait.
+    /// Advances time by `after`, stopping at every deadline; returns the packets sent, with the milliseconds since
+    /// the start of the wait.
     pub fn wait(&mut self, after: Duration) -> Vec<(u64, Sent)> {
         let (start, end) = (self.now, self.now + after);
         let mut all = Vec::new();
@@ -170,7 +170,7 @@ impl Script {
         self.wait(Duration::from_millis(after))
     }
 
-    /// Everything readable of a call, and what came after it.
+    /// Everything readable of a call, and the result after it.
     pub fn read_all(&mut self, call: CallId) -> (Vec<u8>, Read) {
         let mut all = Vec::new();
         loop {
@@ -207,7 +207,7 @@ impl Sent {
         i32::from_be_bytes(self.payload[..4].try_into().expect("four bytes"))
     }
 
-    /// First word, type, flags: enough to tell packets apart in an assertion.
+    /// Type, sequence or first word, flags: enough to tell packets apart in an assertion.
     pub fn brief(&self) -> (PacketType, u32, u32, u8) {
         (self.header.kind, self.header.call, self.header.seq, self.header.flags)
     }

@@ -1,4 +1,4 @@
-//! A security class for tests: it adds bytes, checks them, and asks a question only a friend can answer.
+//! Security class for tests: it adds bytes, verifies them, and authenticates the client with a challenge.
 
 use afs_rx::{
     Challenge, ClientSecurity, Identity, Instant, Overhead, PacketContext, PacketSecurity, Proof, Response,
@@ -10,15 +10,15 @@ use std::sync::Arc;
 pub const INDEX: u8 = 2;
 pub const BROKEN: SecurityError = SecurityError { code: 19270408 };
 
-/// Data xor'ed with the key, between a header that says where it belongs and padding to eight bytes.
+/// Data xor'ed with the key, between a header with its position and padding to eight bytes.
 #[derive(Clone)]
 pub struct Toy {
     pub key: u8,
     nonce: [u8; 4],
     proven: bool,
-    /// Data stays as it is: the class proves who the client is, once, and protects no packet.
+    /// Data is left unchanged: the class authenticates the client once, and protects no packet.
     keeps: bool,
-    /// The key of another client, who may answer as well.
+    /// The key of another client, which may authenticate as well.
     other: Option<u8>,
 }
 

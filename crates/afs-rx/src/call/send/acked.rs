@@ -1,28 +1,28 @@
-//! What an ACK changes: docs/protocol/rx.md "Accepting an ACK (order matters)".
+//! Processing of received ACKs: docs/protocol/rx.md "Accepting an ACK (order matters)".
 
 use super::*;
 use crate::packet::{Ack, reason};
 
-/// Whether an ACK may be used.
+/// Whether an ACK may be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Freshness {
     Fresh,
     Stale,
-    /// It speaks of packets that were never sent.
+    /// It names packets that were never sent.
     BeyondSent,
 }
 
-/// What an ACK brought.
+/// Result of applying an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct AckResult {
-    /// Packets known to have arrived that were not before.
+    /// Packets acknowledged, hard or soft, for the first time.
     pub(crate) newly_acked: u32,
     pub(crate) round_trip: Option<Duration>,
-    /// Packets found lost.
+    /// Packets declared lost.
     pub(crate) losses: u32,
 }
 
-/// What one byte can count.
+/// Most soft acks in one ACK: the count is one byte.
 const SOFT_ACKS_MAX: usize = 255;
 
 impl SendStream {
@@ -48,8 +48,8 @@ impl SendStream {
         rtt: &mut Rtt,
     ) -> AckResult {
         let mut result = AckResult::default();
-        // What a receiver has read only grows, so an ack with more of it is newer whatever its serial says: a server that was
-        // started again counts from one.
+        // `first` only grows, so an ack with a higher one is newer whatever its serial: a restarted server counts
+        // serials from one.
         let advances = self.first < ack.first;
         while self.first < ack.first {
             let Some(sent) = self.ring.pop_front() else { break };
@@ -66,7 +66,7 @@ impl SendStream {
             self.ack_serial = serial;
         }
         self.ack_previous = ack.previous;
-        // A full list may have been cut short: what lies beyond it may have arrived or not.
+        // A full list may be truncated: packets beyond it may or may not have arrived.
         self.known_to = match ack.soft.len() < SOFT_ACKS_MAX {
             true => u32::MAX,
             false => ack.first.saturating_add(SOFT_ACKS_MAX as u32),
@@ -104,8 +104,8 @@ impl SendStream {
         }
     }
 
-    /// Packets that the peer had and has no longer, because it was started again and has forgotten the call: they lie beyond all
-    /// that it lists and beyond the last one that it says it got.
+    /// Marks as lost the packets that a restarted peer has forgotten: those beyond both the ack's list and the last
+    /// packet it reports.
     fn take_back_beyond(&mut self, ack: &Ack<'_>) {
         let listed =
             self.ring.iter().take(ack.soft.len()).filter(|sent| sent.state == State::SoftAcked).count();
@@ -142,7 +142,7 @@ impl SendStream {
         }
     }
 
-    /// Consequences of the ack for the windows and timers.
+    /// Updates windows and timers after the ack; returns the packets declared lost.
     fn settle(&mut self, now: Instant, newly_acked: u32, rtt: &Rtt) -> u32 {
         if newly_acked > 0 {
             self.timeouts_in_row = 0;

@@ -1,23 +1,24 @@
-//! Finding what was lost, from later arrivals or from silence.
+//! Loss detection by packet order and by the retransmission timer. Lost packets are retransmitted by `pick` and
+//! `send_again` in `mod.rs`.
 
 use super::*;
 
-/// A transmission is lost when one this much later has arrived.
+/// A transmission is lost when one that follows it by more than this has arrived.
 const REORDERING_PACKETS: u64 = 3;
 
-/// What the retransmission timer found.
+/// Result of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timeout {
-    /// Packets are to be sent again.
+    /// Packets must be retransmitted.
     Resend,
-    /// The peer's window has been closed for long: ask whether it still is.
+    /// The peer's window has been closed for long: a ping asks whether it still is.
     Probe,
-    /// Nothing was open.
+    /// No packet was in flight, and no window closed.
     Nothing,
 }
 
 impl SendStream {
-    /// Marks as lost what later transmissions have overtaken by too much. Cost: one step for each
+    /// Marks as lost the transmissions that later ones have overtaken by too much. Cost: one step for each
     /// transmission over its life, however large the window.
     pub(crate) fn detect_losses(&mut self, now: Instant, rtt: &Rtt) -> u32 {
         self.reorder_at = Instant::FAR_FUTURE;
@@ -41,7 +42,7 @@ impl SendStream {
         self.lost.saturating_sub(lost_before)
     }
 
-    /// The packet of a transmission, when it is still in flight by that very transmission.
+    /// The packet of a transmission, if it is in flight and was not retransmitted since.
     fn open_transmission(&self, transmission: u64, seq: u32) -> Option<&Sent> {
         let sent = self.ring.get(seq.checked_sub(self.first)? as usize)?;
         (sent.transmission == transmission && sent.state == State::InFlight).then_some(sent)
@@ -60,7 +61,7 @@ impl SendStream {
         }
     }
 
-    /// The retransmission timer fired: everything unacked is taken for lost.
+    /// The retransmission timer fired: everything unacked is declared lost.
     pub(crate) fn handle_timeout(&mut self) -> Timeout {
         self.resend_at = Instant::FAR_FUTURE;
         if !self.has_unacked() {

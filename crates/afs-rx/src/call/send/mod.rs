@@ -1,4 +1,5 @@
-//! The sending half of a call: a byte stream in, numbered packets out, until each is acknowledged.
+//! Retransmission queue of a call's sending half: a byte stream in, numbered packets out, kept until each is
+//! acknowledged.
 
 mod acked;
 mod loss;
@@ -19,14 +20,14 @@ use core::time::Duration;
 use queue::WriteQueue;
 use std::collections::VecDeque;
 
-/// Data waits in the queue until the moment it is sent; only then is it cut into packets, which stay in
-/// the ring until hard-acked. Invariants: `ring[i]` is packet `first + i`; `in_flight`, `soft_acked` and
-/// `lost` count the ring's packets in those states and add up to its length.
+/// Data waits in the queue until it is sent; only then is it divided into packets, which stay in the ring until
+/// hard-acked. Invariants: `ring[i]` is packet `first + i`; `in_flight`, `soft_acked` and `lost` count the ring's
+/// packets in those states and add up to its length.
 pub(crate) struct SendStream {
     queue: WriteQueue,
-    /// The packet marked last has been cut.
+    /// The last packet has been created.
     last_cut: bool,
-    /// The peer has everything, or wants nothing more.
+    /// The peer has everything, or needs no more.
     closed: bool,
     /// Lowest packet that is not hard-acked.
     first: u32,
@@ -34,21 +35,20 @@ pub(crate) struct SendStream {
     in_flight: u32,
     soft_acked: u32,
     lost: u32,
-    /// No lost packet is before this one.
+    /// Lower bound of the numbers of lost packets.
     resend_from: u32,
-    /// Number of the next transmission. Transmissions, unlike packets, are never repeated, so their order
-    /// tells what is lost.
+    /// Number of the next transmission. A retransmission gets a new one, so their order shows what is lost.
     next_transmission: u64,
     /// Latest transmission known to have arrived, plus one.
     transmissions_acked: u64,
-    /// Transmissions whose fate is open, oldest first, first ones and repeated ones apart; entries of packets
-    /// acked or sent again are stale.
+    /// Unacknowledged transmissions, oldest first, first ones and retransmissions apart; entries of packets acked or
+    /// retransmitted since are stale.
     transmissions: [VecDeque<(u64, u32)>; 2],
-    /// The latest ack says nothing of packets from here on.
+    /// The latest ack does not cover packets from here on.
     known_to: u32,
-    /// Losses of transmissions before this one belong to a loss that was already answered.
+    /// Losses of transmissions before this one belong to a loss event that the congestion window already reflects.
     recovery: u64,
-    /// The first packet sent again after a loss need not wait until the reduced window has room.
+    /// The first retransmission after a loss need not wait for room in the reduced window.
     fast_resend: bool,
     /// The peer's receive window, counted from `first`.
     window: u32,
@@ -57,20 +57,20 @@ pub(crate) struct SendStream {
     /// Serial of the latest ack.
     ack_serial: u32,
     congestion: Box<dyn Congestion>,
-    /// The congestion window, and not a lack of data, ended the last burst.
+    /// The last burst was ended by the congestion window, not by a lack of data.
     limited: bool,
     timeouts_in_row: u32,
     resent_any: bool,
-    /// When the oldest unacked packet is given up, or a closed window is probed.
+    /// When the oldest unacked packet is declared lost, or a closed window is probed.
     pub(crate) resend_at: Instant,
-    /// When a packet overtaken by others is given up.
+    /// When a packet that others have overtaken is declared lost.
     pub(crate) reorder_at: Instant,
 }
 
 /// One packet in the ring.
 #[derive(Debug)]
 struct Sent {
-    /// Its data, not sealed: that is done anew each time it is sent.
+    /// Its data, not sealed: each transmission is sealed anew.
     payload: Bytes,
     is_last: bool,
     resent: bool,
@@ -89,17 +89,17 @@ enum State {
     Lost,
 }
 
-/// What to transmit next.
+/// The next packet to transmit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pick {
-    /// A packet sent before, with this much data.
+    /// A retransmission, with this much data.
     Again(u32, usize),
     /// A new packet with this much data.
     New(usize),
     Nothing,
 }
 
-/// A packet ready to be written out.
+/// A packet to be encoded.
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) seq: u32,
@@ -143,7 +143,7 @@ impl SendStream {
         }
     }
 
-    /// Starts over for a new call. Windows are packets.
+    /// Resets the stream for a new call. Windows are in packets.
     pub(crate) fn begin(&mut self, window: u32, congestion_window: u32, congestion_window_max: u32) {
         self.clear();
         self.queue.reset();
@@ -180,7 +180,7 @@ impl SendStream {
         self.reorder_at = Instant::FAR_FUTURE;
     }
 
-    /// The peer has everything it wants: the rest is dropped, and later writes go nowhere.
+    /// The peer needs no more: the rest is dropped, and later writes are discarded.
     pub(crate) fn close(&mut self) {
         self.clear();
         self.closed = true;
@@ -191,7 +191,7 @@ impl SendStream {
         self.first + self.ring.len() as u32
     }
 
-    /// Takes data up to `limit` bytes waiting. A closed stream swallows everything.
+    /// Takes data until `limit` bytes are queued. A closed stream discards it.
     pub(crate) fn write(&mut self, data: &mut Bytes, limit: usize) -> usize {
         if self.closed {
             let len = data.len();
@@ -235,7 +235,7 @@ impl SendStream {
         self.queue.is_finished() && (self.closed || self.last_cut && !self.has_unacked())
     }
 
-    /// Something has left.
+    /// At least one packet was sent.
     pub(crate) fn was_sent(&self) -> bool {
         self.next_transmission > 0
     }
@@ -248,7 +248,7 @@ impl SendStream {
         self.congestion.window()
     }
 
-    /// The peer's window, and nothing else, keeps data from being sent.
+    /// Only the peer's window prevents sending.
     fn is_blocked_by_peer(&self) -> bool {
         !self.closed && !self.last_cut && !self.has_unacked() && self.ring.len() as u32 >= self.window
     }
@@ -271,7 +271,7 @@ impl SendStream {
             && self.queue.next_len(capacity).is_some()
     }
 
-    /// Decides what goes next: what was lost first. `capacity` is the data one packet holds.
+    /// Chooses the next packet: lost ones first. `capacity` is the data that one packet holds.
     pub(crate) fn pick(&mut self, capacity: usize) -> Pick {
         if self.lost > 0 {
             self.limited |= !self.may_resend();
@@ -289,7 +289,7 @@ impl SendStream {
         }
     }
 
-    /// The lost packet with the lowest number. The search goes on where the last one ended.
+    /// The lost packet with the lowest number. The search resumes where the last one ended.
     fn pick_lost(&mut self) -> Pick {
         let start = self.resend_from.saturating_sub(self.first) as usize;
         for (offset, sent) in self.ring.iter().enumerate().skip(start) {
@@ -303,14 +303,14 @@ impl SendStream {
         Pick::Nothing
     }
 
-    /// Cuts a new packet's data from the queue: the data, its number, and whether it is the last.
+    /// Takes a new packet's data from the queue: its number, the data, and whether it is the last.
     pub(crate) fn cut(&mut self, len: usize) -> (u32, Bytes, bool) {
         let (data, is_last) = self.queue.cut(len);
         self.last_cut = is_last;
         (self.next(), data, is_last)
     }
 
-    /// Puts a cut packet in the ring as sent.
+    /// Puts a new packet into the ring as sent.
     pub(crate) fn send_new(&mut self, now: Instant, serial: u32, packet: (Bytes, bool)) -> Outgoing<'_> {
         let (seq, request_ack) = (self.next(), self.wants_ack(packet.1));
         let transmission = self.transmit(seq, FIRST);
@@ -330,7 +330,7 @@ impl SendStream {
         Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack }
     }
 
-    /// Marks a lost packet as sent again.
+    /// Marks a lost packet as retransmitted.
     pub(crate) fn send_again(&mut self, now: Instant, serial: u32, seq: u32) -> Option<Outgoing<'_>> {
         let transmission = self.transmit(seq, REPEATED);
         let sent = self.ring.get_mut(seq.checked_sub(self.first)? as usize)?;
@@ -360,7 +360,7 @@ impl SendStream {
         !is_last && self.congestion.window() <= 2
     }
 
-    /// Runs the retransmission timer if something is open and it does not run yet.
+    /// Arms the retransmission timer if a packet is in flight and it is not armed.
     pub(crate) fn arm(&mut self, now: Instant, rtt: &Rtt, is_client: bool) {
         if self.resend_at.is_set() {
             return;
@@ -370,7 +370,8 @@ impl SendStream {
         }
     }
 
-    /// A reply that was answered at once bounds the round trip, unless something was sent twice.
+    /// Upper bound of the round trip from a reply that acknowledges the whole request; none if anything was
+    /// retransmitted.
     pub(crate) fn round_trip_bound(&self, now: Instant) -> Option<Duration> {
         let last = self.ring.back().filter(|last| last.is_last && !self.resent_any)?;
         Some(now - last.sent_at)

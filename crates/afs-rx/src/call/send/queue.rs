@@ -1,4 +1,4 @@
-//! Data written and not yet cut into packets.
+//! Byte queue of data written and not yet divided into packets.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ pub(super) struct WriteQueue {
     waiting: usize,
     begun: bool,
     finished: bool,
-    /// This many of the first bytes waiting go out even if they do not fill a packet.
+    /// This many of the first bytes queued are sent even if they do not fill a packet.
     flushed: usize,
 }
 
@@ -61,8 +61,8 @@ impl WriteQueue {
         self.waiting
     }
 
-    /// Data of the next packet, if one is to be sent. A packet that is exactly full waits until more comes
-    /// or the stream ends, since it may have to be marked last.
+    /// Length of the next packet's data, if one is to be sent. A packet that is exactly full waits for more data or
+    /// the end of the stream, since it may have to be marked last.
     pub(super) fn next_len(&self, capacity: usize) -> Option<usize> {
         match self.waiting > capacity {
             true => Some(capacity),

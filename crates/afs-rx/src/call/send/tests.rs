@@ -1,4 +1,4 @@
-//! Scripts of sends and acks.
+//! Tests of the retransmission queue: scripts of sends and acks.
 
 use super::*;
 use crate::packet::{Ack, AckTrailer, reason};
@@ -11,7 +11,7 @@ fn stream(packets: usize, window: u32) -> SendStream {
     stream
 }
 
-/// Sends all that may go, one byte a packet; answers the numbers.
+/// Sends all that may be sent, one byte a packet; returns the numbers.
 fn burst(stream: &mut SendStream, now: Instant) -> Vec<u32> {
     let mut seqs = Vec::new();
     loop {
@@ -80,7 +80,7 @@ fn a_soft_ack_can_be_taken_back() {
     assert_eq!(burst(&mut stream, Instant(2)), [2]);
 }
 
-/// A server that is started again has nothing of the call; what reaches it then is acked from the beginning.
+/// A restarted server has nothing of the call; packets that reach it are acked from the beginning.
 #[test]
 fn a_receiver_that_has_forgotten_is_sent_everything_again() {
     let mut stream = stream(7, 40);
