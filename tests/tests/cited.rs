@@ -1,4 +1,4 @@
-//! Every test that a page of the documentation names exists.
+//! Every test that a page of the documentation names exists, and every file and function on the map of `ARCHITECTURE.md`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -111,6 +111,65 @@ fn a_name_that_does_not_exist_is_found() {
     let text = "see `a::b_c` and `a_sentence_of_several_words`, not `Type::new`, `a.rs` or `two_words`";
     let found: Vec<String> = cited(text).into_iter().collect();
     assert_eq!(found, ["a::b_c", "a_sentence_of_several_words"]);
+}
+
+#[test]
+fn every_path_of_the_architecture_exists() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let places = places(&std::fs::read_to_string(top.join("ARCHITECTURE.md")).unwrap());
+    let faults: Vec<String> = places.iter().filter_map(|place| fault(top, place)).collect();
+    assert!(places.len() > 100, "only {} paths were found", places.len());
+    assert!(faults.is_empty(), "ARCHITECTURE.md names what does not exist:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn a_path_and_a_name_that_do_not_exist_are_found() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = "`tests/tests/cited.rs`, `places` and `Place`; `tests/tests/nowhere.rs`, `places`; \
+        `tests/tests/cited.rs`, `unwritten`; `crate/word::Type`, `a / b`, `tests/tests`";
+    let faults: Vec<String> = places(page).iter().filter_map(|place| fault(top, place)).collect();
+    assert_eq!(faults, ["tests/tests/nowhere.rs", "tests/tests/cited.rs, unwritten"]);
+}
+
+/// A path from the top of the project, and the functions or types that the file is said to define.
+struct Place {
+    path: String,
+    names: Vec<String>,
+}
+
+/// The paths between backticks, each with the names that follow it: "`path`, `name` and `name`".
+fn places(page: &str) -> Vec<Place> {
+    let parts: Vec<&str> = page.split('`').collect();
+    let is_path = |text: &str| text.contains('/') && !text.contains("::") && !text.contains(' ');
+    let paths = (1..parts.len()).step_by(2).filter(|at| is_path(parts[*at]));
+    paths.map(|at| Place { path: parts[at].to_owned(), names: names_after(&parts, at) }).collect()
+}
+
+fn names_after(parts: &[&str], path: usize) -> Vec<String> {
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let quoted = parts[path + 1..].chunks_exact(2);
+    let names = quoted.take_while(|pair| matches!(pair[0], ", " | " and ") && is_name(pair[1]));
+    names.map(|pair| pair[1].to_owned()).collect()
+}
+
+/// What of a place does not exist.
+fn fault(top: &Path, place: &Place) -> Option<String> {
+    let path = top.join(&place.path);
+    if !path.exists() {
+        return Some(place.path.clone());
+    }
+    // A folder defines nothing.
+    let source = std::fs::read_to_string(&path).unwrap_or_default();
+    let name = place.names.iter().find(|name| !defines(&source, name))?;
+    Some(format!("{}, {name}", place.path))
+}
+
+/// Whether a source has a function or type of that name.
+fn defines(source: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = source.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    words.windows(2).any(|pair| matches!(pair[0], "fn" | "struct" | "enum" | "trait") && pair[1] == name)
 }
 
 /// Underscores in the name of a test that stands without its file: those of options and fields have fewer.
