@@ -1,4 +1,4 @@
-//! One large file over loopback: fetched and stored, how many bytes a second, and at what cost in processor time.
+//! Benchmark: fetch and store of one large file over loopback, in bytes a second and processor time.
 //!
 //! `cargo run --release -p afs-net --example bulk -- [MEGABYTES] [RUNS] [PACKET BYTES] [server|client ADDRESS]`
 //!
@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Bytes handed over at a time.
+/// Bytes per read or write.
 const PIECE: usize = 1 << 20;
 
 fn main() -> Outcome<()> {
@@ -64,7 +64,7 @@ fn both(bytes: u64, runs: u64, packet: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Says its address, serves until its input ends, says how much processor time that took.
+/// Prints its address, serves until its input ends, prints the processor time used.
 fn serve(packet: u64) -> Outcome<()> {
     let system = System::new()?;
     let udp = Udp::bind(&system, SocketAddr::from(([127, 0, 0, 1], 0)), config(packet))?;

@@ -1,4 +1,4 @@
-//! Small calls over loopback: how many a second, and at what cost in processor time.
+//! Benchmark: small calls over loopback, in calls a second and processor time.
 //!
 //! `cargo run --release -p afs-net --example echo -- [SECONDS] [OUTSTANDING] [server|client ADDRESS]`
 //!
@@ -59,7 +59,7 @@ fn both(seconds: u64, outstanding: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Says its address, serves until its input ends, says how much processor time that took.
+/// Prints its address, serves until its input ends, prints the processor time used.
 fn serve() -> Outcome<()> {
     let system = System::new()?;
     let udp = Udp::bind(&system, SocketAddr::from(([127, 0, 0, 1], 0)), Config::default())?;
@@ -99,7 +99,7 @@ fn ask(server: SocketAddr, seconds: u64, outstanding: u64) -> Outcome<u64> {
             Ok::<_, afs_rpc::CallError>(())
         }
     };
-    // One of them on this thread, as a program that waits for each answer would do it; the others on the pool.
+    // One of them runs on this thread, as in a program that waits for each reply; the others on the pool.
     let tasks: Vec<_> = (1..outstanding).map(|index| system.spawn_with_result(caller(index))).collect();
     system.block_on(caller(0))?;
     for task in tasks {

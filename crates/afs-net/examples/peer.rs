@@ -1,9 +1,9 @@
-//! Our calls to a file server that we did not write: looks a volume up, makes a file in its root, stores and fetches
+//! Calls to a file server of another implementation: looks a volume up, makes a file in its root, stores and fetches
 //! it, compares, removes it.
 //!
 //! `cargo run --release -p afs-net --example peer -- SERVER-IP VOLUME [MEGABYTES]`
 //!
-//! The volume's root must let everybody write (`system:anyuser rlidwk`): the calls are made as nobody.
+//! The volume's root must let everybody write (`system:anyuser rlidwk`): the calls are anonymous.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use bytes::Bytes;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Bytes handed over at a time.
+/// Bytes per read or write.
 const PIECE: u64 = 1 << 18;
 const FILE: &[u8] = b"andrew-peer-example";
 
@@ -48,7 +48,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// What a file server asks of its clients before it serves them. Nothing is cached here, so breaks change nothing.
+/// The callback service, which a file server calls before it serves a client. Nothing is cached here, so breaks
+/// change nothing.
 fn callbacks(uuid: Uuid) -> Arc<Table<Uuid>> {
     let table = Table::new(ServiceId::CALLBACK, Arc::new(uuid))
         .call(|uuid: Arc<Uuid>, _, _: cb::WhoAreYou| async move {

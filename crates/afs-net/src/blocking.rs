@@ -1,5 +1,5 @@
-//! Threads for work that blocks. The thread that has been idle for the shortest time is woken, after the lock of the queue has been
-//! released: the woken thread, which often takes the processor from the waking one, needs that lock first.
+//! Pool of threads for blocking work, with the idle ones on a stack. A thread is woken after the lock of the queue
+//! has been released, since it often takes the processor from the waking one and needs that lock first.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,28 +14,28 @@ use tokio::runtime::Handle;
 
 use crate::turn::{self, Kind};
 
-/// Threads that may sit in blocking work (disk) at one time. More work waits its turn.
+/// Most threads in blocking work (disk) at one time. More work is queued.
 const THREADS_MAX: usize = 64;
-/// How long a thread stays without work. One stays for ever.
+/// How long a thread stays without work. The first one stays always.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads.
+/// Handle of the pool.
 #[derive(Clone)]
 pub(crate) struct Blocking(Arc<Shared>);
 
 struct Shared {
     pool: Handle,
     state: Mutex<State>,
-    /// A thread has ended.
+    /// Notified when a thread has ended.
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
-    /// The last one became idle last.
+    /// Stack of idle threads.
     idle: Vec<Arc<Idle>>,
     threads: usize,
     closed: bool,
@@ -89,13 +89,13 @@ impl Blocking {
             idle.wake();
         }
         if add && let Err(error) = self.0.clone().add_thread(Some(IDLE_MAX)) {
-            // Those that there are do the work.
+            // The existing threads do the work.
             tracing::warn!(%error, "no further thread for blocking work");
             self.0.state().threads -= 1;
         }
     }
 
-    /// Takes no further work. What is queued is done.
+    /// Accepts no more work. Queued work is done.
     pub(crate) fn close(&self) {
         let idle = {
             let mut state = self.0.state();
@@ -111,7 +111,7 @@ impl Blocking {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 enum Next {
     Run(Job),
     Wait(Arc<Idle>),
@@ -123,7 +123,7 @@ impl Shared {
         self.state.lock()
     }
 
-    /// Adds a thread, which has been counted, and which ends after so long without work.
+    /// Starts a thread, which is counted already, and which ends after `idle_max` without work.
     fn add_thread(self: Arc<Self>, idle_max: Option<Duration>) -> io::Result<()> {
         let work = move || {
             let pool = self.pool.clone();
@@ -174,7 +174,7 @@ impl Shared {
             if idle_max.is_some() {
                 let mut state = self.state();
                 if let Some(at) = state.idle.iter().position(|other| Arc::ptr_eq(other, idle)) {
-                    // A wake-up for nothing ends it as well, which does no harm.
+                    // A spurious wake-up ends the thread as well, which does no harm.
                     state.idle.remove(at);
                     self.end(state);
                     return false;

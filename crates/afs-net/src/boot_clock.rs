@@ -1,7 +1,7 @@
-//! The clock of `Env::now`: `CLOCK_BOOTTIME`, which goes on while the machine is suspended.
+//! Clock of `Env::now`: `CLOCK_BOOTTIME`, which includes the time in suspend.
 //!
-//! Promises, tokens and locks end at the servers while a client sleeps, so a clock that stands still in suspend
-//! (`CLOCK_MONOTONIC`) would make them look alive. Timers of the pool do run on the monotonic clock; [`wait_until`]
+//! Promises, tokens and locks expire at the servers while a client sleeps, so a clock that stops in suspend
+//! (`CLOCK_MONOTONIC`) would make them look valid. Timers of the pool do run on the monotonic clock; [`wait_until`]
 //! compares them with this one.
 
 use std::time::{Duration, Instant as Monotonic};
@@ -10,12 +10,12 @@ use afs_rpc::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 
-/// What the clock says at the start, so that "some time ago" exists.
+/// The clock's value at the start, so that earlier times can be represented.
 const START: Instant = Instant::from_nanos(1_000_000_000);
-/// Longest time after a resume until a timer whose deadline passed in suspend is noticed.
+/// Longest delay after a resume of a timer whose deadline passed in suspend.
 pub(crate) const CHECK_MAX: Duration = Duration::from_secs(30);
 
-/// Time since its making, suspend included.
+/// Time since its creation, suspend included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BootClock {
     start: Duration,
@@ -37,7 +37,7 @@ fn since_boot() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Ready when `now` is `deadline` or later, at most `check` after a resume that jumped over it.
+/// Completes when `now` is `deadline` or later, at most `check` after a resume from a suspend that passed it.
 pub(crate) async fn wait_until(
     handle: Handle,
     now: impl Fn() -> Instant,
@@ -75,11 +75,12 @@ mod tests {
     fn the_clock_is_that_of_the_uptime() {
         let before = uptime();
         let now = since_boot().as_secs_f64();
-        // The kernel cuts the uptime to hundredths.
+        // The kernel truncates the uptime to hundredths.
         assert!(before - 0.011 <= now && now <= uptime() + 0.011, "{before} {now}");
     }
 
-    /// In a time namespace only the clock that counts suspend is moved, so this tells it from the one that does not.
+    /// In a time namespace only the clock that includes suspend has an offset, so this tells it from the monotonic
+    /// one.
     #[test]
     fn the_clock_counts_the_time_in_suspend() {
         let own = std::env::current_exe().unwrap();

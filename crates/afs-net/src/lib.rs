@@ -1,10 +1,11 @@
-//! The only place with sockets, a clock and threads: the real [`Env`](afs_rpc::Env), and the UDP driver of an
-//! [`Rx`](afs_rpc::Rx).
+//! The real [`Env`](afs_rpc::Env) and the UDP driver of an [`Rx`](afs_rpc::Rx): the only crate with sockets, a clock
+//! and threads.
 //!
-//! [`System`] is the world for everything above: time from the kernel's clocks (suspend counts), tasks and timers on a pool of threads,
-//! randomness from the kernel, byte streams over TCP. [`Udp::bind`] gives an `Rx` on a socket, with a thread of its own that receives many
-//! datagrams at a time, answers what needs only memory at once, and sends the answers in as few system calls as the
-//! kernel allows (`recvmmsg`, generic receive and segmentation offload).
+//! [`System`] is the environment of all crates above: time from the kernel's clocks (suspend counts), tasks and
+//! timers on a pool of threads, randomness from the kernel, byte streams over TCP. [`Udp::bind`] creates an `Rx` on a
+//! socket, with threads of its own that receive many datagrams at a time, answer at once what needs only memory, and
+//! send the replies in as few system calls as the kernel allows (`recvmmsg`, generic receive and segmentation
+//! offload).
 
 mod blocking;
 mod boot_clock;

@@ -1,4 +1,4 @@
-//! The real world.
+//! The real environment: implementation of `Env` with a pool of threads and the kernel's clocks.
 
 use std::future::Future;
 use std::io;
@@ -23,10 +23,10 @@ use crate::turn;
 /// Dropping it stops the pool without waiting for tasks; blocking work under way runs to its end.
 #[derive(Debug)]
 pub struct System {
-    /// Present until shut down.
+    /// `None` after shutdown.
     pool: Mutex<Option<Runtime>>,
     handle: Handle,
-    /// Those begun by [`Env::start`], which may go on outside of the pool.
+    /// Tasks begun by [`Env::start`], which may be continued outside of the pool.
     tasks: Arc<Tasks>,
     blocking: Blocking,
     clock: BootClock,
@@ -58,19 +58,19 @@ impl System {
         Ok(Arc::new(Self { pool: Mutex::new(Some(pool)), handle, tasks, blocking, clock: BootClock::new() }))
     }
 
-    /// This world as everything above knows it.
+    /// This environment as an `EnvRef`.
     #[must_use]
     pub fn env(self: &Arc<Self>) -> EnvRef {
         self.clone()
     }
 
-    /// Runs `future` on the calling thread while the pool works beside it. Not for use within a task.
+    /// Runs `future` on the calling thread while the pool works in parallel. Not for use within a task.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.handle.block_on(future)
     }
 
-    /// Ends the pool: tasks are dropped where they wait, blocking work is waited for, at most `patience`. What is
-    /// spawned afterwards never runs. To be called last, after every [`Udp`](crate::Udp) is gone, and not from a task.
+    /// Ends the pool: waiting tasks are dropped, blocking work is waited for, at most `patience`. Tasks spawned
+    /// afterwards never run. To be called last, after every [`Udp`](crate::Udp) is dropped, and not from a task.
     pub fn shutdown(&self, patience: Duration) {
         if let Some(pool) = self.take_pool() {
             self.tasks.close();
@@ -84,7 +84,7 @@ impl System {
         self.pool.lock().take()
     }
 
-    /// Makes the calling thread one from which the pool can be used implicitly.
+    /// Lets the calling thread use the pool implicitly.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.handle.enter()
     }
@@ -116,7 +116,7 @@ impl Env for System {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        // The task goes its own way; its outcome is its own affair.
+        // The task is detached; its result is not used.
         drop(self.handle.spawn(task));
     }
 
@@ -142,7 +142,7 @@ impl Env for System {
             match getrandom(rest, GetRandomFlags::empty()) {
                 Ok(n) => filled += n,
                 Err(rustix::io::Errno::INTR) => {}
-                // Keys and ids without randomness would be worse than no process.
+                // Predictable keys and ids would be worse than no process.
                 Err(error) => panic!("the kernel gives no randomness: {error}"),
             }
         }

@@ -1,5 +1,5 @@
-//! Tasks that go on where they were woken: a thread at the end of its own work takes the first task that it has woken, so that no
-//! other thread has to be woken for it.
+//! Tasks that continue on the thread that wakes them: at the end of its own work a thread runs the first task that it
+//! has woken, so that no other thread has to be woken for it.
 //!
 //! A task is polled by one thread at a time. Its state is one of five:
 //!
@@ -27,7 +27,7 @@ const RUNNING: u8 = 2;
 const AWAKE: u8 = 3;
 const OVER: u8 = 4;
 
-/// The tasks of one pool that wait.
+/// The waiting tasks of one pool.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     pool: Handle,
@@ -52,7 +52,7 @@ impl Tasks {
         Arc::new(Self { pool, live: Mutex::default() })
     }
 
-    /// Polls a new task on the calling thread, which it may keep for `stall`.
+    /// Polls a new task on the calling thread, which the task may block for `stall`.
     pub(crate) fn start(self: &Arc<Self>, future: BoxFuture<'static, ()>, stall: Stall) {
         let Some(id) = self.next_id() else { return };
         let (state, future) = (AtomicU8::new(QUEUED), Mutex::new(Some(future)));
@@ -60,7 +60,7 @@ impl Tasks {
         turn::tolerating(stall, || task.run());
     }
 
-    /// Drops all tasks that wait, and each that runs at this moment after its poll. New ones are not begun.
+    /// Drops all tasks that wait, and each that runs at this moment after its poll. New ones are not started.
     pub(crate) fn close(&self) {
         let waiting = {
             let mut live = self.live.lock();
@@ -76,7 +76,7 @@ impl Tasks {
         (!live.closed).then_some(live.next)
     }
 
-    /// Notes that a task waits. `false` if it must not, because the pool is closed.
+    /// Registers a waiting task. `false` if the pool is closed.
     fn waits(&self, task: &Arc<Task>) -> bool {
         let mut live = self.live.lock();
         if !live.closed {
@@ -90,24 +90,24 @@ impl Tasks {
     }
 }
 
-/// A future and who may poll it.
+/// A future with its scheduling state.
 pub(crate) struct Task {
     tasks: Arc<Tasks>,
     id: u64,
-    /// What it might do to the thread on which it began.
+    /// How long it may have blocked the thread on which it began.
     begun: Stall,
     state: AtomicU8,
     future: Mutex<Option<BoxFuture<'static, ()>>>,
 }
 
 impl Task {
-    /// Whether a thread that receives datagrams may go on with it. What began on one without waiting for a disk may have left it
-    /// in order to wait for one.
+    /// Whether a receiving thread may continue the task. A task that began on one without waiting for a disk may have
+    /// been suspended in order to wait for one.
     pub(crate) fn may_run_on_receiver(&self) -> bool {
         self.begun != Stall::None
     }
 
-    /// Polls it.
+    /// Polls the task.
     pub(crate) fn run(self: &Arc<Self>) {
         if self.state.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return;
@@ -132,7 +132,7 @@ impl Task {
 
     fn rest(self: &Arc<Self>) {
         if self.state.compare_exchange(RUNNING, RESTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // Woken while it ran. The others get their turn first.
+            // Woken while it ran. Other tasks run first.
             self.state.store(QUEUED, Ordering::Release);
             self.clone().run_in_pool();
         }
@@ -148,7 +148,7 @@ impl Task {
         drop(ended);
     }
 
-    /// Leaves a future that is being polled to the thread that polls it.
+    /// Drops the future; if it is being polled, the polling thread does that.
     fn drop_future(&self) {
         let future = self.future.try_lock().and_then(|mut future| future.take());
         if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
@@ -156,7 +156,7 @@ impl Task {
         }
     }
 
-    /// Has a worker of the pool go on with it.
+    /// Queues the task for a worker of the pool.
     pub(crate) fn run_in_pool(self: Arc<Self>) {
         let pool = self.tasks.pool.clone();
         drop(pool.spawn(async move { self.run() }));

@@ -43,7 +43,7 @@ impl ByteListener for Listening {
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Box<dyn ByteStream>>> {
         loop {
             match ready!(self.listener.poll_accept(cx)) {
-                // A connection that ended before it was taken is no error of the listener (accept(2)).
+                // A connection that ended before it was accepted is no error of the listener (accept(2)).
                 Ok((stream, _)) => {
                     if let Ok(connected) = Connected::new(stream) {
                         return Poll::Ready(Ok(Box::new(connected)));
@@ -63,7 +63,8 @@ struct Connected {
 }
 
 impl Connected {
-    /// Sets TCP_NODELAY: small messages leave at once. A caller that wants larger segments writes more bytes per call.
+    /// Sets TCP_NODELAY: small messages are sent at once. A caller that wants larger segments writes more bytes per
+    /// call.
     fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let (local, peer) = (stream.local_addr()?, stream.peer_addr()?);

@@ -1,4 +1,4 @@
-//! What a thread may do beside its own work: how long it may stand at a disk, and the one woken task that it goes on with.
+//! Per-thread scheduling state: how long the thread may wait for a disk, and the woken task that it runs next.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use afs_rpc::Stall;
 
 use crate::task::Task;
 
-/// Woken tasks that a thread goes on with after its own work, before the pool takes the rest.
+/// Woken tasks that a thread runs after its own work, before the pool takes the rest.
 const TASKS_MAX: usize = 4;
 
-/// Whose thread this is.
+/// Role of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// It runs blocking work, and may stand at a disk.
+    /// It runs blocking work, and may wait for a disk.
     Blocking,
     /// It receives datagrams.
     Receiving,
@@ -21,23 +21,23 @@ pub(crate) enum Kind {
 
 thread_local! {
     static STALL: Cell<Stall> = const { Cell::new(Stall::None) };
-    /// Set while a thread takes the tasks that it wakes.
+    /// Set while a thread accepts the tasks that it wakes.
     static KIND: Cell<Option<Kind>> = const { Cell::new(None) };
     static NEXT: RefCell<Option<Arc<Task>>> = const { RefCell::new(None) };
 }
 
-/// How long the calling thread may be kept at a disk.
+/// How long the calling thread may wait for a disk.
 pub(crate) fn stall() -> Stall {
     STALL.get()
 }
 
-/// Runs `work` on a thread that may be kept for `stall` by it.
+/// Runs `work` on a thread that `work` may block for `stall`.
 pub(crate) fn tolerating<T>(stall: Stall, work: impl FnOnce() -> T) -> T {
     let _before = Before(STALL.replace(stall));
     work()
 }
 
-/// What the thread could be kept for before.
+/// The previous value, restored on drop.
 struct Before(Stall);
 
 impl Drop for Before {
@@ -59,7 +59,7 @@ pub(crate) fn with_woken(kind: Kind, work: impl FnOnce()) {
     });
 }
 
-/// Takes a woken task, if this thread will go on with it soon. Gives it back otherwise.
+/// Accepts a woken task, if this thread will run it soon. Returns it otherwise.
 pub(crate) fn take(task: Arc<Task>) -> Option<Arc<Task>> {
     let fits = match KIND.get() {
         None => false,
@@ -75,14 +75,14 @@ pub(crate) fn take(task: Arc<Task>) -> Option<Arc<Task>> {
     })
 }
 
-/// Has the pool go on with the task that this thread was to go on with.
+/// Queues in the pool the task that this thread was to run.
 pub(crate) fn let_go() {
     if let Some(task) = NEXT.take() {
         task.run_in_pool();
     }
 }
 
-/// The time in which a thread takes tasks.
+/// Scope in which a thread accepts tasks.
 struct Turn;
 
 impl Turn {

@@ -1,4 +1,4 @@
-//! While the ciphers of one connection are at work, others are served: real sockets and threads.
+//! Other connections are served while the ciphers of one are at work: real sockets and threads.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -18,7 +18,7 @@ use fake::*;
 use gate::*;
 
 const LENGTH: u64 = 5_000_000;
-/// A packet that comes later than the first window: its handler is a task by then, and no receiving thread's.
+/// A packet after the first window: its handler is a task by then, and not on a receiving thread.
 const LATER: u32 = 100;
 
 struct Cell {
@@ -62,7 +62,7 @@ impl Cell {
         self.system.env().spawn_with_result(async move { fetch_pattern(&connection, 1, LENGTH).await })
     }
 
-    /// Others are served while a cipher is held up, and the call goes on when it is not any more.
+    /// Others are served while a cipher is blocked, and the call continues once it is released.
     fn serves_others_meanwhile(self, held_up: Moved) {
         self.keeper.reached.recv().unwrap();
         let other = self.connection(Security::null());
@@ -84,7 +84,7 @@ fn others_are_served_while_a_packet_is_opened() {
     cell.serves_others_meanwhile(store);
 }
 
-/// Whichever thread seals, also one of those that receive.
+/// Whichever thread seals, receiving threads included.
 #[test]
 fn others_are_served_while_a_packet_is_sealed() {
     let cell = cell(Work::Seal, LATER);

@@ -1,8 +1,8 @@
-//! OpenAFS's own `rxdebug` understands what our endpoints say of themselves.
+//! OpenAFS's `rxdebug` understands the replies of our endpoints.
 //!
-//! Where the program is not installed there is nothing to hold our answers against, and the test says so.
+//! Where the program is not installed the test is skipped, with a message.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../afs-rpc/tests/fake/mod.rs"]

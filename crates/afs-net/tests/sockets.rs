@@ -1,6 +1,6 @@
 //! Calls over real sockets on loopback.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
@@ -125,7 +125,7 @@ fn a_handler_that_panics_on_the_receiving_thread_harms_nobody_else() {
     assert!(next.is_ok());
 }
 
-/// The kernel tells of a closed port, so the peer is asked at once, and nobody waits for the dead time.
+/// The kernel reports a closed port, so the peer is pinged at once, and no caller waits for the dead time.
 #[test]
 fn a_closed_port_is_given_up_before_the_dead_time() {
     let cell = cell();
@@ -226,7 +226,7 @@ fn closing_ends_waiting_calls_and_joins_the_threads() {
     }
     server.shutdown();
     drop(UdpSocket::bind(address).expect("the port is free again"));
-    // Handlers still sleep in the pool and hold on to the world: they are dropped with it.
+    // Handlers still sleep in the pool and reference the environment: they are dropped with it.
     let ended = system.spawn_with_result(std::future::pending::<()>());
     system.shutdown(Duration::from_secs(5));
     assert!(is_dropped(ended), "what waited is gone");

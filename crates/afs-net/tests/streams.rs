@@ -1,6 +1,6 @@
 //! Byte streams over the kernel's TCP.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../afs-env/tests/stream_rules/mod.rs"]

@@ -1,6 +1,6 @@
-//! Where tasks go on that were begun on a thread of their own.
+//! The threads on which tasks continue that were begun on a thread of their own.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used)]
 
 use std::future::{pending, poll_fn};
@@ -31,7 +31,7 @@ fn a_task_goes_on_where_blocking_work_has_woken_it() {
                 thread::current().id()
             };
             let worked_at = env.run_blocking(work).await.unwrap();
-            // What may block for as long as it takes needs no other thread there.
+            // Work that may block for any time needs no other thread there.
             let works_at = env.run_stalling(Stall::Any, || thread::current().id()).await.unwrap();
             tell.send([worked_at, thread::current().id(), works_at]).unwrap();
         }),
@@ -143,7 +143,7 @@ fn what_waits_is_dropped_when_the_world_ends() {
         }),
         Stall::None,
     );
-    // Held by what it waits for, too.
+    // The `Notify` that it waits for references it, too.
     let never = Arc::new(Notify::new());
     let (held, let_go) = channel::<()>();
     let waiting = never.clone().notified_owned();

@@ -1,4 +1,4 @@
-//! Who calls.
+//! Caller of a service: its address, connection and identity.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::credential::{Credential, Principal, Protection};
 
-/// An Rx connection as its server knows it (`docs/protocol/rx.md` "3. Connections, ids, epochs").
+/// Key of an Rx connection at its server (`docs/protocol/rx.md` "3. Connections, ids, epochs").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnKey {
     /// Epoch of the client process.
@@ -21,22 +21,22 @@ impl fmt::Display for ConnKey {
     }
 }
 
-/// On whose behalf a call is made, as far as its connection proves it.
+/// Authenticated identity of a caller.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Identity {
-    /// Nobody in particular.
+    /// Not authenticated.
     #[default]
     Anonymous,
-    /// The owner of this cell, in tests and simulations: the call comes from an address that
-    /// [`Rx::trust`](crate::Rx::trust) named. An administrator.
+    /// The administrator, in tests and simulations: the call comes from an address given to
+    /// [`Rx::trust`](crate::Rx::trust).
     Local,
-    /// Whoever the connection's security class has proven it to be.
+    /// The identity that the connection's security class has authenticated.
     Proven(Arc<Credential>),
 }
 
 impl Identity {
-    /// Who was proven, if anybody.
+    /// The authenticated principal, if any.
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
         match self {
@@ -55,15 +55,15 @@ impl Identity {
     }
 }
 
-/// What a server knows about one incoming call before it reads a byte of it.
+/// Properties of an incoming call that a server knows before it reads a byte of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// Where the connection comes from.
+    /// Source address of the connection.
     pub peer: SocketAddr,
     /// Its Rx connection.
     pub connection: ConnKey,
     /// Its security class: 0 is rxnull.
     pub security_index: u8,
-    /// For whom it speaks.
+    /// Authenticated identity.
     pub identity: Identity,
 }

@@ -1,4 +1,4 @@
-//! What a connection's security class has proven about its client.
+//! Credential of a client, as authenticated by the connection's security class.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use crate::UnixTime;
 use crate::client::Security;
 
-/// Who a client has proven to be, and how well. Made by a security class when it accepts a client's response;
-/// `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).
+/// The authenticated principal of a client, and the protection of its connection. Created by a security class when it
+/// accepts a client's response; `afs-auth` has the classes (`docs/protocol/rxkad.md`, `docs/protocol/rxgk.md`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Credential {
-    /// Who.
+    /// The principal.
     pub principal: Principal,
-    /// By which class, at which level.
+    /// Class and level.
     pub protection: Protection,
-    /// When the proof ends; `None` is never. The class refuses packets after that by itself.
+    /// When the authentication expires; `None` is never. The class refuses packets after that by itself.
     pub expires: Option<UnixTime>,
-    /// How to call the client back so that it knows who calls, if it told us.
+    /// Security for calls back to the client that authenticate the server to it, if the client provided it.
     pub callback: Option<Security>,
 }
 
-/// A name that was proven.
+/// An authenticated name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Principal {
-    /// Somebody who holds the cell's key: a server of the cell, or an administrator on a server's host
-    /// (`-localauth`). May do everything.
+    /// A holder of the cell's key: a server of the cell, or an administrator on a server's host (`-localauth`). Has
+    /// all rights.
     CellKey,
-    /// A person, a host or a service.
+    /// A user, a host or a service.
     Named {
         /// Lower-case `name` or `name.instance`, as the protection database has it. At most 127 bytes.
         name: Arc<str>,
-        /// The foreign cell or realm, lower-case; `None` for this cell's own people.
+        /// The foreign cell or realm, lower-case; `None` for this cell.
         cell: Option<Arc<str>>,
     },
 }
@@ -48,24 +48,24 @@ impl fmt::Display for Principal {
 /// A security class, whatever its index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Class {
-    /// No security: nobody is proven.
+    /// No security: no authentication.
     #[default]
     Null,
-    /// `docs/protocol/rxkad.md`. Long broken; what it may be used for is for the server's configuration to say.
+    /// `docs/protocol/rxkad.md`. Long broken; the server's configuration decides what it may be used for.
     Rxkad,
     /// `docs/protocol/rxgk.md`.
     Rxgk,
 }
 
-/// What a class does to each packet. Ordered: more is better.
+/// What a class does to each packet, in increasing order of protection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Level {
     /// The client is authenticated; its packets are not protected.
     #[default]
     Clear,
-    /// Nobody can change a packet unnoticed (rxkad: its first eight bytes).
+    /// Packets are protected against modification (rxkad: only the first eight bytes).
     Auth,
-    /// Nobody can read a packet either.
+    /// Packets are encrypted as well.
     Crypt,
 }
 

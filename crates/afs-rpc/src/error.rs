@@ -1,30 +1,30 @@
-//! How a call can fail, and who ended it.
+//! Errors of calls.
 
 use std::net::SocketAddr;
 
 use afs_wire::error::AbortCode;
 use afs_wire::xdr::DecodeError;
 
-/// Why a call did not succeed.
+/// Why a call failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The peer answered with an abort: the outcome of the operation, or a refusal.
+    /// The peer replied with an abort: the outcome of the operation, or a refusal.
     #[error("{0}")]
     Abort(AbortCode),
-    /// The peer, or what it knows of this connection, could not be reached within the dead time.
+    /// Nothing was received from the peer, or for this connection, within the dead time.
     #[error("no answer from {peer}")]
     Unreachable {
-        /// Who does not answer.
+        /// The unreachable peer.
         peer: SocketAddr,
     },
-    /// The call's own time limit, or the limit on waiting for the other side's next byte, is over.
+    /// The call's own time limit, or the limit on waiting for the peer's next byte, was exceeded.
     #[error("the call took longer than allowed")]
     Timeout,
-    /// The peer's bytes are not what the operation says they are.
+    /// The peer's bytes do not decode as the operation's types.
     #[error("the answer cannot be read: {0}")]
     Decode(DecodeError),
-    /// The stream ended before what was expected of it.
+    /// The stream ended early.
     #[error("the stream ended early")]
     Ended,
     /// The stream is longer than the reader's limit.
@@ -33,13 +33,13 @@ pub enum CallError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// This side gave the call up, with the code that it sent.
+    /// This side aborted the call, with this code.
     #[error("given up with {0}")]
     GivenUp(AbortCode),
-    /// The client began another call on the channel before this one was answered.
+    /// The client began another call on the channel before this one had a reply.
     #[error("the client has given the call up for a newer one")]
     Superseded,
-    /// The operation does not fit the call's state: writing after the turn-around, for example.
+    /// The operation does not fit the call's state: writing after the reply has begun, for example.
     #[error("the operation does not fit the state of the call")]
     Misuse,
     /// The transport has been closed.
@@ -48,7 +48,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The peer's abort code, where that is what ended the call.
+    /// The peer's abort code, if an abort ended the call.
     #[must_use]
     pub fn abort_code(&self) -> Option<AbortCode> {
         match self {
@@ -57,7 +57,7 @@ impl CallError {
         }
     }
 
-    /// What the transport says, in this crate's words.
+    /// Converts an error of the transport.
     pub(crate) fn from_rx(error: afs_rx::CallError, peer: SocketAddr) -> Self {
         use afs_rx::CallError as Rx;
         match error {
@@ -71,7 +71,7 @@ impl CallError {
         }
     }
 
-    /// Whether another server, or the same one later, may well succeed: the peer never answered.
+    /// Whether another server, or the same one later, may well succeed: the peer never replied.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout)

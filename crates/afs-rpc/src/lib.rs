@@ -1,17 +1,17 @@
-//! Calls over Rx as futures, and the world they run in.
+//! Calls over Rx as futures, and the environment they run in.
 //!
 //! [`Env`] is what a component gets from outside: time, timers, tasks, blocking work, randomness. [`Rx`] is the
-//! asynchronous face of one `afs_rx::Endpoint`: a [`Connection`] makes typed calls, a [`Service`] answers them, and a
-//! driver (real sockets in `afs-net`, a simulated network elsewhere) moves datagrams and time. Nothing here opens a
-//! socket, reads a clock or starts a thread, and no lock is held while anything is waited for.
+//! asynchronous interface of one `afs_rx::Endpoint`: a [`Connection`] makes typed calls, a [`Service`] serves them,
+//! and a driver (real sockets in `afs-net`, a simulated network elsewhere) moves datagrams and time. Nothing here
+//! opens a socket, reads a clock or starts a thread, and no lock is held during a wait.
 //!
-//! Three parties meet at an `Rx`:
+//! Three parties use an `Rx`:
 //!
-//! * the **driver** feeds [`Rx::handle_datagrams`] and [`Rx::handle_timeout`], and after those, or when [`Kick`] tells
-//!   it, calls [`Rx::drain_transmits`] and asks [`Rx::poll_timeout`] when to come back;
-//! * **callers** hold a [`Connection`] and await [`Connection::call`] or work on a [`ClientCall`];
-//! * **services** get a [`ServerCall`] each. The thread that received it polls the handler once: what needs only memory
-//!   is answered right there, and only what waits becomes a task of its own.
+//! - the **driver** feeds [`Rx::handle_datagrams`] and [`Rx::handle_timeout`], and after those, or when notified
+//!   through [`Kick`], calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] for its next deadline;
+//! - **callers** hold a [`Connection`] and await [`Connection::call`] or work on a [`ClientCall`];
+//! - **services** get a [`ServerCall`] each. The thread that received it polls the handler once: a reply that needs
+//!   only memory is made right there, and only a handler that waits becomes a task of its own.
 
 mod caller;
 mod client;

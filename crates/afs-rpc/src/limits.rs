@@ -1,4 +1,4 @@
-//! What one endpoint will hold for others, at most.
+//! Limits of one endpoint on calls, connections and bytes.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use afs_wire::error::AbortCode;
 /// Bounds of one [`Rx`](crate::Rx). The defaults suit a server with thousands of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Incoming calls being served at one time, all peers together. Default 4096. Anonymous callers leave a quarter of
-    /// these, and of [`Limits::waiting`], to callers with a proven identity.
+    /// Incoming calls being served at one time, all peers together. Default 4096. A quarter of these, and of
+    /// [`Limits::waiting`], is reserved for authenticated callers.
     pub calls: usize,
-    /// Incoming calls being served at one time for one host (IP address, all ports); its callers with a proven identity
-    /// are counted apart from its anonymous ones. Default 256.
+    /// Incoming calls being served at one time for one host (IP address, all ports); its authenticated callers are
+    /// counted apart from its anonymous ones. Default 256.
     pub calls_per_host: usize,
     /// Incoming calls waiting to be served, all peers together. One more is aborted with [`Limits::busy`]. Default 4096.
     pub waiting: usize,
     /// Incoming calls waiting to be served for one host, counted as [`Limits::calls_per_host`]. Default 1024.
     pub waiting_per_host: usize,
-    /// Calls of anonymous callers that are served before their requests are complete, beside [`Limits::calls`]. With one
-    /// more the oldest is aborted with [`Limits::busy`]. Default 1024.
+    /// Calls of anonymous callers that are served before their requests are complete, in addition to
+    /// [`Limits::calls`]. With one more the oldest is aborted with [`Limits::busy`]. Default 1024.
     pub incomplete: usize,
-    /// What a call over the bounds is aborted with. Default `VBUSY`: clients wait and come again.
+    /// Abort code of a call over the bounds. Default `VBUSY`: clients wait and retry.
     pub busy: AbortCode,
     /// Bytes of one request that a plain (not split) call may have. Default 64 KiB.
     pub request: usize,
@@ -28,9 +28,10 @@ pub struct Limits {
     pub reply: usize,
     /// Rx connections that one [`Connection`](crate::Connection) opens; each carries four calls at a time, more wait. Default 8.
     pub connections: usize,
-    /// Peers and services together to which unused client connections are kept; those of one more end. Default 16384.
+    /// Peers and services together to which unused client connections are kept; beyond it, unused ones are closed.
+    /// Default 16384.
     pub idle_pools: usize,
-    /// How long an unused client connection is kept. Default 10 min, below the 700 s after which servers forget.
+    /// How long an unused client connection is kept. Default 10 min, below the 700 s after which servers remove it.
     pub connection_idle: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The answering side: a service, and one call to it.
+//! Server side: the trait of services, and a server call.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::error::CallError;
 use crate::rx::Rx;
 use crate::rx::stream::Stream;
 
-/// Answers the calls of one service number.
+/// Serves the calls of one service number.
 ///
-/// The returned future is polled once by the thread that received the call; it must not block there. What it awaits
-/// beyond that happens in a task of its own. A handler that drops its [`ServerCall`] unfinished, or panics, aborts
-/// the call with `RX_USER_ABORT`.
+/// The returned future is polled once by the thread that received the call; it must not block there. After its first
+/// wait it is a task of its own. A handler that drops its [`ServerCall`] unfinished, or panics, aborts the call with
+/// `RX_USER_ABORT`.
 pub trait Service: Send + Sync + 'static {
     /// The number that clients open their connections to.
     fn id(&self) -> ServiceId;
 
-    /// Works on one call, from its first byte.
+    /// Serves one call, from its first byte.
     fn serve(self: Arc<Self>, call: ServerCall) -> BoxFuture<'static, ()>;
 }
 
-/// One incoming call: read the request, then write the reply, then [`ServerCall::finish`]; or [`ServerCall::abort`].
+/// An incoming call: read the request, then write the reply, then [`ServerCall::finish`]; or [`ServerCall::abort`].
 ///
-/// Memory per call is bounded by the receive and send buffers of the endpoint, whatever the client does or does not
-/// do; a wait of `afs_rx::Config::idle_time` for the client ends the call with [`CallError::Timeout`].
+/// Memory per call is bounded by the receive and send buffers of the endpoint, whatever the client does; a wait of
+/// `afs_rx::Config::idle_time` for the client ends the call with [`CallError::Timeout`].
 #[derive(Debug)]
 pub struct ServerCall {
     stream: Stream,
@@ -42,7 +42,7 @@ impl ServerCall {
         Self { stream, caller, service }
     }
 
-    /// Who calls.
+    /// The caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -54,7 +54,7 @@ impl ServerCall {
         self.service
     }
 
-    /// The transport it came by; calls back to the client go out the same way.
+    /// The transport that it arrived by; calls back to the client use the same one.
     #[must_use]
     pub fn rx(&self) -> &Rx {
         self.stream.rx()
@@ -63,7 +63,7 @@ impl ServerCall {
     /// Exactly `n` bytes of the request.
     ///
     /// # Errors
-    /// [`CallError::Ended`] if the request is shorter; otherwise why the call is over.
+    /// [`CallError::Ended`] if the request is shorter; otherwise the error that ended the call.
     pub async fn read_exact(&mut self, n: usize) -> Result<Bytes, CallError> {
         self.stream.read_exact(n).await
     }
@@ -71,15 +71,16 @@ impl ServerCall {
     /// The next bytes of the request, at least one and at most `max`; `None` at its end.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
         self.stream.read_some(max).await
     }
 
-    /// As [`ServerCall::read_some`], in the pieces in which they came, without copying. Empty at the end of the request.
+    /// As [`ServerCall::read_some`], in the pieces in which they arrived, without copying. Empty at the end of the
+    /// request.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn read_pieces(&mut self, max: usize) -> Result<Vec<Bytes>, CallError> {
         self.stream.read_pieces(max).await
     }
@@ -87,12 +88,12 @@ impl ServerCall {
     /// The rest of the request.
     ///
     /// # Errors
-    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise why the call is over.
+    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise the error that ended the call.
     pub async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, CallError> {
         self.stream.read_to_end(limit).await
     }
 
-    /// The opcode, which opens every request.
+    /// The opcode, the first word of every request.
     ///
     /// # Errors
     /// As [`ServerCall::read_exact`].
@@ -101,7 +102,7 @@ impl ServerCall {
         Ok(rpc::split_opcode(&word)?.0)
     }
 
-    /// The arguments of a split call whose arguments take `len` bytes after the opcode; the raw bytes come next.
+    /// The arguments of a split call whose arguments take `len` bytes after the opcode; the raw bytes follow.
     ///
     /// # Errors
     /// As [`ServerCall::read_exact`], or [`CallError::Decode`].
@@ -113,7 +114,7 @@ impl ServerCall {
     /// Appends to the reply. Waits while the send window is full.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
         self.stream.write(data).await
     }
@@ -121,15 +122,15 @@ impl ServerCall {
     /// Sends what has been written even where it does not fill a packet.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub fn flush(&mut self) -> Result<(), CallError> {
         self.stream.flush()
     }
 
-    /// Ends the reply. Rx delivers what is still under way after this returns.
+    /// Ends the reply. Rx delivers the rest after this returns.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn finish(mut self) -> Result<(), CallError> {
         self.stream.finish_send()
     }
@@ -137,7 +138,7 @@ impl ServerCall {
     /// Writes a whole reply and ends it.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn reply<T: Encode + Sync + ?Sized>(mut self, reply: &T) -> Result<(), CallError> {
         let mut out = Vec::with_capacity(256);
         reply.encode(&mut out);

@@ -1,4 +1,4 @@
-//! A service as a table: opcode, arguments, handler.
+//! Dispatch table of a service: opcode, arguments, handler.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,10 +16,10 @@ type Row<S> = Box<dyn Fn(Arc<S>, ServerCall) -> BoxFuture<'static, ()> + Send + 
 
 /// A [`Service`] made of handlers for each opcode over a shared state `S`.
 ///
-/// What every service does alike is done here: the request is read within [`Limits::request`](crate::Limits::request)
-/// and decoded, else the call is aborted with `RXGEN_SS_UNMARSHAL` (-453); an opcode that is not in the table is
-/// aborted with `RXGEN_OPCODE` (-455); a handler's error becomes the abort code; its value is encoded as the reply.
-/// Source: `docs/protocol/rx.md` "14. XDR and rxgen conventions".
+/// It does what is common to all services: the request is read within [`Limits::request`](crate::Limits::request) and
+/// decoded, else the call is aborted with `RXGEN_SS_UNMARSHAL` (-453); an opcode that is not in the table is aborted
+/// with `RXGEN_OPCODE` (-455); a handler's error becomes the abort code; its value is encoded as the reply. Source:
+/// `docs/protocol/rx.md` "14. XDR and rxgen conventions".
 pub struct Table<S> {
     id: ServiceId,
     state: Arc<S>,
@@ -32,7 +32,7 @@ impl<S: Send + Sync + 'static> Table<S> {
         Self { id, state, rows: BTreeMap::new() }
     }
 
-    /// Answers `R` with what `handler` makes of it.
+    /// Adds a handler of requests `R`, whose value is the reply.
     #[must_use]
     pub fn call<R, H, F, E>(mut self, handler: H) -> Self
     where
@@ -48,7 +48,7 @@ impl<S: Send + Sync + 'static> Table<S> {
         self
     }
 
-    /// Hands the call to `handler` after the arguments of a split call have been read: it moves the raw bytes and
+    /// Adds a handler that is called after the arguments of a split call have been read: it moves the raw bytes and
     /// writes or aborts the reply itself.
     #[must_use]
     pub fn streamed<R, H, F>(mut self, handler: H) -> Self
@@ -64,7 +64,7 @@ impl<S: Send + Sync + 'static> Table<S> {
         self
     }
 
-    /// Answers `opcode` with an abort, without looking at the arguments.
+    /// Adds an abort of `opcode`, without decoding the arguments.
     #[must_use]
     pub fn refuse(mut self, opcode: Opcode, code: AbortCode) -> Self {
         let row: Row<S> = Box::new(move |_, call: ServerCall| Box::pin(async move { call.abort(code) }));
@@ -108,7 +108,7 @@ where
         Err(error) => return refuse(call, &error),
     };
     match handler(state, call.caller().clone(), request).await {
-        // The client is gone if the reply cannot be written; nobody is left to tell.
+        // If the reply cannot be written, the client is unreachable.
         Ok(reply) => drop(call.reply(&reply).await),
         Err(code) => call.abort(code.into()),
     }
@@ -126,7 +126,7 @@ where
     }
 }
 
-/// Aborts a call whose request could not be read. One that is over already ignores it.
+/// Aborts a call whose request could not be read. Without effect on one that is over.
 fn refuse(call: ServerCall, error: &CallError) {
     let code = match error {
         CallError::Decode(_) | CallError::Ended | CallError::TooLong { .. } => AbortCode::RXGEN_SS_UNMARSHAL,

@@ -1,6 +1,6 @@
-//! Calls between two endpoints in one small world.
+//! Calls between two endpoints in a small simulation.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fake;

@@ -1,6 +1,6 @@
-//! The primitives: fair, and nothing is lost when a waiter goes away.
+//! Tests of the synchronisation primitives: they are fair, and a cancelled waiter loses no notification.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod world;

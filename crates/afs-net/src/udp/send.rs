@@ -1,4 +1,4 @@
-//! Datagrams out.
+//! Sending side of a socket: GSO batches, with a fallback to single datagrams.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use rustix::io::Errno;
 
 use super::socket::Socket;
 
-/// How long a sender waits for a full socket before it lets a datagram go; Rx sends it again.
+/// How long a sender waits for a full socket before it drops a datagram; Rx retransmits it.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Sends datagrams and trains, the latter in one system call where the kernel cuts them itself.
+/// Sends datagrams and batches, the latter in one system call where the kernel segments them.
 #[derive(Debug)]
 pub(super) struct Sender {
     socket: Arc<Socket>,
-    /// The kernel has not refused to cut trains on this socket.
+    /// The kernel has not refused GSO on this socket.
     offload: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Sender {
         Self { socket, offload }
     }
 
-    /// Sends `data`, all of it or what can be sent. Losses are the network's everyday business, and Rx's to mend.
+    /// Sends `data`, or as much of it as possible. Rx retransmits what is lost.
     pub(super) fn send(&self, transmit: &afs_rx::Transmit, data: &[u8]) {
         let Some(segment) = transmit.segment_size.filter(|size| *size > 0 && *size < data.len()) else {
             return self.report(transmit.to, self.send_one(transmit.to, data, None));
@@ -66,7 +66,7 @@ impl Sender {
         }
     }
 
-    /// A size that one path does not carry says nothing about the others; all else holds for the socket.
+    /// A size that one path does not carry says nothing about other paths; any other refusal holds for the socket.
     fn remember(&self, error: &io::Error) {
         if error.raw_os_error() != Some(Errno::MSGSIZE.raw_os_error())
             && self.offload.swap(false, Ordering::Relaxed)
@@ -82,7 +82,7 @@ impl Sender {
     }
 }
 
-/// Whether the kernel, or a device below it, does not cut this train.
+/// Whether the kernel, or a device below it, refuses to segment this batch.
 fn is_refusal(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     [Errno::IO, Errno::INVAL, Errno::MSGSIZE, Errno::OPNOTSUPP].iter().any(|e| code == Some(e.raw_os_error()))

@@ -1,4 +1,4 @@
-//! A UDP socket set up for Rx.
+//! UDP socket configured for Rx: buffers, fragmentation, error queue.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -8,7 +8,7 @@ use quinn_udp::{UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg, sockopt};
 
-/// The socket and what the kernel can do for it.
+/// The socket and its offload state.
 #[derive(Debug)]
 pub(super) struct Socket {
     udp: UdpSocket,
@@ -37,14 +37,14 @@ impl Socket {
         UdpSockRef::from(&self.udp)
     }
 
-    /// A peer that the network says cannot be reached (ICMP), one for each datagram that met this fate.
+    /// The next peer that the network declared unreachable (ICMP), once for each datagram concerned.
     pub(super) fn next_unreachable(&self) -> Option<SocketAddr> {
         let mut start = [0; 64];
         let mut control = RecvAncillaryBuffer::default();
         let flags = RecvFlags::ERRQUEUE | RecvFlags::DONTWAIT;
         loop {
             let message = recvmsg(&self.udp, &mut [IoSliceMut::new(&mut start)], &mut control, flags).ok()?;
-            // The address is where the datagram was going, not who complained.
+            // The destination of the datagram, not the sender of the ICMP message.
             if let Some(Ok(peer)) = message.address.map(SocketAddr::try_from) {
                 return Some(peer);
             }
@@ -62,7 +62,7 @@ impl Socket {
     }
 }
 
-/// A duration as the kernel wants it.
+/// Converts a duration for the kernel.
 pub(super) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -70,7 +70,7 @@ pub(super) fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-/// Asks for large buffers, past the system's limit where this process may.
+/// Requests large buffers, above the system's limit where this process may.
 fn enlarge_buffers(udp: &UdpSocket, bytes: usize) {
     let receive = sockopt::set_socket_recv_buffer_size_force(udp, bytes)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(udp, bytes));

@@ -1,4 +1,4 @@
-//! A security class whose ciphers stop at one packet until the test lets them go on.
+//! Security class whose ciphers block at one packet until the test releases them.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -12,14 +12,14 @@ use bytes::Bytes;
 
 const INDEX: u8 = 2;
 
-/// What a gate stops.
+/// Which operation a gate blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     Seal,
     Open,
 }
 
-/// Stops the thread that comes to one packet.
+/// Blocks the thread that reaches one packet.
 #[derive(Debug)]
 pub struct Gate {
     work: Work,

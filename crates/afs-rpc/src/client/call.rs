@@ -1,4 +1,4 @@
-//! One call to a service.
+//! Client call: the request's and the reply's byte streams.
 
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request};
@@ -8,13 +8,13 @@ use crate::error::CallError;
 use crate::rx::stream::Stream;
 use crate::sync::OwnedSemaphorePermit;
 
-/// One call under way: write the rest of the request, [`ClientCall::finish_request`], read the reply.
+/// A call in progress: write the rest of the request, [`ClientCall::finish_request`], read the reply.
 ///
 /// Dropped before the reply has been read to its end, it is aborted with `RX_USER_ABORT`.
 #[derive(Debug)]
 pub struct ClientCall {
     stream: Stream,
-    /// The channel. Declared last: free for the next call after the stream is gone.
+    /// The channel. Declared last: it is free for the next call only after the stream is dropped.
     _channel: OwnedSemaphorePermit,
 }
 
@@ -26,7 +26,7 @@ impl ClientCall {
     /// Appends to the request. Waits while the send buffer is full.
     ///
     /// # Errors
-    /// Why the call is over; the server may refuse while the client still writes.
+    /// The error that ended the call; the server may refuse while the client still writes.
     pub async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
         self.stream.write(data).await
     }
@@ -34,7 +34,7 @@ impl ClientCall {
     /// Ends the request.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub fn finish_request(&mut self) -> Result<(), CallError> {
         self.stream.finish_send()
     }
@@ -42,7 +42,7 @@ impl ClientCall {
     /// Exactly `n` bytes of the reply.
     ///
     /// # Errors
-    /// [`CallError::Ended`] if the reply is shorter; otherwise why the call is over.
+    /// [`CallError::Ended`] if the reply is shorter; otherwise the error that ended the call.
     pub async fn read_exact(&mut self, n: usize) -> Result<Bytes, CallError> {
         self.stream.read_exact(n).await
     }
@@ -50,15 +50,16 @@ impl ClientCall {
     /// The next bytes of the reply, at least one and at most `max`; `None` at its end.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
         self.stream.read_some(max).await
     }
 
-    /// As [`ClientCall::read_some`], in the pieces in which they came, without copying. Empty at the end of the reply.
+    /// As [`ClientCall::read_some`], in the pieces in which they arrived, without copying. Empty at the end of the
+    /// reply.
     ///
     /// # Errors
-    /// Why the call is over.
+    /// The error that ended the call.
     pub async fn read_pieces(&mut self, max: usize) -> Result<Vec<Bytes>, CallError> {
         self.stream.read_pieces(max).await
     }
@@ -66,7 +67,7 @@ impl ClientCall {
     /// The rest of the reply.
     ///
     /// # Errors
-    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise why the call is over.
+    /// [`CallError::TooLong`] if it is longer than `limit`; otherwise the error that ended the call.
     pub async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, CallError> {
         self.stream.read_to_end(limit).await
     }
@@ -81,7 +82,7 @@ impl ClientCall {
         Ok(rpc::decode_reply::<R>(&reply)?)
     }
 
-    /// Gives the call up; the server is told `code`.
+    /// Aborts the call; the server receives `code`.
     pub fn abort(mut self, code: AbortCode) {
         self.stream.abort(code);
     }

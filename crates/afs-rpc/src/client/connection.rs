@@ -1,4 +1,4 @@
-//! A service at a peer, ready to be called.
+//! Client connection: a handle to a service at a peer, over pooled Rx connections.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::error::CallError;
 use crate::rx::stream::Stream;
 use crate::rx::{Channels, PoolKey, Rx};
 
-/// How patient a call is.
+/// Time limits of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CallOptions {
     /// Longest silence of the peer before the call fails with [`CallError::Unreachable`]. At least 6 s; `None` is the
@@ -25,11 +25,11 @@ pub struct CallOptions {
     pub hard: Option<Duration>,
 }
 
-/// A service at a peer, ready to be called. Cheap to clone; all clones, and all connections made with the same
-/// arguments, share a few Rx connections, which are opened when calls need them and closed when idle.
+/// A handle to a service at a peer. Cheap to clone; all clones, and all connections made with the same arguments,
+/// share a few Rx connections, which are opened when calls need them and closed when idle.
 ///
-/// Calls beyond [`Limits::connections`](crate::Limits::connections) times four wait for an earlier one to end, in the
-/// order they came.
+/// Calls beyond [`Limits::connections`](crate::Limits::connections) times four wait for an earlier one to end, in
+/// their order.
 #[derive(Clone)]
 pub struct Connection {
     rx: Rx,
@@ -52,7 +52,7 @@ impl Connection {
         Self { rx, key, security, channels, options: CallOptions::default() }
     }
 
-    /// The same service with other patience.
+    /// The same service with other time limits.
     #[must_use]
     pub fn with_options(mut self, options: CallOptions) -> Self {
         if self.key.dead != options.dead {
@@ -63,7 +63,7 @@ impl Connection {
         self
     }
 
-    /// Who is called.
+    /// The peer's address.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.key.peer
@@ -75,18 +75,18 @@ impl Connection {
         &self.rx
     }
 
-    /// Asks and waits for the answer. Dropping the future gives the call up.
+    /// Sends a request and waits for the reply. Dropping the future aborts the call.
     ///
     /// # Errors
-    /// [`CallError::Abort`] is the server's answer; anything else means that no answer was had.
+    /// [`CallError::Abort`] is the server's reply; any other error means that no reply was received.
     pub async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
         let mut call = self.begin(Bytes::from(rpc::encode_call(request)), true).await?;
         let reply = call.read_to_end(self.rx.limits().reply).await?;
         Ok(rpc::decode_reply::<R>(&reply)?)
     }
 
-    /// Sends the arguments of a split call and leaves the rest of it to the caller: raw bytes to write, or
-    /// [`ClientCall::finish_request`] at once, then the reply.
+    /// Sends the arguments of a split call; the caller then writes raw bytes, or calls [`ClientCall::finish_request`]
+    /// at once, and reads the reply.
     ///
     /// # Errors
     /// Why the call could not be made.
@@ -119,10 +119,10 @@ impl Connection {
         self.rx.open(&self.channels, self.key.peer, &self.security, self.options.hard, head, whole)
     }
 
-    /// A permit is held, so a channel is about to become free: its last call is on its way out.
+    /// A permit is held, so a channel is about to become free: its last call is ending.
     async fn wait_for_channel(&self, head: &mut Bytes, whole: bool) -> Result<CallId, CallError> {
         loop {
-            // Made before looking, so that a channel that becomes free in between is not missed.
+            // Created before the check, so that a channel that becomes free in between is not missed.
             let changed = self.channels.changed.notified();
             match self.open_call(head, whole)? {
                 Some(call) => return Ok(call),

@@ -1,4 +1,4 @@
-//! The asking side: a connection to a service, and calls on it.
+//! Client side: connections to a service, and calls on them.
 
 mod call;
 mod connection;

@@ -1,31 +1,32 @@
-//! How a connection proves who calls.
+//! Security of client connections: a source of security sessions for one identity.
 
 use std::fmt;
 use std::sync::Arc;
 
 use afs_rx::{ClientSecurity, NullClient};
 
-/// Makes the security half of each Rx connection opened for one identity.
+/// Creates the client's security session of each Rx connection opened for one identity.
 pub trait SecuritySource: Send + Sync + 'static {
-    /// Names class and identity. Sources with equal names share Rx connections, so equal names must mean equal rights.
+    /// Names class and identity. Sources with equal names share Rx connections, so equal names must mean equal
+    /// rights.
     fn name(&self) -> String;
 
-    /// For one new Rx connection.
+    /// Creates a session for a new Rx connection.
     fn session(&self) -> Box<dyn ClientSecurity>;
 }
 
-/// With which security, and as whom, to call.
+/// The security class and identity to call with.
 #[derive(Clone, Default)]
 pub struct Security(Option<Arc<dyn SecuritySource>>);
 
 impl Security {
-    /// No security: rxnull, as nobody in particular.
+    /// No security: rxnull, anonymous.
     #[must_use]
     pub const fn null() -> Self {
         Self(None)
     }
 
-    /// With whatever `source` proves.
+    /// Security from `source`.
     #[must_use]
     pub fn new(source: Arc<dyn SecuritySource>) -> Self {
         Self(Some(source))
@@ -43,7 +44,7 @@ impl Security {
     }
 }
 
-/// Equal when they mean the same class and identity.
+/// Equal when class and identity are the same.
 impl PartialEq for Security {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()

@@ -1,11 +1,11 @@
-//! Which incoming calls are served, which wait, and which are sent away.
+//! Admission control: fair queue of incoming calls per claimant, with limits on running and waiting ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::claimant::Claimant;
 use crate::limits::Limits;
 
-/// What to do with a call that has just arrived.
+/// Decision about a call that has just arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Serve,
@@ -13,11 +13,11 @@ pub(crate) enum Verdict {
     Refuse,
 }
 
-/// The load of one claimant. Absent from the map when it has neither running nor waiting calls.
+/// Load of one claimant. Absent from the map when it has neither running nor waiting calls.
 struct Load<C> {
     running: usize,
     waiting: VecDeque<C>,
-    /// Whether this claimant stands in [`Share::turns`].
+    /// Whether this claimant is in [`Share::turns`].
     queued: bool,
 }
 
@@ -27,7 +27,7 @@ impl<C> Default for Load<C> {
     }
 }
 
-/// What all known callers have together, or all anonymous ones.
+/// Counts of all authenticated callers, or of all anonymous ones.
 #[derive(Default)]
 struct Share {
     running: usize,
@@ -35,14 +35,14 @@ struct Share {
     turns: VecDeque<Claimant>,
 }
 
-/// Counts calls per claimant, per share and in total. Claimants that wait take turns, so a busy one does not hold up the
-/// others; the anonymous leave a quarter of everything to callers with a proven identity.
+/// Counts calls per claimant, per share and in total. Claimants with waiting calls take turns, so that a busy one
+/// does not delay the others; a quarter of every limit is reserved for authenticated callers.
 ///
-/// Invariant: a claimant stands in its share's `turns`, once, exactly if it has waiting calls and is below its own limit.
+/// Invariant: a claimant is in its share's `turns`, once, exactly if it has waiting calls and is below its own limit.
 pub(crate) struct Admission<C> {
     limits: Limits,
     loads: BTreeMap<Claimant, Load<C>>,
-    /// Of the anonymous, and of the known.
+    /// The share of anonymous callers, and that of authenticated ones.
     shares: [Share; 2],
     /// Which share has the next turn.
     known_next: bool,
@@ -53,7 +53,7 @@ impl<C: Copy + PartialEq> Admission<C> {
         Self { limits, loads: BTreeMap::new(), shares: Default::default(), known_next: true }
     }
 
-    /// A call arrives. `Serve` counts it as running; `Wait` remembers it.
+    /// Admits, queues or refuses a new call. `Serve` counts it as running; `Wait` queues it.
     pub(crate) fn arrive(&mut self, claimant: Claimant, call: C) -> Verdict {
         let (room, queue) = (self.has_room(claimant.known), self.has_queue(claimant.known));
         let load = self.loads.entry(claimant).or_default();
@@ -71,13 +71,13 @@ impl<C: Copy + PartialEq> Admission<C> {
         Verdict::Wait
     }
 
-    /// Counts a call as running that runs already, whatever the limits.
+    /// Counts a call that is running already, whatever the limits.
     pub(crate) fn occupy(&mut self, claimant: Claimant) {
         self.loads.entry(claimant).or_default().running += 1;
         self.share(claimant.known).running += 1;
     }
 
-    /// A running call of `claimant` is over.
+    /// A running call of `claimant` has ended.
     pub(crate) fn depart(&mut self, claimant: Claimant) {
         if let Some(load) = self.loads.get_mut(&claimant) {
             load.running = load.running.saturating_sub(1);
@@ -97,7 +97,7 @@ impl<C: Copy + PartialEq> Admission<C> {
         true
     }
 
-    /// The next waiting call that may run; it counts as running from here on.
+    /// The next waiting call that may run; it is counted as running.
     pub(crate) fn next(&mut self) -> Option<C> {
         let first = self.known_next;
         let (share, call) =
@@ -138,14 +138,14 @@ impl<C: Copy + PartialEq> Admission<C> {
         fits(known, self.limits.waiting, self.shares.each_ref().map(|share| share.waiting))
     }
 
-    /// Restores the invariant for one claimant, and forgets it when it has no calls.
+    /// Restores the invariant for one claimant, and removes it when it has no calls.
     fn tidy(&mut self, claimant: Claimant) {
         let Some(load) = self.loads.get_mut(&claimant) else { return };
         let [anonymous, of_known] = &mut self.shares;
         let share = if claimant.known { of_known } else { anonymous };
         if load.queued && load.waiting.is_empty() {
             load.queued = false;
-            // Rare: its only waiting call died. At most `Limits::waiting` claimants stand here.
+            // Rare: its only waiting call ended. The queue holds at most `Limits::waiting` claimants.
             share.turns.retain(|other| *other != claimant);
         }
         if load.running == 0 && load.waiting.is_empty() {
@@ -159,7 +159,7 @@ impl<C: Copy + PartialEq> Admission<C> {
     }
 }
 
-/// Whether one more fits under `max`, of which the anonymous leave a quarter.
+/// Whether one more fits under `max`, of which a quarter is reserved for authenticated callers.
 fn fits(known: bool, max: usize, [anonymous, of_known]: [usize; 2]) -> bool {
     anonymous + of_known < max && (known || anonymous < max - max / 4)
 }

@@ -1,11 +1,11 @@
-//! In whose name incoming calls are counted.
+//! Claimant: the key under which incoming calls are counted.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::caller::Identity;
 
-/// A host, whatever the port, and whether its caller has proven an identity: who proves nothing cannot use up what a
-/// host's known callers may have.
+/// A host, whatever the port, and whether its caller is authenticated: anonymous callers cannot use up the limit of a
+/// host's authenticated ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Claimant {
     pub(super) host: IpAddr,

@@ -1,4 +1,4 @@
-//! What tasks do to a call: each takes the lock once and shortly.
+//! Commands of tasks on a call; each holds the lock once and briefly.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::{Claimant, Rx};
 use crate::client::Security;
 use crate::error::CallError;
 
-/// What one look at the incoming stream gave.
+/// Data read under one hold of the lock.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) first: Bytes,
     pub(super) more: Vec<Bytes>,
-    /// Bytes of all.
+    /// Bytes in all pieces.
     len: usize,
-    /// The stream ends after these.
+    /// The stream ends after these pieces.
     pub(super) end: bool,
 }
 
 /// What follows a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Then {
-    /// More writing.
+    /// More writes.
     More,
-    /// The end of this direction, after which nobody is interested in the call, and its place in the limits is free.
+    /// The end of this direction and of the call's use: it is released, with its place in the limits.
     Leave(Option<Claimant>),
 }
 
 impl Batch {
-    /// All of it in one piece; copies only if it came in several.
+    /// All data in one piece; copied only if there are several.
     pub(super) fn joined(self) -> Bytes {
         if self.more.is_empty() {
             return self.first;
@@ -46,7 +46,7 @@ impl Batch {
         out.freeze()
     }
 
-    /// All of it as it came.
+    /// The pieces as they arrived.
     pub(super) fn pieces(mut self) -> Vec<Bytes> {
         if !self.first.is_empty() {
             self.more.insert(0, self.first);
@@ -68,20 +68,20 @@ impl Batch {
 pub(super) struct Reading {
     pub(super) call: CallId,
     pub(super) max: usize,
-    /// A call read to its end is given back in the same step.
+    /// A call read to its end is released in the same step.
     pub(super) leave_at_end: bool,
 }
 
-/// How far a read has come under one hold of the lock.
+/// Progress of a read under one hold of the lock.
 enum Progress {
     Over(Result<Batch, RxError>),
-    /// These packets are to be opened, without the lock; there is some data before them.
+    /// These packets must be opened, without the lock; the data before them is in the batch.
     Open(Sealed, Batch),
     Nothing,
 }
 
 impl State {
-    /// Takes up to `max` bytes that are there. Fails only if nothing could be read.
+    /// Takes up to `max` bytes that are ready. Fails only if nothing could be read.
     fn read(
         &mut self,
         now: Instant,
@@ -94,7 +94,7 @@ impl State {
         }
         match self.gather(now, reading, &mut batch, opened) {
             Ok(Some(sealed)) => Progress::Open(sealed, batch),
-            // The error stays; it is met again at the next read, after what came before it.
+            // The error persists; the next read returns it, after the data before it.
             Err(error) if batch.first.is_empty() => Progress::Over(Err(error)),
             _ if batch.first.is_empty() && !batch.end => Progress::Nothing,
             _ => {
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    /// Adds to the batch what can be read; answers packets that have to be opened first.
+    /// Adds ready data to the batch; returns packets that must be opened first.
     fn gather(
         &mut self,
         now: Instant,
@@ -143,13 +143,13 @@ impl State {
 }
 
 impl Rx {
-    /// What callers of this pool wait on.
+    /// The channels of a pool, on which its callers wait.
     pub(crate) fn channels(&self, key: &PoolKey) -> Arc<Channels> {
         self.with(|state, now| state.pools.channels(now, key))
     }
 
-    /// Begins a call with as much of `head` as there is room for; ends the request if it is `whole` and all of it fits.
-    /// `None` while every channel is busy.
+    /// Begins a call with as much of `head` as there is room for; ends the request if it is `whole` and all of it
+    /// fits. `None` while every channel is busy.
     pub(crate) fn open(
         &self,
         channels: &Channels,
@@ -197,7 +197,7 @@ impl Rx {
         }
     }
 
-    /// Ready when all of `data` has been taken, and what comes `then` has been done in the same step.
+    /// Ready when all of `data` has been taken, and `then` has been done in the same step.
     pub(super) fn poll_write(
         &self,
         call: CallId,
@@ -232,7 +232,7 @@ impl Rx {
         self.with(|state, now| state.endpoint.abort(now, call, code));
     }
 
-    /// Gives the call back, and its place in the limits if it has one.
+    /// Releases the call, and its place in the limits if it has one.
     pub(super) fn release(&self, call: CallId, place: Option<Claimant>) {
         self.with(|state, now| {
             state.release(now, call);

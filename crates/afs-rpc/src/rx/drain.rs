@@ -1,4 +1,4 @@
-//! What leaves: taken under the lock, sealed and sent without it, by several threads at a time.
+//! Sending loop: output is taken under the lock, sealed and sent without it, by several threads at a time.
 
 use afs_rx::{Instant, Leaving, Sealing, Transmit, Turn};
 use parking_lot::Mutex;
@@ -7,18 +7,19 @@ use super::Rx;
 use super::state::State;
 use super::train::{Train, next_train};
 
-/// Threads that send at a time, at most. More would wait for the processor and for the socket.
+/// Most threads that send at a time. More would wait for the processor and for the socket.
 const SENDERS_MAX: usize = 4;
-/// Trains that one thread takes at once, and keeps buffers for.
+/// Batches that one thread takes at once, and keeps buffers for.
 const TRAINS: usize = 4;
-/// Answers of the endpoint taken under one hold of the lock.
+/// Outputs of the endpoint taken under one hold of the lock.
 const TAKEN_AT_ONCE: usize = 64;
-/// Bytes to be sealed that are taken at once, but for the last train: what one thread has taken no other can work on.
+/// Bytes to be sealed that are taken at once, but for the last batch: other threads cannot work on what one has
+/// taken.
 const SEALED_AT_ONCE: usize = 32 << 10;
 /// Bytes to be sealed that take no longer than passing other work on to another thread would.
 const SEALED_SHORTLY: usize = 4 << 10;
 
-/// Buffers of threads that send, for the next ones.
+/// Buffers of sending threads, for reuse.
 #[derive(Default)]
 pub(super) struct Drain {
     spare: Mutex<Vec<Outbox>>,
@@ -28,27 +29,27 @@ pub(super) struct Drain {
 #[derive(Default)]
 pub(super) struct Outbox {
     trains: [Train; TRAINS],
-    /// How many of them are filled.
+    /// Number of filled batches.
     used: usize,
-    /// Calls whose turn it is.
+    /// Turns to be ended once the packets are sent.
     turns: Vec<Turn>,
     sealings: Vec<Sealing>,
-    /// Where sealed packets are written, and where they wait for others to the same peer.
+    /// Buffers for sealed packets: one being written, one that waits for others to the same peer.
     sealed: [Train; 2],
 }
 
-/// A thread that sends. Its place is free again when this is dropped, also by a panic of `send`.
+/// A sending thread. Its slot is freed on drop, also by a panic of `send`.
 struct Sender<'a> {
     rx: &'a Rx,
     outbox: Outbox,
     at_it: bool,
 }
 
-/// What one hold of the lock gave.
+/// Result of one hold of the lock.
 enum Taken {
     Some,
-    /// There is nothing more to send, and the thread is a sender no longer. True when the driver sleeps past a deadline that has
-    /// moved forward.
+    /// There is nothing more to send, and the thread has stopped sending. True when the driver sleeps past a deadline
+    /// that has moved forward.
     Nothing(bool),
 }
 
@@ -62,8 +63,8 @@ impl Drop for Sender<'_> {
 }
 
 impl Rx {
-    /// Sends for so many rounds. Calls `before_long` once, before it begins with what takes long: much to seal, or a second round.
-    /// Answers whether the driver has to be woken, if it sleeps.
+    /// Sends for at most `rounds` rounds. Calls `before_long` once, before long work: much to seal, or a second
+    /// round. Returns whether the driver must be woken, if it sleeps.
     pub(super) fn drain(
         &self,
         rounds: usize,
@@ -104,13 +105,13 @@ impl Sender<'_> {
         if !self.outbox.is_empty() {
             return Taken::Some;
         }
-        // Under the same hold of the lock that has found nothing: whatever comes later is sent by who brings it.
+        // Under the same hold of the lock that found nothing: later output is sent by the thread that causes it.
         state.senders -= 1;
         self.at_it = false;
         Taken::Nothing(state.is_overslept())
     }
 
-    /// Leaves the buffers to the next.
+    /// Keeps the buffers for reuse.
     fn retire(mut self) {
         let outbox = std::mem::take(&mut self.outbox);
         let mut spare = self.rx.0.drain.spare.lock();
@@ -129,20 +130,20 @@ impl Outbox {
         self.sealings.iter().map(Sealing::len).sum::<usize>() > SEALED_SHORTLY
     }
 
-    /// What was taken has left.
+    /// The packets were sent: ends their turns.
     fn give_back(&mut self, state: &mut State, now: Instant) {
         self.used = 0;
         self.turns.drain(..).for_each(|turn| state.endpoint.end_turn(turn));
         self.sealings.drain(..).for_each(|sealing| state.endpoint.end_sealing(now, sealing));
     }
 
-    /// The thread sends no more.
+    /// Ends the turns and frees the thread's slot.
     fn abandon(mut self, state: &mut State, now: Instant) {
         self.give_back(state, now);
         state.senders -= 1;
     }
 
-    /// Takes what may leave.
+    /// Takes output of the endpoint.
     fn fill(&mut self, state: &mut State, now: Instant) {
         let (mut taken, mut to_seal) = (0, 0);
         while taken < TAKEN_AT_ONCE

@@ -1,4 +1,4 @@
-//! The driver's side: datagrams and time in, datagrams and deadlines out.
+//! Interface of the driver: datagrams and time in, datagrams and deadlines out.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use crate::Stall;
 
 /// Datagrams handled under one hold of the lock.
 const HANDLED_AT_ONCE: usize = 64;
-/// Times that a thread which is not the driver's takes and sends before it leaves the rest to the driver: about a
-/// millisecond's work.
+/// Rounds of taking and sending on a thread that is not the driver's, before it leaves the rest to the driver: about
+/// a millisecond's work.
 const ROUNDS_OF_A_GUEST: usize = 16;
 
 impl Rx {
-    /// Datagrams have arrived. Handlers of new calls run on this thread until they first have to wait.
+    /// Handles received datagrams. Handlers of new calls run on this thread until they first have to wait.
     pub fn handle_datagrams(&self, now: Instant, datagrams: impl IntoIterator<Item = (SocketAddr, Bytes)>) {
         let mut datagrams = datagrams.into_iter().peekable();
         while datagrams.peek().is_some() {
@@ -29,24 +29,24 @@ impl Rx {
         }
     }
 
-    /// The network says that `peer` cannot be reached.
+    /// The network reported `peer` unreachable.
     pub fn handle_unreachable(&self, now: Instant, peer: SocketAddr) {
         self.drive(now, |state| state.endpoint.handle_unreachable(now, peer));
     }
 
-    /// Time has passed: [`Rx::poll_timeout`] is due, or may be.
+    /// Handles expired timers, when [`Rx::poll_timeout`] is due or may be.
     pub fn handle_timeout(&self, now: Instant) {
         self.drive(now, |state| state.on_timeout(now));
     }
 
-    /// When [`Rx::handle_timeout`] wants to be called. Any other call on this object may change it.
+    /// When [`Rx::handle_timeout`] must be called. Any other call on this object may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.0.state.lock().deadline()
     }
 
-    /// As [`Rx::poll_timeout`], for a driver that is about to sleep until then: [`Rx::drain_some_transmits`] on another
-    /// thread tells whether the deadline has moved forward since.
+    /// As [`Rx::poll_timeout`], for a driver that is about to sleep until then: [`Rx::drain_some_transmits`] on
+    /// another thread reports whether the deadline has moved forward since.
     #[must_use]
     pub fn fall_asleep(&self) -> Option<Instant> {
         let mut state = self.0.state.lock();
@@ -60,16 +60,17 @@ impl Rx {
         self.0.state.lock().asleep_until = None;
     }
 
-    /// Hands every datagram or train that may leave now to `send`, without the lock. Those of one call come in their order.
+    /// Hands every datagram or batch that is ready to `send`, without the lock. Those of one call keep their order.
     ///
-    /// A few threads may send at a time, each what it has sealed itself. If more want to, this returns at once, and those send what
-    /// this one came for before they return.
+    /// A few threads may send at a time, each what it has sealed itself. If all of their slots are taken, this
+    /// returns at once, and those threads send this one's output before they return.
     pub fn drain_transmits(&self, send: impl FnMut(&Transmit, &[u8])) {
         self.drain(usize::MAX, send, || ());
     }
 
-    /// As [`Rx::drain_transmits`], for one of several threads that receive in turn: `before_long` is called once before it
-    /// begins with what takes long, so that another one can receive meanwhile. Answers what [`Rx::drain_some_transmits`] does.
+    /// As [`Rx::drain_transmits`], for one of several threads that receive in turn: `before_long` is called once
+    /// before long work, so that another thread can receive meanwhile. Returns what [`Rx::drain_some_transmits`]
+    /// does.
     pub fn drain_transmits_in_turn(
         &self,
         send: impl FnMut(&Transmit, &[u8]),
@@ -78,16 +79,16 @@ impl Rx {
         self.drain(usize::MAX, send, before_long)
     }
 
-    /// As [`Rx::drain_transmits`], for a thread that is not the driver's own and has other things to do: it stops after
-    /// a few hundred datagrams, however much the others add.
+    /// As [`Rx::drain_transmits`], for a thread that is not the driver's own and has other work: it stops after a few
+    /// hundred datagrams, however much other threads add.
     ///
-    /// Answers whether the driver has to be woken, if it sleeps: to send the rest, or because its deadline since
+    /// Returns whether the driver must be woken, if it sleeps: to send the rest, or because its deadline since
     /// [`Rx::fall_asleep`] has moved forward.
     pub fn drain_some_transmits(&self, send: impl FnMut(&Transmit, &[u8])) -> bool {
         self.drain(ROUNDS_OF_A_GUEST, send, || ())
     }
 
-    /// Changes the endpoint on the driver's own thread, and runs what follows from it right there.
+    /// Changes the endpoint on the driver's own thread, and runs the effects there.
     fn drive(&self, now: Instant, change: impl FnOnce(&mut State)) {
         let effects = {
             let mut state = self.0.state.lock();
@@ -99,7 +100,7 @@ impl Rx {
 
     fn run_here(&self, effects: Effects) {
         for arrival in self.settle(effects) {
-            // This thread alone receives: it waits for no disk.
+            // This thread alone receives: it must not wait for a disk.
             self.0.env.start(self.handler(arrival), Stall::None);
         }
     }

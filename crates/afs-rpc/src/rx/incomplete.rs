@@ -1,7 +1,7 @@
-//! Calls of anonymous callers that are served while their requests are still under way.
+//! Queue of anonymous callers' calls that are served while their requests are incomplete.
 //!
-//! They have places of their own, so that callers who begin requests and do not end them take none from complete ones:
-//! where the places are used up, the oldest gives way.
+//! They have a limit of their own, so that callers who begin requests and do not end them take no capacity from
+//! complete ones: at the limit, the oldest is displaced.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,8 +20,8 @@ impl<C: Copy + Ord> Incomplete<C> {
         Self { limits, calls: BTreeMap::new(), order: VecDeque::new() }
     }
 
-    /// A call arrives. Answers the one that has to give way, if one has: the oldest of the same host where that has its
-    /// fill, else the oldest of all.
+    /// Adds a call. Returns the displaced one, if any: the oldest of the same host if that is at its limit, else the
+    /// oldest of all.
     pub(crate) fn arrive(&mut self, claimant: Claimant, call: C) -> Option<(C, Claimant)> {
         let of_host = self.calls.values().filter(|other| **other == claimant).count();
         let displaced = if of_host >= self.limits.calls_per_host {
@@ -37,7 +37,7 @@ impl<C: Copy + Ord> Incomplete<C> {
         displaced
     }
 
-    /// The request is complete, or the call is over. `None` for a call that is not here.
+    /// Removes a call whose request is complete, or that is over. `None` for an unknown call.
     pub(crate) fn remove(&mut self, call: C) -> Option<Claimant> {
         let claimant = self.calls.remove(&call)?;
         self.order.retain(|other| *other != call);

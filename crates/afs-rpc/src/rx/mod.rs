@@ -1,4 +1,4 @@
-//! The asynchronous face of one Rx endpoint.
+//! Asynchronous interface of one Rx endpoint.
 
 mod admission;
 mod claimant;
@@ -29,33 +29,34 @@ use crate::server::{ServerCall, Service};
 use state::{Arrival, Effects, State};
 use stream::Stream;
 
-/// Tells the driver that there may be something to transmit, or an earlier deadline.
+/// Notifies the driver that there may be something to transmit, or an earlier deadline.
 ///
 /// Called without any lock held, from any thread, often: it must be cheap, and must not call back into handlers.
 /// After it, the driver calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] soon.
 pub trait Kick: Send + Sync + 'static {
-    /// Something may have changed.
+    /// The endpoint may have changed.
     fn kick(&self);
 }
 
-/// Only an address of this host can be trusted without proof.
+/// Only a loopback address can be trusted without authentication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0} is not a loopback address")]
 pub struct NotLoopback(pub SocketAddr);
 
-/// The asynchronous face of one [`Endpoint`]: calls out, calls in, and the driver's side. Cheap to clone.
+/// Asynchronous interface of one [`Endpoint`]: outgoing calls, incoming calls, and the driver's methods. Cheap to
+/// clone.
 ///
-/// One short lock guards the endpoint; it is never held while a datagram is sent, packets are sealed or opened, a handler runs or a
-/// task is woken.
+/// One short lock guards the endpoint; it is never held while a datagram is sent, packets are sealed or opened, a
+/// handler runs or a task is woken.
 #[derive(Clone)]
 pub struct Rx(Arc<Shared>);
 
-/// An [`Rx`] that does not keep it alive: for drivers, which the `Rx` itself owns through its [`Kick`].
+/// A weak reference to an [`Rx`]: for drivers, which the `Rx` itself owns through its [`Kick`].
 #[derive(Clone)]
 pub struct WeakRx(Weak<Shared>);
 
 impl WeakRx {
-    /// The `Rx`, while somebody holds it.
+    /// The `Rx`, if it still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<Rx> {
         self.0.upgrade().map(Rx)
@@ -83,32 +84,32 @@ impl fmt::Debug for Rx {
 }
 
 impl Rx {
-    /// Puts `endpoint` to work with the default [`Limits`].
+    /// Wraps `endpoint` with the default [`Limits`].
     #[must_use]
     pub fn new(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>) -> Self {
         Self::with_limits(env, endpoint, kick, Limits::default())
     }
 
-    /// Puts `endpoint` to work.
+    /// Wraps `endpoint`.
     #[must_use]
     pub fn with_limits(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>, limits: Limits) -> Self {
         let state = Mutex::new(State::new(endpoint, limits));
         Self(Arc::new(Shared { env, kick, limits, state, drain: drain::Drain::default() }))
     }
 
-    /// A handle that does not keep it alive.
+    /// A weak reference.
     #[must_use]
     pub fn downgrade(&self) -> WeakRx {
         WeakRx(Arc::downgrade(&self.0))
     }
 
-    /// The world this transport lives in.
+    /// The environment of this transport.
     #[must_use]
     pub fn env(&self) -> &EnvRef {
         &self.0.env
     }
 
-    /// The bounds it keeps.
+    /// Its bounds.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.0.limits
@@ -122,9 +123,9 @@ impl Rx {
         self.listen_with(service, vec![Box::new(NullServer)])
     }
 
-    /// Offers `service` under the given security classes. The first call from an address that has not answered lately
-    /// waits until that has answered a ping or a challenge; before, at most three times the bytes that came from there
-    /// are sent to it.
+    /// Offers `service` under the given security classes. The first call from an address that has not replied
+    /// recently waits until it has replied to a ping or a challenge; until then at most three times the bytes
+    /// received from there are sent to it.
     ///
     /// # Errors
     /// As [`Rx::listen`], or if two classes have one index or there is none.
@@ -147,11 +148,12 @@ impl Rx {
         Connection::new(self.clone(), peer, service, security)
     }
 
-    /// Treats calls without security from this loopback address as [`Identity::Local`](crate::Identity::Local): the cell's
-    /// owner. For tests and simulations: a source address is no proof, and the servers of a cell trust none.
+    /// Treats calls without security from this loopback address as [`Identity::Local`](crate::Identity::Local): the
+    /// administrator. For tests and simulations: a source address is no authentication, and the servers of a cell
+    /// trust none.
     ///
     /// # Errors
-    /// For an address that is not loopback: others could send in its name.
+    /// For an address that is not loopback: its packets can be forged.
     pub fn trust(&self, peer: SocketAddr) -> Result<(), NotLoopback> {
         if !peer.ip().to_canonical().is_loopback() {
             return Err(NotLoopback(peer));
@@ -160,7 +162,7 @@ impl Rx {
         Ok(())
     }
 
-    /// Takes [`Rx::trust`] back.
+    /// Revokes [`Rx::trust`].
     pub fn distrust(&self, peer: SocketAddr) {
         self.0.state.lock().trusted.remove(&peer);
     }
@@ -171,21 +173,22 @@ impl Rx {
         self.0.state.lock().endpoint.stats().clone()
     }
 
-    /// The smoothed round trip to a peer, as the packets of all calls measure it; `None` if there was none lately.
+    /// The smoothed round trip to a peer, measured with the packets of all calls; `None` without a recent
+    /// measurement.
     #[must_use]
     pub fn round_trip(&self, peer: SocketAddr) -> Option<std::time::Duration> {
         self.0.state.lock().endpoint.round_trip(peer)
     }
 
-    /// What the endpoint holds at the moment.
+    /// Numbers of objects that the endpoint holds.
     #[must_use]
     pub fn holdings(&self) -> afs_rx::Holdings {
         self.0.state.lock().endpoint.holdings()
     }
 
-    /// Ends all calls in both directions with [`CallError::Closed`](crate::CallError::Closed), tells the peers with
-    /// `VRESTARTING` where somebody is waiting, and forgets services and connections. The driver should drain
-    /// once more afterwards.
+    /// Ends all calls in both directions with [`CallError::Closed`](crate::CallError::Closed), aborts those with a
+    /// waiting task with `VRESTARTING`, and removes services and connections. The driver should drain once more
+    /// afterwards.
     pub fn close(&self) {
         self.with(|state, now| state.close(now));
     }
@@ -196,7 +199,7 @@ impl Rx {
         self.0.state.lock().closed
     }
 
-    /// Runs a command on the endpoint, then, without the lock, what follows from it.
+    /// Runs a command on the endpoint, then, without the lock, its effects.
     fn with<T>(&self, command: impl FnOnce(&mut State, Instant) -> T) -> T {
         let now = self.0.env.now();
         let (value, effects) = {
@@ -211,7 +214,7 @@ impl Rx {
         value
     }
 
-    /// Wakes whoever has something to do; answers the calls that have arrived.
+    /// Wakes the tasks of the effects; returns the calls that have arrived.
     fn settle(&self, effects: Effects) -> Vec<Arrival> {
         effects.wakers.into_iter().for_each(std::task::Waker::wake);
         effects.changed.iter().for_each(|changed| changed.notify_waiters());

@@ -1,4 +1,4 @@
-//! Client connections, shared by all who call the same service of the same peer with the same security.
+//! Pools of client connections, one for each peer, service and security.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::client::Security;
 use crate::limits::Limits;
 use crate::sync::{Notify, Semaphore};
 
-/// What two users must have in common to share Rx connections.
+/// Key of a pool: users with equal keys share Rx connections.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct PoolKey {
     pub(crate) peer: SocketAddr,
@@ -21,16 +21,16 @@ pub(crate) struct PoolKey {
     pub(crate) dead: Option<Duration>,
 }
 
-/// Names a pool for as long as somebody holds its [`Channels`].
+/// Id of a pool, valid while its [`Channels`] are referenced.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct PoolId(u64);
 
-/// What the users of one pool share.
+/// Channels of one pool, shared by its users.
 pub(crate) struct Channels {
     pool: PoolId,
     /// One permit for each channel that the pool may ever have.
     pub(crate) free: Arc<Semaphore>,
-    /// A channel may have become usable.
+    /// Notified when a channel may have become usable.
     pub(crate) changed: Arc<Notify>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Pools {
     by_key: BTreeMap<PoolKey, PoolId>,
     owners: BTreeMap<ConnId, PoolId>,
     reap_at: Option<Instant>,
-    /// Where the search for a pool that makes way goes on.
+    /// Position of the eviction search.
     hand: PoolId,
 }
 
-/// Pools looked at for one that makes way. Bounds the work that a call can cause.
+/// Pools examined by one eviction search. Bounds the work that a call can cause.
 const LOOKED_AT_MAX: usize = 16;
 
 impl Pools {
@@ -73,7 +73,7 @@ impl Pools {
         self.limits.connections.max(1) * CHANNELS
     }
 
-    /// What users of the pool with this key share; makes the pool if there is none.
+    /// The channels of the pool with this key; creates the pool if there is none.
     pub(super) fn channels(&mut self, now: Instant, key: &PoolKey) -> Arc<Channels> {
         if let Some(pool) = self.by_key.get(key).and_then(|id| self.pools.get(id)) {
             return pool.channels.clone();
@@ -122,8 +122,8 @@ impl Pools {
         endpoint.open_call(now, connection).ok()
     }
 
-    /// Where there are more pools than are kept, one that nobody uses ends: whom a server asks something is chosen by those who
-    /// call it, so nothing else bounds how many there are.
+    /// Evicts an unused pool where there are more than are kept: the peers that a server calls back are determined by
+    /// its clients, so nothing else bounds the number of pools.
     fn make_way(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.pools.len() <= self.limits.idle_pools {
             return;
@@ -155,12 +155,12 @@ impl Pools {
         self.owners.get(&connection).and_then(|id| self.pools.get(id))
     }
 
-    /// Whom to tell of it, after the present hold of the lock.
+    /// The waiters to notify after the lock is released.
     pub(super) fn on_channel_free(&mut self, connection: ConnId) -> Option<Arc<Notify>> {
         self.owner(connection).map(|pool| pool.channels.changed.clone())
     }
 
-    /// A connection has failed: no call can be opened on it, so another one takes its place when needed.
+    /// A connection has failed: no call can be opened on it, and another replaces it when needed.
     pub(super) fn on_failed(
         &mut self,
         now: Instant,
@@ -179,7 +179,7 @@ impl Pools {
         self.reap_at
     }
 
-    /// Closes what has not been used for the idle time.
+    /// Closes connections and pools that were unused for the idle time.
     pub(super) fn reap(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.reap_at.is_none_or(|at| now < at) {
             return;
@@ -202,7 +202,7 @@ impl Pools {
         self.reap_at = (!self.pools.is_empty()).then_some(now + idle / 2);
     }
 
-    /// Closes all; answers whom to tell of it.
+    /// Closes all; returns the waiters to notify.
     pub(super) fn close(&mut self, now: Instant, endpoint: &mut Endpoint) -> Vec<Arc<Notify>> {
         for connection in std::mem::take(&mut self.owners).into_keys() {
             endpoint.close(now, connection);

@@ -1,4 +1,4 @@
-//! What the lock guards: the endpoint, and who waits for what of it.
+//! State behind the lock: the endpoint, its services and limits, and the tasks that wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -26,31 +26,31 @@ pub(crate) struct State {
     pub(super) pools: Pools,
     pub(super) trusted: BTreeSet<SocketAddr>,
     pub(super) closed: bool,
-    /// Threads that send at this moment.
+    /// Number of threads that are sending.
     pub(super) senders: usize,
     /// The deadline until which the driver sleeps, if it does.
     pub(super) asleep_until: Option<Option<Instant>>,
     limits: Limits,
-    /// Tasks waiting on calls. Holds only calls that somebody waits on.
+    /// Wakers of tasks that wait on calls; no entry without one.
     waits: BTreeMap<CallId, Wait>,
-    /// Incoming calls that wait to be served, and whose they are.
+    /// Incoming calls that wait to be served, with their claimants.
     held: BTreeMap<CallId, Claimant>,
-    /// To be woken after the present hold of the lock.
+    /// To be woken after the lock is released.
     to_wake: Vec<Waker>,
     to_tell: Vec<Arc<Notify>>,
 }
 
-/// Who waits on one call.
+/// Wakers of one call.
 #[derive(Default)]
 struct Wait {
     read: Option<Waker>,
     write: Option<Waker>,
 }
 
-/// What is to be done without the lock.
+/// Work to be done after the lock is released.
 pub(super) struct Effects {
     pub(super) wakers: Vec<Waker>,
-    /// Those who wait for a channel.
+    /// Waiters for a channel.
     pub(super) changed: Vec<Arc<Notify>>,
     pub(super) arrivals: Vec<Arrival>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Arrival {
     pub(super) call: CallId,
     pub(super) service: Arc<dyn Service>,
     pub(super) caller: Caller,
-    /// In whose name it is counted.
+    /// The claimant that it is counted for.
     pub(super) claimant: Claimant,
 }
 
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Takes the endpoint's events and turns them into what has to be done outside.
+    /// Takes the endpoint's events and turns them into effects outside the lock.
     pub(super) fn collect(&mut self, now: Instant) -> Effects {
         let (wakers, changed) = (std::mem::take(&mut self.to_wake), std::mem::take(&mut self.to_tell));
         let mut effects = Effects { wakers, changed, arrivals: Vec::new() };
@@ -130,14 +130,14 @@ impl State {
 
     fn start_incomplete(&mut self, now: Instant, call: CallId, claimant: Claimant, effects: &mut Effects) {
         if let Some((displaced, whose)) = self.incomplete.arrive(claimant, call) {
-            // Its handler gives the place back when it meets the error.
+            // Its handler releases the place when it gets the error.
             self.admission.occupy(whose);
             self.endpoint.abort(now, displaced, self.limits.busy.0);
         }
         self.start(now, call, claimant, effects);
     }
 
-    /// From here on the call counts like any other.
+    /// From here on the call counts as a complete one.
     fn on_request_done(&mut self, call: CallId, effects: &mut Effects) {
         if let Some(claimant) = self.incomplete.remove(call) {
             self.admission.occupy(claimant);
@@ -145,7 +145,7 @@ impl State {
         self.wake(call, true, false, effects);
     }
 
-    /// A call that has its place in the limits goes to its service.
+    /// Hands a call that has its place in the limits to its service.
     fn start(&mut self, now: Instant, call: CallId, claimant: Claimant, effects: &mut Effects) {
         let info = self.endpoint.call(call);
         let service = info.and_then(|info| self.services.get(&info.service).cloned());
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// For whom a connection speaks: what its class has proven counts more than where it comes from.
+    /// Identity of a connection's client: the authenticated one takes precedence over a trusted address.
     fn identity(&self, connection: ConnId, peer: SocketAddr) -> Identity {
         let proven = self.endpoint.connection(connection).and_then(|info| info.identity);
         match proven.map(Arc::downcast::<Credential>) {
@@ -201,17 +201,17 @@ impl State {
         }
     }
 
-    /// Remembers whom to wake when `call` can be read.
+    /// Registers the waker for when `call` can be read.
     pub(super) fn wait_to_read(&mut self, call: CallId, waker: &Waker) {
         self.waits.entry(call).or_default().read = Some(waker.clone());
     }
 
-    /// Remembers whom to wake when `call` can be written.
+    /// Registers the waker for when `call` can be written.
     pub(super) fn wait_to_write(&mut self, call: CallId, waker: &Waker) {
         self.waits.entry(call).or_default().write = Some(waker.clone());
     }
 
-    /// Nobody holds `call` any more.
+    /// Releases a call that is no longer in use.
     pub(super) fn release(&mut self, now: Instant, call: CallId) {
         self.waits.remove(&call);
         self.endpoint.release(now, call);
@@ -224,15 +224,15 @@ impl State {
         }
     }
 
-    /// One more thread sends, if there is something to send and not so many do. Each of those looks once more for what there is
-    /// before it ends.
+    /// Adds a sending thread, if there is output and fewer than `max` are sending. Each of those checks for output
+    /// once more before it ends.
     pub(super) fn begin_sending(&mut self, max: usize) -> bool {
         let begins = self.senders < max && self.endpoint.has_leaving();
         self.senders += usize::from(begins);
         begins
     }
 
-    /// When the driver has to come back.
+    /// The driver's next deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let pools = self.pools.deadline();
         match (self.endpoint.poll_timeout(), pools) {
@@ -241,7 +241,7 @@ impl State {
         }
     }
 
-    /// Whether the driver sleeps towards a deadline that is too late by now.
+    /// Whether the driver sleeps past the current deadline.
     pub(super) fn is_overslept(&self) -> bool {
         match self.asleep_until {
             None => false,

@@ -1,4 +1,4 @@
-//! The two byte streams of one call, for whichever side holds it.
+//! Incoming and outgoing byte stream of one call, for either side.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -12,22 +12,22 @@ use super::commands::{Batch, Reading, Then};
 use super::{Claimant, Rx};
 use crate::error::CallError;
 
-/// Bytes asked of the endpoint at least, so that small reads do not each take the lock.
+/// Least number of bytes requested from the endpoint, so that small reads do not each take the lock.
 const LOOK_AHEAD: usize = 4096;
 
-/// The streams of one call. Dropping it gives the call back to the endpoint, which aborts it with `RX_USER_ABORT` if it
-/// is unfinished.
+/// The streams of one call. Dropping it releases the call, which the endpoint aborts with `RX_USER_ABORT` if it is
+/// unfinished.
 pub(crate) struct Stream {
     rx: Rx,
     call: CallId,
     peer: SocketAddr,
-    /// Bytes taken from the endpoint that nobody has asked for yet.
+    /// Bytes taken from the endpoint and not yet read.
     rest: Bytes,
-    /// The end of the incoming stream has been seen.
+    /// The end of the incoming stream was reached.
     at_end: bool,
-    /// The server's half has a place in the limits.
+    /// The claimant in whose limits a server's call has a place.
     place: Option<Claimant>,
-    /// The call has been given back: nothing can be done with it.
+    /// The call has been released: nothing can be done with it.
     left: bool,
 }
 
@@ -54,7 +54,7 @@ impl Stream {
         if self.rx.is_closed() { CallError::Closed } else { CallError::from_rx(error, self.peer) }
     }
 
-    /// What the endpoint has, at most `max` bytes; waits for at least one. Empty only at the end.
+    /// Ready data, at most `max` bytes; waits for at least one. Empty only at the end.
     async fn fill(&mut self, max: usize) -> Result<Batch, CallError> {
         if self.at_end {
             return Ok(Batch::default());
@@ -113,7 +113,8 @@ impl Stream {
             if first.len() + out.len() > limit {
                 return Err(CallError::TooLong { limit });
             }
-            // One byte over the limit is asked for: a stream of exactly `limit` bytes is told from a longer one.
+            // One byte above the limit is requested, to distinguish a stream of exactly `limit` bytes from a longer
+            // one.
             let data = self.fill((limit - out.len()).saturating_add(1)).await?.joined();
             if data.is_empty() {
                 return Ok(if out.is_empty() { first } else { out.freeze() });
@@ -131,7 +132,7 @@ impl Stream {
         self.put(data, Then::More).await
     }
 
-    /// Writes `data`, ends this direction and gives the call back, in one step where it fits.
+    /// Writes `data`, ends this direction and releases the call, in one step where it fits.
     pub(crate) async fn write_and_leave(&mut self, data: Bytes) -> Result<(), CallError> {
         self.put(data, Then::Leave(self.place)).await?;
         self.left = true;
@@ -157,7 +158,7 @@ impl Stream {
         if self.left { Err(CallError::Misuse) } else { Ok(()) }
     }
 
-    /// Ends the call in both directions. Without effect on one that is over.
+    /// Aborts the call in both directions. Without effect on one that is over.
     pub(crate) fn abort(&mut self, code: AbortCode) {
         if !self.left {
             self.rx.abort(self.call, code.0);

@@ -1,15 +1,15 @@
-//! Datagrams of equal size to one peer, which the kernel can send in one go.
+//! GSO batch: datagrams of equal size to one peer, which the kernel can send in one system call.
 
 use afs_rx::Transmit;
 
-/// Most datagrams in one train: the kernel's limit for segmentation offload.
+/// Most datagrams in one batch: the kernel's limit for segmentation offload.
 const DATAGRAMS_MAX: usize = 64;
-/// Most bytes in one train: the largest UDP payload over IPv4.
+/// Most bytes in one batch: the largest UDP payload over IPv4.
 const BYTES_MAX: usize = 65507;
-/// Largest datagram that is copied to join an earlier one. Larger ones come in trains from the endpoint already.
+/// Largest datagram that is copied to join an earlier one. Larger ones come in batches from the endpoint already.
 const JOINED_MAX: usize = 1500;
 
-/// One or more datagrams, ready to leave.
+/// One or more datagrams, ready to be sent.
 #[derive(Default)]
 pub(super) struct Train {
     transmit: Option<Transmit>,
@@ -17,21 +17,21 @@ pub(super) struct Train {
     pub(super) buffer: Vec<u8>,
 }
 
-/// The train with number `used`, to be filled, and the one before it.
+/// The batch with index `used`, to be filled, and the one before it.
 pub(super) fn next_train(trains: &mut [Train], used: usize) -> Option<(&mut Train, Option<&mut Train>)> {
     let (before, rest) = trains.split_at_mut_checked(used)?;
     Some((rest.first_mut()?, before.last_mut()))
 }
 
 impl Train {
-    /// Begins with what is in the buffer.
+    /// Begins a batch with the contents of the buffer.
     pub(super) fn start(&mut self, transmit: Transmit) {
         self.datagrams = transmit.segment_size.map_or(1, |size| transmit.len.div_ceil(size.max(1)));
         self.transmit = Some(transmit);
     }
 
-    /// Appends a single datagram to the same peer, if it fits in size: all of a train are equally long, except the
-    /// last, which may be shorter.
+    /// Appends a single datagram to the same peer, if it fits in size: all datagrams of a batch are equally long,
+    /// except the last, which may be shorter.
     pub(super) fn join(&mut self, next: &Transmit, data: &[u8]) -> bool {
         let Some(train) = &mut self.transmit else { return false };
         let size = train.segment_size.unwrap_or(train.len);
@@ -51,7 +51,7 @@ impl Train {
         true
     }
 
-    /// There is nothing in it any more.
+    /// Empties the batch.
     pub(super) fn clear(&mut self) {
         self.transmit = None;
     }

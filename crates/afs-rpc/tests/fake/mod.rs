@@ -1,4 +1,4 @@
-//! A file service that is simple enough to be right: statuses from the fid, data from a pattern.
+//! Fake file service: statuses derived from the fid, data from a pattern.
 
 #![allow(dead_code)]
 
@@ -17,20 +17,20 @@ use bytes::Bytes;
 
 /// Vnodes from here on do not exist.
 pub const ABSENT: u32 = 1_000_000;
-/// Asking for the status of this vnode takes ten seconds.
+/// The status of this vnode takes ten seconds.
 pub const SLOW: u32 = 777;
-/// Asking for the status of this vnode ends in a panic.
+/// A request for the status of this vnode panics.
 pub const BROKEN: u32 = 778;
-/// Fetching this vnode ends in the middle with an abort; storing to it is refused after the first bytes.
+/// A fetch of this vnode is aborted in the middle; a store to it is refused after the first bytes.
 pub const FRAGILE: u32 = 779;
-/// Fetching this vnode never finishes: the server stops writing.
+/// A fetch of this vnode never finishes: the server stops writing.
 pub const STUCK: u32 = 780;
 /// Bytes moved at a time.
 pub const PIECE: usize = 1 << 20;
 
 pub struct Fake {
     pub env: EnvRef,
-    /// Calls being worked on, and the most there were at one time.
+    /// Calls being served, and the largest number at one time.
     pub running: AtomicUsize,
     pub most: AtomicUsize,
     pub stored: AtomicU64,
@@ -55,7 +55,7 @@ impl Fake {
                     Ok::<_, AbortCode>(fs::StatusReply { status, sync: Default::default() })
                 })
                 .streamed(|_: Arc<Self>, call, ask: fs::FetchData64| async move {
-                    // A client that has gone away is its own business.
+                    // The client may be gone.
                     let _ = fetch(call, ask).await;
                 })
                 .streamed(|fake: Arc<Self>, call, ask: fs::StoreData64| async move {
@@ -167,7 +167,7 @@ pub async fn ask_status(connection: &Connection, vnode: u32) -> Result<fs::Statu
     Ok(reply.status)
 }
 
-/// Fetches and checks `length` bytes; gives what the tail says.
+/// Fetches and checks `length` bytes; returns the file length in the end of the reply.
 pub async fn fetch_pattern(connection: &Connection, vnode: u32, length: u64) -> Result<u64, CallError> {
     let ask = fs::FetchData64 { fid: fid(vnode, 1), position: 0, length: length as i64 };
     let mut call = connection.open(&ask).await?;
@@ -191,7 +191,7 @@ pub fn store(vnode: u32, length: u64) -> fs::StoreData64 {
     fs::StoreData64 { fid, status: Default::default(), position: 0, length, file_length: length }
 }
 
-/// Stores `length` bytes; gives what the server counted.
+/// Stores `length` bytes; returns the server's count.
 pub async fn store_pattern(connection: &Connection, vnode: u32, length: u64) -> Result<u64, CallError> {
     let mut call = connection.open(&store(vnode, length)).await?;
     let mut at = 0;
@@ -204,7 +204,7 @@ pub async fn store_pattern(connection: &Connection, vnode: u32, length: u64) -> 
     Ok(call.finish::<fs::StoreData64>().await?.status.length)
 }
 
-/// A request with more bytes of access list than one packet has room for.
+/// A request whose access list does not fit into one packet.
 pub fn large_request(bytes: usize) -> fs::StoreAcl {
     fs::StoreAcl { fid: fid(1, 1), acl: ByteString::new(vec![b'x'; bytes]).unwrap() }
 }

@@ -1,4 +1,4 @@
-//! A tiny world for tests: one thread, virtual time, endpoints joined by a wire in memory.
+//! Small simulation for tests: one thread, virtual time, endpoints joined by a network in memory.
 
 #![allow(dead_code)]
 
@@ -17,7 +17,7 @@ use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Kick, L
 use afs_rx::{Config, Endpoint};
 use bytes::Bytes;
 
-/// How long a datagram is under way.
+/// Latency of a datagram.
 pub const LATENCY: Duration = Duration::from_millis(1);
 
 /// Time of arrival, order of sending, from, to, content.
@@ -35,7 +35,7 @@ struct State {
     nodes: BTreeMap<SocketAddr, Node>,
     wire: BinaryHeap<Reverse<UnderWay>>,
     sent: u64,
-    /// One datagram in so many is lost; 0 is none.
+    /// One datagram in this many is lost; 0 is none.
     loss_one_in: u64,
 }
 
@@ -45,7 +45,7 @@ struct Node {
     cut_off: bool,
 }
 
-/// The world. All tasks, timers and datagrams move in [`World::run`] only.
+/// The simulation. All tasks, timers and datagrams advance in [`World::run`] only.
 pub struct World(Mutex<State>);
 
 struct Wakeup {
@@ -64,7 +64,7 @@ impl Wake for Wakeup {
 struct NoKick;
 
 impl Kick for NoKick {
-    /// The world looks at every node at each step anyway.
+    /// The simulation visits every node at each step anyway.
     fn kick(&self) {}
 }
 
@@ -100,7 +100,7 @@ impl Env for Shared {
         out.iter_mut().for_each(|byte| *byte = state.next_random() as u8);
     }
 
-    /// This world has datagrams alone; `afs-sim` has streams too.
+    /// Only datagrams are simulated here; `afs-sim` has streams too.
     fn listen(&self, _at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -161,7 +161,7 @@ impl World {
         Arc::new(Shared(self.clone()))
     }
 
-    /// One datagram in `n` is lost from here on.
+    /// From here on one datagram in `n` is lost.
     pub fn lose_one_in(&self, n: u64) {
         self.0.lock().unwrap().loss_one_in = n;
     }
@@ -192,7 +192,7 @@ impl World {
         rx
     }
 
-    /// Runs the world until `future` is ready. Panics if nothing can happen any more before that.
+    /// Runs the simulation until `future` is ready. Panics if no event is left before that.
     pub fn run<T: Send + 'static>(self: &Arc<Self>, future: impl Future<Output = T> + Send + 'static) -> T {
         let (tell, mut told) = oneshot::channel();
         self.env().spawn(Box::pin(async move { _ = tell.send(future.await) }));
@@ -207,14 +207,14 @@ impl World {
         panic!("no end in sight at {:?}", self.now());
     }
 
-    /// Runs the world for this long.
+    /// Runs the simulation for this long.
     pub fn run_for(self: &Arc<Self>, duration: Duration) {
         let env = self.env();
         let until = env.now() + duration;
         self.run(async move { env.sleep_until(until).await });
     }
 
-    /// One thing happens. `false` if nothing is left to happen.
+    /// Executes one event. `false` if none is left.
     fn step(self: &Arc<Self>) -> bool {
         self.run_a_task() || self.collect_datagrams() || self.advance()
     }
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Time passes to the next thing that happens, and it happens.
+    /// Advances time to the next event, and executes it.
     fn advance(self: &Arc<Self>) -> bool {
         let nodes = self.nodes();
         let deadlines = nodes.iter().filter_map(|(_, n)| n.rx.poll_timeout()).map(|at| at.as_nanos()).min();
@@ -301,7 +301,7 @@ impl World {
     }
 }
 
-/// Gives way to every other ready task once.
+/// Yields to every other ready task once.
 pub async fn breathe() {
     afs_rpc::future::yield_now().await;
 }
