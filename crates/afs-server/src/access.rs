@@ -1,8 +1,8 @@
-//! Who may do what: the one place where that is decided.
+//! Access decisions: the only place that decides what a caller may do with an object.
 //!
-//! Rights come from the access list of a directory; a file or link has those of the directory it is in. On top of
-//! them stand the owner's rights (who may insert may also finish what he inserted), the volume's owner and the
-//! administrators (docs/protocol fileserver.md "5. Identity, rights bits, ACLs").
+//! Rights come from the access list of a directory; a file or link has those of its directory. Added to them
+//! are the rights of a file's owner (a user who may insert may also finish the inserted file), of the
+//! volume's owner and of administrators (docs/protocol fileserver.md "5. Identity, rights bits, ACLs").
 
 mod reason;
 
@@ -15,31 +15,31 @@ use afs_wire::ids::{Mode, Rights, ViceId};
 
 use crate::subject::Subject;
 
-/// What an administrator may do everywhere without being on the access list.
+/// Rights that an administrator has everywhere, without an entry in the access list.
 const IMPLICIT_RIGHTS: Rights = Rights::LOOKUP;
-/// Bits of a mode that let people other than the owner read.
+/// Mode bits that let users other than the owner read.
 const READABLE: u32 = 0o500;
-/// The bit of a mode that lets people write.
+/// The mode bit that permits writing.
 const WRITABLE: u32 = 0o200;
-/// Bits of a mode that only administrators set.
+/// Mode bits that only administrators set.
 const PRIVILEGED: u32 = 0o7000;
 
-/// An object, as far as access to it goes.
+/// The attributes of an object that access depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a> {
     /// File, directory or link.
     pub kind: FileKind,
-    /// Whom it belongs to.
+    /// Its owner.
     pub owner: ViceId,
     /// Its permission bits.
     pub mode: Mode,
     /// The access list: its own if it is a directory, else that of the directory it is in.
     pub acl: &'a Acl,
-    /// Whom the volume belongs to.
+    /// The owner of its volume.
     pub volume_owner: ViceId,
 }
 
-/// What somebody wants to do with an object.
+/// The kind of access that is requested.
 #[derive(Clone, Copy, Debug)]
 pub enum Wish<'a> {
     /// Read its status.
@@ -54,15 +54,15 @@ pub enum Wish<'a> {
     StoreStatus(&'a SetStatus),
     /// Replace its access list.
     StoreAcl,
-    /// Enter a name into it.
+    /// Insert a name into the directory.
     Insert,
-    /// Enter a mount point into it.
+    /// Insert a mount point into the directory.
     InsertMountPoint,
-    /// Remove a name from it.
+    /// Remove a name from the directory.
     Delete,
-    /// Lock it with other readers.
+    /// Take a shared lock.
     ReadLock,
-    /// Lock it alone.
+    /// Take an exclusive lock.
     WriteLock,
 }
 
@@ -78,7 +78,7 @@ pub fn rights(subject: &Subject, object: &Object<'_>) -> Rights {
     if owns(subject, object) { rights | Rights::ADMINISTER } else { rights & !Rights::ADMINISTER }
 }
 
-/// The rights of anybody on the caller's host, as a status reports them.
+/// The rights of an anonymous caller on the caller's host, as a status reports them.
 pub fn anonymous_rights(subject: &Subject, acl: &Acl) -> Rights {
     acl.rights(&[ViceId::ANYUSER]) | listed_for(acl, |id| subject.host_is(id))
 }
@@ -115,14 +115,15 @@ pub fn check(subject: &Subject, object: &Object<'_>, wish: Wish<'_>) -> Result<(
     }
 }
 
-/// The mode an object gets: only administrators set more than the nine ordinary bits
-/// (docs/protocol fileserver.md "6. Vnodes, modes, versions").
+/// The mode that is stored: only administrators set bits beyond the nine ordinary ones (docs/protocol
+/// fileserver.md "6. Vnodes, modes, versions").
 pub fn settable_mode(subject: &Subject, mode: Mode) -> Mode {
     let settable = if subject.is_administrator() { Mode::ALL } else { Mode::PERMISSIONS };
     Mode(mode.0 & settable)
 }
 
-/// What the list gives. Host and caller are counted apart: what is taken from the caller is not taken from its host.
+/// The rights that the list gives. Host and caller are evaluated separately: negative entries of the caller
+/// do not reduce the rights of its host.
 fn listed(subject: &Subject, acl: &Acl) -> Rights {
     listed_for(acl, |id| subject.is(id)) | listed_for(acl, |id| subject.host_is(id))
 }
@@ -158,19 +159,19 @@ impl Asker<'_> {
         self.subject.is_administrator()
     }
 
-    /// A volume may belong to a group, all of whose members then own it.
+    /// A volume may belong to a group; all members of the group then own it.
     fn is_volume_owner(&self) -> bool {
         let owner = self.object.volume_owner;
         if owner.is_group() { self.subject.is(owner) } else { self.subject.id() == owner }
     }
 
-    /// Who may only insert may still work on what he inserted: that is what a drop box needs. Anonymous depositors
-    /// are all one here.
+    /// A caller that may insert but not write may still write to a file it inserted, as a drop box requires.
+    /// All anonymous depositors count as one.
     fn is_depositor(&self) -> bool {
         owns(self.subject, self.object) && self.has(Rights::INSERT)
     }
 
-    /// Nobody in particular cannot prove that a file is his.
+    /// An anonymous caller cannot prove that a file is its own.
     fn is_named_depositor(&self) -> bool {
         self.is_depositor() && !self.subject.is_anonymous()
     }

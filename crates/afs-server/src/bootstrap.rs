@@ -1,7 +1,7 @@
-//! Making a cell out of nothing: its first volumes, where they are mounted, and the server's own registration.
+//! Creation of a cell: its first volumes, their mount points, and the registration of the file server.
 //!
-//! Every step looks first whether it is done, so that a crash in the middle is mended by doing all of it again, and
-//! doing it again changes nothing.
+//! Each step first checks whether it is already done, so a bootstrap that crashed is completed by running it
+//! again, and running it again changes nothing.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub const ROOT_AFS: &str = "root.afs";
 /// The volume mounted at `/afs/<cell>`.
 pub const ROOT_CELL: &str = "root.cell";
 
-/// What a new cell is to be.
+/// The parameters of a new cell.
 #[derive(Clone, Debug)]
 pub struct CellSpec {
     /// Its name, under which its root is mounted.
@@ -34,9 +34,9 @@ pub struct CellSpec {
     pub server: Uuid,
     /// Addresses of the file server: 1 to 15.
     pub addresses: Vec<Ipv4Addr>,
-    /// Where the first volumes are made.
+    /// The partition of the first volumes.
     pub partition: PartitionId,
-    /// What everybody may do in the cell's root directory. Default for a cell that others see: `rl`.
+    /// Rights of `system:anyuser` on the cell's root directory. Default for a public cell: `rl`.
     pub anyuser: Rights,
     /// The quota of the cell's root volume in KiB; 0 is no limit.
     pub quota: u32,
@@ -51,7 +51,7 @@ pub struct FirstVolumes {
     pub root_cell: VolumeId,
 }
 
-/// Why a cell could not be made.
+/// Why a cell could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
@@ -61,16 +61,17 @@ pub enum BootstrapError {
     /// The volume store refused or failed.
     #[error("the volume store: {0}")]
     Volume(#[from] VolumeError),
-    /// The partition is not there.
+    /// The server has no such partition.
     #[error("partition {0} is not there")]
     NoPartition(PartitionId),
-    /// A name that is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
-/// Makes what is missing of a cell: registers the server, makes `root.afs` and `root.cell`, and mounts the second in
-/// the first, read-only where it can be under the cell's name, read-write under the name with a dot before it.
+/// Creates whatever the cell lacks: registers the server, creates `root.afs` and `root.cell`, and mounts the
+/// second in the first, under the cell's name (read-only where a replica exists), and read-write under the
+/// name with a leading dot.
 pub async fn bootstrap(
     db: &dyn LocationDb,
     partitions: &Partitions,
@@ -96,8 +97,8 @@ fn acl(anyuser: Rights) -> Acl {
     acl
 }
 
-/// A volume that is both in the store and in the location database. One that the database places elsewhere is left
-/// alone.
+/// Ensures that a volume is in the store and in the location database. A volume that the database places at
+/// another server is left alone.
 async fn ensure_volume(
     db: &dyn LocationDb,
     store: &VolumeStore,
@@ -126,14 +127,14 @@ async fn ensure_volume(
             .await?;
     }
     if recorded.is_none() {
-        // A group has three numbers from the start, whether or not its other volumes are ever made.
+        // A group has three ids from the start, whether or not its other volumes are ever created.
         let others = db.new_volume_ids(2).await?;
         db.create(proposal(spec, &name, [id, others, VolumeId(others.0 + 1)])).await?;
     }
     Ok(id)
 }
 
-/// Whether the read-write volume is at a server. One that has a read-only copy is not its home.
+/// Whether the read-write volume is at a server. A server with only a read-only copy is not its home.
 fn is_home(located: &Located, server: Uuid) -> bool {
     let mut sites = located.entry.sites.iter().zip(&located.servers);
     sites.any(|(site, at)| site.flags & site_flags::READ_WRITE != 0 && at.uuid == Some(server))

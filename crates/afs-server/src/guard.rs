@@ -1,5 +1,5 @@
-//! What stands before every service of a server: who a caller is, how well that must be proven, and what is written
-//! down of it.
+//! Guard in front of every service of a server: resolves the caller's identity, checks the requirements on
+//! its connection, and writes the audit log.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::audit::{Audit, AuditObject, CallKind, Described};
 use crate::policy::{Policy, SharedPolicy};
 use crate::subject::{NameService, Subject};
 
-/// Names, policy and audit log, shared by all services of a server. Cheap to clone.
+/// Name service, policy and audit log, shared by all services of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
     names: Arc<dyn NameService>,
@@ -19,24 +19,24 @@ pub struct Guard {
     audit: Audit,
 }
 
-/// Who may make a call of a service whose objects have no access lists.
+/// Requirement for calls of a service whose objects have no access lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
-    /// Everybody.
+    /// None at all.
     Probe,
-    /// Whoever the service hears.
+    /// A connection that meets the service's requirement.
     Nothing,
-    /// Administrators, whose connections are good enough for every volume.
+    /// An administrator, whose connection meets the requirements of every volume.
     Administrator,
 }
 
 impl Guard {
-    /// Nothing is required of connections and nothing is recorded.
+    /// A guard that requires nothing of connections and records nothing.
     pub fn new(names: Arc<dyn NameService>) -> Self {
         Guard { names, policy: SharedPolicy::default(), audit: Audit::off() }
     }
 
-    /// The same with requirements.
+    /// The same with a policy.
     #[must_use]
     pub fn with_policy(mut self, policy: SharedPolicy) -> Self {
         self.policy = policy;
@@ -50,7 +50,7 @@ impl Guard {
         self
     }
 
-    /// Names and memberships.
+    /// The name service.
     pub fn names(&self) -> &dyn NameService {
         &*self.names
     }
@@ -60,12 +60,12 @@ impl Guard {
         &self.audit
     }
 
-    /// The requirements of the moment.
+    /// The current policy.
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.get()
     }
 
-    /// Who calls. To be asked at every call.
+    /// The subject that calls. Must be resolved anew for every call.
     ///
     /// # Errors
     /// The code of the name service when it cannot tell.
@@ -73,7 +73,7 @@ impl Guard {
         self.names.subject(&caller.identity, caller.peer.ip()).await
     }
 
-    /// Whether the caller has proven to be an administrator.
+    /// Whether the caller has authenticated as an administrator.
     ///
     /// # Errors
     /// As [`Guard::subject`].
@@ -81,7 +81,8 @@ impl Guard {
         Ok(self.subject(caller).await?.is_administrator())
     }
 
-    /// Lets a caller pass, or says with which code he does not; `refusal` is the service's word for "not you".
+    /// Admits a caller or returns the code of the refusal; `refusal` is the service's code for a missing
+    /// permission.
     pub(crate) async fn admit(
         &self,
         caller: &Caller,
@@ -101,7 +102,7 @@ impl Guard {
         if allowed { Ok(()) } else { Err(refusal) }
     }
 
-    /// What a call is about, if it may have to be recorded. To be asked before the call is carried out.
+    /// The object of a call, if the call may have to be recorded. Must precede the execution of the call.
     pub(crate) fn object<R: Described>(&self, call: &R) -> AuditObject {
         if self.audit.is_on() { call.object() } else { AuditObject::Nothing }
     }
@@ -112,21 +113,21 @@ impl Guard {
     }
 }
 
-/// A service with a guard before it.
+/// A service behind a guard.
 pub(crate) trait Guarded: Send + Sync + 'static {
-    /// Its number.
+    /// Its service id.
     const SERVICE: ServiceId;
-    /// What it answers those who may not.
+    /// Its code for a missing permission.
     const REFUSAL: AbortCode;
 
     /// The guard.
     fn guard(&self) -> &Guard;
 
-    /// Told of every call that has ended.
+    /// Counts a call that has ended.
     fn count(&self, _opcode: u32, _good: bool) {}
 }
 
-/// Answers `R` with `operation` to whoever meets the need, and records what came of it.
+/// Registers `operation` for `R`, for callers that meet the requirement, and records the outcome.
 pub(crate) fn row<S, R, F>(
     table: Table<S>,
     need: Need,
@@ -156,7 +157,7 @@ where
     })
 }
 
-/// As [`row`], for everybody.
+/// As [`row`], for every caller.
 pub(crate) fn anyone<S, R, F>(
     table: Table<S>,
     operation: impl Fn(Arc<S>, R) -> F + Send + Sync + 'static,
@@ -183,7 +184,8 @@ where
     row(table, Need::Administrator, move |server, _, request| operation(server, request))
 }
 
-/// Answers the split call `R` with `operation`, which moves its bytes, for administrators, and records what came of it.
+/// Registers `operation` for the split call `R`, whose bytes it moves, for administrators, and records the
+/// outcome.
 pub(crate) fn administrators_streamed<S, R, F>(
     table: Table<S>,
     operation: impl Fn(Arc<S>, ServerCall, R) -> F + Send + Sync + 'static,

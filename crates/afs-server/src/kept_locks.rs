@@ -1,4 +1,4 @@
-//! Locks on disk: read at the start, and swept when nobody needs them any more.
+//! Persistent rows of advisory locks: read at the start, deleted by a sweep when no longer needed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::locks::{Holder, LockMode, Locks};
 use crate::partitions::Partitions;
 use crate::server::FileServer;
 
-/// Time between sweeps: the row of a lock that was released stays for so long, and up to twice that.
+/// Time between sweeps: the row of a released lock stays for this long, up to twice this.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 const READ: u8 = 0;
 const WRITE: u8 = 1;
 
-/// A lock as the volume store keeps it.
+/// The row of a lock in the volume store.
 pub(crate) fn kept_lock(fid: Fid, holder: Holder, mode: LockMode) -> KeptLock {
     let kind = match mode {
         LockMode::Read => READ,
@@ -26,7 +26,7 @@ pub(crate) fn kept_lock(fid: Fid, holder: Holder, mode: LockMode) -> KeptLock {
     KeptLock { fid, holder: holder.to_bytes().into(), kind }
 }
 
-/// Takes in the locks that the process before had given, for one lifetime from `now`.
+/// Restores the locks that the previous process had granted, for one lifetime from `now`.
 pub(crate) fn restore(locks: &Locks, partitions: &Partitions, now: u64) {
     for (partition, store) in partitions.iter() {
         match store.kept_locks() {
@@ -60,8 +60,8 @@ impl FileServer {
         }));
     }
 
-    /// Before an orderly stop: what was released is not kept, so that the next process takes no object for locked that is not. For
-    /// a server whose services hear no calls any more.
+    /// Deletes the rows of released locks before an orderly stop, so that the next process takes no unlocked
+    /// object for locked. For a server whose services receive no calls any more.
     pub async fn settle(&self) {
         self.forget_locks(self.locks.sweep_all()).await;
     }
@@ -74,7 +74,7 @@ impl FileServer {
         if rows.is_empty() {
             return;
         }
-        // A volume may have gone to another partition of this server since.
+        // A volume may have moved to another partition of this server since.
         for (partition, store) in self.partitions.iter() {
             let gone: Vec<(Fid, Bytes)> =
                 rows.iter().map(|(fid, holder)| (*fid, holder.to_bytes().into())).collect();

@@ -1,5 +1,5 @@
-//! The servers of a cell over its stores: file service, location service, protection service, volume service,
-//! and the overseer service that tells of them.
+//! The services of a cell over its stores: file, location, protection and volume service, the journal of
+//! operations, and the overseer service that reports on them.
 
 pub mod access;
 pub mod audit;
@@ -27,7 +27,7 @@ pub mod subject;
 mod volume_states;
 mod volumes;
 
-// What the integration tests share, for tests of what only this crate sees.
+// Lets unit tests include the support code of the integration tests.
 #[cfg(test)]
 extern crate self as afs_server;
 #[cfg(test)]

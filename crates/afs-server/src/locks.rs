@@ -1,13 +1,14 @@
-//! Advisory locks: who uses what, as far as clients tell each other.
+//! Advisory locks of client machines.
 //!
-//! AFS-3 names no owner in these calls; the owner is the client machine that calls, and clients arbitrate among their own
-//! processes (docs/protocol fileserver.md "8. Advisory locks"). Only its holder extends or releases a lock, and each holder's
-//! part of a shared lock ends by itself.
+//! The locking calls of AFS-3 name no owner; the owner is the client machine that calls, and clients
+//! arbitrate among their own processes (docs/protocol fileserver.md "8. Advisory locks"). Only its holder
+//! extends or releases a lock, and each holder's part of a shared lock ends by itself.
 //!
-//! Who holds what is written down before the client is told, so that it outlives the process: after a restart a lock lasts one
-//! lifetime, in which its holder extends it. The row of a lock that was released stays for a few seconds, so that a lock that is
-//! taken again and again by the same machine is written once; after a crash in that time the object seems locked to other machines
-//! for one lifetime at most. An orderly stop leaves no such rows.
+//! A lock is written to disk before the client gets its reply, so it outlives the process: after a restart a
+//! lock lasts one lifetime, in which its holder extends it. The row of a released lock stays for a few
+//! seconds, so that a lock which the same machine takes again and again is written once; after a crash in
+//! that time the object seems locked to other machines for one lifetime at most. An orderly stop leaves no
+//! such rows.
 
 mod holder;
 
@@ -25,28 +26,28 @@ pub use holder::Holder;
 pub enum LockMode {
     /// Shared with other readers.
     Read,
-    /// Alone.
+    /// Exclusive.
     Write,
 }
 
-/// What one machine holds of a lock.
+/// One machine's hold on a lock.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     mode: LockMode,
-    /// How often it took it. A writer did so once.
+    /// How often it was taken. A writer takes it once.
     count: u32,
-    /// Seconds of the server's clock.
+    /// Expiry, in seconds of the server's clock.
     end: u64,
-    /// From before a restart, and not heard of since.
+    /// Whether it is from before a restart, and not heard of since.
     restored: bool,
 }
 
-/// Whether a lock that was set is written down already.
+/// Whether a lock that was set is already on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
     /// It is.
     Yes,
-    /// It has to be, before the client is told; then [`Locks::kept`].
+    /// It must be written before the client gets its reply; then [`Locks::kept`].
     NotYet,
 }
 
@@ -60,13 +61,13 @@ pub struct Locks {
 struct State {
     held: BTreeMap<Fid, BTreeMap<Holder, Hold>>,
     count: usize,
-    /// Instances of volumes of which there are locks.
+    /// Instances of the volumes that have locks.
     instances: BTreeMap<VolumeId, UnixSeconds>,
     /// Rows that are on disk.
     rows: BTreeMap<(Fid, Holder), LockMode>,
-    /// Those of them that were not needed at the last sweep.
+    /// Those rows that were not needed at the last sweep.
     idle: BTreeSet<(Fid, Holder)>,
-    /// Rows that are being deleted.
+    /// Rows being deleted.
     leaving: BTreeSet<(Fid, Holder)>,
 }
 
@@ -76,7 +77,7 @@ impl Locks {
         Locks { state: Mutex::default(), locks_max }
     }
 
-    /// Takes in a lock that was written down before a restart, for one lifetime from `now`.
+    /// Restores a lock written before a restart, for one lifetime from `now`.
     pub fn restore(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) {
         let mut state = self.lock();
         state.rows.insert((fid, holder), mode);
@@ -86,8 +87,9 @@ impl Locks {
         }
     }
 
-    /// Says when the instance of a volume that is on this server came to be. Locks of an earlier one are gone: the volume has been
-    /// elsewhere meanwhile, where others may have locked and changed what is in it.
+    /// Records the creation time of the instance of a volume on this server. Locks of an earlier instance are
+    /// dropped: the volume has been elsewhere meanwhile, where other machines may have locked and changed its
+    /// objects.
     pub fn see(&self, volume: VolumeId, instance: UnixSeconds) {
         let mut state = self.lock();
         let before = state.instances.insert(volume, instance);
@@ -120,8 +122,9 @@ impl Locks {
         Ok(if kept { Kept::Yes } else { Kept::NotYet })
     }
 
-    /// Makes a machine's lock one of another kind for another lifetime: one alone of the only reader, a reader's of one alone.
-    /// [`Errno::EAGAIN`] where there are other readers, [`Errno::EINVAL`] where the machine holds no lock any more.
+    /// Converts a machine's lock to another mode for another lifetime: to an exclusive one for the only
+    /// reader, or from exclusive to shared. [`Errno::EAGAIN`] when there are other readers, [`Errno::EINVAL`]
+    /// when the machine no longer holds a lock.
     pub fn change(&self, fid: Fid, holder: Holder, mode: LockMode, now: u64) -> Result<Kept, Errno> {
         let mut state = self.lock();
         state.drop_ended(fid, now);
@@ -136,13 +139,13 @@ impl Locks {
         Ok(if kept { Kept::Yes } else { Kept::NotYet })
     }
 
-    /// A lock has been written down.
+    /// Records that a lock has been written to disk.
     pub fn kept(&self, fid: Fid, holder: Holder, mode: LockMode) {
         self.lock().rows.insert((fid, holder), mode);
     }
 
-    /// Gives a machine what it holds of an object under other names; answers the kind if that was something, which then has to be
-    /// written down like a lock that was set.
+    /// Transfers to a machine its holds on an object under other names; returns the mode if there were any,
+    /// which must then be written to disk like a lock that was set.
     pub fn adopt(&self, fid: Fid, earlier: &[Holder], holder: Holder) -> Option<LockMode> {
         let mut state = self.lock();
         let mut adopted = None;
@@ -161,8 +164,8 @@ impl Locks {
         adopted
     }
 
-    /// Lets a machine's lock last another lifetime, also one that has ended if nobody took it since. Not locked by that
-    /// machine is [`Errno::EINVAL`].
+    /// Extends a machine's lock by another lifetime, also one that has expired if no other machine took it
+    /// since. [`Errno::EINVAL`] when the machine does not hold it.
     pub fn extend(&self, fid: Fid, holder: Holder, now: u64) -> Result<(), Errno> {
         let mut state = self.lock();
         let hold = state.held.get_mut(&fid).and_then(|holds| holds.get_mut(&holder)).ok_or(Errno::EINVAL)?;
@@ -170,8 +173,9 @@ impl Locks {
         Ok(())
     }
 
-    /// A machine gives one lock up; answers whether the object has become free, so that those who wait should look again. Not
-    /// locked by that machine is no error (docs/protocol fileserver.md "15. Traps", T21), and changes nothing.
+    /// Releases a machine's lock; returns whether the object has become free, so that waiting clients should
+    /// try again. Releasing a lock that the machine does not hold is no error (docs/protocol fileserver.md
+    /// "15. Traps", T21), and changes nothing.
     pub fn release(&self, fid: Fid, holder: Holder) -> bool {
         let mut state = self.lock();
         let Some(hold) = state.held.get_mut(&fid).and_then(|holds| holds.get_mut(&holder)) else {
@@ -184,7 +188,7 @@ impl Locks {
         !state.held.contains_key(&fid)
     }
 
-    /// What a status says: 0 free or ended, n readers, -1 a writer.
+    /// The lock count of a status: 0 free or expired, n readers, -1 a writer.
     pub fn count(&self, fid: Fid, now: u64) -> i32 {
         let state = self.lock();
         let live = state.held.get(&fid).into_iter().flatten().map(|(_, hold)| hold);
@@ -194,7 +198,7 @@ impl Locks {
         })
     }
 
-    /// Forgets the locks on an object that exists no longer.
+    /// Drops the locks on a deleted object.
     pub fn forget(&self, fid: Fid) {
         let mut state = self.lock();
         if let Some(holds) = state.held.remove(&fid) {
@@ -202,8 +206,8 @@ impl Locks {
         }
     }
 
-    /// Forgets holds that ended a lifetime ago; answers the rows that have not been needed since the sweep before. They are to be
-    /// deleted, and then [`Locks::deleted`].
+    /// Drops holds that expired a lifetime ago; returns the rows that have not been needed since the previous
+    /// sweep. The caller deletes them, then calls [`Locks::deleted`].
     pub fn sweep(&self, now: u64) -> Vec<(Fid, Holder)> {
         let mut state = self.lock();
         state.drop_all_ended(now.saturating_sub(LOCK_LIFETIME.as_secs()));
@@ -216,14 +220,14 @@ impl Locks {
         state.leave(leaving)
     }
 
-    /// All rows that are not needed at this moment, however short the time; likewise.
+    /// All rows that are not needed now, however briefly; otherwise as [`Locks::sweep`].
     pub fn sweep_all(&self) -> Vec<(Fid, Holder)> {
         let mut state = self.lock();
         let unneeded = state.unneeded();
         state.leave(unneeded)
     }
 
-    /// Rows have been deleted.
+    /// Records that rows have been deleted.
     pub fn deleted(&self, rows: &[(Fid, Holder)]) {
         let mut state = self.lock();
         for key in rows {

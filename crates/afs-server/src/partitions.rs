@@ -1,4 +1,4 @@
-//! The partitions of a server, each with a store of volumes.
+//! Map from the partitions of a server to their volume stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// These stores.
+    /// A map of these stores.
     pub fn new(stores: impl IntoIterator<Item = (PartitionId, VolumeStore)>) -> Self {
         Partitions { stores: Arc::new(stores.into_iter().collect()) }
     }
 
-    /// One partition, `/vicepa`.
+    /// A map with one partition, `/vicepa`.
     pub fn one(store: VolumeStore) -> Self {
         Partitions::new([(PartitionId(0), store)])
     }
@@ -28,17 +28,17 @@ impl Partitions {
         self.stores.get(&partition)
     }
 
-    /// All partitions in the order of their numbers.
+    /// All partitions in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (PartitionId, &VolumeStore)> {
         self.stores.iter().map(|(partition, store)| (*partition, store))
     }
 
-    /// A volume, wherever it is.
+    /// A volume on any partition.
     pub fn volume(&self, id: VolumeId) -> Option<Arc<Volume>> {
         self.stores.values().find_map(|store| store.volume(id))
     }
 
-    /// The partition that has a volume.
+    /// The partition of a volume.
     pub fn partition_of(&self, id: VolumeId) -> Option<PartitionId> {
         self.iter().find(|(_, store)| store.volume(id).is_some()).map(|(partition, _)| partition)
     }

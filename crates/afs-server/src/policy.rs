@@ -1,7 +1,8 @@
-//! How well a connection must be protected before its calls are heard.
+//! Requirements on the protection of connections, by service and by volume.
 //!
-//! Access lists say who may; a requirement says how it must have been proven, and whether others on the way may read
-//! along. It binds administrators too. The cell's own process is exempt: its calls leave no host.
+//! Access lists say who may do what; a requirement says how the caller must have authenticated, and whether
+//! the connection must be encrypted. It binds administrators too. The cell's own process is exempt: its calls
+//! do not leave the host.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,18 +14,18 @@ use afs_wire::rpc::ServiceId;
 use afs_wire::volname;
 use parking_lot::RwLock;
 
-/// What a connection must be, in order of strength. Each contains the ones before it, but for `rxgk-auth`, whose packets
-/// anybody can read: it does not contain `crypt`.
+/// Protection of a connection, in order of strength. Each contains the ones before it, except that
+/// `rxgk-auth`, whose packets are readable on the network, does not contain `crypt`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Requirement {
-    /// Anything: who proves nothing has what `system:anyuser` has.
+    /// Any connection: an unauthenticated caller has the rights of `system:anyuser`.
     #[default]
     None,
     /// Authenticated, by any class at any level.
     Clear,
-    /// Nobody can change packets unnoticed, as far as the class is worth anything.
+    /// Integrity: packets cannot be changed unnoticed, as far as the class is worth anything.
     Auth,
-    /// Nobody can read packets either; rxkad's old cipher is enough.
+    /// Confidentiality as well; rxkad's old cipher is enough.
     Crypt,
     /// As `Auth`, by rxgk.
     RxgkAuth,
@@ -37,7 +38,7 @@ impl Requirement {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Clear, Self::Auth, Self::Crypt, Self::RxgkAuth, Self::RxgkCrypt];
 
-    /// The word for it in configuration files and commands.
+    /// Its name in configuration files and commands.
     pub const fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -49,7 +50,7 @@ impl Requirement {
         }
     }
 
-    /// Whether a caller's connection is good enough.
+    /// Whether a caller's connection meets it.
     pub fn is_met_by(self, identity: &Identity) -> bool {
         let credential = match identity {
             Identity::Local => return true,
@@ -76,7 +77,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// A word that is no requirement.
+/// A word that names no requirement.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0:?} is no requirement: say none, clear, auth, crypt, rxgk-auth or rxgk-crypt")]
 pub struct NoRequirement(String);
@@ -90,7 +91,7 @@ impl FromStr for Requirement {
     }
 }
 
-/// What is required of whom. Default: nothing of anybody.
+/// Requirements by service and volume. Default: none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     services: BTreeMap<ServiceId, Requirement>,
@@ -98,24 +99,24 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Requires something of every call of a service, except of those that only ask whether the server lives.
+    /// Sets the requirement of a service, for all calls except liveness probes.
     ///
-    /// Clients of other makers ask the location service without proving anything: a requirement there keeps them out.
+    /// Clients of other makers call the location service unauthenticated: a requirement there keeps them out.
     #[must_use]
     pub fn of_service(mut self, service: ServiceId, requirement: Requirement) -> Self {
         self.services.insert(service, requirement);
         self
     }
 
-    /// Requires something of every call on a volume, its read-only copies and its backup: `name` is that of any of
-    /// them. What its server requires is required as well.
+    /// Sets the requirement of a volume, its read-only copies and its backup: `name` is the name of any of
+    /// them. The requirement of the service that is called applies as well.
     #[must_use]
     pub fn of_volume(mut self, name: &str, requirement: Requirement) -> Self {
         self.volumes.insert(volname::split(name).0.to_owned(), requirement);
         self
     }
 
-    /// Whether a service hears a caller.
+    /// Whether a service admits a caller.
     pub fn service_hears(&self, service: ServiceId, identity: &Identity) -> bool {
         self.services.get(&service).is_none_or(|requirement| requirement.is_met_by(identity))
     }
@@ -126,28 +127,28 @@ impl Policy {
             || self.volumes.get(volname::split(name).0).is_none_or(|required| required.is_met_by(identity))
     }
 
-    /// Whether every volume is open to a caller: for calls that are about all of them.
+    /// Whether every volume is open to a caller: for calls that concern all of them.
     pub fn all_volumes_are_open(&self, identity: &Identity) -> bool {
         self.volumes.values().all(|required| required.is_met_by(identity))
     }
 }
 
-/// The policy of running servers, which can be replaced while they run. Clones share it.
+/// The policy of running servers, replaceable while they run. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SharedPolicy(Arc<RwLock<Arc<Policy>>>);
 
 impl SharedPolicy {
-    /// Servers that begin with this policy.
+    /// Starts with this policy.
     pub fn new(policy: Policy) -> Self {
         SharedPolicy(Arc::new(RwLock::new(Arc::new(policy))))
     }
 
-    /// The policy of the moment.
+    /// The current policy.
     pub fn get(&self) -> Arc<Policy> {
         self.0.read().clone()
     }
 
-    /// Another policy, which binds every call from the next one on.
+    /// Replaces the policy; every call from the next one on is bound by the new one.
     pub fn set(&self, policy: Policy) {
         *self.0.write() = Arc::new(policy);
     }

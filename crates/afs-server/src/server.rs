@@ -1,4 +1,4 @@
-//! The file service (docs/protocol fileserver.md): names, status, access, data, promises.
+//! The file service (docs/protocol fileserver.md): names, status, access, data, callback promises.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::stores::Stores;
 use crate::subject::Subject;
 use crate::volume_states::VolumeStates;
 
-/// What a file server is made of.
+/// The parts of a file server.
 pub struct FileServerConfig {
-    /// The world.
+    /// Time, tasks and randomness.
     pub env: EnvRef,
-    /// The transport that clients call, and by which they are called back.
+    /// The transport for calls of clients and for callbacks to them.
     pub rx: Rx,
     /// The permanent name of this server, the one in the location database.
     pub uuid: Uuid,
     /// The volumes.
     pub partitions: Partitions,
-    /// Who is who, what is required of connections, and what is recorded.
+    /// Name service, requirements on connections, and audit log.
     pub guard: Guard,
-    /// States that the volume service puts volumes into; shared with it.
+    /// Volume states that the volume service sets; shared with it.
     pub states: Arc<VolumeStates>,
     /// Bounds and time-outs.
     pub limits: FileServerLimits,
@@ -42,15 +42,15 @@ pub struct FileServerConfig {
 /// Bounds of a file server.
 #[derive(Clone, Copy, Debug)]
 pub struct FileServerLimits {
-    /// Clients known at a time: a quarter of the places is for callers that prove a name, and the clients of one address have
-    /// at most 1/64 of them (16 in any case). One more takes the place of one without promises, or is answered VBUSY. Default
-    /// 65,536.
+    /// Clients known at a time: a quarter of the entries is reserved for authenticated clients, and the
+    /// clients of one address have at most 1/64 of them (16 in any case). A further client takes the entry of
+    /// one without promises, or is answered VBUSY. Default 65,536.
     pub hosts: usize,
-    /// Promises held; over that the oldest are broken. Each takes at most 100 bytes. Default 1,048,576.
+    /// Promises held; beyond that the oldest are broken. Each takes at most 100 bytes. Default 1,048,576.
     pub promises: usize,
-    /// Advisory locks held; one more is refused with EAGAIN. Default 262,144.
+    /// Advisory locks held; a further one is refused with EAGAIN. Default 262,144.
     pub locks: usize,
-    /// How long clients may take to answer.
+    /// Time-outs for calls to clients.
     pub patience: Patience,
 }
 
@@ -74,17 +74,17 @@ pub struct FileServer {
     pub(crate) started: UnixSeconds,
 }
 
-/// A call by a client that is known.
+/// One call by an identified client.
 pub(crate) struct Visit {
     pub(crate) host: Arc<Host>,
     pub(crate) subject: Subject,
     pub(crate) identity: Identity,
-    /// Where the call comes from.
+    /// The address that the call comes from.
     pub(crate) address: IpAddr,
 }
 
 impl FileServer {
-    /// A file server that knows no client yet: each is told so at its first call. Sweeps its tables every few
+    /// A file server that knows no client yet: each is reset at its first call. Sweeps its tables every few
     /// minutes for as long as it lives.
     pub fn new(config: FileServerConfig) -> Arc<Self> {
         let FileServerConfig { env, rx, uuid, partitions, guard, states, limits } = config;
@@ -109,17 +109,17 @@ impl FileServer {
         server
     }
 
-    /// The service, to be offered on port 7000 with [`Rx::listen`].
+    /// The service, for port 7000 ([`Rx::listen`]).
     pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
         Arc::new(ops::add_all(Table::new(ServiceId::FILE, self.clone())))
     }
 
-    /// The clients, with what they were promised.
+    /// The clients, with their promises.
     pub fn clients(&self) -> &Arc<Clients> {
         &self.clients
     }
 
-    /// Lets a call in: its connection is good enough, and the client is known and in order when it runs.
+    /// Admits a call: its connection meets the requirements, and the client is identified and ready.
     pub(crate) async fn admit(&self, caller: &Caller, kind: CallKind) -> Result<Visit, AbortCode> {
         self.statistics.count_call();
         if kind != CallKind::Probe && !self.guard.policy().service_hears(ServiceId::FILE, &caller.identity) {
@@ -136,14 +136,14 @@ impl FileServer {
 }
 
 impl Visit {
-    /// The code as this client understands it: those who do not know translated error numbers get Linux ones
-    /// (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
+    /// The code in the form that this client understands: clients that do not know translated error numbers
+    /// get Linux ones (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
     pub(crate) fn code(&self, code: AbortCode) -> AbortCode {
         if self.host.translates() { code } else { untranslated(code) }
     }
 }
 
-/// A translated error number as the Linux number behind it; other codes as they are.
+/// The Linux error number for a translated one; other codes unchanged.
 pub(crate) fn untranslated(code: AbortCode) -> AbortCode {
     let first = Errno::EPERM.to_uae().0;
     if code.0 < first || code.0 > first + UAE_SPAN {
@@ -152,7 +152,7 @@ pub(crate) fn untranslated(code: AbortCode) -> AbortCode {
     AbortCode(code.to_errno().unwrap_or(code.0))
 }
 
-/// Translated error numbers after the first (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
+/// Number of translated error numbers (docs/protocol fileserver.md "9.2 errno ↔ UAE translation").
 const UAE_SPAN: i32 = 130;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The file service's counters.
+//! Counters of the file service.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What was done since the server started.
+/// Counters since the server started.
 #[derive(Default, Debug)]
 pub struct Statistics {
     calls: AtomicU64,

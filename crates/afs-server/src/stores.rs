@@ -1,5 +1,5 @@
-//! Stores under way: the memory for bytes that are not yet on the drive, the room of bytes that are not yet part of a file, the
-//! quota that is kept for them, and how long a store may take for them. A store that is never finished holds all four.
+//! Resource accounting of stores in progress: memory of bytes not yet on the drive, space of bytes not yet
+//! part of a file, reserved quota, and time. A store that never finishes is bounded in all four.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,64 +11,65 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 use parking_lot::Mutex;
 
-/// Bytes in memory of one store: a slot that is gathered and three that are written.
+/// Bytes in memory of one store: one slot being filled and three being written.
 const STORE_MAX: u64 = 4 << 20;
 /// Bytes in memory of all stores, and of those from one address.
 const MEMORY_MAX: u64 = 256 << 20;
 const ADDRESS_MAX: u64 = 64 << 20;
-/// Most stores under way: of all clients, and of the clients at one address. Any more are answered VBUSY.
+/// Most stores in progress: of all clients, and of the clients at one address. A further one is answered
+/// VBUSY.
 const STORES_MAX: usize = 16_384;
 const ADDRESS_STORES_MAX: usize = 1024;
-/// How long a store may send nothing; shorter while others wait for memory.
+/// How long a store may be silent; shorter while others wait for memory.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 const IDLE_CONTENDED_MAX: Duration = Duration::from_secs(10);
-/// Bytes a second that a store must send on average, after the first minute.
+/// Bytes per second that a store must average, after the first minute.
 const RATE_MIN: u64 = 4096;
 
-/// All stores of a server that are under way.
+/// All stores in progress of a server.
 #[derive(Default)]
 pub(crate) struct Stores {
     state: Mutex<State>,
-    /// Memory was given back.
+    /// Notified when memory is freed.
     freed: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// What all of them have together.
+    /// Totals of all stores.
     all: Share,
     waiting: usize,
     addresses: BTreeMap<IpAddr, Share>,
     volumes: BTreeMap<VolumeId, Room>,
 }
 
-/// What stores have of what is bounded.
+/// Resources used by a set of stores.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Share {
     stores: usize,
-    /// Bytes.
+    /// Bytes of memory.
     memory: u64,
 }
 
-/// What the stores that are under way in one volume take of it.
+/// Space in one volume used by the stores in progress there.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
-    /// Bytes on the drive that are part of no file yet.
+    /// Bytes on the drive that are not yet part of a file.
     pub(crate) bytes: u64,
-    /// Bytes by which files will grow, whether they have come or not.
+    /// Bytes by which files will grow, whether received or not.
     pub(crate) growth: u64,
 }
 
-/// One store.
+/// One store in progress.
 pub(crate) struct StoreUnderWay {
     stores: Arc<Stores>,
     address: IpAddr,
     volume: VolumeId,
-    /// Bytes that the client will send.
+    /// Bytes announced by the client.
     length: u64,
     memory: u64,
     taken: Room,
-    /// Time that the store has spent waiting for its client, and since the last byte came.
+    /// Time spent waiting for the client: in all, and since the last byte.
     waited: Duration,
     idle: Duration,
 }
@@ -78,11 +79,11 @@ impl Stores {
         Arc::default()
     }
 
-    /// Begins a store of `length` bytes of a client at `address`, by which a file grows by `growth` bytes: so much of the volume's quota is
-    /// kept for it.
+    /// Begins a store of `length` bytes by a client at `address`, by which a file grows by `growth` bytes;
+    /// this much of the volume's quota is reserved.
     ///
     /// # Errors
-    /// `VBUSY` where too many are under way.
+    /// `VBUSY` when too many are in progress.
     pub(crate) fn begin(
         self: &Arc<Self>,
         address: IpAddr,
@@ -116,7 +117,7 @@ impl Stores {
         fits
     }
 
-    /// Whether no store is under way.
+    /// Whether no store is in progress.
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.lock();
@@ -129,8 +130,8 @@ impl Stores {
 }
 
 impl StoreUnderWay {
-    /// Waits until there is memory for the store, all of it at once; then it has it. The wait ends: stores that hold memory and
-    /// send nothing are ended.
+    /// Waits for the store's memory, and takes all of it at once. The wait is bounded: stores that hold
+    /// memory and send nothing are ended.
     pub(crate) async fn take_memory(&mut self) {
         let memory = self.length.min(STORE_MAX);
         if self.memory > 0 {
@@ -147,12 +148,13 @@ impl StoreUnderWay {
         }
     }
 
-    /// A time to wait for the next bytes at most, before [`StoreUnderWay::waited`].
+    /// Longest wait for the next bytes, before [`StoreUnderWay::waited`].
     pub(crate) fn patience(&self) -> Duration {
         IDLE_CONTENDED_MAX
     }
 
-    /// The client was waited for; `in_vain` says that nothing came. Answers whether the store may go on.
+    /// Adds time spent waiting for the client; `in_vain` says that nothing arrived. Returns whether the store
+    /// may continue.
     pub(crate) fn waited(&mut self, time: Duration, in_vain: bool) -> bool {
         self.waited += time;
         self.idle = if in_vain { self.idle + time } else { Duration::ZERO };
@@ -161,7 +163,7 @@ impl StoreUnderWay {
         self.idle < idle_max && self.waited <= due
     }
 
-    /// Gives back memory that was taken: all bytes are on the drive.
+    /// Frees the memory: all bytes are on the drive.
     pub(crate) fn give_back_memory(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         if memory > 0 {
@@ -173,19 +175,19 @@ impl StoreUnderWay {
         }
     }
 
-    /// The store has waited for its client between two calls, without memory.
+    /// Adds time that the store spent between two calls, without memory.
     pub(crate) fn rested(&mut self, time: Duration) {
         self.waited += time;
         self.idle += time;
     }
 
-    /// For how long the store may rest.
+    /// How long the store may rest.
     pub(crate) fn time_left(&self) -> Duration {
         let due = IDLE_MAX + Duration::from_secs(self.taken.bytes / RATE_MIN);
         IDLE_MAX.saturating_sub(self.idle).min(due.saturating_sub(self.waited))
     }
 
-    /// Counts bytes that have come; answers what is under way in the volume now.
+    /// Counts received bytes; returns the space in use by stores in the volume.
     pub(crate) fn came(&mut self, bytes: u64) -> Room {
         self.taken.bytes += bytes;
         let mut state = self.stores.state.lock();
@@ -194,12 +196,12 @@ impl StoreUnderWay {
         *room
     }
 
-    /// What is under way in the volume.
+    /// The space in use by stores in the volume.
     pub(crate) fn room(&self) -> Room {
         self.stores.state.lock().volumes.get(&self.volume).copied().unwrap_or_default()
     }
 
-    /// All bytes on the drive that are part of no file yet, in all volumes.
+    /// Bytes on the drive that are not yet part of a file, in all volumes.
     pub(crate) fn everywhere(&self) -> u64 {
         self.stores.state.lock().volumes.values().map(|room| room.bytes).sum()
     }
@@ -218,7 +220,7 @@ impl Drop for StoreUnderWay {
     }
 }
 
-/// Takes a part off an entry, which goes when nothing is left of it.
+/// Changes an entry, and removes it when nothing is left of it.
 fn take_away<K: Ord, V: Default + PartialEq>(map: &mut BTreeMap<K, V>, key: K, take: impl FnOnce(&mut V)) {
     if let Some(left) = map.get_mut(&key) {
         take(left);
@@ -260,7 +262,7 @@ mod tests {
         stores.begin(address(last), VOLUME, length, growth).unwrap()
     }
 
-    /// Whether there is memory at once.
+    /// Whether memory is available at once.
     fn has_memory(store: &mut StoreUnderWay) -> bool {
         let mut taking = std::pin::pin!(store.take_memory());
         taking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()

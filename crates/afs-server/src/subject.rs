@@ -1,4 +1,4 @@
-//! Who asks: an id and the groups it is in.
+//! Subject of an operation: the caller's id with all its groups; and the name service that resolves it.
 
 use std::future::ready;
 use std::net::IpAddr;
@@ -9,7 +9,8 @@ use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
-/// The caller of an operation, with its current protection subdomain (docs/protocol fileserver.md "5.1 Caller identity").
+/// The caller of an operation, with its current protection subdomain (docs/protocol fileserver.md "5.1 Caller
+/// identity").
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subject {
     id: ViceId,
@@ -18,24 +19,24 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A caller with the groups it is in; its own id is added.
+    /// A caller with its groups; its own id is added.
     pub fn new(id: ViceId, groups: impl IntoIterator<Item = ViceId>) -> Self {
         Subject { id, groups: sorted(groups.into_iter().chain([id])), host_groups: None }
     }
 
-    /// The same caller on a host that is in groups of its own: what these may, it may too.
+    /// The same caller on a host with groups of its own: the host's rights are the caller's as well.
     #[must_use]
     pub fn on_host_in(mut self, groups: impl IntoIterator<Item = ViceId>) -> Self {
         self.host_groups = Some(sorted(groups)).filter(|groups| !groups.is_empty());
         self
     }
 
-    /// A caller who proves nothing.
+    /// An unauthenticated caller.
     pub fn anonymous() -> Self {
         Subject::new(ViceId::ANONYMOUS, [ViceId::ANYUSER])
     }
 
-    /// Who holds the cell's key, or sits where the cell is run from.
+    /// A holder of the cell's key, or a program on the cell's own host.
     pub fn administrator() -> Self {
         Subject::new(ADMIN, [ViceId::ADMINISTRATORS, ViceId::AUTHUSER, ViceId::ANYUSER])
     }
@@ -55,17 +56,17 @@ impl Subject {
         self.host_groups.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is that user or in that group.
+    /// Whether it is this user or in this group.
     pub fn is(&self, id: ViceId) -> bool {
         self.groups.binary_search(&id).is_ok()
     }
 
-    /// Whether its host is in that group.
+    /// Whether its host is in this group.
     pub fn host_is(&self, id: ViceId) -> bool {
         self.host_groups().binary_search(&id).is_ok()
     }
 
-    /// Whether it proves nothing.
+    /// Whether it is unauthenticated.
     pub fn is_anonymous(&self) -> bool {
         self.id == ViceId::ANONYMOUS
     }
@@ -83,13 +84,13 @@ fn sorted(ids: impl IntoIterator<Item = ViceId>) -> Arc<[ViceId]> {
     ids.into()
 }
 
-/// Names and memberships: what the protection database of a cell knows.
+/// Names and memberships in a cell's protection database.
 ///
-/// Answers are good for one call only: whoever asks keeps nothing of them, so that a membership that is revoked is
-/// missing at the next call. What an embedded database knows is ready at the first poll.
+/// Results are valid for one call only: callers must not keep them, so that a revoked membership is missing
+/// at the next call. Results of an embedded database are ready at the first poll.
 pub trait NameService: Send + Sync + 'static {
-    /// The caller behind a connection, with its groups and those of its host. The cell's key and the cell's own
-    /// process are administrators; a name that nobody has is anonymous.
+    /// The subject of a connection, with its groups and those of its host. The cell's key and the cell's own
+    /// process are administrators; a name without an entry is anonymous.
     ///
     /// # Errors
     /// The code to end the call with when no database can be reached.
@@ -108,7 +109,7 @@ pub trait NameService: Send + Sync + 'static {
     fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>>;
 }
 
-/// What a [`NameService`] answers, when it does.
+/// The pending result of a [`NameService`].
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, AbortCode>>;
 
 /// The id of the cell's owner.

@@ -1,4 +1,4 @@
-//! Why somebody has a right, or has it not: the sum of [`super::rights`], term by term.
+//! Explanation of a caller's rights: the sum of [`super::rights`], term by term.
 
 use afs_wire::fs::FileKind;
 use afs_wire::ids::{Rights, ViceId};
@@ -6,36 +6,37 @@ use afs_wire::ids::{Rights, ViceId};
 use super::{IMPLICIT_RIGHTS, Object, owns};
 use crate::subject::Subject;
 
-/// What gives or takes a right.
+/// A source of rights, positive or negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// An entry of the access list, for the caller or a group it is in.
+    /// An entry of the access list, for the caller or a group of the caller.
     Entry(ViceId),
-    /// An entry for a group that the caller's host is in.
+    /// An entry for a group of the caller's host.
     HostEntry(ViceId),
-    /// Being in `system:administrators`.
+    /// Membership in `system:administrators`.
     Administrator,
-    /// Owning the file.
+    /// Ownership of the file.
     Owner,
-    /// Not owning the file: only owners administer files, whatever the list says.
+    /// Not owning the file: only owners administer files, whatever the access list says.
     NotOwner,
 }
 
-/// Why somebody has one right, or has it not.
+/// Why a caller has, or lacks, one right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reason {
     /// The right: one bit.
     pub right: Rights,
-    /// Whether it is had.
+    /// Whether the caller has it.
     pub had: bool,
-    /// What gives it.
+    /// The sources that give it.
     pub given_by: Vec<Source>,
-    /// What takes it away. A host's entries take from what the host gives only, the caller's from what the caller has.
+    /// The sources that take it away. A host's entries reduce only what the host has, the caller's only what
+    /// the caller has.
     pub taken_by: Vec<Source>,
 }
 
-/// Explains each of the fifteen rights of a caller on an object, in the order of their bits. Those that are had are together
-/// what [`super::rights`] answers.
+/// Explains each of the fifteen rights of a caller on an object, in the order of their bits. Those with `had`
+/// set are together the value of [`super::rights`].
 pub fn explain(subject: &Subject, object: &Object<'_>) -> Vec<Reason> {
     let known = (0..u32::BITS).map(|bit| Rights(1 << bit)).filter(|right| KNOWN & right.0 != 0);
     known.map(|right| reason(subject, object, right)).collect()
@@ -57,7 +58,7 @@ fn reason(subject: &Subject, object: &Object<'_>, right: Rights) -> Reason {
     Reason { right, had, given_by, taken_by }
 }
 
-/// The entries that give a right to somebody, and those that take it.
+/// The entries that give a right, and those that take it away, among the ids accepted by `is`.
 fn entries(
     object: &Object<'_>,
     right: Rights,

@@ -1,20 +1,20 @@
-//! What every call does, and what it is about: one line each.
+//! Table of all calls with their kind and object for the audit log, one line each.
 
 use afs_wire::rpc::Request;
 use afs_wire::{fs, vl, vol};
 
 use super::record::{AuditName, AuditObject, CallKind};
 
-/// A call that can be recorded.
+/// A call that can be audited.
 pub(crate) trait Described: Request {
-    /// What it does.
+    /// Its kind.
     const KIND: CallKind;
 
-    /// What it is about.
+    /// The object it names.
     fn object(&self) -> AuditObject;
 }
 
-/// `Kind: Request |call| what it is about;` for each call.
+/// `Kind: Request |call| object;` for each call.
 macro_rules! described {
     ($($kind:ident: $request:ty |$call:pat_param| $object:expr;)*) => { $(
         impl $crate::audit::Described for $request {

@@ -1,4 +1,4 @@
-//! Records as lines of JSON.
+//! Encoding of audit records as lines of JSON.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use afs_rpc::{Class, Identity, Level};
 use super::record::{AuditRecord, AuditedCall};
 
 impl AuditRecord {
-    /// One JSON object without a line end, in ASCII, whatever names callers chose.
+    /// One JSON object without a line end, in ASCII, whatever names callers sent.
     ///
     /// `{"time":1700000000.000000001,"who":"alice","by":"rxgk/crypt","peer":"10.0.0.7:7001","call":"StoreACL",
     /// "object":"536870915.1.1","code":0}`, or `{"lost":3}`.

@@ -1,4 +1,4 @@
-//! The queue between calls and the sink.
+//! Bounded queue of audit records between the calls and the sink.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,27 +13,27 @@ use parking_lot::Mutex;
 use super::record::{AuditRecord, AuditedCall, CallKind};
 use super::{AuditOptions, AuditSink, is_refusal};
 
-/// Records given to the sink at a time.
+/// Records per write to the sink.
 const BATCH: usize = 512;
-/// Time after which a sink that failed is tried again.
+/// Time after which a failed sink is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub(super) struct Log {
     env: EnvRef,
     options: AuditOptions,
     queue: Mutex<Queue>,
-    /// There is something to write, or nobody left to record.
+    /// Notified when the queue has records, or when the last handle is dropped.
     filled: Arc<Notify>,
-    /// The sink has taken something.
+    /// Notified when the sink has taken records.
     emptied: Notify,
 }
 
 #[derive(Default)]
 struct Queue {
     calls: VecDeque<AuditedCall>,
-    /// Lost after the last call in the queue.
+    /// Records lost after the last call in the queue.
     lost: u64,
-    /// The sink has records that it has not confirmed.
+    /// Whether the sink has records that it has not confirmed.
     writing: bool,
 }
 
@@ -47,7 +47,7 @@ impl Log {
             emptied: Notify::new(),
         });
         let (weak, filled) = (Arc::downgrade(&log), log.filled.clone());
-        // The thread that commits a change writes its record, too.
+        // The thread that commits a change also writes its record.
         env.start(Box::pin(drain(weak, filled, sink)), Stall::None);
         log
     }
@@ -63,7 +63,8 @@ impl Log {
     pub(super) fn push(&self, call: AuditedCall) {
         let was_idle = {
             let mut queue = self.queue.lock();
-            // What comes after a loss waits until the loss is recorded, so that it stands where it happened.
+            // Further records are dropped until the loss is recorded, so that the loss stands where it
+            // happened.
             if queue.lost > 0 || queue.calls.len() >= self.options.queue.max(1) {
                 queue.lost += 1;
                 return;
@@ -97,7 +98,8 @@ impl Log {
         batch
     }
 
-    /// What became of a batch. Records that the sink did not keep are lost like those that found no room.
+    /// Ends a batch. Records that the sink did not keep count as lost, like those that the queue could not
+    /// take.
     fn written(&self, lost: u64) {
         let mut queue = self.queue.lock();
         queue.writing = false;

@@ -1,7 +1,8 @@
-//! Who did what: every change and every refusal, for those who look after a cell.
+//! Audit log: every change and every refusal, for the administrators of a cell.
 //!
-//! Recording never makes a call wait. Records go into a bounded queue, which one task empties into an [`AuditSink`]
-//! where blocking does no harm. What the queue cannot take is counted, and the count is recorded in its place.
+//! Recording never makes a call wait. Records enter a bounded queue, which one task empties into an
+//! [`AuditSink`] where blocking is harmless. Records that the queue cannot take are counted, and the count is
+//! recorded in their place.
 
 mod calls;
 mod json;
@@ -19,19 +20,19 @@ use afs_rpc::{Caller, EnvRef};
 use afs_wire::error::{AbortCode, Errno};
 use log::Log;
 
-/// Where records go in the end.
+/// The destination of audit records.
 pub trait AuditSink: Send + Sync + 'static {
-    /// Keeps some records. May block; called by one task at a time, in the order in which the calls ended.
+    /// Writes records. May block; called by one task at a time, in the order in which the calls ended.
     ///
     /// # Errors
-    /// The records are lost, which is recorded when that works again.
+    /// The records are lost; the loss is recorded when the sink works again.
     fn write(&self, records: &[AuditRecord]) -> io::Result<()>;
 }
 
-/// What is recorded.
+/// Which calls are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AuditOptions {
-    /// Every call, not only changes and refusals. Default: no.
+    /// Whether every call is recorded, not only changes and refusals. Default: no.
     pub everything: bool,
     /// Records that may wait for the sink, each at most about a kilobyte. Default 8192, at least 1.
     pub queue: usize,
@@ -48,18 +49,18 @@ impl Default for AuditOptions {
 pub struct Audit(Option<Arc<Log>>);
 
 impl Audit {
-    /// Nothing is recorded.
+    /// A log that records nothing.
     pub fn off() -> Self {
         Audit(None)
     }
 
-    /// Records into `sink`, by a task in `env` that ends when the last handle is gone.
+    /// A log into `sink`, written by a task in `env` that ends when the last handle is dropped.
     pub fn new(env: EnvRef, sink: Arc<dyn AuditSink>, options: AuditOptions) -> Self {
         Audit(Some(Log::start(env, sink, options)))
     }
 
-    /// Records that a call has ended, if calls of this kind with this outcome are recorded. `call` is its name in the
-    /// protocol's documents.
+    /// Records the end of a call, if calls of this kind with this outcome are recorded. `call` is its name in
+    /// the protocol's documents.
     pub fn record(
         &self,
         caller: &Caller,
@@ -93,7 +94,7 @@ impl Audit {
     }
 }
 
-/// Whether a call was refused to somebody who may not make it, as opposed to having failed.
+/// Whether a code means that the caller lacked permission, as opposed to any other failure.
 fn is_refusal(code: AbortCode) -> bool {
     let errno = code.to_errno();
     [Errno::EACCES, Errno::EPERM].iter().any(|refused| errno == Some(refused.number()))

@@ -1,4 +1,4 @@
-//! One record of the audit log.
+//! Audit record of one call.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,83 +8,83 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Uuid, ViceId, VolumeId};
 use afs_wire::vol::TransactionId;
 
-/// What a call does to what it names.
+/// What a call does with its object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallKind {
-    /// Asks whether the server lives, and what it can do.
+    /// Probes the server: liveness or capabilities.
     Probe,
-    /// Looks.
+    /// Reads.
     Read,
-    /// Changes something that others see.
+    /// Makes a change that others can see.
     Change,
 }
 
-/// What a call was about, as it named it.
+/// The object of a call, as the call named it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum AuditObject {
-    /// Nothing in particular.
+    /// No particular object.
     #[default]
     Nothing,
     /// A file, directory or link.
     Fid(Fid),
     /// A name in a directory.
     Entry(Fid, AuditName),
-    /// A name that becomes another.
+    /// A name that becomes another: old and new.
     Moved([(Fid, AuditName); 2]),
-    /// A volume by its number.
+    /// A volume by its id.
     Volume(VolumeId),
-    /// Whatever volume a transaction of the volume service holds.
+    /// The volume of a transaction of the volume service.
     Transaction(TransactionId),
     /// A volume, user or group by its name.
     Name(AuditName),
-    /// A user or group by its number.
+    /// A user or group by its id.
     Id(ViceId),
-    /// A user in a group, in this order.
+    /// A membership: user, then group.
     Member(ViceId, ViceId),
     /// A server.
     Server(Uuid),
 }
 
-/// A name as a caller sent it, for people to read: at most 256 bytes of it.
+/// A name as a caller sent it, for display: at most 256 bytes of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditName(Box<str>);
 
 impl AuditName {
-    /// The beginning of a name, with replacement characters where it is no text.
+    /// The beginning of a name, with replacement characters where it is not valid UTF-8.
     pub fn new(name: &[u8]) -> Self {
         const LONGEST: usize = 256;
         AuditName(String::from_utf8_lossy(name.get(..LONGEST).unwrap_or(name)).into())
     }
 
-    /// The text. Whoever sent it chose it: control characters are possible.
+    /// The text. The caller chose it: control characters are possible.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A call that has ended.
+/// A completed call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AuditedCall {
-    /// When.
+    /// Time of completion.
     pub time: UnixTime,
-    /// For whom it was made, with class and level.
+    /// The authenticated identity, with class and level.
     pub identity: Identity,
-    /// Where from.
+    /// The address it came from.
     pub peer: SocketAddr,
     /// The call's name in the protocol's documents.
     pub call: &'static str,
-    /// What it was about.
+    /// The object of the call.
     pub object: AuditObject,
-    /// What came of it; 0 is success.
+    /// The outcome; 0 is success.
     pub code: AbortCode,
 }
 
-/// What the sink gets.
+/// An entry of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AuditRecord {
-    /// A call has ended.
+    /// A completed call.
     Call(AuditedCall),
-    /// So many records were lost here, since the queue was full or the sink failed.
+    /// The number of records lost here, because the queue was full or the sink failed.
     Lost(u64),
 }
 

@@ -1,6 +1,6 @@
-//! What every call does, and what it is about.
+//! Audit kind and object of every call of the overseer service.
 //!
-//! What says that the servers live is a probe; keys are never named.
+//! The status of instances counts as a probe; keys are never recorded.
 
 use afs_wire::bos;
 

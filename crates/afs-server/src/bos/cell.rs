@@ -1,4 +1,4 @@
-//! What the host knows of its cell, and who administers it.
+//! Calls about the cell that a host serves, and its administrators.
 
 use afs_db::protection::{Asker, ProtectionError, Refusal};
 use afs_rpc::{Caller, Table};
@@ -11,7 +11,7 @@ use super::{BosServer, Server, text};
 use crate::guard::{Need, anyone, row};
 use crate::protection::asker::who;
 
-/// What OpenAFS's servers say beyond the last administrator, and its tools wait for.
+/// The code by which OpenAFS's servers end the list of administrators, and for which its tools wait.
 const NO_MORE_USERS: AbortCode = AbortCode(1);
 
 pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
@@ -22,7 +22,7 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
         let host = nth(&server.overseen.hosts, call.index)?;
         Ok(bos::GetCellHostReply { name: text(host) })
     });
-    // Programs are not installed, commands not run and instances not made: what restricted mode is about.
+    // Restricted mode: programs are not installed, commands not run and instances not created.
     let table = anyone(table, |_: Server, _: bos::GetRestrictedMode| async move {
         Ok(bos::GetRestrictedModeReply { restricted: 1 })
     });
@@ -32,7 +32,8 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
 }
 
 impl BosServer {
-    /// The name of an administrator, as far as the protection database tells the caller who they are.
+    /// The name of the administrator at an index, as far as the protection database shows administrators to
+    /// this caller.
     async fn administrator(&self, caller: &Caller, index: i32) -> Result<bos::ListSUsersReply, AbortCode> {
         let asker = Asker { who: who(&caller.identity), restricted: false };
         let members = self.db.elements(asker, ViceId::ADMINISTRATORS).await.map_err(code)?;

@@ -1,6 +1,6 @@
 //! The roles of the process, as instances of an overseer.
 //!
-//! Whoever can answer runs: all roles begin and end with the process.
+//! A process that replies is running: all roles start and end with the process.
 
 use afs_rpc::Table;
 use afs_wire::bos::{self, InstanceStatus, RestartKind, RestartTime, RunState, Text};
@@ -33,12 +33,12 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
         let [error_name, spare1, spare2, spare3] = [const { Text::empty() }; 4];
         Ok(bos::GetInstanceStringsReply { error_name, spare1, spare2, spare3 })
     });
-    // No role is ever on its way to anything.
+    // No role is ever starting or stopping, so there is nothing to wait for.
     let table = administrators(table, |_: Server, _: bos::WaitAll| async move { Ok(()) });
     programs(table)
 }
 
-/// There are no programs that an overseer would replace and start again.
+/// Calls about installed programs: the overseer manages none.
 fn programs(table: Table<BosServer>) -> Table<BosServer> {
     let table = anyone(table, |_: Server, _: bos::GetDates| async move {
         let never = UnixSeconds(0);
@@ -71,7 +71,7 @@ impl BosServer {
     }
 }
 
-/// What a list has at a place that a caller counts from 0.
+/// The list element at an index that a caller counts from 0.
 pub(super) fn nth<T>(list: &[T], index: impl TryInto<usize>) -> Result<&T, AbortCode> {
     let index = index.try_into().map_err(|_| AbortCode::BZDOM)?;
     list.get(index).ok_or(AbortCode::BZDOM)

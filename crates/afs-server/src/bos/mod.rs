@@ -1,8 +1,8 @@
-//! The overseer service (docs/protocol operations.md "2. bosserver"): what OpenAFS's tools and those who watch a cell
-//! ask about the servers of a host.
+//! The overseer service (docs/protocol operations.md "2. bosserver"): queries of OpenAFS's tools and of
+//! monitors about the servers of a host.
 //!
-//! There is one process and nothing to oversee: what is asked is answered, and what would start, stop, install or
-//! change something is refused.
+//! There is one process and nothing to oversee: queries are answered, calls that start, stop, install or
+//! change something are refused.
 
 mod audit;
 mod cell;
@@ -22,20 +22,20 @@ use afs_wire::rpc::ServiceId;
 use crate::guard::{Guard, Guarded};
 pub use role::Role;
 
-/// What an overseer tells of its host.
+/// What the overseer reports of its host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overseen {
     /// The cell.
     pub cell: CellName,
     /// Its database servers, by name or address.
     pub hosts: Vec<String>,
-    /// What the process does, in the order in which it is listed.
+    /// The roles of the process, in the order in which they are listed.
     pub roles: Vec<Role>,
-    /// The command that the process was started with, as far as everybody may read it. At most 256 bytes are shown.
+    /// The command line of the process, without what must not be public. At most 256 bytes are shown.
     pub command: String,
 }
 
-/// The overseer service of a process that plays some roles.
+/// The overseer service of a process.
 pub struct BosServer {
     overseen: Overseen,
     db: Arc<dyn ProtectionDb>,
@@ -44,11 +44,11 @@ pub struct BosServer {
 }
 
 impl BosServer {
-    /// A service to be offered on port 7007 with [`afs_rpc::Rx::listen_with`], from when the process plays its roles
-    /// for as long as it does. `db` says who administers the cell.
+    /// A service for port 7007 ([`afs_rpc::Rx::listen_with`]), offered for as long as the process plays its
+    /// roles. `db` knows the administrators of the cell.
     ///
-    /// Its number is the file service's as well. What is required of callers there binds nobody here but those who ask
-    /// for the administrators' names, or for something that is refused.
+    /// Its service id is also that of the file service. Requirements on connections of the file service bind
+    /// callers of this service only in queries for the administrators' names and in calls that are refused.
     pub fn service(
         env: &EnvRef,
         overseen: Overseen,

@@ -1,7 +1,8 @@
-//! Calls that start, stop, install or change something, and listings that are always empty.
+//! Overseer calls that start, stop, install or change something, and listings that are always empty.
 //!
-//! What OpenAFS refuses to administrators too in restricted mode is refused so to everybody. The rest is refused to
-//! those who are no administrators, and unknown to those who are, so that they need not doubt who they are.
+//! Calls that OpenAFS in restricted mode refuses even to administrators are refused to every caller with the
+//! same code. The rest fails with "permission denied" for other callers and with "unknown call" for
+//! administrators, so that these need not doubt their identity.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
     let table = unknown::<bos::Restart>(table);
     let table = unknown::<bos::AddSUser>(table);
     let table = unknown::<bos::DeleteSUser>(table);
-    // The keys that this call lists are those of single DES, which no cell of ours has.
+    // This call lists keys of single DES, which no cell of ours has.
     let table = answered::<bos::ListKeys>(table, AbortCode::BZDOM);
     let table = unknown::<bos::AddKey>(table);
     let table = unknown::<bos::DeleteKey>(table);
@@ -37,7 +38,7 @@ pub(super) fn add(table: Table<BosServer>) -> Table<BosServer> {
     let table = unknown::<bos::DeleteCellHost>(table);
     let table = unknown::<bos::SetNoAuthFlag>(table);
     let table = unknown::<bos::SetRestartTime>(table);
-    // The log of a server here is that of its process, wherever the administrator has sent it.
+    // The log of a server is that of its process, wherever the administrator has directed it.
     let table = answered::<bos::GetLog>(table, AbortCode::BZNOENT);
     let table = unknown::<bos::SetRestrictedMode>(table);
     table.streamed(install)
@@ -51,12 +52,12 @@ fn unknown<R: Described>(table: Table<BosServer>) -> Table<BosServer> {
     answered::<R>(table, AbortCode::RXGEN_OPCODE)
 }
 
-/// The same answer to every administrator.
+/// Replies to every administrator with the same code.
 fn answered<R: Described>(table: Table<BosServer>, code: AbortCode) -> Table<BosServer> {
     administrators(table, move |_: Server, _: R| async move { Err(code) })
 }
 
-/// Forbidden before any of the program is read.
+/// Refused before any byte of the program is read.
 async fn install(server: Arc<BosServer>, call: ServerCall, request: bos::Install) {
     let guard = server.guard();
     guard.note::<bos::Install>(call.caller(), guard.object(&request), AbortCode::BZACCESS);

@@ -1,6 +1,6 @@
-//! What a process can be, in the words of OpenAFS's tools.
+//! Roles of a server process, with the names that OpenAFS's tools use.
 
-/// What a process does for its cell. The names are those under which OpenAFS's servers usually run.
+/// A role of a process in its cell. Its name is the instance name that OpenAFS's servers usually have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// File service and volume service: `fs`.
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// What is said of it besides that it runs.
+    /// Status text besides "running".
     pub(super) const fn auxiliary(self) -> &'static str {
         match self {
             Role::Files => "file server running",

@@ -1,6 +1,5 @@
-//! A hash index over a slab that grows one chain at a time.
-//!
-//! Linear hashing: no growth ever moves more than one chain, so no call pays for a million others.
+//! Hash index over a slab, grown by linear hashing: no growth moves more than one chain, so no call pays for
+//! the rehashing of a million entries.
 
 use super::slab::{NONE, Place, Slab};
 
@@ -12,7 +11,7 @@ pub(super) trait Hashed: Place {
     fn hash(&self, seed: u64) -> u32;
 }
 
-/// Heads of chains; the chains run through the entries themselves.
+/// Heads of chains; the links are in the entries themselves.
 pub(super) struct Index {
     heads: Vec<Box<[u32; PIECE]>>,
     /// Chains in use; at least [`PIECE`].
@@ -53,7 +52,7 @@ impl Index {
         }
     }
 
-    /// Takes an entry out of its chain. The entry must be in the index.
+    /// Removes an entry from its chain. The entry must be in the index.
     pub(super) fn remove<T: Hashed>(&mut self, slab: &mut Slab<T>, at: u32) {
         let chain = self.chain(slab.get(at).hash(self.seed));
         let after = slab.get(at).next();
@@ -82,7 +81,7 @@ impl Index {
         if chain < self.chains { chain } else { hash as usize & (above / 2 - 1) }
     }
 
-    /// Adds one chain and moves into it what belongs there, all of it from one other chain.
+    /// Adds one chain and moves its entries into it, all of them from one other chain.
     fn split<T: Hashed>(&mut self, slab: &mut Slab<T>) {
         let new = self.chains;
         let above = (new + 1).next_power_of_two();

@@ -1,29 +1,31 @@
-//! How long a promise lasts (docs/protocol fileserver.md "12. Callback promises").
+//! Lifetimes of callback promises (docs/protocol fileserver.md "12. Callback promises").
 
 /// Promises expire by buckets of this many seconds.
 pub(super) const BUCKET_SECONDS: u64 = 128;
-/// What the server remembers longer than it tells, in seconds: the client's clock and the network need some.
+/// Seconds by which the server keeps a promise longer than it told the client: an allowance for clock
+/// differences and the network.
 const GRACE_SECONDS: u64 = 180;
-/// What a volume-wide promise on a volume that nobody writes to lasts, in seconds.
+/// Lifetime in seconds of a volume-wide promise on a read-only volume.
 const READ_ONLY_SECONDS: u64 = 2 * 3600;
-/// Seconds in which a promise cannot be given back: longer than a client works on giving up what it had chosen before.
-/// Keeping a promise that the client has forgotten costs one message.
+/// Age in seconds below which a promise cannot be given back: longer than a client takes to send a give-up it
+/// has decided on. Keeping a promise that the client has dropped costs one message.
 pub(super) const YOUNG_SECONDS: u32 = 60;
-/// A bulk status call counts the file as this much more shared: nobody asked for just this file.
+/// A bulk status call counts the file as shared by this many more hosts, because the client did not request
+/// just this file.
 const BULK_SHARERS: u32 = 22;
 
-/// What a promise is for.
+/// The scope of a promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grant {
-    /// One object, asked for by itself.
+    /// One object, requested by itself.
     Single,
-    /// One object among many in a bulk call.
+    /// One object of many in a bulk call.
     Bulk,
     /// A whole volume that changes only as a whole.
     ReadOnlyVolume,
 }
 
-/// Seconds that a promise lasts when `sharers` are held on the same object.
+/// Lifetime in seconds of a promise when `sharers` promises are held on the same object.
 pub(super) fn seconds(grant: Grant, sharers: u32) -> u64 {
     let sharers = match grant {
         Grant::ReadOnlyVolume => return READ_ONLY_SECONDS,
@@ -40,8 +42,8 @@ pub(super) fn seconds(grant: Grant, sharers: u32) -> u64 {
     }
 }
 
-/// The bucket in which a promise given at `now` expires, and the seconds from now that the client is told. The
-/// client is never told more than the server remembers.
+/// The bucket in which a promise granted at `now` expires, and the seconds from now that the client is told.
+/// The client is never told a later time than the server keeps.
 pub(super) fn expiry(now: u64, seconds: u64) -> (u64, u32) {
     let bucket = (now + seconds + GRACE_SECONDS).div_ceil(BUCKET_SECONDS);
     (bucket, (bucket * BUCKET_SECONDS - GRACE_SECONDS - now) as u32)

@@ -1,7 +1,7 @@
-//! Callback promises: the memory of a server about what its clients cache.
+//! Sharded table of callback promises: the objects that each client caches.
 //!
-//! Everything here is bookkeeping: no message is sent and nothing waits. What sends is
-//! [`crate::clients`], and when is decided by the operations.
+//! The table only keeps records: it sends no message and never waits. [`crate::clients`] sends the breaks,
+//! and the operations decide when.
 
 mod index;
 mod lifetime;
@@ -18,15 +18,15 @@ use crate::hosts::HostId;
 pub use lifetime::Grant;
 use table::Table;
 
-/// Shards, so that calls on different objects seldom wait for each other.
+/// Number of shards; calls on different objects seldom contend for one lock.
 const SHARDS: usize = 16;
-/// Expired promises dropped under one lock, at most: microseconds, not milliseconds.
+/// Most expired promises dropped under one lock: microseconds, not milliseconds.
 const EXPIRE_STEP: usize = 1024;
 
-/// What [`Callbacks`] has done since the server started: collection 3 of `GetXStats`.
+/// Counters of [`Callbacks`] since the server started: collection 3 of `GetXStats`.
 #[derive(Default, Debug)]
 pub struct Counters {
-    /// Objects whose promises went with them.
+    /// Objects deleted together with their promises.
     pub files_deleted: AtomicU64,
     /// Promises given back by clients.
     pub given_up: AtomicU64,
@@ -34,9 +34,9 @@ pub struct Counters {
     pub breaks: AtomicU64,
     /// Promises given.
     pub granted: AtomicU64,
-    /// Times that promises had to be taken back for want of places.
+    /// Times that promises were reclaimed because the table was full.
     pub reclaims: AtomicU64,
-    /// Times that a host gave everything back.
+    /// Times that a host gave up all its promises.
     pub hosts_dropped: AtomicU64,
     /// Promises that expired.
     pub expired: AtomicU64,
@@ -48,8 +48,8 @@ impl Counters {
     }
 }
 
-/// All promises of a server. Every method takes time independent of how many there are, apart from what it
-/// removes or returns.
+/// All promises of a server. The cost of a method does not depend on the number of promises, except for those
+/// it removes or returns.
 pub struct Callbacks {
     shards: Vec<Mutex<Table>>,
     shard_max: usize,
@@ -57,7 +57,7 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// A table for about `promises_max` promises; `seed` keeps clients from choosing what collides.
+    /// A table for about `promises_max` promises; `seed` keeps clients from choosing keys that collide.
     pub fn new(promises_max: usize, seed: u64) -> Self {
         Callbacks {
             shards: (0..SHARDS as u64).map(|n| Mutex::new(Table::new(seed.wrapping_add(n)))).collect(),
@@ -66,23 +66,23 @@ impl Callbacks {
         }
     }
 
-    /// Gives or renews a promise at `now` (seconds of any clock that only goes forward) and answers for how many
-    /// seconds the client may rely on it.
+    /// Grants or renews a promise at `now` (seconds of any monotonic clock) and returns for how many seconds
+    /// the client may rely on it.
     ///
-    /// Must come before the object is read for the client: what changes later finds the promise.
+    /// Must precede the read of the object for the client: a later change then finds the promise.
     pub fn grant(&self, fid: Fid, host: HostId, grant: Grant, now: u64) -> u32 {
         Counters::add(&self.counters.granted, 1);
         self.shard(fid).grant(fid, host, grant, now)
     }
 
-    /// Whether the table that `fid` belongs to is over its bound, so that [`Callbacks::start_reclaim`] must come
-    /// before more is granted.
+    /// Whether the shard of `fid` is over its bound, so that [`Callbacks::start_reclaim`] must precede
+    /// further grants.
     pub fn is_full(&self, fid: Fid) -> bool {
         self.shard(fid).len() >= self.shard_max
     }
 
-    /// Makes room: begins to break at most `limit` promises that would expire first, in the table that `fid`
-    /// belongs to. Expired ones are dropped first, and when that is enough nothing is broken.
+    /// Makes room in the shard of `fid`: starts to break at most `limit` promises, those that expire first.
+    /// Expired promises are dropped first; when that is enough, nothing is broken.
     pub fn start_reclaim(&self, fid: Fid, now: u64, limit: usize) -> Vec<(Fid, HostId)> {
         let mut out = Vec::new();
         let mut table = self.shard(fid);
@@ -94,8 +94,8 @@ impl Callbacks {
         out
     }
 
-    /// Begins to break the promises on an object to hosts other than `except`. Each host returned must be sent a
-    /// message; [`Callbacks::broken`] or [`Callbacks::delay`] ends it.
+    /// Starts to break the promises on an object to hosts other than `except`. The caller sends a message to
+    /// each host returned; [`Callbacks::broken`] or [`Callbacks::delay`] completes the break.
     pub fn start_break(&self, fid: Fid, except: Option<HostId>) -> Vec<HostId> {
         let mut out = Vec::new();
         self.shard(fid).start_break(fid, except, &mut out);
@@ -103,17 +103,18 @@ impl Callbacks {
         out
     }
 
-    /// A break was answered by its host.
+    /// Completes a break that the host has acknowledged.
     pub fn broken(&self, fid: Fid, host: HostId) {
         self.shard(fid).broken(fid, host);
     }
 
-    /// A break did not reach its host, and is owed.
+    /// Records a break that did not reach its host and must be delivered later.
     pub fn delay(&self, fid: Fid, host: HostId) {
         self.shard(fid).delay(fid, host);
     }
 
-    /// At most `limit` objects whose breaks are owed to a host; each must be sent, and ended as any break.
+    /// At most `limit` objects whose delayed breaks are due to a host; the caller sends each, and completes
+    /// it as any break.
     pub fn take_delayed(&self, host: HostId, limit: usize) -> Vec<Fid> {
         let mut out = Vec::new();
         for shard in &self.shards {
@@ -122,13 +123,14 @@ impl Callbacks {
         out
     }
 
-    /// A promise that no client was told of.
+    /// Withdraws a promise that no client was told of.
     pub fn revoke(&self, fid: Fid, host: HostId) {
         self.shard(fid).revoke(fid, host);
     }
 
-    /// A client gives a promise back at `now`; one that it does not hold is no error. A promise of the last minute stays: the
-    /// client may have asked for the object again while this message was on its way.
+    /// A client gives up a promise at `now`; giving up one that it does not hold is no error. A promise of
+    /// the last minute is kept: the client may have requested the object again while this message was in
+    /// flight.
     pub fn give_up(&self, fid: Fid, host: HostId, now: u64) {
         let held = self.shard(fid).give_up(fid, host, now);
         Counters::add(&self.counters.given_up, usize::from(held));
@@ -142,13 +144,13 @@ impl Callbacks {
         Counters::add(&self.counters.hosts_dropped, 1);
     }
 
-    /// Drops the promises on an object that exists no longer.
+    /// Drops the promises on a deleted object.
     pub fn forget_file(&self, fid: Fid) {
         self.shard(fid).forget_file(fid);
         Counters::add(&self.counters.files_deleted, 1);
     }
 
-    /// Drops every promise in a volume; answers the hosts that held one, each once.
+    /// Drops every promise in a volume; returns the hosts that held one, each once.
     pub fn forget_volume(&self, volume: VolumeId) -> Vec<HostId> {
         let mut hosts = Vec::new();
         for shard in &self.shards {
@@ -169,7 +171,7 @@ impl Callbacks {
         self.shards.iter().any(|shard| shard.lock().has_promises(host))
     }
 
-    /// Drops what has expired, a bounded piece at a time so that nobody waits long.
+    /// Drops expired promises, in bounded steps so that no call waits long for a lock.
     pub fn expire(&self, now: u64) {
         for shard in &self.shards {
             loop {
@@ -197,12 +199,12 @@ impl Callbacks {
         self.shards.iter().map(|shard| shard.lock().files()).sum()
     }
 
-    /// Bytes of memory that the promises take.
+    /// Bytes of memory used by the promises.
     pub fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().bytes()).sum()
     }
 
-    /// What was done since the server started.
+    /// The counters since the server started.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

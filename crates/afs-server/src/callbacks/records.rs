@@ -1,4 +1,4 @@
-//! The two records of which the table of promises is made.
+//! The two record types of the promise table: objects and promises.
 
 use afs_wire::ids::Fid;
 
@@ -6,7 +6,7 @@ use super::index::{Hashed, mix};
 use super::slab::{NONE, Place};
 use crate::hosts::HostId;
 
-/// A list that a promise is in, as place in [`Promise::links`].
+/// A list that a promise is in, as index into [`Promise::links`].
 #[derive(Clone, Copy)]
 pub(super) enum List {
     /// All promises on one object.
@@ -71,24 +71,24 @@ pub(super) struct Promise {
     pub(super) host: HostId,
     pub(super) links: [Links; 3],
     next: u32,
-    /// Seconds of the server's own clock when it was given last, modulo 2^32.
+    /// Time of the last grant: seconds of the server's own clock, modulo 2^32.
     pub(super) given: u32,
-    /// Break messages on their way.
+    /// Break messages in flight.
     pub(super) breaking: u16,
     /// The bucket it expires in, modulo the ring.
     pub(super) bucket: u8,
     pub(super) state: State,
 }
 
-/// How a promise stands.
+/// State of a promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum State {
     /// The client may rely on it.
     Granted,
-    /// A break began and nothing was granted since.
+    /// A break was started and nothing has been granted since.
     Broken,
-    /// A break could not be delivered and is owed.
+    /// A break could not be delivered; it is sent when the host is reachable again.
     Delayed,
 }
 

@@ -1,19 +1,20 @@
-//! Numbered places that grow by pieces, so that a million entries cost no copy and little slack.
+//! Slab: entries by 32-bit number, grown by fixed pieces, so that a million entries cost no copy and little
+//! slack.
 
-/// "No place": the end of every chain and list.
+/// The null index: the end of every chain and list.
 pub(super) const NONE: u32 = u32::MAX;
 
 const PIECE: usize = 1024;
 
-/// An entry that can lie in a chain of free places.
+/// An entry that can be linked into the free list.
 pub(super) trait Place: Copy + Default {
-    /// The next in the chain.
+    /// The next entry of the list.
     fn next(&self) -> u32;
-    /// Sets the next in the chain.
+    /// Sets the next entry of the list.
     fn set_next(&mut self, next: u32);
 }
 
-/// Entries by number. Numbers of removed entries are used again.
+/// Entries by number. Numbers of removed entries are reused.
 pub(super) struct Slab<T> {
     pieces: Vec<Box<[T]>>,
     free: u32,
@@ -61,7 +62,7 @@ impl<T: Place> Slab<T> {
         &mut self.pieces[at as usize / PIECE][at as usize % PIECE]
     }
 
-    /// Adds one piece and chains its places so that the lowest number is used first.
+    /// Adds one piece and links its entries so that the lowest number is used first.
     fn grow(&mut self) {
         let first = (self.pieces.len() * PIECE) as u32;
         let mut piece = vec![T::default(); PIECE].into_boxed_slice();

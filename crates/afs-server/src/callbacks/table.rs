@@ -1,11 +1,12 @@
-//! Who was promised to be told before which object changes.
+//! One shard of the callback promises: records in two slabs, linked into three lists and two indexes.
 //!
-//! Every promise lies in three lists (of its object, of its host, of its expiry) and two indexes, all made of
-//! 32-bit numbers inside two slabs, so that each question costs the same with a million promises as with ten.
+//! Every promise is in the list of its object, of its host and of its expiry bucket, and in an index, all of
+//! them made of 32-bit numbers, so the cost of each operation is the same with a million promises as with
+//! ten.
 //!
-//! A break does not remove a promise at once: until the host has answered, whoever changes the object again must
-//! wait for that answer too. `breaking` counts the messages on their way; the promise goes with the last of them
-//! unless it was granted anew meanwhile.
+//! A break does not remove a promise at once: until the host has replied, any further change of the object
+//! must wait for that reply too. `breaking` counts the messages in flight; the promise is removed with the
+//! last of them, unless it was granted anew meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ impl Table {
             + RING * size_of::<u32>()
     }
 
-    /// Gives or renews a promise; answers for how many seconds the client may rely on it.
+    /// Grants or renews a promise; returns for how many seconds the client may rely on it.
     pub(super) fn grant(&mut self, fid: Fid, host: HostId, grant: Grant, now: u64) -> u32 {
         let file = self.file(fid).unwrap_or_else(|| self.add_file(fid));
         let promise = self.promise(file, host).unwrap_or_else(|| self.add_promise(file, host));
@@ -80,7 +81,8 @@ impl Table {
         let record = self.promises.get_mut(promise);
         record.bucket = (bucket % RING as u64) as u8;
         record.given = now as u32;
-        // The reply that brings the promise may be lost, and what is owed says that an older one is broken.
+        // The reply with the new promise may be lost; the delayed break still says that an older one is
+        // broken.
         if record.state != State::Delayed {
             record.state = State::Granted;
         }
@@ -88,8 +90,8 @@ impl Table {
         told
     }
 
-    /// Begins to break what is promised on an object to hosts other than `except`; each of them must get a message
-    /// and then [`Table::broken`] or [`Table::delay`].
+    /// Starts to break the promises on an object to hosts other than `except`; the caller sends a message to
+    /// each of them and then calls [`Table::broken`] or [`Table::delay`].
     pub(super) fn start_break(&mut self, fid: Fid, except: Option<HostId>, out: &mut Vec<HostId>) {
         let Some(file) = self.file(fid) else { return };
         let mut at = self.files.get(file).first;
@@ -106,7 +108,7 @@ impl Table {
         }
     }
 
-    /// A break message was answered.
+    /// Completes a break that the host has acknowledged.
     pub(super) fn broken(&mut self, fid: Fid, host: HostId) {
         let Some(at) = self.find(fid, host) else { return };
         let promise = self.promises.get_mut(at);
@@ -116,7 +118,7 @@ impl Table {
         }
     }
 
-    /// A break message could not be delivered: it is owed to the host when it comes back.
+    /// Records that a break could not be delivered: it is sent when the host is back.
     pub(super) fn delay(&mut self, fid: Fid, host: HostId) {
         let Some(at) = self.find(fid, host) else { return };
         let promise = self.promises.get_mut(at);
@@ -124,7 +126,7 @@ impl Table {
         promise.state = State::Delayed;
     }
 
-    /// At most `limit` objects whose breaks are owed to a host. Each counts as a message on its way.
+    /// At most `limit` objects whose delayed breaks are due to a host. Each counts as a message in flight.
     pub(super) fn take_delayed(&mut self, host: HostId, limit: usize, out: &mut Vec<Fid>) {
         let mut at = self.first_of(host);
         while at != NONE && out.len() < limit {
@@ -139,8 +141,8 @@ impl Table {
         }
     }
 
-    /// The host gives one promise back. One that is young stays: it was given after the host made up its mind, more likely
-    /// than not, and the two messages have met on their way.
+    /// The host gives up one promise. A young one is kept: most likely it was granted after the host decided,
+    /// and the two messages crossed.
     pub(super) fn give_up(&mut self, fid: Fid, host: HostId, now: u64) -> bool {
         let old = |at: &u32| (now as u32).wrapping_sub(self.promises.get(*at).given) >= YOUNG_SECONDS;
         let found = self.find(fid, host).filter(old);
@@ -150,14 +152,14 @@ impl Table {
         found.is_some()
     }
 
-    /// A promise that no client was told of.
+    /// Withdraws a promise that no client was told of.
     pub(super) fn revoke(&mut self, fid: Fid, host: HostId) {
         if let Some(at) = self.find(fid, host) {
             self.remove(at);
         }
     }
 
-    /// Drops every promise to a host; answers how many.
+    /// Drops every promise to a host; returns how many.
     pub(super) fn forget_host(&mut self, host: HostId) -> usize {
         let mut dropped = 0;
         while self.first_of(host) != NONE {
@@ -167,7 +169,7 @@ impl Table {
         dropped
     }
 
-    /// Drops every promise on an object that exists no longer.
+    /// Drops every promise on a deleted object.
     pub(super) fn forget_file(&mut self, fid: Fid) {
         while let Some(file) = self.file(fid) {
             self.remove(self.files.get(file).first);
@@ -188,15 +190,15 @@ impl Table {
         self.find(fid, host).is_some_and(|at| self.promises.get(at).state == State::Granted)
     }
 
-    /// Whether a host holds any promise, and whether it is owed any break.
+    /// Whether a host holds any promise, and whether any delayed break is due to it.
     pub(super) fn has_promises(&self, host: HostId) -> bool {
         self.first_of(host) != NONE
     }
 
-    /// Drops at most `limit` expired promises; answers how many. Fewer than `limit` means none is left.
+    /// Drops at most `limit` expired promises; returns how many. Fewer than `limit` means that none is left.
     pub(super) fn expire(&mut self, now: u64, limit: usize) -> usize {
         let current = now / BUCKET_SECONDS;
-        // Buckets a whole turn of the ring behind hold nothing older than the turn itself.
+        // Buckets more than one turn of the ring behind hold nothing older than that turn.
         self.unswept = self.unswept.max(current.saturating_sub(RING as u64));
         let mut dropped = 0;
         while self.unswept < current {
@@ -213,8 +215,8 @@ impl Table {
         dropped
     }
 
-    /// Up to `limit` promises that expire first, and that are not being broken. They stay until their breaks,
-    /// which this begins, are answered.
+    /// Up to `limit` promises that expire first and are not being broken. They stay until their breaks, which
+    /// this starts, are completed.
     pub(super) fn start_reclaim(&mut self, now: u64, limit: usize, out: &mut Vec<(Fid, HostId)>) {
         let start = now / BUCKET_SECONDS;
         for bucket in start..start + RING as u64 {

@@ -1,6 +1,7 @@
-//! Breaking promises: a few messages at a time for each host, up to 50 objects a message. A break is answered within the
-//! patience for breaks, counted from the change, or its host is down and owed the break; a host that lets it come to that, or
-//! nearly, is promised nothing for a while (see [`Conduct`](crate::hosts)).
+//! Delivery of callback breaks: a bounded number of messages at a time for each host, up to 50 objects a
+//! message. A host that does not reply within the break time-out, counted from the change, is marked down and
+//! gets the break when it is back; a host that needed all of that time, or nearly, is granted no promises for
+//! a while (see [`Conduct`](crate::hosts)).
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -18,25 +19,25 @@ use super::Clients;
 use super::late::{LATE, Late};
 use crate::hosts::{Host, HostId};
 
-/// Messages on their way to one host. A change does not wait for the message of another as long as there are fewer.
+/// Messages in flight to one host. Below this number a change does not wait for another change's message.
 const MESSAGES_MAX: usize = 3;
 
-/// Breaks that wait for a sender of their host.
+/// Breaks waiting for a sender of their host.
 #[derive(Default)]
 pub(crate) struct BreakQueue {
     waiting: VecDeque<Waiting>,
-    /// Senders at work.
+    /// Senders running.
     senders: usize,
 }
 
 struct Waiting {
     fid: Fid,
     since: Instant,
-    /// Told when the host has answered, or has been found dead.
+    /// Notified when the host has replied, or was found dead.
     done: Option<oneshot::Sender<()>>,
 }
 
-/// Breaks on their way.
+/// Breaks in progress.
 #[derive(Default)]
 #[must_use = "what was promised is broken only when the hosts have answered"]
 pub struct Breaks {
@@ -44,15 +45,15 @@ pub struct Breaks {
 }
 
 impl Breaks {
-    /// Waits until every host has answered, or is known to be dead and owed the break.
+    /// Waits until every host has replied, or is marked down with the break recorded for later.
     pub async fn answered(self) {
         for answer in self.answers {
-            // A sender that is gone is one whose host was removed: it holds no promises.
+            // A dropped sender means that its host was removed: it holds no promises.
             let _ = answer.await;
         }
     }
 
-    /// Adds others to wait for.
+    /// Adds further breaks to wait for.
     pub fn and(mut self, others: Breaks) -> Breaks {
         self.answers.extend(others.answers);
         self
@@ -60,7 +61,7 @@ impl Breaks {
 }
 
 impl Clients {
-    /// Begins to tell every host but `except` that an object has changed.
+    /// Starts to notify every host but `except` that an object has changed.
     pub fn start_breaks(self: &Arc<Self>, fid: Fid, except: Option<HostId>) -> Breaks {
         let mut breaks = Breaks::default();
         for host in self.callbacks.start_break(fid, except) {
@@ -69,8 +70,8 @@ impl Clients {
         breaks
     }
 
-    /// Tells every host with a promise in a volume that all of it changed; nobody waits for the answers. A host that
-    /// is down is reset when it comes back.
+    /// Notifies every host with a promise in a volume that all of it changed; no caller waits for the
+    /// replies. A host that is down is reset when it is back.
     pub fn break_volume(self: &Arc<Self>, volume: VolumeId) {
         for id in self.callbacks.forget_volume(volume) {
             let Some(host) = self.hosts.get(id) else { continue };
@@ -86,7 +87,7 @@ impl Clients {
     }
 
     pub(super) fn queue_break(self: &Arc<Self>, fid: Fid, host: HostId, breaks: &mut Breaks) {
-        // A host that is gone holds nothing.
+        // A removed host holds no promises.
         let Some(host) = self.hosts.get(host) else { return };
         let (done, answer) = oneshot::channel();
         breaks.answers.push(answer);
@@ -123,7 +124,7 @@ impl Clients {
         }
     }
 
-    /// Sends breaks of which the first has waited since `since`.
+    /// Sends breaks, of which the first has waited since `since`.
     async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], mut since: Instant) {
         let full = self.patience.breaking;
         loop {
@@ -150,12 +151,13 @@ impl Clients {
                 self.note_miss(host);
                 self.give_up_neighbours(host);
             }
-            // Should it be back before this is looked at again, it has its time from there on.
+            // A host that comes back before the next check has its full time from that moment.
             since = self.env.now();
         }
     }
 
-    /// Gives up after `left`, or as soon as another message finds the host dead, or one to a host that may be the same.
+    /// Gives up after `left`, or as soon as another message finds the host dead, or a host that may be the
+    /// same.
     async fn tell_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
         let fell = host.fell.notified();
         if left.is_zero() || host.is_down() {
@@ -175,8 +177,8 @@ impl Clients {
         matches!(told, Either::Left(Ok(())))
     }
 
-    /// A break was not answered, or late: the host is promised nothing for a while, and a host that appears at the same address
-    /// and proves no name begins with the same.
+    /// Counts a missed or late break: the host is granted no promises for a while, and a host that appears at
+    /// the same address without authenticating starts with the same record.
     fn note_miss(&self, host: &Host) {
         let now = self.now();
         host.with(|state| state.conduct.missed(now));
@@ -185,8 +187,8 @@ impl Clients {
         }
     }
 
-    /// Whether the host is down; its breaks are then owed to it. Under the host's lock, as in
-    /// [`Clients::resume`]: either that finds what is owed, or this finds the host up.
+    /// Whether the host is down; its breaks are then recorded for later. Runs under the host's lock, as in
+    /// [`Clients::resume`]: either that finds the recorded breaks, or this finds the host up.
     fn owe_if_down(&self, host: &Arc<Host>, fids: &[Fid]) -> bool {
         let (down, whole_volume) = host.with(|state| {
             if state.down {
@@ -208,7 +210,7 @@ impl Clients {
     }
 }
 
-/// Takes what fits into one message; when nothing waits this sender is done.
+/// Takes as many breaks as fit into one message; ends this sender when none is waiting.
 fn next_batch(host: &Host) -> Vec<Waiting> {
     let mut queue = queue(host);
     let count = queue.waiting.len().min(FIDS_MAX);

@@ -1,19 +1,20 @@
-//! First contact: whose connection is this?
+//! First contact: identification of the client behind a new Rx connection.
 //!
-//! Every Rx connection is asked once. Identity is the permanent name: a known name from a new address is the same
-//! client, which keeps its promises; another name from a known address is another client
-//! (docs/protocol callback.md "5.1 First contact").
+//! The client of every Rx connection is asked for its identity once. Identity is the permanent name (UUID): a
+//! known name from a new address is the same client, which keeps its promises; another name from a known
+//! address is another client (docs/protocol callback.md "5.1 First contact").
 //!
-//! A connection that proves its user may bring the means to prove who calls back. From then on the client is called back
-//! with these, and only who answers with them is taken for it: a connection that proves nothing, and names the same client,
-//! is another client's. The one exception is a client that began anew and lost what it had: it brings new means, and the old
-//! ones are answered by nobody.
+//! An authenticated connection may bring credentials for calls back to the client. From then on only a peer
+//! that authenticates with those credentials is accepted as this client: an unauthenticated connection that
+//! gives the same name belongs to another client. The one exception is a client that restarted and lost its
+//! state: it brings new credentials, and no peer accepts the old ones.
 //!
-//! The name of a client that brought no such means can be used by anybody, because it tells its name to everybody. A call from
-//! a new address is that client's only if its old address is silent. While the old one answers, the new one is a host of its
-//! own: what is promised over it is broken there, and nothing that it does touches what the first one was promised. With each
-//! new connection that could change this the bearer of the name is asked again: a client that was killed and began anew at
-//! another port may have called before it could prove anything, and is itself again as soon as it does.
+//! The name of a client without such credentials can be used by anyone, because the client gives it to every
+//! server. A call from a new address is that client's only if its old address does not reply. While the old
+//! one replies, the new one is a host of its own: promises given over it are broken there, and nothing it
+//! does affects the promises of the first. With each new connection that could change this, the host that
+//! holds the name is probed again: a client that was killed and restarted at another port may have called
+//! before it could authenticate, and is recognised as soon as it does.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,15 +26,15 @@ use super::Clients;
 use super::messages::{Introduction, Way};
 use crate::hosts::{Conduct, Host, HostIdentity, Newcomer};
 
-/// What a client said, and whether it could prove it.
+/// A client's identity as it gave it, and whether it was authenticated.
 struct Answer {
     said: Introduction,
-    /// Over which security it was said.
+    /// The security of the connection over which it was given.
     security: Option<Security>,
 }
 
 impl Clients {
-    /// Finds out who calls. The caller holds the turn of the address.
+    /// Identifies the caller. The calling task holds the lock of the address.
     pub(super) async fn identify(self: &Arc<Self>, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         if let Some(host) = self.hosts.by_connection(caller.peer, caller.connection) {
             self.resume(&host).await?;
@@ -48,8 +49,8 @@ impl Clients {
         }
     }
 
-    /// Asks with what the connection brought; else with what the host at that address had brought before, if it is still
-    /// there; else without security.
+    /// Asks over the credentials of this connection; else over those that the host at this address brought
+    /// before, if it still replies; else without security.
     async fn ask_caller(&self, caller: &Caller) -> Result<Answer, CallError> {
         let peer = caller.peer;
         if let Some(security) = offered(caller) {
@@ -96,7 +97,7 @@ impl Clients {
         Ok(host)
     }
 
-    /// The host that calls, if it is known: the one that bears this name elsewhere, or the one at this address.
+    /// The known host that this caller is: the holder of this name elsewhere, or the host at this address.
     async fn find_same(
         &self,
         caller: &Caller,
@@ -107,7 +108,7 @@ impl Clients {
         let same_name = here.as_ref().filter(|host| host.identity() == identity);
         let found = match self.bearer_elsewhere(same_name, identity, security) {
             Some(bearer) if self.is_back(&bearer, caller, security).await => Some(bearer),
-            // The caller has taken its place, and begins anew under the name: not as what it was called before.
+            // The caller has taken its address, and starts afresh under the name: not as its previous host.
             Some(bearer) if bearer.is_gone() => None,
             _ => match same_name {
                 Some(same) if self.is_back(same, caller, security).await => Some(same.clone()),
@@ -121,8 +122,8 @@ impl Clients {
         found
     }
 
-    /// The bearer of a name that is in use, if it is not the one that this name leads to at the caller's address and if the
-    /// caller could be the same: who brings no means is never taken for one that can be called back with proof.
+    /// The host that holds a name at another address than the caller's, if the caller could be the same: a
+    /// caller without credentials is never accepted as a host that has some.
     fn bearer_elsewhere(
         &self,
         here: Option<&Arc<Host>>,
@@ -136,7 +137,8 @@ impl Clients {
         (could_be && !Arc::ptr_eq(here, &bearer)).then_some(bearer)
     }
 
-    /// Whether a known host calls here. It is called back here then, if it has left its old address.
+    /// Whether the caller is a known host. Callbacks then go here, if the host no longer replies at its old
+    /// address.
     async fn is_back(&self, host: &Arc<Host>, caller: &Caller, security: Option<&Security>) -> bool {
         let is_same = self.is_same(host, caller.peer, security).await;
         if is_same {
@@ -148,9 +150,10 @@ impl Clients {
         is_same
     }
 
-    /// Whether who answers at an address is the host that bears the name it gave. A host that can be called back with proof must
-    /// have answered with it, or must answer so now; when nobody does in the old way, new means take its place and the host is
-    /// forgotten. A host without means is at another address than before only if it is silent at the old one.
+    /// Whether the peer that replies at an address is the host that holds the name it gave. A host with
+    /// credentials must have authenticated with them, or must do so now; when no peer accepts the old ones,
+    /// new ones replace them and the host is removed. A host without credentials has moved only if its old
+    /// address does not reply.
     async fn is_same(&self, host: &Arc<Host>, peer: SocketAddr, security: Option<&Security>) -> bool {
         let (way, identity) = (Way::to(host), host.identity());
         if way.security.is_none() {
@@ -165,8 +168,8 @@ impl Clients {
         false
     }
 
-    /// A caller that does not say who it is gets its first call answered, without promises; a host that is known is down from
-    /// then on. Further calls end with -1.
+    /// Serves the first call of a caller that does not give its identity, without promises; a known host at
+    /// that address is marked down. Further calls end with -1.
     fn serve_once(&self, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         let known = self.hosts.by_peer(caller.peer);
         let met = match &known {
@@ -191,16 +194,17 @@ impl Clients {
         self.hosts.insert(&newcomer).map_err(|_| AbortCode::VBUSY)
     }
 
-    /// The address has passed to another client.
+    /// Detaches an address that has passed to another client.
     fn part(&self, host: &Arc<Host>, caller: &Caller) {
         if !self.hosts.detach(host, caller.peer) {
             self.hosts.remove(host);
         }
     }
 
-    /// A client that calls from another address than it is called at. With means to prove itself it keeps the old one as long as
-    /// it answers there; a new port at the same address is address translation at work, and the old one is dead. Without means
-    /// the old one was silent, or was itself a substitute for this one: breaks may have gone where the client was not.
+    /// Handles a client that calls from another address than the one it is called at. With credentials it
+    /// keeps the old one as long as it replies there; a new port at the same address means address
+    /// translation, and the old port is dead. Without credentials the old address did not reply, or was
+    /// itself a substitute for this one: breaks may have been sent where the client was not.
     async fn leave_old_address(&self, host: &Arc<Host>, peer: SocketAddr) {
         let (way, returns) = (Way::to(host), host.calls_from(peer));
         if way.peer == peer {
@@ -215,7 +219,7 @@ impl Clients {
     }
 }
 
-/// What the connection brought to prove who calls back.
+/// The credentials for callbacks that the connection brought.
 fn offered(caller: &Caller) -> Option<Security> {
     match &caller.identity {
         Identity::Proven(credential) => credential.callback.clone(),

@@ -1,6 +1,7 @@
-//! Clients that are waited for: as long as one leaves a break unanswered, neither it nor others without a token at its address
-//! are promised anything, so that the next change does not have to wait for them as well. When one of those at an address is
-//! given up, the others there that are late are too: names and ports cost nothing.
+//! Addresses with overdue breaks: while one client leaves a break unanswered, neither it nor other clients
+//! without a token at its address are granted promises, so that the next change does not have to wait for
+//! them too. When one client of an address is given up, the others there that are late are given up with it:
+//! names and ports cost nothing.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,10 +14,10 @@ use parking_lot::Mutex;
 use super::Clients;
 use crate::hosts::Host;
 
-/// A break that is not answered by then is late.
+/// Time after which an unanswered break is late.
 pub(super) const LATE: Duration = Duration::from_secs(1);
 
-/// Breaks that are late, of hosts without a token, by address: as many as are waited for.
+/// Late breaks of hosts without a token, by address: as many as are being waited for.
 #[derive(Default)]
 pub(super) struct LateAddresses(Mutex<BTreeMap<IpAddr, LateAddress>>);
 
@@ -54,7 +55,7 @@ impl LateAddresses {
     }
 }
 
-/// A break that is late, until it is waited for no longer.
+/// A late break, until the wait for it ends.
 pub(super) struct Late<'a> {
     clients: &'a Clients,
     host: &'a Host,
@@ -62,7 +63,8 @@ pub(super) struct Late<'a> {
 }
 
 impl<'a> Late<'a> {
-    /// With what tells that another host at the same address was given up, if it can be the same.
+    /// Registers a late break. The notification fires when another host at the same address that may be the
+    /// same is given up.
     pub(super) fn new(clients: &'a Clients, host: &'a Host) -> (Self, Option<OwnedNotified>) {
         host.with(|state| state.late += 1);
         let address = (!host.is_proven()).then(|| host.destination().ip());
@@ -81,14 +83,14 @@ impl Drop for Late<'_> {
 }
 
 impl Clients {
-    /// A host has been found dead: those that may be the same, and are late, are waited for no longer.
+    /// Ends the waits for late hosts that may be the same as a host that was found dead.
     pub(super) fn give_up_neighbours(&self, host: &Host) {
         if !host.is_proven() {
             self.late.give_up(host.destination().ip());
         }
     }
 
-    /// Whether this host, or another one that may be the same, is waited for.
+    /// Whether a break of this host, or of another that may be the same, is late.
     pub(super) fn is_late(&self, host: &Host) -> bool {
         host.with(|state| state.late > 0) || !host.is_proven() && self.late.contains(host.destination().ip())
     }

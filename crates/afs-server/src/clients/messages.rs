@@ -1,4 +1,4 @@
-//! The calls that a file server makes to a client.
+//! Calls that a file server makes to a client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::hosts::{ADDRESSES_MAX, Host, HostIdentity};
 /// Port of a client that is known by an address alone (docs/protocol callback.md "1. Endpoint").
 const CLIENT_PORT: u16 = 7001;
 
-/// Where a client is called, and how.
+/// Address and security for calls to a client.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     pub(super) peer: SocketAddr,
@@ -25,23 +25,23 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// The way to a host that is known.
+    /// The route to a known host.
     pub(super) fn to(host: &Host) -> Self {
         let (peer, security) = host.with(|state| (state.destination, state.callback.clone()));
         Way { peer, security }
     }
 
-    /// The same host at another address.
+    /// The same security at another address.
     pub(super) fn at(&self, peer: SocketAddr) -> Self {
         Way { peer, security: self.security.clone() }
     }
 }
 
-/// What a client said about itself.
+/// A client's reply to a request for its identity.
 #[derive(Debug)]
 pub(super) struct Introduction {
     pub(super) identity: HostIdentity,
-    /// Other addresses it can be reached at.
+    /// Other addresses of the client.
     pub(super) alternates: Vec<SocketAddr>,
     /// Whether it understands translated error numbers.
     pub(super) translates: bool,
@@ -59,7 +59,8 @@ impl Clients {
         self.connection(way, hard)?.call(request).await
     }
 
-    /// Asks who is there: with capabilities, or, of an old client, without; one that knows neither is nameless.
+    /// Requests the identity of a client: with capabilities, or, of an old client, without; a client that
+    /// knows neither call is nameless.
     pub(super) async fn ask(&self, way: &Way) -> Result<Introduction, CallError> {
         match self.tell(way, self.patience.contact, &cb::TellMeAboutYourself {}).await {
             Ok(reply) => {
@@ -83,7 +84,7 @@ impl Clients {
         }
     }
 
-    /// Tells a host to forget every promise of this server.
+    /// Notifies a host that every promise of this server is void.
     pub(super) async fn tell_reset(&self, host: &Host) -> Result<(), CallError> {
         let (way, hard) = (&Way::to(host), self.patience.contact);
         match host.identity() {
@@ -94,7 +95,7 @@ impl Clients {
         }
     }
 
-    /// Tells a host that up to 50 promises are broken, and waits up to `hard` for the answer.
+    /// Notifies a host that up to 50 promises are broken, and waits up to `hard` for the reply.
     pub(super) async fn tell_breaks(
         &self,
         host: &Host,
@@ -105,7 +106,7 @@ impl Clients {
         self.tell(&Way::to(host), hard, &call).await
     }
 
-    /// Whether the host, and not somebody else, answers at an address.
+    /// Whether the peer at an address has this host's identity.
     pub(super) async fn answers(&self, way: &Way, identity: HostIdentity) -> bool {
         match identity {
             HostIdentity::Uuid(uuid) => self.has_uuid(way, uuid).await,

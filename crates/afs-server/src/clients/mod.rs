@@ -1,5 +1,5 @@
-//! Talking to clients: getting to know them, breaking what they were promised, finding out who is gone
-//! (docs/protocol callback.md "5. What a file server does").
+//! Calls to clients: identification, callback breaks, and detection of dead clients (docs/protocol
+//! callback.md "5. What a file server does").
 
 mod breaks;
 mod contact;
@@ -29,15 +29,15 @@ use late::LateAddresses;
 use strangers::Strangers;
 use waiting_room::WaitingRoom;
 
-/// How long a client may take to answer.
+/// Time-outs for calls to clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// To say who it is, or to forget everything, at first contact. Default 20 s.
+    /// For its identity, or a reset, at first contact. Default 20 s.
     pub contact: Duration,
-    /// To take a broken callback; the caller that changed the object waits for it. A client that was late before has less: half,
-    /// then a quarter. Default 4 s.
+    /// For a break; the caller that changed the object waits for it. A client that was late before has less:
+    /// half, then a quarter. Default 4 s.
     pub breaking: Duration,
-    /// To show that it lives. Default 2 s.
+    /// For a probe. Default 2 s.
     pub probe: Duration,
 }
 
@@ -51,35 +51,35 @@ impl Default for Patience {
     }
 }
 
-/// Ports of one address that are asked who they are at the same time. Calls from more are answered VBUSY.
+/// Ports of one address that are identified at the same time. Calls from more are answered VBUSY.
 const INTRODUCTIONS_MAX: usize = 64;
-/// Promises taken back at a time when there is no room for another.
+/// Promises reclaimed at a time when the table is full.
 const RECLAIM_STEP: usize = 64;
 
-/// All clients of a file server: who they are, what they were promised, and the way to them.
+/// All clients of a file server: their identities, promises and routes.
 pub struct Clients {
     env: EnvRef,
-    /// The transport holds the services, which hold this: a strong handle would keep all of it for ever.
+    /// Weak: the transport holds the services, which hold this, so a strong handle would be a cycle.
     rx: WeakRx,
     server: Uuid,
     hosts: HostTable,
     callbacks: Arc<Callbacks>,
     patience: Patience,
-    /// Addresses being asked who they are, so that several first calls ask once.
+    /// Locks of addresses that are being identified, so that several first calls ask once.
     introductions: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
     /// Calls that wait for their clients.
     waiting: Arc<WaitingRoom>,
-    /// Addresses that were asked and did not answer.
+    /// Addresses that did not give their identity.
     strangers: Mutex<Strangers>,
     /// Addresses whose clients missed breaks.
     addresses: Mutex<Addresses>,
-    /// Addresses whose clients are waited for.
+    /// Addresses whose breaks are late.
     late: LateAddresses,
 }
 
 impl Clients {
-    /// No clients yet. `server` is the permanent name of this server, the one in the location database: clients find
-    /// their record of the server by it.
+    /// An empty table of clients. `server` is the permanent name of this server, the one in the location
+    /// database: clients find their record of the server by it.
     pub fn new(
         env: EnvRef,
         rx: &Rx,
@@ -116,16 +116,17 @@ impl Clients {
         &self.callbacks
     }
 
-    /// Seconds on the server's own clock, which only goes forward.
+    /// Seconds on the server's own monotonic clock.
     pub fn now(&self) -> u64 {
         self.env.now().as_nanos() / 1_000_000_000
     }
 
-    /// The host that a call comes from, brought in order: known, initialised, and told of every break it is owed.
-    /// Nothing of this waits for a host in good standing on a connection that it used before.
+    /// The host that a call comes from, ready for the call: identified, reset, and notified of every delayed
+    /// break. Nothing of this waits for a ready host on a connection that it used before.
     ///
-    /// A host that never answers is served once, and promised nothing; after that its calls end with -1 until it can be reached, since
-    /// what it caches could not be kept right (docs/protocol callback.md "5.2 On every call").
+    /// A host that never replies is served once, without promises; after that its calls end with -1 until it
+    /// can be reached, because its cache could not be kept valid (docs/protocol callback.md "5.2 On every
+    /// call").
     pub async fn admit(self: &Arc<Self>, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         let known = self.hosts.by_connection(caller.peer, caller.connection);
         if let Some(host) = &known {
@@ -145,7 +146,7 @@ impl Clients {
         }
     }
 
-    /// Waits for the client. May be dropped at any point: what was not settled is settled at the next call.
+    /// Waits for the client. Cancel-safe: whatever was not completed is done at the next call.
     async fn bring_in(
         self: &Arc<Self>,
         caller: &Caller,
@@ -160,11 +161,11 @@ impl Clients {
         self.identify(caller).await
     }
 
-    /// Promises to tell `host` before the object changes; answers for how many seconds. Call it before the object is
-    /// read for the reply, so that whatever changes it later finds the promise.
+    /// Grants `host` a promise; returns its lifetime in seconds. Must precede the read of the object for the
+    /// reply, so that any later change finds the promise.
     ///
-    /// Nothing is promised (`None`) to a host that cannot be called back, or that was late with its last breaks, or is
-    /// with one at this moment: it has to ask again each time.
+    /// Returns `None` for a host that cannot be called back, that was late with its last breaks, or that is
+    /// late with one now: it has to fetch the status each time.
     pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
         let now = self.now();
         let trusted = host.identity() != HostIdentity::Unknown
@@ -184,7 +185,7 @@ impl Clients {
         Some(seconds)
     }
 
-    /// Takes the oldest promises back when there is no room for another.
+    /// Reclaims the oldest promises when the table is full.
     async fn reclaim(self: &Arc<Self>, fid: Fid) {
         let victims = self.callbacks.start_reclaim(fid, self.now(), RECLAIM_STEP);
         let mut breaks = Breaks::default();
@@ -194,7 +195,7 @@ impl Clients {
         breaks.answered().await;
     }
 
-    /// The turn of an address, unless too many callers of one machine are being asked.
+    /// The lock of an address, unless too many callers of one machine are being identified.
     fn introduction(&self, peer: SocketAddr) -> Option<Introduction<'_>> {
         let mut introductions = self.introductions.lock();
         let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
@@ -206,7 +207,7 @@ impl Clients {
     }
 }
 
-/// The turn of an address that is being asked, for one of its calls.
+/// The lock of an address that is being identified, as held by one of its calls.
 struct Introduction<'a> {
     clients: &'a Clients,
     peer: SocketAddr,
@@ -216,7 +217,7 @@ struct Introduction<'a> {
 impl Drop for Introduction<'_> {
     fn drop(&mut self) {
         let mut introductions = self.clients.introductions.lock();
-        // The map's and ours: nobody else waits for this turn.
+        // The map's and this one: no other call waits for this lock.
         if Arc::strong_count(&self.lock) <= 2 {
             introductions.remove(&self.peer);
         }

@@ -1,5 +1,5 @@
-//! Bringing a host back in order before its call runs
-//! (docs/protocol callback.md "8. Delayed callbacks — state machine per host").
+//! Restoring a host to the ready state before its call runs (docs/protocol callback.md "8. Delayed callbacks
+//! — state machine per host").
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::messages::Way;
 use crate::callbacks::Callbacks;
 use crate::hosts::{Host, HostId};
 
-/// Breaks that are owed to a host and on their way to it. They stay owed unless it was told.
+/// Delayed breaks that are being sent to a host. Dropped before the reply, they are delayed again.
 struct Owed<'a> {
     callbacks: &'a Callbacks,
     host: HostId,
@@ -35,9 +35,9 @@ impl Drop for Owed<'_> {
 }
 
 impl Clients {
-    /// Resets a host that was never told of this server's start, or delivers the breaks it is owed.
+    /// Resets a host that was not told of this server's start, or delivers its delayed breaks.
     ///
-    /// When that fails the host loses all its promises and is reset at its next call; this one ends with -1.
+    /// On failure the host loses all its promises and is reset at its next call; this one ends with -1.
     pub(super) async fn resume(self: &Arc<Self>, host: &Arc<Host>) -> Result<(), AbortCode> {
         let _turn = host.turn.lock().await;
         if host.is_ready() {
@@ -73,8 +73,8 @@ impl Clients {
         }
     }
 
-    /// The next breaks that are owed; when there are none the host is up. Both under the host's lock: a break that finds the
-    /// host down adds to what is owed under the same lock, so none falls between.
+    /// The next delayed breaks; when there are none the host is marked up. Both under the host's lock: a
+    /// break that finds the host down is recorded under the same lock, so none is lost in between.
     fn take_owed_or_rise<'a>(&'a self, host: &Host) -> Owed<'a> {
         host.with(|state| {
             let fids = self.callbacks.take_delayed(host.id(), FIDS_MAX);
@@ -83,8 +83,7 @@ impl Clients {
         })
     }
 
-    /// Looks for a host at its other addresses, all at once; the first one that answers is where it is called from
-    /// now on.
+    /// Probes a host at its other addresses, all at once; callbacks go to the first that replies from now on.
     pub(super) async fn reach(self: &Arc<Self>, host: &Arc<Host>) -> bool {
         let way = Way::to(host);
         let (tried, others) = host.with(|state| {
@@ -112,7 +111,7 @@ impl Clients {
                 state.destination = other;
                 state.callback.is_some()
             });
-            // Somebody else may answer there in its name: the client has to say where it is when it calls again.
+            // An impostor may reply there in its name: the client's address is taken from its next call.
             if !is_safe {
                 self.hosts.disconnect(host, tried);
             }

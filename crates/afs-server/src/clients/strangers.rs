@@ -1,17 +1,17 @@
-//! Callers that did not say who they are when they were asked: they are served once.
+//! Bounded queue of callers that did not give their identity: they are served once.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Addresses remembered. Over that the oldest is forgotten, and served once more.
+/// Addresses remembered. Beyond that the oldest is dropped, and served once more.
 const STRANGERS_MAX: usize = 1024;
 
-/// The addresses of such callers.
+/// The addresses of unidentified callers.
 #[derive(Default)]
 pub(super) struct Strangers(VecDeque<SocketAddr>);
 
 impl Strangers {
-    /// Notes an address; answers whether it was known.
+    /// Adds an address; returns whether it was known.
     pub(super) fn meet(&mut self, peer: SocketAddr) -> bool {
         if self.0.contains(&peer) {
             return true;
@@ -23,7 +23,7 @@ impl Strangers {
         false
     }
 
-    /// Somebody at this address has said who it is.
+    /// Removes an address that has given its identity.
     pub(super) fn forget(&mut self, peer: SocketAddr) {
         self.0.retain(|known| *known != peer);
     }

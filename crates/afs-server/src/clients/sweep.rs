@@ -1,5 +1,5 @@
-//! What is done every few minutes: expired promises go, silent hosts are asked whether they live, hosts silent for long
-//! are forgotten (docs/protocol callback.md "5.4 Periodic").
+//! Periodic sweep: drops expired promises, probes silent hosts, removes hosts that have been silent for long
+//! (docs/protocol callback.md "5.4 Periodic").
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::hosts::Host;
 
 /// Time between sweeps.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
-/// Seconds of silence after which a host with promises is asked whether it lives.
+/// Seconds of silence after which a host with promises is probed.
 const SILENT_SECONDS: u64 = 15 * 60;
-/// Seconds of silence after which a host is forgotten.
+/// Seconds of silence after which a host is removed.
 const FORGOTTEN_SECONDS: u64 = 2 * 3600;
-/// Hosts asked at the same time.
+/// Hosts probed at the same time.
 const PROBES_MAX: usize = 32;
 
 impl Clients {
@@ -51,7 +51,7 @@ impl Clients {
                 })
                 .collect();
             for check in checks {
-                // One that ended without a value ended with the world.
+                // A task without a result ended with the runtime.
                 let _ = check.await;
             }
         }
@@ -60,7 +60,7 @@ impl Clients {
     async fn check(self: &Arc<Self>, host: &Arc<Host>, now: u64) {
         if now.saturating_sub(host.last_call()) > FORGOTTEN_SECONDS {
             if !host.is_down() && self.callbacks.has_promises(host.id()) {
-                // It may well be away for good; the promises end here in any case.
+                // The host may be gone for good; the promises end here in any case.
                 let _ = self.tell_reset(host).await;
             }
             self.hosts.remove(host);

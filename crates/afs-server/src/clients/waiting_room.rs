@@ -1,8 +1,9 @@
-//! Calls of callers without a name that cannot be served before their client has answered something: who it is, or that it
-//! has heard what it missed.
+//! Bounded set of calls by anonymous callers that wait for a reply of their client, for its identity or to a
+//! break.
 //!
-//! The client may take its time, or never answer, and each such call holds one of the places for calls at work. So there
-//! is room for a few of them only, far fewer than there are places: who has waited longest gives way.
+//! The client may take its time, or never reply, and each such call holds one of the places for running
+//! calls. The set is therefore far smaller than the number of places: the call that has waited longest gives
+//! way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,30 +12,31 @@ use std::sync::Arc;
 use afs_rpc::sync::oneshot;
 use parking_lot::Mutex;
 
-/// Calls that wait at one time, and those of one address. An anonymous caller's share of all calls at work is 3072.
+/// Most calls that wait at one time, and most of one address. An anonymous caller's share of all running
+/// calls is 3072.
 const WAITING_MAX: usize = 1024;
 const ADDRESS_MAX: usize = 128;
 
-/// Those who wait.
+/// The waiting calls.
 #[derive(Default)]
 pub(super) struct WaitingRoom(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Turns given so far.
+    /// Sequence numbers given so far.
     turns: u64,
     waiting: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
     by_address: BTreeSet<(IpAddr, u64)>,
 }
 
-/// A call that waits. It ends with this.
+/// Membership of one waiting call, until it is dropped.
 pub(super) struct Place {
     room: Arc<WaitingRoom>,
     turn: u64,
 }
 
 impl WaitingRoom {
-    /// A call from this address begins to wait. The receiver yields when the call has to give way.
+    /// Adds a call from this address. The receiver yields when the call has to give way.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
         let (give_way, told) = oneshot::channel();
         let mut state = self.0.lock();
@@ -52,8 +54,8 @@ impl WaitingRoom {
 }
 
 impl State {
-    /// Takes out the one that has to give way to another call from this address: the oldest from there where that address has
-    /// its fill, else the oldest of all where the room is full.
+    /// Removes the call that has to give way to another from this address: the oldest of the address if the
+    /// address is full, else the oldest of all if the set is full.
     fn one_too_many(&mut self, address: IpAddr) -> Option<oneshot::Sender<()>> {
         let of_address = || self.by_address.range((address, 0)..=(address, u64::MAX));
         let oldest = if of_address().count() >= ADDRESS_MAX {

@@ -1,4 +1,4 @@
-//! What a volume gives: bytes of a file, or a dump.
+//! Data of a volume on the way to a client: the bytes of a file, or a dump.
 
 use std::future::Future;
 
@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use super::Sink;
 
-/// Bytes of a volume on their way out.
+/// A sequence of pieces read from a volume.
 pub(crate) trait Content: Send {
-    /// The next bytes, at most a mebibyte; `None` after the last.
+    /// The next piece, at most a mebibyte; `None` after the last.
     fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, VolumeError>> + Send;
 }
 
@@ -21,10 +21,10 @@ impl Content for VolumeDump {
     }
 }
 
-/// Bytes of a file. Its index is read where that may wait for a disk.
+/// Bytes of a file. Its extent index is read on a thread that may wait for a disk.
 pub(crate) struct FileContent {
     env: EnvRef,
-    /// `None` while its index is read, and for ever if that fails.
+    /// `None` while the index is read, and for good if that fails.
     reader: Option<DataReader>,
 }
 
@@ -38,22 +38,22 @@ impl Content for FileContent {
     async fn next(&mut self) -> Result<Option<Bytes>, VolumeError> {
         if let Some(mut reader) = self.reader.take_if(|reader| reader.must_plan()) {
             let planned = self.env.run_blocking(move || reader.plan().map(|()| reader));
-            // Without an answer the server is at its end, and so is the call.
+            // No result means that the server is stopping, and the call with it.
             self.reader = Some(planned.await.unwrap_or(Err(VolumeError::Busy))?);
         }
         self.reader.as_mut().ok_or(VolumeError::Busy)?.next().await
     }
 }
 
-/// Why not all bytes were given.
+/// Why a transfer stopped before the end.
 pub(crate) enum Stopped<E> {
-    /// The volume does not give them.
+    /// Reading the volume failed.
     Volume(VolumeError),
-    /// The other side does not take them.
+    /// The receiver takes no more.
     Sink(E),
 }
 
-/// Gives a sink all that a content has.
+/// Sends a content to a sink, piece by piece.
 pub(crate) async fn pour<S: Sink>(content: &mut impl Content, sink: &mut S) -> Result<(), Stopped<S::Error>> {
     while let Some(piece) = content.next().await.map_err(Stopped::Volume)? {
         sink.put(piece).await.map_err(Stopped::Sink)?;

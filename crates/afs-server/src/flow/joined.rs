@@ -1,13 +1,15 @@
-//! Small pieces are copied together before they are sent: a count, a few bytes and a status are then one packet.
+//! Sink that joins small pieces before they are sent: a count, a few bytes and a status then share one
+//! packet.
 
 use bytes::Bytes;
 
 use super::Sink;
 
-/// Bytes that are rather copied together than sent apart.
+/// Pieces below this size are copied together.
 const SMALL: usize = 4096;
 
-/// A sink before which small pieces are joined. What is held is gone unless [`Joined::flush`] is called at the end.
+/// A sink in front of another, which joins small pieces. Held bytes are lost unless [`Joined::flush`] is
+/// called at the end.
 pub(crate) struct Joined<'s, S> {
     sink: &'s mut S,
     /// At most twice [`SMALL`].
@@ -19,7 +21,7 @@ impl<'s, S: Sink> Joined<'s, S> {
         Joined { sink, held: Vec::new() }
     }
 
-    /// Gives on what is held.
+    /// Sends the held bytes.
     pub(crate) async fn flush(&mut self) -> Result<(), S::Error> {
         if self.held.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Bytes between a volume and the other side of a call, whatever carries them: file operations, dumps and restores take them
-//! from a [`Source`] and give them to a [`Sink`]. An Rx call is both.
+//! Byte streams between a volume and the peer of a call, independent of the transport: file operations, dumps
+//! and restores read from a [`Source`] and write to a [`Sink`]. An Rx call is both.
 //!
-//! Neither keeps more than the window of what carries it, and neither knows of time: how long the other side may be silent is for
-//! its user to decide.
+//! Neither buffers more than the window of its transport, and neither has time-outs: how long the peer may be
+//! silent is decided by the user of the stream.
 
 mod content;
 mod joined;
@@ -15,28 +15,29 @@ use bytes::Bytes;
 pub(crate) use content::{FileContent, Stopped, pour};
 pub(crate) use joined::Joined;
 
-/// What carried the bytes ended before they did: the other side is gone, or has given up.
+/// The transport ended before the stream did: the peer is gone, or has given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Broken;
 
-/// Bytes from the other side.
+/// Bytes from the peer.
 pub(crate) trait Source: Send {
-    /// The next bytes, in the pieces in which they came: together at least one byte and at most `most`. None at the end of the
-    /// stream. Waits for as long as the other side is silent; dropping the future loses no byte.
+    /// The next bytes, in the pieces in which they arrived: together at least one byte and at most `most`.
+    /// None at the end of the stream. Waits for as long as the peer is silent; dropping the future loses no
+    /// byte.
     ///
     /// # Errors
-    /// [`Broken`] where nothing more can come.
+    /// [`Broken`] when nothing more can arrive.
     fn next(&mut self, most: usize) -> impl Future<Output = Result<Vec<Bytes>, Broken>> + Send;
 }
 
-/// Bytes to the other side.
+/// Bytes to the peer.
 pub(crate) trait Sink: Send {
     /// Why a piece was not taken.
     type Error: Send;
 
-    /// Takes the next bytes. Waits while the window is full.
+    /// Sends the next bytes. Waits while the window is full.
     ///
     /// # Errors
-    /// What the other side, or its end, says; nothing more will be taken.
+    /// The peer's error, or that of its end of the transport; nothing more will be taken.
     fn put(&mut self, piece: Bytes) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }

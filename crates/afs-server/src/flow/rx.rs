@@ -1,4 +1,4 @@
-//! An Rx call as source and sink.
+//! [`Source`] and [`Sink`] of an Rx call.
 
 use afs_rpc::{CallError, ServerCall};
 use bytes::Bytes;

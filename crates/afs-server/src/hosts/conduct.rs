@@ -1,23 +1,24 @@
-//! How a client has taken its broken promises, and what follows: a client that was late is promised nothing for a while, and
-//! is waited for less the next time. Both grow with each time and pass with the hours.
+//! Record of missed and late breaks, by client and by address: a client that was late is granted no promises
+//! for a while, and gets a shorter break time-out the next time. Both effects grow with each miss and decay
+//! over hours.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Seconds without promises after the first missed break; each further one doubles them.
+/// Seconds without promises after the first missed break; each further miss doubles them.
 const PAUSE_SECONDS: u64 = 15;
 /// The longest time without promises, in seconds.
 const PAUSE_SECONDS_MAX: u64 = 3600;
-/// Seconds after which one missed break is forgotten.
+/// Seconds after which one missed break is forgiven.
 const FORGIVEN_SECONDS: u64 = 3600;
-/// Seconds in which several breaks that are missed count as one.
+/// Seconds within which several missed breaks count as one.
 const ONCE_SECONDS: u64 = 5;
-/// Missed breaks that are counted; more make no difference.
+/// Most missed breaks that are counted; more make no difference.
 const MISSES_MAX: u32 = 12;
-/// The patience with a client is halved at most so many times.
+/// Most halvings of a client's break time-out.
 const HALVINGS_MAX: u32 = 2;
-/// Addresses whose conduct is remembered. Over that the one whose last missed break is longest ago is forgotten.
+/// Addresses with a record. Beyond that the record with the oldest last miss is dropped.
 const ADDRESSES_MAX: usize = 4096;
 
 /// The missed breaks of one client, or of one address. Times are seconds of the server's own clock.
@@ -28,7 +29,7 @@ pub(crate) struct Conduct {
 }
 
 impl Conduct {
-    /// A break was not answered in time.
+    /// Counts a break that was not answered in time.
     pub(crate) fn missed(&mut self, now: u64) {
         if self.misses > 0 && now.saturating_sub(self.last) < ONCE_SECONDS {
             return;
@@ -46,7 +47,7 @@ impl Conduct {
         now.saturating_sub(self.last) >= pause
     }
 
-    /// How long to wait for the answer to a break, of a client without misses `full`.
+    /// The break time-out of this client; `full` is that of a client without misses.
     pub(crate) fn patience(self, full: Duration, now: u64) -> Duration {
         full / (1 << self.count(now).min(HALVINGS_MAX))
     }
@@ -57,13 +58,13 @@ impl Conduct {
     }
 }
 
-/// The conduct of addresses: what clients at an address did counts for those that appear there later and prove no name, because
-/// names and ports cost nothing.
+/// Records by address: misses of clients at an address count for clients that appear there later without
+/// authenticating, because names and ports cost nothing.
 #[derive(Default)]
 pub(crate) struct Addresses(BTreeMap<IpAddr, Conduct>);
 
 impl Addresses {
-    /// A client at this address has missed a break.
+    /// Counts a missed break of a client at this address.
     pub(crate) fn missed(&mut self, address: IpAddr, now: u64) {
         if self.0.len() >= ADDRESSES_MAX
             && !self.0.contains_key(&address)
@@ -75,7 +76,7 @@ impl Addresses {
         self.0.entry(address).or_default().missed(now);
     }
 
-    /// What a client begins with that appears at this address.
+    /// The initial record of a client that appears at this address.
     pub(crate) fn of(&self, address: IpAddr) -> Conduct {
         self.0.get(&address).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! One client machine.
+//! Host: the record of one client machine.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -16,70 +16,72 @@ use crate::callbacks::Callbacks;
 use crate::clients::BreakQueue;
 use crate::locks::Holder;
 
-/// Addresses from which one host may be known to call, and other ways to reach it, each at most.
+/// Most addresses from which one host may be known to call, and most alternate addresses of one host.
 pub(crate) const ADDRESSES_MAX: usize = 32;
-/// Verified Rx connections remembered for one host. An older one is verified again when it is used again.
+/// Verified Rx connections remembered for one host. One dropped from the list is verified again at its next
+/// use.
 pub(crate) const CONNECTIONS_MAX: usize = 64;
 
-/// What a host says it is.
+/// The identity of a host, as the client gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostIdentity {
-    /// It did not answer when it was asked. It is promised nothing, and is in no table.
+    /// It did not reply to the request for its identity. It is granted no promises, and is in no table.
     Unknown,
-    /// It answered that it cannot tell: an old client, known by its address alone.
+    /// It replied that it has no identity: an old client, known by its address alone.
     Nameless,
     /// It has a permanent name.
     Uuid(Uuid),
 }
 
-/// A client machine: what it was promised hangs on its number, and goes when the host goes.
+/// A client machine. Its promises are recorded under its id, and removed with the host.
 pub struct Host {
     number: Number,
-    /// Where it called from first.
+    /// The address of its first call.
     first: SocketAddr,
-    /// Whether its permanent name leads to it, and not to another host that uses the same.
+    /// Whether its permanent name leads to it, and not to another host with the same name.
     pub(super) bears_name: AtomicBool,
-    /// Whether one of its connections has proven a name.
+    /// Whether one of its connections has authenticated.
     pub(super) proven: AtomicBool,
-    /// It is in the table no longer: a promise given to it now would be broken to nobody.
+    /// Whether it was removed from the table: a promise granted to it now would be broken to no client.
     pub(super) gone: AtomicBool,
-    /// Up and initialised: its calls need no ceremony.
+    /// Whether it is up and initialised: its calls need no preparation.
     ready: AtomicBool,
     translates: AtomicBool,
     last_call: AtomicU64,
     state: Mutex<HostState>,
-    /// Held by whoever brings the host's state in order, so that two calls do not do it at once.
+    /// Held by the task that restores the host to the ready state, so that two calls do not do so at once.
     pub(crate) turn: afs_rpc::sync::Mutex<()>,
     pub(crate) queue: Mutex<BreakQueue>,
-    /// Tells who waits for its answer that it was found dead.
+    /// Notified when the host is found dead, for tasks that wait for its reply.
     pub(crate) fell: Notify,
     callbacks: Arc<Callbacks>,
 }
 
-/// How a host stands (docs/protocol callback.md "8. Delayed callbacks — state machine per host").
+/// State of a host (docs/protocol callback.md "8. Delayed callbacks — state machine per host").
 #[derive(Debug)]
 pub(crate) struct HostState {
     pub(crate) identity: HostIdentity,
-    /// Where callbacks go: the address and port that answered last.
+    /// Destination of callbacks: the address and port that replied last.
     pub(crate) destination: SocketAddr,
-    /// From where it calls.
+    /// Addresses from which it calls.
     pub(crate) peers: Vec<SocketAddr>,
-    /// Other ways to reach it, as it says itself; never used to recognise it.
+    /// Alternate addresses that the client listed; never used to recognise it.
     pub(crate) alternates: Vec<SocketAddr>,
-    /// It does not answer.
+    /// Whether it is unreachable.
     pub(crate) down: bool,
-    /// Breaks that it has left unanswered for a while, and that are waited for.
+    /// Late breaks that are still being waited for.
     pub(crate) late: usize,
-    /// It has been told to forget what an earlier life of this server promised.
+    /// Whether it was notified that promises of an earlier process of this server are void.
     pub(crate) reset: bool,
-    /// Another host uses the same permanent name, or used it: promises of the client that bears it may hang on either.
+    /// Whether another host uses the same permanent name, or used it: promises of the client with that name
+    /// may be recorded under either host.
     pub(crate) shares_name: bool,
-    /// How it has taken its breaks.
+    /// Its missed and late breaks.
     pub(crate) conduct: Conduct,
-    /// With which security it is called back: what the last connection brought that brought any. Only who answers with it is
-    /// taken for this host.
+    /// Security of calls to it: the credentials that its last connection with credentials brought. Only a
+    /// peer that authenticates with them is accepted as this host.
     pub(crate) callback: Option<Security>,
-    /// Its Rx connections whose identity was asked for.
+    /// Its Rx connections that were identified.
     pub(crate) connections: VecDeque<(SocketAddr, ConnKey)>,
 }
 
@@ -120,17 +122,17 @@ impl Host {
         }
     }
 
-    /// Its number in the tables of this server.
+    /// Its id in the tables of this server.
     pub fn id(&self) -> HostId {
         self.number.id()
     }
 
-    /// The address that its place in the table is counted for.
+    /// The address under which the table counts it.
     pub(super) fn address(&self) -> IpAddr {
         self.first.ip()
     }
 
-    /// As the holder of a lock: by its permanent name, if that is its own.
+    /// Its name as a lock holder: its permanent name, if that leads to it.
     pub(crate) fn holder(&self) -> Holder {
         match self.identity() {
             HostIdentity::Uuid(uuid) if self.bears_name.load(Ordering::Relaxed) => Holder::Uuid(uuid),
@@ -138,7 +140,7 @@ impl Host {
         }
     }
 
-    /// As whom it may hold locks that it took before its permanent name was known to be its own.
+    /// Names under which it may hold locks from before its permanent name was known to be its own.
     pub(crate) fn earlier_holders(&self) -> Vec<Holder> {
         match self.holder() {
             Holder::Uuid(_) => self.with(|state| state.peers.iter().copied().map(Holder::Address).collect()),
@@ -164,29 +166,29 @@ impl Host {
         self.last_call.store(now, Ordering::Relaxed);
     }
 
-    /// Whether its calls need no ceremony.
+    /// Whether its calls need no preparation.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Whether it does not answer.
+    /// Whether it is unreachable.
     pub fn is_down(&self) -> bool {
         self.with(|state| state.down)
     }
 
-    /// It does not answer: who waits for it need not any longer. Answers whether it was up.
+    /// Marks it down and ends the waits for its reply. Returns whether it was up.
     pub(crate) fn fall(&self) -> bool {
         let was_up = self.with(|state| !std::mem::replace(&mut state.down, true));
         self.fell.notify_waiters();
         was_up
     }
 
-    /// Whether one of its connections has proven a name.
+    /// Whether one of its connections has authenticated.
     pub(crate) fn is_proven(&self) -> bool {
         self.proven.load(Ordering::Relaxed)
     }
 
-    /// Whether it is in the table no longer.
+    /// Whether it was removed from the table.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::SeqCst)
     }
@@ -196,22 +198,22 @@ impl Host {
         self.with(|state| state.peers.contains(&peer))
     }
 
-    /// What it says it is.
+    /// Its identity.
     pub fn identity(&self) -> HostIdentity {
         self.with(|state| state.identity)
     }
 
-    /// Where callbacks go.
+    /// Destination of callbacks.
     pub fn destination(&self) -> SocketAddr {
         self.with(|state| state.destination)
     }
 
-    /// How to prove to it who calls it back, if it told.
+    /// Credentials for calls to it, if it brought any.
     pub(crate) fn callback(&self) -> Option<Security> {
         self.with(|state| state.callback.clone())
     }
 
-    /// Looks at or changes the state, under its lock. Nothing may wait in there.
+    /// Runs a closure on the state, under its lock. The closure must not wait.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut HostState) -> T) -> T {
         let mut state = self.state.lock();
         let value = look(&mut state);
@@ -221,8 +223,8 @@ impl Host {
 }
 
 impl Drop for Host {
-    /// A call that was still running may have been given promises after the host was removed from the tables; they must
-    /// not pass to the next holder of the number.
+    /// A call that was still running may have been granted promises after the host was removed from the
+    /// tables; they must not pass to the next host with this id.
     fn drop(&mut self) {
         self.callbacks.forget_host(self.id());
     }

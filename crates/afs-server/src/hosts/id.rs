@@ -1,14 +1,14 @@
-//! A client's number in the tables of this server.
+//! Host ids: small numbers that are reused.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Numbers a host while the server knows it. Numbers are small and used again.
+/// Identifies a host in the tables of this server while it is known. Ids are small and reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct HostId(pub u32);
 
-/// Hands out the lowest free numbers.
+/// Allocator of the lowest free ids.
 #[derive(Default)]
 pub(crate) struct Numbers {
     free: Mutex<Free>,
@@ -21,7 +21,7 @@ struct Free {
 }
 
 impl Numbers {
-    /// A number that nobody else has until it is dropped.
+    /// An id that no other host has until it is dropped.
     pub(crate) fn take(self: &Arc<Self>) -> Number {
         let mut free = self.free.lock();
         let number = free.returned.pop_first().unwrap_or_else(|| {
@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// A number in use.
+/// An allocated id.
 pub(crate) struct Number {
     id: HostId,
     numbers: Arc<Numbers>,

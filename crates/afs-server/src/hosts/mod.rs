@@ -1,4 +1,4 @@
-//! Who the clients are, and how each of them stands.
+//! Table and state of the client machines.
 
 mod conduct;
 mod host;

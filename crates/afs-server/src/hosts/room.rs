@@ -1,5 +1,5 @@
-//! Places in the table of hosts: how many one address may have, how many are kept for clients that prove a name, and which
-//! host makes way for a new one.
+//! Occupancy of the host table: the bound for one address, the share reserved for authenticated clients, and
+//! the choice of the host to evict.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -7,22 +7,22 @@ use std::net::IpAddr;
 use super::id::HostId;
 use super::table::Seeded;
 
-/// Hosts looked at to find one that makes way.
+/// Hosts examined to find one to evict.
 const LOOKED_AT_MAX: usize = 32;
-/// The part of the table that the hosts of one address may take, and how many they may be in any case.
+/// Divisor of the table's size: the most hosts of one address; and the number allowed in any case.
 const ADDRESS_PART: usize = 64;
 const ADDRESS_MIN: usize = 16;
-/// The part of the table that only clients which prove a name may take.
+/// Divisor of the table's size: the share reserved for authenticated clients.
 const PROVEN_PART: usize = 4;
 
-/// Who has which places.
+/// Counts of occupied entries.
 pub(super) struct Room {
     hosts_max: usize,
     by_address: HashMap<IpAddr, VecDeque<HostId>, Seeded>,
     count: usize,
-    /// Hosts that have proven no name.
+    /// Hosts that have not authenticated.
     strangers: usize,
-    /// The place looked at last.
+    /// The entry examined last.
     hand: usize,
 }
 
@@ -53,27 +53,27 @@ impl Room {
         self.strangers -= usize::from(!is_proven);
     }
 
-    /// A host in the table has proven its name.
+    /// Records that a host in the table has authenticated.
     pub(super) fn proved(&mut self) {
         self.strangers -= 1;
     }
 
-    /// Whether all places are taken that an address may have.
+    /// Whether an address has as many hosts as it may have.
     pub(super) fn address_is_full(&self, address: IpAddr) -> bool {
         self.by_address.get(&address).is_some_and(|hosts| hosts.len() >= self.address_max())
     }
 
-    /// Whether all places are taken that a new host may have.
+    /// Whether all entries are taken that a new host may have.
     pub(super) fn is_full(&self, is_proven: bool) -> bool {
         self.count >= self.hosts_max || (!is_proven && self.strangers >= self.strangers_max())
     }
 
-    /// Hosts of an address that may make way, the oldest first.
+    /// Hosts of an address that may be evicted, the oldest first.
     pub(super) fn of_address(&self, address: IpAddr) -> Vec<HostId> {
         self.by_address.get(&address).into_iter().flatten().take(LOOKED_AT_MAX).copied().collect()
     }
 
-    /// The next hosts of a table with so many places that may make way.
+    /// The next hosts, of a table with so many entries, that may be evicted.
     pub(super) fn next(&mut self, places: usize) -> Vec<HostId> {
         let looked_at = LOOKED_AT_MAX.min(places);
         let first = self.hand;

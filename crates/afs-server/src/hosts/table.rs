@@ -1,4 +1,4 @@
-//! All hosts, by number, by permanent name, by address and by Rx connection.
+//! Host table: all hosts by id, permanent name, address and Rx connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
@@ -16,7 +16,7 @@ use super::id::{HostId, Numbers};
 use super::room::Room;
 use crate::callbacks::Callbacks;
 
-/// The hosts a server knows.
+/// The hosts known to a server.
 ///
 /// The usual call finds its host by Rx connection with one look-up under a shared lock. Host identity is the
 /// permanent name; addresses only lead to it (docs/protocol callback.md "7. Multi-homed and NATed clients").
@@ -29,13 +29,14 @@ pub struct HostTable {
 struct Inner {
     hosts: Vec<Option<Arc<Host>>>,
     room: Room,
-    /// The host that bears a permanent name. Another one that uses it without proof is found by its address alone.
+    /// The host that holds a permanent name. Another one that uses it without authenticating is found by its
+    /// address alone.
     by_uuid: HashMap<Uuid, Arc<Host>, Seeded>,
     by_peer: HashMap<SocketAddr, Arc<Host>, Seeded>,
     by_connection: HashMap<(SocketAddr, ConnKey), Arc<Host>, Seeded>,
 }
 
-/// Hashing that clients cannot predict and that repeats under one seed.
+/// Hasher that clients cannot predict and that repeats under one seed.
 #[derive(Clone)]
 pub(super) struct Seeded(u64);
 
@@ -49,19 +50,19 @@ impl BuildHasher for Seeded {
     }
 }
 
-/// A host that is about to get a place.
+/// A host to be inserted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Newcomer {
     pub(crate) identity: HostIdentity,
     pub(crate) peer: SocketAddr,
-    /// Whether its connection proves a name.
+    /// Whether its connection is authenticated.
     pub(crate) is_proven: bool,
     pub(crate) conduct: Conduct,
     /// Seconds of the server's own clock.
     pub(crate) now: u64,
 }
 
-/// There is no room for another host.
+/// The table is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooManyHosts;
 
@@ -82,7 +83,7 @@ impl HostTable {
         }
     }
 
-    /// The host behind an Rx connection whose identity was asked for already.
+    /// The host of an Rx connection that was identified.
     pub fn by_connection(&self, peer: SocketAddr, connection: ConnKey) -> Option<Arc<Host>> {
         self.read().by_connection.get(&(peer, connection)).cloned()
     }
@@ -97,17 +98,17 @@ impl HostTable {
         self.read().by_uuid.get(&uuid).cloned()
     }
 
-    /// The host with a number.
+    /// The host with an id.
     pub fn get(&self, id: HostId) -> Option<Arc<Host>> {
         self.read().hosts.get(id.0 as usize).cloned().flatten()
     }
 
-    /// All hosts, by number.
+    /// All hosts, by id.
     pub fn all(&self) -> Vec<Arc<Host>> {
         self.read().hosts.iter().flatten().cloned().collect()
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn len(&self) -> usize {
         self.read().room.count()
     }
@@ -117,8 +118,9 @@ impl HostTable {
         self.len() == 0
     }
 
-    /// Adds a host that called from an address which no other host has any longer. When its places are taken a host without
-    /// promises makes way; one that has proven a name does not do so for one that has not.
+    /// Inserts a host that called from an address which no other host has any longer. When its share of the
+    /// table is full a host without promises is evicted; an authenticated host is not evicted for an
+    /// unauthenticated one.
     pub(crate) fn insert(&self, newcomer: &Newcomer) -> Result<Arc<Host>, TooManyHosts> {
         let mut inner = self.write();
         self.make_room(&mut inner, newcomer)?;
@@ -140,7 +142,7 @@ impl HostTable {
         Ok(host)
     }
 
-    /// A host for one call: it has no place in the table, and is promised nothing.
+    /// A host for one call: it is in no table, and is granted no promises.
     pub(crate) fn passing(&self, peer: SocketAddr, now: u64) -> Arc<Host> {
         let (number, callbacks) = (self.numbers.take(), self.callbacks.clone());
         Arc::new(Host::new(number, HostIdentity::Unknown, peer, now, callbacks))
@@ -160,14 +162,14 @@ impl HostTable {
         Ok(())
     }
 
-    /// Forgets the first of these hosts that holds no promise.
+    /// Evicts the first of these hosts that holds no promise.
     fn make_way(&self, inner: &mut Inner, hosts: &[HostId], for_proven: bool) -> Result<(), TooManyHosts> {
         for id in hosts {
             let Some(host) = inner.hosts.get(id.0 as usize).cloned().flatten() else { continue };
             if host.is_proven() && !for_proven {
                 continue;
             }
-            // A promise that is being given either is seen here, or sees that the host is gone.
+            // A promise that is being granted is either seen here, or sees that the host is gone.
             host.gone.store(true, Ordering::SeqCst);
             if self.callbacks.has_promises(*id) {
                 host.gone.store(false, Ordering::SeqCst);
@@ -179,7 +181,7 @@ impl HostTable {
         Err(TooManyHosts)
     }
 
-    /// One of a host's connections has proven a name.
+    /// Records that one of a host's connections has authenticated.
     pub(crate) fn prove(&self, host: &Arc<Host>) {
         let mut inner = self.write();
         if inner.holds(host) && !host.proven.swap(true, Ordering::Relaxed) {
@@ -187,10 +189,10 @@ impl HostTable {
         }
     }
 
-    /// Remembers that an Rx connection from `peer` is the host's, and calls it back there from now on.
+    /// Records that an Rx connection from `peer` is the host's, and directs callbacks there from now on.
     pub(crate) fn verify(&self, host: &Arc<Host>, peer: SocketAddr, connection: ConnKey) {
         let mut inner = self.write();
-        // A host that was removed meanwhile must not come back half.
+        // A host that was removed meanwhile must not be half inserted again.
         if !inner.holds(host) {
             return;
         }
@@ -211,7 +213,7 @@ impl HostTable {
         }
     }
 
-    /// Takes an address away from the host that has it; answers whether that host has another one.
+    /// Removes an address from its host; returns whether that host has another one.
     pub(crate) fn detach(&self, host: &Arc<Host>, peer: SocketAddr) -> bool {
         let mut inner = self.write();
         if inner.by_peer.get(&peer).is_some_and(|holder| Arc::ptr_eq(holder, host)) {
@@ -235,7 +237,7 @@ impl HostTable {
         left
     }
 
-    /// Forgets the connections from an address of a host: the next call from there is a first contact again.
+    /// Drops the connections from an address of a host: the next call from there is a first contact again.
     pub(crate) fn disconnect(&self, host: &Arc<Host>, peer: SocketAddr) {
         let mut inner = self.write();
         let gone = host.with(|state| {
@@ -249,7 +251,7 @@ impl HostTable {
         }
     }
 
-    /// Forgets a host and everything it was promised.
+    /// Removes a host and all its promises.
     pub(crate) fn remove(&self, host: &Arc<Host>) {
         let mut inner = self.write();
         if !inner.holds(host) {

@@ -1,4 +1,4 @@
-//! Calls about servers and their addresses.
+//! Location service calls about servers and their addresses.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
 }
 
 impl LocationServer {
-    /// One address for each server. The handles that OpenAFS puts here for servers with several belong to its own
-    /// database; who wants all addresses asks by index.
+    /// One address for each server. The handles that OpenAFS lists for servers with several addresses refer
+    /// to its own database; callers that need all addresses ask by index.
     async fn all_addresses(&self) -> Result<vl::GetAddrsReply, AbortCode> {
         let servers = self.db.servers().await.map_err(code)?;
         let addresses = BoundedVec::first_of(servers.iter().map(|server| server.first_address().into()));

@@ -1,4 +1,4 @@
-//! Between what travels and what is stored.
+//! Conversion between wire types and database records of the location service.
 
 use std::net::Ipv4Addr;
 
@@ -28,7 +28,7 @@ pub(super) fn entry(located: &Located, match_index: u32) -> vl::Entry {
     }
 }
 
-/// An entry with servers named by their permanent names, where they have registered.
+/// An entry with servers given by their UUIDs, where they have registered.
 pub(super) fn uuid_entry(located: &Located) -> vl::UuidEntry {
     let stored = &located.entry;
     let sites = stored.sites.iter().zip(&located.servers).map(|(site, server)| {
@@ -50,7 +50,7 @@ pub(super) fn uuid_entry(located: &Located) -> vl::UuidEntry {
     }
 }
 
-/// What a tool proposes. A name that is not UTF-8 is no volume name either.
+/// The entry that a tool proposes. A name that is not UTF-8 is no volume name either.
 pub(super) fn proposal(entry: &vl::Entry) -> Result<Proposal, AbortCode> {
     Ok(Proposal {
         name: chars(&entry.name)?,

@@ -1,4 +1,4 @@
-//! Calls about one entry.
+//! Location service calls about one entry.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lists of entries.
+//! Location service calls that list entries.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use afs_wire::xdr::BoundedVec;
 use super::{LocationServer, code, convert};
 use crate::guard::{Need, anyone, row};
 
-/// Most entries of an answer that cannot come in pages. More are refused: the tools of today ask for pages.
+/// Most entries of a reply that cannot be paged. A larger one is refused: the tools of today ask for pages.
 const WHOLE_MAX: usize = 8192;
 
 pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
@@ -50,7 +50,7 @@ pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
 }
 
 impl LocationServer {
-    /// The entry after an index, with about how many follow and the index to go on from; 0 at the end.
+    /// The entry after an index, with about how many follow and the index to continue from; 0 at the end.
     async fn next_entry(&self, previous: i32) -> Result<(i32, i32, vl::Entry), AbortCode> {
         let previous = u32::try_from(previous).map_err(|_| AbortCode::VL_BADINDEX)?;
         let Some(located) = self.db.next_entry(previous).await.map_err(code)? else {
@@ -92,7 +92,7 @@ impl LocationServer {
         Ok(vl::ListAttributesN2Reply {
             count: page.entries.len() as i32,
             entries: BoundedVec::first_of(wire_entries(&page)),
-            // Zero here would make the tools begin anew, for ever.
+            // Zero here would make the tools start again, for ever.
             next: page.next.map_or(-1, |next| next as i32),
         })
     }

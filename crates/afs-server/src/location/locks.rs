@@ -1,4 +1,4 @@
-//! Locking entries for the time of an operation.
+//! Location service calls that lock an entry for the time of an operation.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The volume location service (docs/protocol vldb.md): which servers hold which volumes, and where those are.
+//! The volume location service (docs/protocol vldb.md): the sites of volumes, and the addresses of servers.
 //!
-//! Anybody may ask; only administrators may change.
+//! Every caller may read; only administrators may change entries.
 
 mod addresses;
 mod convert;
@@ -37,7 +37,8 @@ impl LocationServer {
     pub fn service(env: EnvRef, db: Arc<dyn LocationDb>, guard: Guard) -> Arc<dyn Service> {
         let started = UnixSeconds(env.wall().secs_u32());
         let server = Arc::new(LocationServer { env, db, guard, started, counters: Counters::default() });
-        // kAFS asks for capabilities first, and takes the refusal, which is OpenAFS's answer too, as a sign of life.
+        // kAFS asks for capabilities first, and takes the refusal, which is also OpenAFS's reply, as a sign
+        // of life.
         let table = Table::new(ServiceId::LOCATION, server)
             .refuse(Opcode(vl::GetCapabilities::OPCODE), AbortCode::RXGEN_OPCODE);
         let table = anyone(table, |_: Arc<LocationServer>, _: vl::ProbeServer| async move { Ok(()) });

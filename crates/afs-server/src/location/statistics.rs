@@ -1,4 +1,4 @@
-//! The service's counters.
+//! Counters of the location service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

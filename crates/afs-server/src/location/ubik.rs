@@ -1,7 +1,7 @@
-//! What tools ask the voting service of a replicated database: who is in charge, and is all well?
+//! The voting service (Ubik) beside a database service: which server is the sync site, and in what state.
 //!
-//! Every database server takes changes, so each says that it is the one in charge; `udebug` sees a healthy quorum, or
-//! one that is lost (docs/protocol vldb.md "8. Ubik as seen by tools and clients").
+//! Every database server takes changes, so each reports itself as the sync site; `udebug` sees a healthy
+//! quorum, or a lost one (docs/protocol vldb.md "8. Ubik as seen by tools and clients").
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ const SIDE_DEBUG: u32 = 10_005;
 const EXTENDED_DEBUG: u32 = 10_006;
 const EXTENDED_SIDE_DEBUG: u32 = 10_007;
 
-/// No other server has that number.
+/// No server has that number.
 const NO_SUCH_SERVER: AbortCode = AbortCode(2);
 /// Sync site, newest database found and held, labelled, sent to all.
 const HEALTHY: i32 = 0x1f;
-/// Addresses in the answer about this server, and about another one beside its first.
+/// Number of addresses in the reply about this server, and about another one beside its first.
 const INTERFACES: usize = 256;
 const OTHER_INTERFACES: usize = 255;
 
-/// Says whether the database can be changed, as far as this server knows.
+/// Whether the database can be changed, as far as this server knows.
 pub type HasQuorum = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The voting service of a database.
@@ -36,12 +36,12 @@ pub struct VoteServer {
 }
 
 impl VoteServer {
-    /// A service to be offered beside a database's, of a server that is alone and reached at `address`.
+    /// A service for the port of a database service, for a single server with the address `address`.
     pub fn service(env: EnvRef, address: SocketAddr) -> Arc<dyn Service> {
         Self::among(env, address, &[], Arc::new(|| true))
     }
 
-    /// As [`VoteServer::service`], of one of several servers that share a database.
+    /// As [`VoteServer::service`], for one of several servers that share a database.
     pub fn among(
         env: EnvRef,
         address: SocketAddr,
@@ -81,7 +81,8 @@ impl VoteServer {
         padded(words, host, INTERFACES)
     }
 
-    /// Of another server nothing more is known than that a majority holds the database, itself perhaps among them.
+    /// All that is known of another server is that a majority holds the database, perhaps that server among
+    /// it.
     fn side(&self, number: i32) -> Option<Vec<i32>> {
         let other = self.others.get(usize::try_from(number).ok()?)?;
         let (now, up) = (self.now(), i32::from((self.has_quorum)()));
@@ -135,7 +136,7 @@ impl Service for VoteServer {
                 words.push(is_clone);
             }
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-            // A caller that is gone need not be told.
+            // A failure means that the caller is gone.
             if call.write(bytes.into()).await.is_ok() {
                 let _ = call.finish().await;
             }

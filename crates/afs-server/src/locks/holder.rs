@@ -1,4 +1,4 @@
-//! Who holds a lock: a client machine, as it is known after a restart too.
+//! Holder of an advisory lock: a client machine, as recognised after a restart too.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,7 +9,7 @@ use afs_wire::ids::Uuid;
 pub enum Holder {
     /// The machine with a permanent name.
     Uuid(Uuid),
-    /// One that is known by an address alone: it has no name, or uses one that another has.
+    /// A machine known by an address alone: it has no name, or uses a name that another holds.
     Address(SocketAddr),
 }
 
@@ -18,7 +18,7 @@ const V4: u8 = 4;
 const V6: u8 = 6;
 
 impl Holder {
-    /// As it is written down (docs/format.md "Tables of the volume store").
+    /// Its encoding on disk (docs/format.md "Tables of the volume store").
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Holder::Uuid(uuid) => [&[UUID], &uuid.0[..]].concat(),
@@ -32,7 +32,7 @@ impl Holder {
         }
     }
 
-    /// What [`Holder::to_bytes`] wrote; `None` for anything else.
+    /// Decodes [`Holder::to_bytes`]; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         if *kind == UUID {

@@ -1,5 +1,6 @@
-//! The journal of operations as a service, beside the location service (`docs/protocol/operations-journal.md`). For
-//! administrators only: what is in it decides what happens to volumes.
+//! The journal of administrative operations as a service, beside the location service
+//! (`docs/protocol/operations-journal.md`). For administrators only: its content decides what happens to
+//! volumes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use afs_wire::rpc::ServiceId;
 use crate::audit::{AuditObject, described};
 use crate::guard::{Guard, Guarded, administrators};
 
-/// The journal's service over a database.
+/// The journal service over a database.
 pub struct OperationsServer {
     env: EnvRef,
     db: Arc<dyn OperationsDb>,
@@ -25,7 +26,7 @@ pub struct OperationsServer {
 }
 
 impl OperationsServer {
-    /// A service over `db`, to be offered on port 7003 with [`afs_rpc::Rx::listen`], beside the location service.
+    /// A service over `db`, for port 7003 ([`afs_rpc::Rx::listen`]), beside the location service.
     pub fn service(env: EnvRef, db: Arc<dyn OperationsDb>, guard: Guard) -> Arc<dyn Service> {
         let server = Arc::new(OperationsServer { env, db, guard });
         let table = Table::new(ServiceId::OPERATIONS, server);

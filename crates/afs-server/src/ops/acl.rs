@@ -62,7 +62,7 @@ impl FileServer {
     }
 }
 
-/// The names of one access list, asked for at once.
+/// The ids of the names of one access list, looked up in one request.
 struct Known(Vec<(String, ViceId)>);
 
 impl Known {

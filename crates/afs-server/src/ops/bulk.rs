@@ -1,4 +1,4 @@
-//! BulkStatus and InlineBulkStatus.
+//! BulkStatus and InlineBulkStatus: the status of many objects.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 }
 
 impl FileServer {
-    /// All or nothing.
+    /// Fails as a whole when one object fails.
     async fn bulk_status(&self, visit: &Visit, fids: &fs::Fids) -> Result<fs::BulkStatusReply, AbortCode> {
         if fids.is_empty() {
             return Err(Errno::EINVAL.to_uae());
@@ -32,7 +32,7 @@ impl FileServer {
         Ok(reply.finish())
     }
 
-    /// Each by itself. The volume's date is that of the first object that could be read.
+    /// Reports failures object by object. The volume's date is that of the first object that could be read.
     async fn inline_bulk_status(
         &self,
         visit: &Visit,

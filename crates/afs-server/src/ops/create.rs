@@ -41,7 +41,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     })
 }
 
-/// What was made, and all that its reply needs.
+/// A created object, with all that its reply needs.
 struct Made {
     fid: Fid,
     created: Created,
@@ -63,7 +63,7 @@ impl FileServer {
         let subject = visit.subject.clone();
         let change = self.change(&served, dir, move |tx| {
             let acl = directory_within(tx, dir, &subject, wish)?;
-            // Nobody but an administrator makes objects in another's name.
+            // Only administrators create objects with another owner.
             if set.owner.is_some_and(|owner| owner != subject.id()) && !subject.is_administrator() {
                 return Err(VolumeError::Refused(Errno::EPERM.to_uae()));
             }
@@ -76,7 +76,7 @@ impl FileServer {
 }
 
 impl Made {
-    /// The caller's rights on what he made include administering it, which tells him that it is his.
+    /// The caller's rights on the created object include `a`, which shows that the caller is its owner.
     fn status(&self, server: &FileServer, visit: &Visit) -> Status {
         let record = &self.created.object;
         let rights = access::rights(&visit.subject, &object(&self.header, record, &self.acl));
@@ -87,8 +87,8 @@ impl Made {
         server.status(&visit.subject, &self.header, &self.created.directory, &self.acl)
     }
 
-    /// The reply with a promise on the new object. Its status is the one just made unless somebody found the object
-    /// and changed it before the promise stood.
+    /// The reply with a promise on the new object. Its status is that of the creation, unless another client
+    /// found the object and changed it before the promise was granted.
     async fn with_promise(
         mut self,
         server: &FileServer,

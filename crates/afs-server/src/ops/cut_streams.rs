@@ -1,4 +1,4 @@
-//! A byte stream under the data of a file operation, cut at every byte.
+//! Tests of file operations over a byte stream that is cut at every byte.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -22,9 +22,10 @@ use super::tests::{Desk, bytes_on};
 use crate::flow::{Broken, Sink, Source, Stopped};
 use crate::rig::SERVER_IP;
 
-/// Where the server takes streams.
+/// The address at which the server accepts streams.
 const DATA: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7100);
-/// The first range becomes a chunk before a byte of the second comes: more than what is kept in a row.
+/// The first range becomes a chunk before the first byte of the second arrives: it is larger than what is
+/// kept in a row.
 const RANGES: [(u64, u64); 2] = [(0, 16_400), (20_000, 200)];
 const SENT: usize = 16_600;
 
@@ -48,22 +49,22 @@ impl Sink for Carried {
     }
 }
 
-/// What the client sees of its stream: what the server answered, or how it broke.
+/// The client's view of its stream: the reply, or the error.
 type Seen = Arc<Mutex<Option<Result<Vec<u8>, ErrorKind>>>>;
 
-/// How a stream ends before its time.
+/// How a stream ends early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cut {
     Reset,
     Silence,
-    /// The client itself ends it.
+    /// The client closes it.
     End,
 }
 
 struct Bench {
     desk: Desk,
     fid: Fid,
-    /// Always there, but while a stream is waited for.
+    /// Always present, except while a stream is awaited.
     listener: Option<Box<dyn ByteListener>>,
 }
 
@@ -91,7 +92,7 @@ impl Bench {
         self.desk.cell.sim.break_stream(self.desk.client.node, self.desk.cell.server, fault);
     }
 
-    /// The client sends bytes, in two goes, and waits for an answer.
+    /// The client sends bytes, in two writes, and waits for a reply.
     fn send(&self, sent: Vec<u8>) -> Seen {
         let (seen, world) = (Seen::default(), self.desk.cell.world());
         let (env, noted) = (world.env(self.desk.client.node), seen.clone());
@@ -113,7 +114,7 @@ impl Bench {
         seen
     }
 
-    /// The server works with the next stream.
+    /// The server runs `work` on the next stream.
     fn serve<T: Send + 'static, F: Future<Output = T> + Send>(
         &mut self,
         work: impl FnOnce(Carried) -> F + Send + 'static,
@@ -128,7 +129,7 @@ impl Bench {
         done
     }
 
-    /// The server takes the bytes of one store from the next stream, and answers with a code.
+    /// The server takes the bytes of one store from the next stream, and replies with a code.
     fn store(&mut self) -> AbortCode {
         let (files, visit, change) = (self.desk.files(), self.desk.visit(), self.change());
         self.serve(move |mut stream| async move {
@@ -147,7 +148,7 @@ fn pattern() -> Vec<u8> {
     (0..SENT).map(|at| (at * 7 + at / 256) as u8 | 1).collect()
 }
 
-/// Cuts a store at a byte: it fails, its client hears of it, and nothing of it is left.
+/// Cuts a store at a byte: it fails, its client sees the failure, and nothing of the store is left.
 fn check(bench: &mut Bench, at: usize, cut: Cut) {
     let before = bench.desk.left();
     bench.cut(at, cut);
@@ -179,7 +180,7 @@ fn a_store_over_a_stream_that_is_cut_at_any_byte_leaves_nothing() {
     }
     assert_eq!(bench.desk.client.fetch_status(bench.fid).unwrap().status, before);
     assert_eq!(bench.desk.client.read(bench.fid), b"as it was");
-    // The whole of it is one change.
+    // The complete store is one change.
     let seen = bench.send(pattern());
     assert_eq!(bench.store(), AbortCode::OK);
     bench.desk.cell.sim.run_for(Duration::from_secs(1));
@@ -192,7 +193,7 @@ fn a_store_over_a_stream_that_is_cut_at_any_byte_leaves_nothing() {
     );
 }
 
-/// What was on the drive before the cut is there until the server sees it, and not after.
+/// Chunks written before the cut stay until the server detects the cut, and no longer.
 #[test]
 fn what_a_cut_store_had_on_the_drive_goes_with_it() {
     let mut bench = Bench::new(302);

@@ -1,4 +1,5 @@
-//! The bytes of a store on their way from a source to the drive: in time, in bounded memory, and no more than there is room for.
+//! Transfer of a store's bytes from a source to the drive, within its time-outs, its memory and the free
+//! space.
 
 use afs_rpc::EnvExt;
 use afs_volume::{DataWriter, NewData};
@@ -12,13 +13,13 @@ use crate::server::FileServer;
 use crate::stores::{Room, StoreUnderWay};
 use crate::volume_states::Served;
 
-/// Bytes of stores under way that are not compared with what is free on the partition.
+/// Bytes of stores in progress that are not compared with the free space of the partition.
 const LARGE: u64 = 64 << 20;
 /// Bytes taken from the transport at a time.
 const PIECE: usize = 256 << 10;
 
 impl FileServer {
-    /// Takes the announced bytes from the client and puts them on the drive.
+    /// Takes the announced bytes from the client and writes them to the drive.
     pub(super) async fn receive(
         &self,
         source: &mut impl Source,
@@ -39,7 +40,8 @@ impl FileServer {
         writer.finish().await.map_err(failed)
     }
 
-    /// Takes so many bytes from the client to the drive: in time, in bounded memory, and no more than there is room for.
+    /// Takes `length` bytes from the client to the drive, within the time-outs, bounded memory and the free
+    /// space.
     async fn take_bytes(
         &self,
         source: &mut impl Source,
@@ -87,8 +89,9 @@ impl FileServer {
         }
     }
 
-    /// Whether the bytes of all stores that are under way in a volume still have room in it. Those that replace others need room
-    /// too until they do: as much again as the volume may hold, or half of what is free where it has no quota.
+    /// Whether the bytes of all stores in progress in a volume still fit into it. Bytes that replace others
+    /// need space too until they do: as much again as the volume's quota, or half of the free space for a
+    /// volume without quota.
     fn check_under_way(&self, served: &Served, room: Room, store: &StoreUnderWay) -> Result<(), AbortCode> {
         let header = served.volume.header();
         let quota = u64::from(header.max_quota);

@@ -52,15 +52,15 @@ impl FileServer {
         let head = count(data.remaining());
         match self.send_data(&mut call, data, head, &tail).await {
             Ok(()) => drop(call.finish().await),
-            // What fails on the way ends the call.
+            // A failure after the first byte ends the call.
             Err(Stopped::Volume(error)) => return Err((call, self.code(part.fid, &error))),
-            // The client is gone; nobody is left to tell.
+            // The client is gone; no one is left to reply to.
             Err(Stopped::Sink(_)) => {}
         }
         Ok(())
     }
 
-    /// Checks everything, and only then promises and opens: nothing is sent of a call that is refused.
+    /// Makes all checks before it grants a promise and opens the data: a refused call sends nothing.
     pub(super) async fn open_data(
         &self,
         visit: &Visit,
@@ -76,7 +76,7 @@ impl FileServer {
         Ok((data, fs::FetchDataReply { status, callback, sync: sync(&found.header) }))
     }
 
-    /// Gives count, bytes and status as the window lets them go.
+    /// Sends count, bytes and status as the window permits.
     pub(super) async fn send_data<S: Sink>(
         &self,
         sink: &mut S,
@@ -85,7 +85,7 @@ impl FileServer {
         tail: &fs::FetchDataReply,
     ) -> Result<(), Stopped<S::Error>> {
         self.statistics.count_fetched_data(data.remaining());
-        // The count goes out with the first bytes where that saves a packet.
+        // The count is sent with the first bytes where that saves a packet.
         let mut joined = Joined::new(sink);
         joined.put(Bytes::from(head)).await.map_err(Stopped::Sink)?;
         pour(&mut FileContent::new(self.env.clone(), data), &mut joined).await?;
@@ -95,7 +95,7 @@ impl FileServer {
 }
 
 impl Part {
-    /// The part as numbers that cannot be negative; its end must be a position too.
+    /// Position and length as unsigned numbers; the end must be a valid position too.
     fn bounds(self) -> Result<(u64, u64), AbortCode> {
         let (Ok(position), Ok(length)) = (u64::try_from(self.position), u64::try_from(self.length)) else {
             return Err(Errno::EFBIG.to_uae());

@@ -1,4 +1,4 @@
-//! Link: another name for a file, in its own directory.
+//! Link: another name for a file, in the same directory.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! SetLock, ExtendLock and ReleaseLock, with their old forms.
+//! SetLock, ExtendLock and ReleaseLock, with their obsolete forms.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     })
 }
 
-/// The holder and the kind of a lock that was taken, and whether it is written down already.
+/// The holder and mode of a lock that was taken, and whether it is already on disk.
 type Taken = (Holder, LockMode, Kept);
 
 impl FileServer {
@@ -62,7 +62,7 @@ impl FileServer {
         Ok(reply(&found))
     }
 
-    /// Checks everything and takes the lock in memory, of a volume that is written to.
+    /// Makes all checks and takes the lock in memory, if the volume is writable.
     async fn take_lock(
         &self,
         visit: &Visit,
@@ -88,20 +88,21 @@ impl FileServer {
         Ok((found, None))
     }
 
-    /// As whom a machine holds locks, and the kind of one that it had taken before it was known by its name.
+    /// The name under which a machine holds locks, and the mode of a lock that it took before it was known by
+    /// that name.
     fn holder(&self, visit: &Visit, fid: Fid) -> (Holder, Option<LockMode>) {
         let holder = visit.host.holder();
         (holder, self.locks.adopt(fid, &visit.host.earlier_holders(), holder))
     }
 
-    /// An object whose locks are to be looked at: those of before its volume was elsewhere are gone.
+    /// An object whose locks are to be examined, after dropping those from before its volume moved elsewhere.
     async fn find_locked(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
         let found = self.find(visit, fid).await?;
         self.locks.see(fid.volume, found.header.copy_date);
         Ok(found)
     }
 
-    /// Writes a lock down, so that a restart does not give it to another machine.
+    /// Writes a lock to disk, so that a restart does not grant it to another machine.
     async fn keep_lock(
         &self,
         found: &Found,
@@ -128,7 +129,8 @@ impl FileServer {
         Ok(reply(&found))
     }
 
-    /// When the object is free again all others are told, so that those who wait try again.
+    /// When the object becomes free all other clients with promises are notified, so that waiting ones try
+    /// again.
     async fn release_lock(self: &Arc<Self>, visit: &Visit, fid: Fid) -> Result<LockReply, AbortCode> {
         let found = self.find_locked(visit, fid).await?;
         if found.header.is_writable() && self.locks.release(fid, self.holder(visit, fid).0) {
@@ -138,7 +140,7 @@ impl FileServer {
     }
 }
 
-/// Locking volumes that nobody writes to keeps no state.
+/// Locks in read-only volumes keep no state.
 fn reply(found: &Found) -> LockReply {
     LockReply { sync: sync(&found.header) }
 }

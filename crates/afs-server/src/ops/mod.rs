@@ -1,8 +1,8 @@
 //! The calls of the file service, one file a family.
 //!
-//! The order of checks is everywhere that of docs/protocol fileserver.md "7. Operation semantics and errors": the
-//! fid makes sense, the volume serves, the object exists, it is of the right type, the caller may. What changes
-//! something checks again inside the transaction, where nothing can come in between.
+//! The order of checks is always that of docs/protocol fileserver.md "7. Operation semantics and errors": the
+//! fid is valid, the volume is on line, the object exists, it has the right type, the caller has the right.
+//! Changes repeat the checks inside the transaction, where no other change can intervene.
 
 mod acl;
 mod bulk;
@@ -41,7 +41,7 @@ use afs_wire::rpc::Streamed;
 use crate::audit::Described;
 use crate::server::{FileServer, Visit};
 
-/// Every call of the service.
+/// Registers every call of the service.
 pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     let table = fetch::add(table);
     let table = store::add(table);
@@ -60,7 +60,7 @@ pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
     obsolete::add(table)
 }
 
-/// Answers `R` with `operation`, for clients that are known and in order, and records what came of it.
+/// Registers `operation` for `R`, for clients that are identified and ready, and records the outcome.
 fn call<R, F>(
     table: Table<FileServer>,
     operation: impl Fn(Arc<FileServer>, Arc<Visit>, R) -> F + Send + Sync + 'static,
@@ -90,7 +90,7 @@ where
     })
 }
 
-/// Answers the split call `R` with `operation`, which moves its bytes, and records what came of it.
+/// Registers `operation` for the split call `R`, whose bytes it moves, and records the outcome.
 fn streamed<R, F>(
     table: Table<FileServer>,
     operation: impl Fn(Arc<FileServer>, Arc<Visit>, ServerCall, R) -> F + Send + Sync + 'static,

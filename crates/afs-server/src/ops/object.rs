@@ -1,4 +1,4 @@
-//! Finding objects, deciding about them, telling their status.
+//! Look-up of objects, access checks on them, and their status replies.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::server::{FileServer, Visit};
 use crate::subject::Subject;
 use crate::volume_states::Served;
 
-/// An object that was found, with what counts for access to it.
+/// An object that was found, with the attributes that access depends on.
 pub(super) struct Found {
     pub(super) served: Served,
     pub(super) header: Arc<VolumeHeader>,
     pub(super) record: Arc<VnodeRecord>,
-    /// The access list of the object, or of the directory it is in.
+    /// The access list of the object, or of its directory.
     pub(super) acl: Arc<Acl>,
 }
 
 impl FileServer {
-    /// The volume of a fid, if it serves reads, or changes, to callers with such a connection.
+    /// The volume of a fid, if it serves reads, or changes, on such a connection.
     pub(super) fn volume(
         &self,
         visit: &Visit,
@@ -46,26 +46,26 @@ impl FileServer {
         Ok((served, header))
     }
 
-    /// Whether a volume is not closed to such a connection; one that is not here is nobody's.
+    /// Whether the policy opens a volume to such a connection; a volume that is not here is closed.
     pub(super) fn is_open(&self, visit: &Visit, volume: VolumeId) -> bool {
         let header = self.partitions.volume(volume).map(|volume| volume.header());
         let policy = self.guard.policy();
         header.is_none_or(|header| policy.volume_is_open(header.name.as_str(), &visit.identity))
     }
 
-    /// An object to read.
+    /// An object to be read.
     pub(super) async fn find(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
         let (served, header) = self.volume(visit, fid, false)?;
         self.found(served, header, fid).await
     }
 
-    /// An object to change.
+    /// An object to be changed.
     pub(super) async fn find_to_change(&self, visit: &Visit, fid: Fid) -> Result<Found, AbortCode> {
         let (served, header) = self.volume(visit, fid, true)?;
         self.found(served, header, fid).await
     }
 
-    /// An object of a volume that serves.
+    /// An object of a volume that is on line.
     pub(super) async fn found(
         &self,
         served: Served,
@@ -84,8 +84,9 @@ impl FileServer {
         Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
     }
 
-    /// Reads a volume: on the calling thread where memory suffices, else on one that may wait for a disk. `read` may run
-    /// twice. The thread that receives packets runs calls, so that a read of the disk there would stall all clients.
+    /// Reads a volume: on the calling thread where memory suffices, else on a thread that may wait for a
+    /// disk. `read` may run twice. The thread that receives packets runs calls, so a disk read there would
+    /// stall all clients.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         volume: &Arc<Volume>,
@@ -96,12 +97,12 @@ impl FileServer {
             done => return done,
         }
         let volume = volume.clone();
-        // Without an answer the server is at its end, and so is the call.
+        // No result means that the server is stopping, and the call with it.
         self.env.run_blocking(move || read(volume.reads(Depth::Disk))).await.unwrap_or(Err(VolumeError::Busy))
     }
 
-    /// Promises to tell the caller before an object changes, unless nothing is promised to it at present. To be given before
-    /// the object is read for the reply.
+    /// Grants the caller a promise, unless it may have none at present. Must precede the read of the object
+    /// for the reply.
     pub(super) async fn promise(
         &self,
         visit: &Visit,
@@ -118,7 +119,7 @@ impl FileServer {
         seconds.map_or(CallBack::NONE, CallBack::shared)
     }
 
-    /// The status of an object as a caller sees it.
+    /// The status of an object for a caller.
     pub(super) fn status(
         &self,
         subject: &Subject,
@@ -130,7 +131,7 @@ impl FileServer {
         self.status_with(subject, header, record, acl, access)
     }
 
-    /// As [`FileServer::status`], with rights that are known.
+    /// As [`FileServer::status`], with rights computed already.
     pub(super) fn status_with(
         &self,
         subject: &Subject,
@@ -139,7 +140,7 @@ impl FileServer {
         acl: &Acl,
         caller_access: Rights,
     ) -> Status {
-        // A directory tells itself as its parent (docs/protocol fileserver.md "15. Traps", T1).
+        // A directory gives itself as its parent (docs/protocol fileserver.md "15. Traps", T1).
         let (parent, parent_unique) = if record.is_directory() {
             (record.vnode, record.unique)
         } else {
@@ -165,7 +166,7 @@ impl FileServer {
         }
     }
 
-    /// What a failure of the volume store is to the caller. What is no refusal is told to the operator too.
+    /// The code for a failure of the volume store. Failures other than refusals are also logged.
     pub(super) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
         if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
             tracing::error!(%fid, %error, "a volume cannot be used");
@@ -173,8 +174,9 @@ impl FileServer {
         error.code()
     }
 
-    /// Changes a volume in one transaction. Whether the volume takes changes is looked at again there: whoever takes it from
-    /// the clients first says so and then waits for a turn of his own, after which no change comes in any more.
+    /// Changes a volume in one transaction. Inside it the volume's state is checked again: the volume
+    /// service, when it takes a volume from clients, first sets the state and then waits for a transaction of
+    /// its own, after which no change is admitted.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         served: &Served,
@@ -199,7 +201,7 @@ impl Found {
     }
 }
 
-/// An object as access control sees it.
+/// The attributes of an object for access control.
 pub(super) fn object<'a>(header: &VolumeHeader, record: &VnodeRecord, acl: &'a Acl) -> access::Object<'a> {
     access::Object {
         kind: record.kind,
@@ -210,7 +212,7 @@ pub(super) fn object<'a>(header: &VolumeHeader, record: &VnodeRecord, acl: &'a A
     }
 }
 
-/// Decides within a transaction; answers the access list that counted.
+/// Decides within a transaction; returns the access list that was used.
 pub(super) fn check_within(
     tx: &mut VolumeTx<'_, '_>,
     record: &VnodeRecord,
@@ -223,7 +225,7 @@ pub(super) fn check_within(
     Ok(acl)
 }
 
-/// The directory behind a fid, in which the caller wants something.
+/// The directory of a fid, with a check of the caller's rights.
 pub(super) fn directory_within(
     tx: &mut VolumeTx<'_, '_>,
     fid: Fid,
@@ -234,7 +236,7 @@ pub(super) fn directory_within(
     check_within(tx, &record, subject, wish)
 }
 
-/// The caller as the store's own rules see it.
+/// The caller, as the store's own rules see it.
 pub(super) fn actor(subject: &Subject) -> Actor {
     Actor { id: subject.id(), administrator: subject.is_administrator() }
 }
@@ -243,7 +245,7 @@ pub(super) fn sync(header: &VolumeHeader) -> VolSync {
     VolSync { creation: header.creation_date }
 }
 
-/// Whether the object is a plain file.
+/// Whether the object is a regular file.
 pub(super) fn is_file(record: &VnodeRecord) -> bool {
     record.kind == FileKind::File
 }

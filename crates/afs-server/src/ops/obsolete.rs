@@ -1,5 +1,5 @@
-//! Calls that are refused, each with the code that clients know
-//! (docs/protocol fileserver.md "3. Opcodes").
+//! Obsolete calls: each is refused with the code that clients know (docs/protocol fileserver.md "3.
+//! Opcodes").
 
 use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};

@@ -14,7 +14,7 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     });
     super::call(table, |server: Arc<FileServer>, visit, _: fs::GiveUpAllCallBacks| async move {
         let visit: Arc<Visit> = visit;
-        // Promises in a volume that is closed to such a connection are not its to give up.
+        // A caller cannot give up promises in a volume that is closed to its connection.
         if !server.guard.policy().all_volumes_are_open(&visit.identity) {
             return Err(Errno::EACCES.to_uae());
         }

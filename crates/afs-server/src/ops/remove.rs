@@ -45,8 +45,9 @@ impl FileServer {
         Ok(fs::RemoveReply { dir_status, sync: sync(&header) })
     }
 
-    /// An object lost a name. Promises on one that is gone go silently; of one that has other names everybody is told,
-    /// the caller too, whose reply says nothing of it (docs/protocol fileserver.md "15. Traps", T13).
+    /// Handles the promises on an object that lost a name. Those on a deleted object are dropped silently;
+    /// for an object with other names all hosts are notified, the caller too, because its reply does not
+    /// mention the object (docs/protocol fileserver.md "15. Traps", T13).
     pub(super) fn unlinked(self: &Arc<Self>, volume: VolumeId, object: &Object) -> Breaks {
         match object {
             Object::Gone(fid) => {

@@ -1,6 +1,6 @@
-//! Calls about the server itself: its clock, what it can do, its counters.
+//! Calls about the server itself: clock, capabilities, counters.
 //!
-//! Who only reads counters need not be a client: monitors have nothing that could be called back.
+//! Callers that only read counters need not be clients: monitors have no callback service.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use afs_wire::xdr::BoundedVec;
 
 use crate::server::{FileServer, Visit};
 
-/// Seconds since its last call in which a client counts as active.
+/// A client counts as active for this many seconds after its last call.
 const ACTIVE_SECONDS: u64 = 15 * 60;
 /// The collection of callback counters.
 const CALLBACK_COUNTERS: i32 = 3;
@@ -23,7 +23,7 @@ const NO_COLLECTION: AbortCode = AbortCode(1);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |_: Arc<FileServer>, visit: Arc<Visit>, _: fs::FlushCps| async move {
-        // Memberships are asked for at every call, so that there is nothing to flush.
+        // Memberships are looked up at every call, so there is nothing to flush.
         if !visit.subject.is_administrator() {
             return Err(Errno::EPERM.to_uae());
         }
@@ -109,7 +109,7 @@ impl FileServer {
         counters
     }
 
-    /// Clients known, and those that called lately.
+    /// Number of clients, and of those active lately.
     fn workstations(&self) -> (usize, usize) {
         let (hosts, now) = (self.clients.hosts().all(), self.clients.now());
         let active = |last: u64| now.saturating_sub(last) <= ACTIVE_SECONDS;

@@ -33,7 +33,7 @@ impl FileServer {
         let found = self.find(visit, fid).await?;
         found.check(&visit.subject, Wish::FetchStatus)?;
         let callback = self.promise(visit, fid, &found.header, grant).await;
-        // Read again: what changed since the first look has found no promise of this caller to break.
+        // Read again: a change since the first read found no promise of this caller to break.
         let found = self.found(found.served, found.header, fid).await?;
         let status = self.status(&visit.subject, &found.header, &found.record, &found.acl);
         Ok(fs::FetchStatusReply { status, callback, sync: sync(&found.header) })

@@ -25,8 +25,8 @@ fn narrow(call: fs::StoreData) -> Result<Change, AbortCode> {
     wide(fs::StoreData64 { fid, status, position, length, file_length }, i32::MAX as u64)
 }
 
-/// The change that a call asks for, of whose positions `position_max` is the last that can be named. Without bytes it grows the file to the
-/// position.
+/// The change that a call requests; `position_max` is the last position that the call can name. Without bytes
+/// it grows the file to the position.
 fn wide(call: fs::StoreData64, position_max: u64) -> Result<Change, AbortCode> {
     let fs::StoreData64 { fid, status, position, length, file_length } = call;
     let end = position.checked_add(length).filter(|end| *end <= position_max);

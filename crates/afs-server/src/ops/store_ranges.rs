@@ -1,5 +1,5 @@
-//! StoreRanges, a call of our own: several ranges of a file as one change of it, if it still has the version that the client
-//! has changed. A client whose version is not the newest any more has changed nothing.
+//! StoreRanges, a call of our own: several ranges of a file stored as one change, if the file still has the
+//! version that the client's data is based on. Otherwise nothing is changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use afs_wire::xdr::{Decode, Reader};
 use super::storing::{self, Change, SHORT_DATA};
 use crate::server::{FileServer, Visit};
 
-/// How long a client may take for the table of ranges, a kilobyte.
+/// Time for the table of ranges (a kilobyte) to arrive.
 const TABLE_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {

@@ -1,8 +1,9 @@
-//! Storing bytes of a file, whatever brings them: a ticket is made, fed and ended ([`super::ticket`]).
+//! Storing data of a file, independent of the transport: a ticket is created, fed and ended
+//! ([`super::ticket`]).
 //!
-//! The bytes go to the drive as they come, in bounded memory; one transaction then makes them the file. A client that
-//! sends fewer than it said, or falls silent, has changed nothing, and holds memory and room for a bounded time
-//! ([`crate::stores`]).
+//! The bytes are written to the drive as they arrive, in bounded memory; one transaction then makes them the
+//! file's. A client that sends fewer than it announced, or falls silent, changes nothing, and holds memory
+//! and space for a bounded time ([`crate::stores`]).
 
 use std::sync::Arc;
 
@@ -21,9 +22,10 @@ use crate::server::{FileServer, Visit};
 /// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
 /// (docs/protocol fileserver.md "4. Data framing on the split calls").
 pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
-/// Abort code for a ticket that is over, or was never there.
+/// Abort code for a ticket that has ended, or never existed.
 pub(super) const NO_TICKET: Errno = Errno::ESTALE;
-/// KiB by which a store that is under way may overrun the quota (docs/protocol fileserver.md "11. Quota and space").
+/// KiB by which a store in progress may overrun the quota (docs/protocol fileserver.md "11. Quota and
+/// space").
 pub(super) const SPARE: u64 = 1024;
 
 /// One change of a file's data.
@@ -31,11 +33,12 @@ pub(super) const SPARE: u64 = 1024;
 pub(super) struct Change {
     pub(super) fid: Fid,
     pub(super) status: SetStatus,
-    /// What the file is cut to before, if it is longer.
+    /// Length to which the file is truncated first, if it is longer.
     pub(super) file_length: u64,
-    /// Positions and lengths, in ascending order, without overlap, none of them empty. Their bytes follow in this order.
+    /// Positions and lengths, in ascending order, without overlap, none of them empty. The bytes follow in
+    /// this order.
     pub(super) ranges: Vec<(u64, u64)>,
-    /// What the file is grown to with zeros, if it is shorter.
+    /// Length to which the file is extended with zeros, if it is shorter.
     pub(super) grown_to: u64,
     /// The version that the file must have; `None` for any.
     pub(super) expected: Option<DataVersion>,
@@ -52,8 +55,8 @@ impl Change {
         self.ranges.last().map_or(0, |(position, length)| position + length)
     }
 
-    /// KiB by which the file grows behind the end of what is kept of it. What lies in holes, and what exactly a cut gives back, only the
-    /// transaction knows.
+    /// KiB by which the file grows beyond what is kept of it. Holes, and what exactly a truncation frees,
+    /// only the transaction knows.
     fn growth(&self, record: &VnodeRecord) -> u64 {
         let kept = record.length.min(self.file_length);
         let given_back = if kept < record.length { record.blocks() } else { 0 };
@@ -63,7 +66,7 @@ impl Change {
     }
 }
 
-/// Whether files may grow by so many KiB, or nearly.
+/// Whether files may grow by so many KiB, or slightly less.
 fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
     let (growth, quota) = (growth.saturating_sub(SPARE), u64::from(header.max_quota));
     if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
@@ -72,7 +75,7 @@ fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
     Ok(())
 }
 
-/// Answers a call that brings bytes.
+/// Replies to a call that brings bytes.
 pub(super) async fn answer(
     mut call: ServerCall,
     stored: impl AsyncFnOnce(&mut ServerCall) -> Result<StatusReply, AbortCode>,
@@ -88,7 +91,7 @@ pub(super) async fn answer(
 }
 
 impl FileServer {
-    /// The file that bytes are to be stored in, by one who may.
+    /// The file to store into, after a check of the caller's rights.
     pub(super) async fn find_to_store(
         &self,
         visit: &Visit,
@@ -103,7 +106,7 @@ impl FileServer {
         Ok(found)
     }
 
-    /// Takes the bytes of a change and makes it, all within one call.
+    /// Takes the bytes of a change and commits it, within one call.
     pub(super) async fn store(
         self: &Arc<Self>,
         source: &mut impl Source,
@@ -116,8 +119,8 @@ impl FileServer {
         self.end_store(visit, ticket).await
     }
 
-    /// Begins a store by a caller who may. What the quota cannot hold is refused before its bytes travel; what it can is kept. The
-    /// transaction decides for good.
+    /// Begins a store by a caller with the right. A store that exceeds the quota is refused before its bytes
+    /// travel; otherwise its share of the quota is reserved. The transaction decides finally.
     pub(super) fn begin_store(
         &self,
         visit: &Visit,
@@ -132,7 +135,7 @@ impl FileServer {
         Ok(self.tickets.open(visit, Box::new(ticket)))
     }
 
-    /// Takes the bytes of a store, all of them at once. Of a store whose bytes end too early nothing is left, nor of its ticket.
+    /// Takes all bytes of a store at once. If they end too early, neither the bytes nor the ticket are kept.
     pub(super) async fn feed_store(
         &self,
         visit: &Visit,
@@ -153,7 +156,7 @@ impl FileServer {
         Ok(())
     }
 
-    /// Makes the bytes of a store the file's, in one transaction.
+    /// Commits the bytes of a store to the file, in one transaction.
     pub(super) async fn end_store(
         self: &Arc<Self>,
         visit: &Arc<Visit>,
@@ -174,10 +177,10 @@ impl FileServer {
         let data = data.ok_or(SHORT_DATA)?;
         let subject = visit.subject.clone();
         served.volume.compact_for(fid, &data).await.map_err(|error| self.code(fid, &error))?;
-        // From here on the volume itself has what was kept of its quota, or the transaction refuses.
+        // From here on the volume itself accounts for the reserved quota, or the transaction refuses.
         drop(under_way);
         let change = self.change(&served, fid, move |tx| {
-            // The rights may have changed while the bytes came in.
+            // The rights may have changed while the bytes arrived.
             let record = tx.vnode(fid)?;
             let acl = check_within(tx, &record, &subject, Wish::StoreData(&status))?;
             let store = StoreData { fid, file_length, status, expected };

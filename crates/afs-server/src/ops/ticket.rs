@@ -1,8 +1,8 @@
-//! Tickets of stores: what holds a store that has begun and is not ended, between the calls that do so.
+//! Table of store tickets: handles of stores that have begun and not ended, between calls.
 //!
-//! A store has three steps: it is begun, its bytes come, it is ended by one transaction. Between them it belongs to no call and to
-//! no connection, but to a ticket, which has an owner and an end. A ticket that is not taken up again in its time is gone, and with it the
-//! quota and the room that were kept, and its bytes on the drive.
+//! A store has three steps: it begins, its bytes arrive, one transaction ends it. In between it belongs to no
+//! call and no connection but to a ticket, which has an owner and an expiry time. An expired ticket is
+//! dropped, with the reserved quota and space, and its bytes on the drive.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::server::Visit;
 use crate::stores::StoreUnderWay;
 use crate::volume_states::Served;
 
-/// What a client has at least for the end of a store, once all its bytes have come.
+/// Minimum time for the client to end a store once all its bytes have arrived.
 const END_TIME: Duration = Duration::from_secs(10);
 
-/// Names a store in progress. Not to be guessed.
+/// Id of a store in progress. Unguessable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TicketId(u128);
 
-/// Who has begun a store, and alone may go on with it.
+/// The caller that began a store, and alone may continue it.
 #[derive(PartialEq, Eq)]
 struct Owner {
     host: HostId,
@@ -38,25 +38,26 @@ impl Owner {
     }
 }
 
-/// A store that has begun.
+/// A store in progress.
 pub(super) struct Ticket {
     pub(super) served: Served,
     pub(super) change: Change,
     pub(super) under_way: StoreUnderWay,
-    /// Its bytes, all of them and durable; `None` before they have come.
+    /// Its bytes, complete and durable; `None` before they have arrived.
     pub(super) data: Option<NewData>,
 }
 
 impl Ticket {
-    /// For how long no call need work on it.
+    /// How long it may rest without a call working on it.
     fn time_left(&self) -> Duration {
         let left = self.under_way.time_left();
-        // A slow client has used up its time when its last bytes come, and is to end the store all the same.
+        // A slow client has used up its time when its last bytes arrive, and must be able to end the store
+        // all the same.
         if self.data.is_some() { left.max(END_TIME) } else { left }
     }
 }
 
-/// A ticket that no call works on.
+/// A ticket that no call is working on.
 struct Waiting {
     ticket: Box<Ticket>,
     owner: Owner,
@@ -64,7 +65,7 @@ struct Waiting {
     until: Instant,
 }
 
-/// The tickets of a server. How many there are `Stores` bounds.
+/// The tickets of a server. Their number is bounded by `Stores`.
 pub(crate) struct Tickets {
     env: EnvRef,
     state: Mutex<State>,
@@ -73,7 +74,7 @@ pub(crate) struct Tickets {
 #[derive(Default)]
 struct State {
     waiting: BTreeMap<TicketId, Waiting>,
-    /// Whether a task looks for those whose time is over.
+    /// Whether a task watches for expired tickets.
     is_watched: bool,
 }
 
@@ -82,14 +83,14 @@ impl Tickets {
         Arc::new(Tickets { env, state: Mutex::default() })
     }
 
-    /// Holds a new ticket.
+    /// Adds a new ticket.
     pub(super) fn open(self: &Arc<Self>, visit: &Visit, ticket: Box<Ticket>) -> TicketId {
         let id = TicketId(u128::from_le_bytes(self.env.random_bytes()));
         self.put(id, visit, ticket);
         id
     }
 
-    /// Holds a ticket for as long as what has come of its store allows.
+    /// Puts a ticket back, for as long as the progress of its store allows.
     pub(super) fn put(self: &Arc<Self>, id: TicketId, visit: &Visit, ticket: Box<Ticket>) {
         let (owner, since) = (Owner::of(visit), self.env.now());
         let until = since + ticket.time_left();
@@ -101,7 +102,8 @@ impl Tickets {
         }
     }
 
-    /// Takes a ticket to work on it. `None` for one that is over, that another call works on, or that another client has.
+    /// Takes a ticket to work on it. `None` for a ticket that has ended, that another call is working on, or
+    /// that another client owns.
     pub(super) fn take(&self, id: TicketId, visit: &Visit) -> Option<Box<Ticket>> {
         let mut state = self.state.lock();
         state.waiting.get(&id).filter(|waiting| waiting.owner == Owner::of(visit))?;
@@ -112,7 +114,7 @@ impl Tickets {
         (now < until).then_some(ticket)
     }
 
-    /// Ends tickets at their time, or less than a minute after it, until there is none.
+    /// Drops tickets within a minute after their expiry, until there is none.
     fn watch(self: &Arc<Self>) {
         let (env, tickets) = (self.env.clone(), Arc::downgrade(self));
         self.env.spawn(Box::pin(async move {
@@ -122,7 +124,7 @@ impl Tickets {
         }));
     }
 
-    /// Ends those whose time is over; answers when that of the next is.
+    /// Drops expired tickets; returns the expiry of the next.
     fn end_overdue(&self) -> Option<Instant> {
         let now = self.env.now();
         let mut state = self.state.lock();
@@ -136,7 +138,7 @@ impl Tickets {
         next
     }
 
-    /// How many no call works on.
+    /// Number of tickets that no call is working on.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.state.lock().waiting.len()

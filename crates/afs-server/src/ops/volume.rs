@@ -59,7 +59,7 @@ impl FileServer {
         })
     }
 
-    /// For whoever may look names up in the volume's root.
+    /// For callers with the lookup right on the volume's root.
     async fn snapshots(&self, visit: &Visit, id: VolumeId) -> Result<fs::ListSnapshotsReply, AbortCode> {
         let found = self.root(visit, id).await?;
         found.check(&visit.subject, Wish::FetchData)?;
@@ -97,19 +97,19 @@ impl FileServer {
         edit.await.map_err(|error| self.code(Fid::root(id), &error))
     }
 
-    /// The new name is that of the header; the location database is the business of whoever asks.
+    /// Sets the name in the header; the location database is the caller's responsibility.
     async fn rename_volume(&self, served: &Served, name: VolumeName) -> Result<(), AbortCode> {
         let store = self.partitions.store(served.place.partition).ok_or(AbortCode::VNOVOL)?;
         let renamed = store.rename_volume(served.place.volume, name).await;
         renamed.map_err(|error: VolumeError| self.code(Fid::root(served.place.volume), &error))
     }
 
-    /// Volume 0 makes no sense; otherwise the root directory stands for the volume.
+    /// Volume 0 is invalid; otherwise the root directory stands for the volume.
     async fn root(&self, visit: &Visit, id: VolumeId) -> Result<Found, AbortCode> {
         self.find(visit, Fid::root(id)).await
     }
 
-    /// Free and total KiB of the partition that has a volume.
+    /// Free and total KiB of the partition of a volume.
     fn room(&self, id: VolumeId) -> (u64, u64) {
         let partition = self.partitions.partition_of(id);
         let store = partition.and_then(|partition| self.partitions.store(partition));
@@ -120,7 +120,7 @@ impl FileServer {
     }
 }
 
-/// Figures on this call are signed 32-bit numbers.
+/// Block counts in this call are signed 32-bit numbers.
 fn clamp(blocks: u64) -> u32 {
     u32::try_from(blocks).unwrap_or(u32::MAX).min(i32::MAX as u32)
 }

@@ -1,10 +1,10 @@
-//! From what a connection proves to who asks the database.
+//! Mapping from the identity of a connection to the database's caller type.
 
 use afs_db::protection::Who;
 use afs_rpc::{Identity, Principal};
 
-/// Who calls (docs/protocol ptserver.md "4. Access control inside PR"). A name of another cell stays one: nothing
-/// makes it a name of this cell.
+/// The caller of a request (docs/protocol ptserver.md "4. Access control inside PR"). A name of another cell
+/// keeps that cell: nothing makes it a name of this cell.
 pub(crate) fn who(identity: &Identity) -> Who {
     match (identity, identity.principal()) {
         (Identity::Local, _) | (_, Some(Principal::CellKey)) => Who::CellKey,

@@ -1,4 +1,4 @@
-//! What every call does, and what it is about.
+//! Audit kind and object of every call of the protection service.
 
 use afs_wire::pt;
 

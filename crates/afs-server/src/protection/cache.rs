@@ -1,4 +1,4 @@
-//! Who callers were found to be, as long as nothing has changed since.
+//! Cache of resolved subjects, valid for one version of the database; two generations bound it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,14 +8,15 @@ use parking_lot::Mutex;
 
 use crate::subject::Subject;
 
-/// Groups of all subjects of one generation, and so of half the cache; a subject counts as some groups more.
+/// Weight of one generation, and so of half the cache: the groups of its subjects, and a constant for each
+/// subject.
 const WEIGHT_MAX: usize = 1 << 18;
 const SUBJECT_WEIGHT: usize = 64;
 
 type Key = (Who, IpAddr);
 
-/// Subjects by who and where, all found at one version of the database. Bounded: what was not asked for since half of
-/// it was filled anew is forgotten.
+/// Subjects by identity and address, all resolved at one version of the database. Bounded: a subject not used
+/// since half the cache was refilled is evicted.
 #[derive(Default)]
 pub(super) struct SubjectCache(Mutex<Generations>);
 
@@ -24,12 +25,12 @@ struct Generations {
     version: u64,
     young: BTreeMap<Key, Subject>,
     old: BTreeMap<Key, Subject>,
-    /// Of the young.
+    /// Weight of the young generation.
     weight: usize,
 }
 
 impl SubjectCache {
-    /// What was found at exactly this version.
+    /// The subject resolved at exactly this version.
     pub(super) fn get(&self, version: u64, key: &Key) -> Option<Subject> {
         let mut cache = self.0.lock();
         if cache.version != version {
@@ -43,11 +44,11 @@ impl SubjectCache {
         Some(subject)
     }
 
-    /// Remembers what was found by a question that was asked at this version or later.
+    /// Stores a subject whose look-up started at this version or later.
     pub(super) fn put(&self, version: u64, key: Key, subject: Subject) {
         let mut cache = self.0.lock();
         if cache.version != version {
-            // A slow question must not bring back what others have seen change.
+            // A slow look-up must not bring back what other calls have seen change.
             if cache.version > version {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Changing entries and memberships.
+//! Protection service calls that change entries and memberships.
 
 use afs_db::protection::Change;
 use afs_rpc::Table;

@@ -1,21 +1,21 @@
-//! Between what travels and what is stored.
+//! Conversion between wire types and database records of the protection service.
 
 use afs_db::protection::{After, Fields, Status};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use afs_wire::pt::{self, NameChars, NameText, field_mask};
 
-/// A name that is to be stored.
+/// A name to be stored.
 pub(super) fn name(text: &NameText) -> Result<String, AbortCode> {
     String::from_utf8(text.to_vec()).map_err(|_| AbortCode::PRBADNAM)
 }
 
-/// A name that is to be found; one that is no text belongs to nobody.
+/// A name to be looked up; one that is not valid text matches no entry.
 pub(super) fn looked_up(chars: &NameChars) -> String {
     String::from_utf8(chars.text().to_vec()).unwrap_or_default()
 }
 
-/// 0 stands for "leave it" in many places.
+/// An optional id: in many arguments 0 stands for "unchanged" or "none".
 pub(super) fn given(id: ViceId) -> Option<ViceId> {
     Some(id).filter(|id| *id != ViceId(0))
 }
@@ -45,7 +45,7 @@ pub(super) fn fields(call: &pt::SetFieldsEntry) -> Fields {
     }
 }
 
-/// A cursor as it travels is the id it stands behind, which is never 0.
+/// A cursor on the wire: the id it stands behind, which is never 0.
 pub(super) fn cursor(next: Option<After>, end: i32) -> i32 {
     next.map_or(end, |After(id)| id.0)
 }

@@ -1,4 +1,4 @@
-//! Making users and groups.
+//! Protection service calls that create users and groups.
 
 use afs_db::protection::{NewEntry, NewId};
 use afs_rpc::Table;

@@ -1,4 +1,4 @@
-//! Looking at entries and lists of them (docs/protocol ptserver.md "7. Listing").
+//! Protection service calls that read entries and lists of them (docs/protocol ptserver.md "7. Listing").
 
 use afs_db::protection::{After, Kinds};
 use afs_rpc::{Caller, Table};
@@ -9,9 +9,9 @@ use afs_wire::pt::{self, ENTRIES_MAX, Entries, Ids, OWNED_MAX, list_kinds};
 use super::translate::reply;
 use super::{ProtectionServer, Server, call, code, convert};
 
-/// What `ListEntries` says at the end.
+/// The cursor of `ListEntries` at the end.
 const NO_MORE_ENTRIES: i32 = -1;
-/// What `ListOwned` says at the end.
+/// The cursor of `ListOwned` at the end.
 const NO_MORE_OWNED: i32 = 0;
 
 pub(super) fn add(table: Table<ProtectionServer>) -> Table<ProtectionServer> {

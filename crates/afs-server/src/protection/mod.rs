@@ -1,6 +1,7 @@
-//! The protection service (docs/protocol ptserver.md): users, groups, and who is in which group.
+//! The protection service (docs/protocol ptserver.md): users, groups and memberships.
 //!
-//! Who may do what is decided by the database, in the transaction that does it; the service says who asks.
+//! Permission is decided by the database, in the transaction that does the work; the service supplies the
+//! caller's identity.
 
 pub(crate) mod asker;
 mod audit;
@@ -24,14 +25,15 @@ use crate::audit::Described;
 use crate::guard::{Guard, Guarded, Need, row};
 pub use names::ProtectionNames;
 
-/// How a protection service treats its callers.
+/// Options of a protection service.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProtectionOptions {
-    /// Only administrators may change anything, their own groups included. Default: no.
+    /// Whether only administrators may change anything, their own groups included. Default: no.
     pub restricted: bool,
-    /// Whoever proves nothing may translate names and do nothing else. Default: no.
+    /// Whether anonymous callers may only translate names. Default: no.
     pub restrict_anonymous: bool,
-    /// Names of this cell and its realms: what `NameToID` takes off the end of a name, in any case. Default: none.
+    /// Names of this cell and its realms, which `NameToID` strips from the end of a name, in upper or lower
+    /// case. Default: none.
     pub local: Vec<String>,
 }
 
@@ -43,8 +45,8 @@ pub struct ProtectionServer {
 }
 
 impl ProtectionServer {
-    /// A service over `db`, to be offered on port 7002 with [`afs_rpc::Rx::listen_with`], with a
-    /// [`VoteServer`](crate::VoteServer) beside it. Calls that look into OpenAFS's own file are unknown.
+    /// A service over `db`, for port 7002 ([`afs_rpc::Rx::listen_with`]), with a
+    /// [`VoteServer`](crate::VoteServer) beside it. Calls that read OpenAFS's own database file are unknown.
     pub fn service(db: Arc<dyn ProtectionDb>, guard: Guard, options: ProtectionOptions) -> Arc<dyn Service> {
         let table = Table::new(ServiceId::PROTECTION, Arc::new(ProtectionServer { db, guard, options }));
         let table = translate::add(table);
@@ -57,7 +59,7 @@ impl ProtectionServer {
         Asker { who: asker::who(&caller.identity), restricted: self.options.restricted }
     }
 
-    /// Who asks for what not everybody may see.
+    /// The caller of a query whose result depends on the caller.
     fn reader(&self, caller: &Caller) -> Result<Asker, AbortCode> {
         let anonymous = matches!(caller.identity, Identity::Anonymous);
         if anonymous && self.options.restrict_anonymous {
@@ -66,7 +68,7 @@ impl ProtectionServer {
         Ok(self.asker(caller))
     }
 
-    /// Lets pass whoever the database knows.
+    /// Admits callers that the database knows.
     async fn identified(&self, caller: &Caller) -> Result<(), AbortCode> {
         self.db.identify(self.reader(caller)?).await.map(drop).map_err(code)
     }
@@ -83,7 +85,7 @@ impl Guarded for ProtectionServer {
 
 type Server = Arc<ProtectionServer>;
 
-/// A row of the table. Whether the caller may is for the operation to find out.
+/// Registers `operation` for `R`. The operation itself checks permission.
 fn call<R, F>(
     table: Table<ProtectionServer>,
     operation: impl Fn(Server, Caller, R) -> F + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Names and memberships out of the protection database, for the servers of the cell.
+//! Name service over the protection database, for the servers of the cell.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::subject::{Answer, NameService, Subject};
 
 /// A [`NameService`] over a protection database.
 ///
-/// Who a caller is is remembered for as long as the database's version stands still, so that whoever is taken out of a
-/// group is out of it at the next call. The memory is bounded to some megabytes.
+/// A resolved caller is cached for as long as the database's version is unchanged, so a user removed from a
+/// group is out of it at the next call. The cache is bounded to some megabytes.
 pub struct ProtectionNames {
     db: Arc<dyn ProtectionDb>,
     found: SubjectCache,
@@ -25,14 +25,15 @@ pub struct ProtectionNames {
 }
 
 impl ProtectionNames {
-    /// Names of `db`. `local` are the names of this cell and its realms, which may stand behind the name of a user.
+    /// A name service over `db`. `local` are the names of this cell and its realms, which may follow the name
+    /// of a user.
     pub fn new(db: Arc<dyn ProtectionDb>, local: Vec<String>) -> Self {
         ProtectionNames { db, found: SubjectCache::default(), local }
     }
 
-    /// Who somebody is, and in which groups (docs/protocol fileserver.md "5.1 Caller identity").
+    /// The subject of a caller, with its groups (docs/protocol fileserver.md "5.1 Caller identity").
     async fn look_up(&self, who: Who, host: IpAddr) -> Result<Subject, AbortCode> {
-        // Read before anything is asked: an answer may be newer than this, never older.
+        // Read before the queries: their results may be newer than this version, never older.
         let version = self.db.version();
         let key = (who, host);
         if let Some(subject) = self.found.get(version, &key) {
@@ -49,14 +50,14 @@ impl ProtectionNames {
         Ok(subject)
     }
 
-    /// Names that nobody has, and those of groups, are nobody in particular.
+    /// The subject of a name; names without an entry, and names of groups, are anonymous.
     async fn named(&self, name: &str) -> Result<Subject, AbortCode> {
         let found = self.db.ids_of(vec![name.into()]).await.map_err(unavailable)?;
         let user = found.into_iter().flatten().find(|id| !id.is_group() && *id != ViceId::ANONYMOUS);
         let Some(id) = user else { return Ok(Subject::anonymous()) };
         match self.db.cps(id).await {
             Ok(groups) => Ok(Subject::new(id, groups)),
-            // Gone since the question before.
+            // Deleted since the previous query.
             Err(ProtectionError::Refused(Refusal::NoEntry)) => Ok(Subject::anonymous()),
             Err(error) => Err(unavailable(error)),
         }
@@ -70,7 +71,7 @@ impl ProtectionNames {
         Ok(subject.on_host_in(self.db.host_cps(host).await.map_err(unavailable)?))
     }
 
-    /// A name as the database has it.
+    /// A name in the form in which the database stores it.
     fn stored(&self, name: &str) -> String {
         let name = name.to_ascii_lowercase();
         match name.split_once('@') {
@@ -95,7 +96,7 @@ impl NameService for ProtectionNames {
     }
 }
 
-/// What clients are told when nobody can say who they are: to come again.
+/// The code for a call whose identity cannot be resolved: the client is to retry.
 fn unavailable(error: ProtectionError) -> AbortCode {
     tracing::error!(%error, "who a caller is cannot be learned");
     AbortCode::CPS_UNAVAILABLE

@@ -1,4 +1,5 @@
-//! Names, ids, and what they count as (docs/protocol ptserver.md "6. Translation and CPS").
+//! Protection service calls that translate names and ids, and list the groups of a subject (docs/protocol
+//! ptserver.md "6. Translation and CPS").
 
 use afs_db::protection::BAD_ID;
 use afs_rpc::{Caller, Table};
@@ -8,7 +9,7 @@ use afs_wire::pt::{self, Ids, IdsReply, NameChars};
 
 use super::{ProtectionServer, Server, call, code, convert};
 
-/// Most ids translated at a time: their names fill as much as clients of ours take in one answer.
+/// Most ids translated at a time: their names fill the largest reply that our clients accept.
 const IDS_MAX: usize = 4000;
 
 pub(super) fn add(table: Table<ProtectionServer>) -> Table<ProtectionServer> {
@@ -37,7 +38,7 @@ pub(super) fn reply(ids: Vec<ViceId>) -> IdsReply {
 }
 
 impl ProtectionServer {
-    /// For everybody, known or not.
+    /// For every caller, known or not.
     async fn ids(&self, call: &pt::NameToId) -> Result<pt::NameToIdReply, AbortCode> {
         let names = call.names.iter().map(|name| self.local_name(convert::looked_up(name))).collect();
         let found = self.db.ids_of(names).await.map_err(code)?;
@@ -58,7 +59,7 @@ impl ProtectionServer {
         Ok(pt::IdToNameReply { names: pt::Names::first_of(names) })
     }
 
-    /// A name without the name of this cell behind it.
+    /// A name without this cell's name at its end.
     fn local_name(&self, name: String) -> String {
         match name.split_once('@') {
             Some((user, cell)) if self.options.local.iter().any(|own| own.eq_ignore_ascii_case(cell)) => {

@@ -1,4 +1,4 @@
-//! Names and memberships, asked of the cell's protection servers.
+//! Protection database behind the network: names and memberships from the cell's protection servers.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -15,13 +15,14 @@ use afs_wire::pt::{GetCps, GetHostCps, IdToName, Ids, IdsReply, ListElements, Na
 
 use super::DatabaseServers;
 
-/// How long what was learned of somebody is believed.
+/// How long a result is cached.
 const BELIEVED: Duration = Duration::from_secs(60);
 
-/// A protection database behind the network: what a file server asks of one. Changes are not made through it: whoever
-/// wants one goes to the protection servers himself.
+/// A protection database behind the network, with the queries of a file server. It makes no changes: those go
+/// to the protection servers directly.
 ///
-/// Its version changes once a minute, so whoever is taken out of a group is out of it here at most a minute later.
+/// Its version changes once a minute, so a user removed from a group is out of it here at most a minute
+/// later.
 pub struct RemoteProtectionDb {
     env: EnvRef,
     servers: DatabaseServers,
@@ -29,8 +30,8 @@ pub struct RemoteProtectionDb {
 }
 
 impl RemoteProtectionDb {
-    /// The protection servers of a cell, called with the cell's key, and as nobody in particular for those who are to
-    /// see only what everybody may.
+    /// The protection servers of a cell, called with the cell's key; and the same servers called anonymously,
+    /// for queries by callers who may see only what every caller may.
     pub fn new(env: EnvRef, servers: DatabaseServers, as_nobody: DatabaseServers) -> Self {
         RemoteProtectionDb { env, servers, as_nobody }
     }
@@ -50,7 +51,8 @@ impl ProtectionDb for RemoteProtectionDb {
             let texts = names.iter().map(|name| NameChars::truncated(name.as_bytes()));
             let asked = NameToId { names: Names::first_of(texts) };
             let ids = self.servers.call(&asked).await.map_err(error)?.ids.into_vec();
-            // Unknown names come back as anonymous, whose own name is the one that is known by it.
+            // Unknown names come back as the anonymous id, which is the correct result only for the anonymous
+            // user's own name.
             let found = |(id, name): (ViceId, &String)| {
                 (id != ViceId::ANONYMOUS || Some(name.as_str()) == id.well_known_name()).then_some(id)
             };
@@ -77,7 +79,7 @@ impl ProtectionDb for RemoteProtectionDb {
     fn host_cps(&self, host: Ipv4Addr) -> Answer<'_, Vec<ViceId>> {
         Box::pin(async move {
             match self.servers.call(&GetHostCps { host }).await {
-                // Nobody there is called like the host.
+                // No entry has the host's address as its name.
                 Err(CallError::Abort(AbortCode::PRNOENT)) => Ok(Vec::new()),
                 answer => answer.map(ids).map_err(error),
             }
@@ -182,7 +184,7 @@ fn ids(reply: IdsReply) -> Vec<ViceId> {
     ids
 }
 
-/// What is asked of the protection servers themselves.
+/// The result of calls that the protection servers themselves must be asked for.
 fn elsewhere<'a, T: Send + 'a>() -> Answer<'a, T> {
     Box::pin(std::future::ready(Err(Refusal::Permission.into())))
 }

@@ -1,4 +1,4 @@
-//! Telling the location service of a cell where a file server is.
+//! Registration of a file server's addresses with the location service of a cell.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use afs_wire::vl::{Addresses, RegisterAddrs};
 
 use super::DatabaseServers;
 
-/// How long after a registration that failed another is tried, at first and at most.
+/// Time between a failed registration and the next attempt, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// What a file server says of itself.
+/// The identity and addresses of a file server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registration {
     /// Its permanent name.
@@ -26,15 +26,15 @@ impl Registration {
     /// Registers once.
     ///
     /// # Errors
-    /// What the location servers say, or that none of them answers.
+    /// The location servers' refusal, or that none of them replies.
     pub async fn register(&self, servers: &DatabaseServers) -> Result<(), CallError> {
         let addresses = Addresses::first_of(self.addresses.iter().copied());
         servers.call(&RegisterAddrs { uuid: self.uuid, spare: 0, addresses }).await.map(drop)
     }
 }
 
-/// Registers as soon as a location server takes it: until then the volumes of this server cannot be recorded, but those
-/// that are can be read.
+/// Registers as soon as a location server accepts it: until then the volumes of this server cannot be
+/// recorded, but those already recorded can be read.
 pub async fn keep_registered(env: EnvRef, servers: DatabaseServers, registration: Registration) {
     let mut pause = RETRY_FIRST;
     while let Err(error) = registration.register(&servers).await {

@@ -1,4 +1,4 @@
-//! The servers of one database, any of which may answer.
+//! Servers of one database, tried in turn, with the last that replied first.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,11 +8,11 @@ use afs_rpc::{CallError, CallOptions, Connection, Rx, Security};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{Request, ServiceId};
 
-/// How patient one server is waited for before the next is asked.
+/// Time-outs for one server, before the next is tried.
 const PATIENCE: CallOptions =
     CallOptions { dead: Some(Duration::from_secs(6)), hard: Some(Duration::from_secs(30)) };
 
-/// The servers of one database of a cell. The one that answered last is asked first.
+/// The servers of one database of a cell. The server that replied last is called first.
 pub struct DatabaseServers {
     servers: Vec<Connection>,
     preferred: AtomicUsize,
@@ -33,11 +33,11 @@ impl DatabaseServers {
         }
     }
 
-    /// Asks one server after the other until one has an answer of its own
-    /// (docs/protocol vldb.md "8. Ubik as seen by tools and clients").
+    /// Calls one server after the other until one gives a reply of its own (docs/protocol vldb.md "8. Ubik as
+    /// seen by tools and clients").
     ///
     /// # Errors
-    /// What a server refused with, or what stood in the way at the last one.
+    /// The code with which a server refused, or the error at the last one.
     pub async fn call<R: Request + Sync>(&self, request: &R) -> Result<R::Reply, CallError>
     where
         R::Reply: Send,
@@ -59,7 +59,7 @@ impl DatabaseServers {
     }
 }
 
-/// Whether another server may do better.
+/// Whether another server may succeed.
 fn is_of_the_server(error: &CallError) -> bool {
     match error {
         CallError::Abort(code) => code.0 < 0 || matches!(*code, AbortCode::UNOQUORUM | AbortCode::UNOTSYNC),

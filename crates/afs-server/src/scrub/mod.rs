@@ -1,4 +1,4 @@
-//! Looking for damage in the background, and mending it with what replicas have.
+//! Background scrub: finds damaged data and repairs it from replicas.
 
 mod replicas;
 mod round;
@@ -17,14 +17,14 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::partitions::Partitions;
 use round::Rounds;
 
-/// How often and how fast a server looks at all it has.
+/// Interval and rate of the scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrubSettings {
-    /// From the end of a round to the beginning of the next. Default: seven days.
+    /// From the end of a round to the start of the next. Default: seven days.
     pub every: Duration,
-    /// Bytes read a second, of each partition; at least 1. Default: 16 MiB.
+    /// Bytes read per second, of each partition; at least 1. Default: 16 MiB.
     pub rate: u64,
-    /// How long after its start a server begins, so that it serves first. Default: ten minutes.
+    /// Delay after the server's start. Default: ten minutes.
     pub delay: Duration,
 }
 
@@ -35,22 +35,22 @@ impl Default for ScrubSettings {
     }
 }
 
-/// What is known of the scrub of a partition.
+/// Progress and findings on one partition.
 #[derive(Clone, Debug, Default)]
 pub struct ScrubReport {
-    /// The round under way; it has not begun where `began` is 0.
+    /// The current round; not started if `began` is 0.
     pub now: ScrubRound,
     /// The last complete round.
     pub last: ScrubRound,
-    /// What was found damaged since the server's start and could not be repaired, at most [`DAMAGES_MAX`]; a round that finds nothing
-    /// empties it.
+    /// Damage found since the server's start that could not be repaired, at most [`DAMAGES_MAX`]; a round
+    /// that finds none empties it.
     pub damaged: Vec<BadData>,
 }
 
-/// Most damages that are told one by one.
+/// Most damages that are listed individually.
 pub const DAMAGES_MAX: usize = 100;
 
-/// Reads all that the stores have, again and again. Clones are one scrubber.
+/// Repeated scrub of all stores of a server. Clones share one scrubber.
 #[derive(Clone)]
 pub struct Scrubber {
     settings: ScrubSettings,
@@ -58,7 +58,8 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
-    /// Begins to look at every partition, for as long as `env`'s world lasts. Without `replicas` it only tells.
+    /// Starts to scrub every partition, for as long as `env` exists. Without `replicas` damage is only
+    /// reported.
     pub fn start(
         env: &EnvRef,
         partitions: &Partitions,
@@ -80,7 +81,7 @@ impl Scrubber {
         scrubber
     }
 
-    /// What was seen so far, by partition.
+    /// Progress and findings so far, by partition.
     pub fn reports(&self) -> BTreeMap<PartitionId, ScrubReport> {
         self.lock().clone()
     }

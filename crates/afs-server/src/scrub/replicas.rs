@@ -1,4 +1,4 @@
-//! Where sound bytes of a damaged file may be had.
+//! Replicas of damaged file data at the other servers of the cell.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use crate::remote::DatabaseServers;
 use crate::volumes::OwnSecurity;
 
-/// How long another server may be silent.
+/// Time-outs for another server.
 const PATIENCE: CallOptions =
     CallOptions { dead: Some(Duration::from_secs(15)), hard: Some(Duration::from_secs(120)) };
 
@@ -26,7 +26,7 @@ pub struct Replicas {
     port: u16,
 }
 
-/// A volume somewhere that may have the same file.
+/// A volume at another site that may have the same file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) server: Ipv4Addr,
@@ -34,18 +34,18 @@ pub(super) struct Source {
 }
 
 impl Replicas {
-    /// Asks `locations` where volumes are, and the volume services there, which listen on `port`.
+    /// Uses `locations` for the sites of volumes, and the volume services there, at `port`.
     pub fn new(locations: DatabaseServers, rx: Rx, security: OwnSecurity, port: u16) -> Self {
         Replicas { locations, rx, security, port }
     }
 
-    /// Where the volumes of a group are.
+    /// The sites of the volumes of a group.
     pub(super) async fn sources(&self, parent: VolumeId) -> Result<Vec<Source>, CallError> {
         let reply = self.locations.call(&GetEntryByIdN { volume: parent, kind: KindNumber::ANY }).await?;
         Ok(sources(&reply.entry))
     }
 
-    /// The bytes that are damaged here, as they are there.
+    /// The damaged bytes, as the source has them.
     pub(super) async fn read(&self, source: Source, bad: &BadData) -> Result<Bytes, CallError> {
         let BadPart::Chunk { position, len, .. } = bad.part else { return Ok(Bytes::new()) };
         let peer = SocketAddr::new(IpAddr::V4(source.server), self.port);
@@ -65,7 +65,7 @@ impl Replicas {
     }
 }
 
-/// Read-only copies first: those on other servers share nothing with what is damaged here.
+/// Read-only copies first: those at other servers share no data with the damaged volume.
 fn sources(entry: &Entry) -> Vec<Source> {
     let of = |kind: VolumeKind, flag: SiteFlags| {
         let volume = entry.id(kind);

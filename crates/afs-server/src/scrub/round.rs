@@ -1,4 +1,4 @@
-//! The rounds of one partition.
+//! Scrub rounds of one partition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use afs_wire::ids::{PartitionId, UnixSeconds};
 
 use super::{DAMAGES_MAX, Replicas, ScrubReport, Scrubber};
 
-/// Bytes of a step.
+/// Bytes per step.
 const STEP: u64 = 4 << 20;
-/// What looking at a vnode counts as, beside its data.
+/// Cost of reading a vnode's record, in bytes, besides its data.
 const VNODE_COST: u64 = 4096;
-/// Bytes after which the place is written down, so that a restart costs little.
+/// Bytes after which the position is saved, so that a restart repeats little.
 const KEEP_AFTER: u64 = 256 << 20;
-/// Longest sleep: the clock may be set meanwhile.
+/// Longest sleep, because the clock may be set meanwhile.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
-/// Pause after a step that could not be made.
+/// Pause after a failed step.
 const AFTER_ERROR: Duration = Duration::from_secs(600);
 
 pub(super) struct Rounds {
@@ -48,7 +48,7 @@ impl Rounds {
         }
     }
 
-    /// How long until the next round is due; `None` while one is under way.
+    /// Time until the next round is due; `None` during a round.
     fn until_due(&self, state: &ScrubState) -> Option<Duration> {
         if state.now.began.0 != 0 || state.last.ended.0 == 0 {
             return None;
@@ -63,7 +63,7 @@ impl Rounds {
         Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)).min(SLEEP_MAX)
     }
 
-    /// Looks at some, mends what it can, and answers what it cost.
+    /// Reads some data, repairs damage where it can, and returns the cost.
     async fn step(&self, state: &mut ScrubState, unkept: &mut u64) -> Result<u64, VolumeError> {
         if state.now.began.0 == 0 {
             state.now.began = self.wall();
@@ -96,7 +96,7 @@ impl Rounds {
         }
     }
 
-    /// Whether it is sound now.
+    /// Repairs a damage; returns whether the data is sound now.
     async fn mend(&self, bad: BadData) -> bool {
         let what = Shown(&bad);
         match self.repair(&bad).await {
@@ -153,7 +153,7 @@ impl Rounds {
     }
 }
 
-/// Damage, for people.
+/// Display of a damage in the log.
 struct Shown<'a>(&'a BadData);
 
 impl std::fmt::Display for Shown<'_> {

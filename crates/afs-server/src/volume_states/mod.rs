@@ -1,4 +1,4 @@
-//! States that the volume service puts volumes into, and what clients of the file service are told meanwhile
+//! Volume states set by the volume service, and the codes that clients of the file service get meanwhile
 //! (docs/protocol fileserver.md "10. Volume states as seen by calls").
 
 mod serving;
@@ -16,31 +16,31 @@ use afs_wire::ids::{PartitionId, VolumeId};
 use parking_lot::{RwLock, RwLockWriteGuard};
 use waiting::Waiting;
 
-/// Volumes remembered as moved. Clients that ask for one that is forgotten are told that it is not here, which makes
-/// them ask where it is just as well.
+/// Volumes remembered as moved. For one that is no longer remembered clients get "not here", on which they
+/// ask for its location as well.
 const MOVED_MAX: usize = 65_536;
 
-/// Why a volume does not serve everything.
+/// Why a volume does not serve all calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VolumeState {
-    /// In use by the volume service for a while: changes are answered VBUSY, reads are served.
+    /// In use by the volume service: changes are answered VBUSY, reads are served.
     Busy,
     /// Taken offline by the volume service.
     Offline,
-    /// Not to be seen: being created or taken away.
+    /// Invisible: being created or deleted.
     Hidden,
     /// Moved to another server.
     Moved,
 }
 
-/// A volume on one partition. While a volume moves between two partitions of a server it is on both.
+/// A volume on one partition. During a move between two partitions of a server it is on both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Place {
     pub(crate) volume: VolumeId,
     pub(crate) partition: PartitionId,
 }
 
-/// The volumes in such a state, almost always none; and how much each volume is used.
+/// The volumes that are in such a state (almost always none), and the use counts of all volumes.
 #[derive(Default)]
 pub struct VolumeStates {
     count: AtomicUsize,
@@ -51,14 +51,14 @@ pub struct VolumeStates {
 
 #[derive(Default)]
 struct Table {
-    /// Of volumes wherever on the server they are.
+    /// States of volumes on any partition.
     everywhere: BTreeMap<VolumeId, VolumeState>,
-    /// Of those that a transaction holds.
+    /// States set by transactions, on one partition.
     held: BTreeMap<Place, VolumeState>,
 }
 
 impl VolumeStates {
-    /// Puts a volume into a state, or out of any, on whichever partition it is.
+    /// Sets or clears the state of a volume, on any partition.
     pub fn set(&self, volume: VolumeId, state: Option<VolumeState>) {
         let mut table = self.write();
         match state {
@@ -71,7 +71,7 @@ impl VolumeStates {
         self.changed(table);
     }
 
-    /// Puts a volume into a state, or out of any, on one partition.
+    /// Sets or clears the state of a volume on one partition.
     pub(crate) fn hold(&self, place: Place, state: Option<VolumeState>) {
         let mut table = self.write();
         match state {
@@ -90,19 +90,19 @@ impl VolumeStates {
         table.everywhere.get(&place.volume).or_else(|| table.held.get(&place)).copied()
     }
 
-    /// What a client that wants to read, or to change, is refused with.
+    /// The code that refuses a client's read, or change.
     pub(crate) fn check(&self, place: Place, change: bool) -> Result<(), AbortCode> {
         refusal(self.get(place), change).map_or(Ok(()), Err)
     }
 
-    /// What is known of a volume that is on no partition.
+    /// The code for a volume that is on no partition.
     fn of_absent(&self, volume: VolumeId) -> AbortCode {
         let table = self.table.read();
         let moved = table.everywhere.get(&volume) == Some(&VolumeState::Moved);
         if moved { AbortCode::VMOVED } else { AbortCode::VNOVOL }
     }
 
-    /// How much volumes are used.
+    /// Use counts of volumes.
     pub(crate) fn uses(&self) -> &VolumeUses {
         &self.uses
     }

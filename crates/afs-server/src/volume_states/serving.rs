@@ -1,4 +1,4 @@
-//! Which of a server's volumes answers for a number.
+//! Choice of the volume that serves calls for a volume id.
 
 use std::sync::Arc;
 
@@ -9,21 +9,22 @@ use afs_wire::ids::VolumeId;
 use super::{Place, VolumeState, VolumeStates, refusal};
 use crate::partitions::Partitions;
 
-/// A volume that clients may use, and where it is.
+/// A volume that serves clients, and its partition.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) volume: Arc<Volume>,
     pub(crate) place: Place,
 }
 
-/// Whether a volume is one for others to see: not one being made, which vanishes unless somebody finishes it.
+/// Whether other clients may see a volume: it is not being created, in which case it would vanish unless
+/// completed.
 pub(crate) fn is_published(header: &VolumeHeader) -> bool {
     !header.destroy
 }
 
 impl VolumeStates {
-    /// The volume of a number, if it serves reads, or changes. Of several partitions that have it the one counts on which it
-    /// is nearest to serving.
+    /// The volume with an id, if it serves reads, or changes. If several partitions have it, the one that is
+    /// closest to serving is used.
     pub(crate) fn serving(
         &self,
         partitions: &Partitions,
@@ -43,7 +44,7 @@ impl VolumeStates {
         Err(nearest.map_or_else(|| self.of_absent(id), |(_, code)| code))
     }
 
-    /// What keeps a volume from serving, and how far that is from serving.
+    /// What keeps a volume from serving, with a rank of how close it is to serving.
     fn obstacle(&self, place: Place, header: &VolumeHeader, change: bool) -> Option<(u8, AbortCode)> {
         let state = self.get(place);
         let held = refusal(state, change);

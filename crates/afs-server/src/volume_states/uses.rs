@@ -1,5 +1,5 @@
-//! How much volumes are used: accesses of the day and of the six days before, and the last of them
-//! (docs/protocol volumes.md "4. Quotas and usage"). Counted in memory, kept in the headers now and then.
+//! Use counts of volumes: accesses of the day and of the previous days, and the last access (docs/protocol
+//! volumes.md "4. Quotas and usage"). Counted in memory, written to the headers now and then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 const DAY: u32 = 86_400;
 
-/// Accesses of volumes that their headers do not have yet.
+/// Accesses that are not yet in the volumes' headers.
 #[derive(Default)]
 pub(crate) struct VolumeUses {
     volumes: RwLock<BTreeMap<VolumeId, Arc<Counted>>>,
@@ -23,21 +23,21 @@ struct Counted {
     last: AtomicU32,
 }
 
-/// How much a volume is used, as of some moment.
+/// The use counts of a volume at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UseNow {
     /// The last access.
     pub(crate) access_date: UnixSeconds,
     /// Accesses of the day.
     pub(crate) day: u32,
-    /// When that day began.
+    /// Start of that day.
     pub(crate) day_began: UnixSeconds,
     /// Accesses of the seven days before, the latest first.
     pub(crate) week: [u32; 7],
 }
 
 impl VolumeUses {
-    /// A call on a volume.
+    /// Counts a call on a volume.
     pub(crate) fn count(&self, volume: VolumeId, now: UnixSeconds) {
         let known = self.volumes.read().get(&volume).cloned();
         let counted = known.unwrap_or_else(|| {
@@ -48,14 +48,14 @@ impl VolumeUses {
         counted.last.fetch_max(now.0, Ordering::Relaxed);
     }
 
-    /// How much a volume is used, with what its header does not have yet.
+    /// The use counts of a volume, with those not yet in its header.
     pub(crate) fn of(&self, header: &VolumeHeader, now: UnixSeconds) -> UseNow {
         let volumes = self.volumes.read();
         let counted = volumes.get(&header.id).map(|counted| (load(&counted.accesses), load(&counted.last)));
         UseNow::of(header).with(counted.unwrap_or_default(), now)
     }
 
-    /// Begins to count a volume's accesses anew: its header is given another number.
+    /// Restarts the counts of a volume whose header gets another id.
     pub(crate) fn restart(&self, volume: VolumeId) {
         let volumes = self.volumes.read();
         if let Some(counted) = volumes.get(&volume) {
@@ -63,7 +63,7 @@ impl VolumeUses {
         }
     }
 
-    /// Takes what was counted since the last time, of every volume that was used.
+    /// Takes the counts since the last time, of every volume that was used.
     pub(crate) fn take(&self) -> Vec<(VolumeId, (u32, u32))> {
         let taken = std::mem::take(&mut *self.volumes.write());
         taken.into_iter().map(|(volume, c)| (volume, (load(&c.accesses), load(&c.last)))).collect()
@@ -75,7 +75,7 @@ fn load(counter: &AtomicU32) -> u32 {
 }
 
 impl UseNow {
-    /// What a header has of it.
+    /// The counts in a header.
     pub(crate) fn of(header: &VolumeHeader) -> Self {
         UseNow {
             access_date: header.access_date,
@@ -85,7 +85,7 @@ impl UseNow {
         }
     }
 
-    /// After so many more accesses, the last of them then.
+    /// With further accesses, and the time of the last.
     pub(crate) fn with(mut self, (accesses, last): (u32, u32), now: UnixSeconds) -> Self {
         self.go_on(now);
         self.day = self.day.saturating_add(accesses);
@@ -93,7 +93,7 @@ impl UseNow {
         self
     }
 
-    /// Days that are over move into the week. Days begin at midnight of universal time.
+    /// Moves past days into the week. Days begin at midnight UTC.
     fn go_on(&mut self, now: UnixSeconds) {
         let days = now.0.saturating_sub(self.day_began.0) / DAY;
         if self.day_began.0 != 0 && days == 0 {
@@ -106,7 +106,7 @@ impl UseNow {
         self.day_began = UnixSeconds(now.0 - now.0 % DAY);
     }
 
-    /// Puts it into a header.
+    /// Writes the counts into a header.
     pub(crate) fn put(self, header: &mut VolumeHeader) {
         header.access_date = self.access_date;
         header.day_use = self.day;
@@ -114,7 +114,7 @@ impl UseNow {
         header.week_use = self.week;
     }
 
-    /// Accesses of the week.
+    /// Sum of the week's accesses.
     pub(crate) fn week_sum(&self) -> u32 {
         self.week.iter().fold(0, |sum, day| sum.saturating_add(*day))
     }

@@ -1,4 +1,4 @@
-//! Waiting for a volume that is busy.
+//! Tasks that wait for a busy volume.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Place, VolumeState, VolumeStates};
 use crate::partitions::Partitions;
 
-/// Who waits for a state to change.
+/// The waiting tasks.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<Waiters>);
 
@@ -21,7 +21,7 @@ struct Waiters {
     wakers: BTreeMap<u64, Waker>,
 }
 
-/// One who waits. Whoever gives up leaves nothing behind, however long the state lasts.
+/// One waiting task. A dropped one leaves nothing behind, however long the state lasts.
 struct Waiter<'a> {
     waiting: &'a Waiting,
     number: u64,
@@ -34,7 +34,7 @@ impl Waiting {
         Waiter { waiting: self, number: waiters.next }
     }
 
-    /// A state has changed: everybody looks again.
+    /// Wakes all tasks after a change of state.
     pub(super) fn wake(&self) {
         let all = std::mem::take(&mut self.lock().wakers);
         all.into_values().for_each(Waker::wake);
@@ -58,14 +58,14 @@ impl Drop for Waiter<'_> {
 }
 
 impl VolumeStates {
-    /// Whether somebody would be turned away only because the volume service has the volume for a while.
+    /// Whether a call would be refused only because the volume service holds the volume for a while.
     pub(crate) fn is_busy(&self, partitions: &Partitions, id: VolumeId, change: bool) -> bool {
         if !self.any() {
             return false;
         }
         match self.serving(partitions, id, change) {
             Err(AbortCode::VBUSY) => true,
-            // It was taken out of service by who holds it: what it will be next comes with the end of that.
+            // Taken out of service by the holder of a transaction; its next state follows when that ends.
             Err(AbortCode::VOFFLINE) => partitions
                 .iter()
                 .any(|(partition, _)| self.get(Place { volume: id, partition }) == Some(VolumeState::Busy)),
@@ -73,11 +73,11 @@ impl VolumeStates {
         }
     }
 
-    /// Ready when [`VolumeStates::is_busy`] is no longer so.
+    /// Ready when [`VolumeStates::is_busy`] is false.
     pub(crate) async fn calm(&self, partitions: &Partitions, id: VolumeId, change: bool) {
         let waiter = self.waiting.enter();
         poll_fn(|cx| {
-            // First: what changes from here on wakes.
+            // Registered first: any change from here on wakes the task.
             waiter.ask_to_be_woken(cx.waker());
             if self.is_busy(partitions, id, change) { Poll::Pending } else { Poll::Ready(()) }
         })

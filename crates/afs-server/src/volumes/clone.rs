@@ -1,4 +1,4 @@
-//! Clones: volumes that share what they hold with another.
+//! Volume service calls that create and update clones.
 
 use std::sync::Arc;
 
@@ -64,14 +64,15 @@ impl VolumeServer {
         Ok(vol::CloneReply { volume: call.volume })
     }
 
-    /// A clone takes the state of the transaction's volume, and is on line afterwards.
+    /// Replaces the content of a clone by the state of the transaction's volume; the clone is on line
+    /// afterwards.
     async fn reclone(self: &Arc<Self>, work: &Work, clone: VolumeId) -> Result<Nothing, AbortCode> {
         let source = work.volume()?.header();
         if !source.online || !is_published(&source) {
             return Err(AbortCode::VOFFLINE);
         }
         self.check_kin(work, clone)?;
-        // What clients read goes from the old state to the new one at once, so that the clone serves all the time.
+        // The content that clients read switches from old to new at once, so the clone serves all the time.
         let _within = self.enter_serving(Place { volume: clone, ..work.transaction().place() }, "ReClone")?;
         let recloned = work.store()?.reclone_volume(work.id(), clone).await;
         recloned.map_err(|error| self.code(clone, &error))?;
@@ -88,7 +89,7 @@ impl VolumeServer {
         if clone.is_writable() { Err(errno(Errno::EINVAL)) } else { Ok(()) }
     }
 
-    /// A read-only volume becomes the read-write one of its group.
+    /// Turns a read-only volume into the read-write volume of its group.
     async fn convert(self: &Arc<Self>, call: &vol::ConvertRoToRw) -> Result<Nothing, AbortCode> {
         let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
         let store = self.store(place.partition)?;
@@ -107,7 +108,7 @@ impl VolumeServer {
         Ok(())
     }
 
-    /// Nothing else of the group may be where the read-write volume is to appear.
+    /// Checks that no other volume of the group is where the read-write volume is to appear.
     fn check_alone(&self, place: Place, old: &VolumeHeader) -> Result<(), AbortCode> {
         if self.partitions.volume(old.parent).is_some() {
             return Err(errno(Errno::EXDEV));
@@ -118,8 +119,8 @@ impl VolumeServer {
     }
 }
 
-/// A backup volume whose name is the volume's and one more word is a named snapshot, beside the one that every group may
-/// have.
+/// Whether a clone is a named snapshot: a backup volume whose name is the volume's with a further suffix,
+/// beside the one backup that every group may have.
 fn is_snapshot(source: &VolumeHeader, kind: VolumeKind, call: &vol::Clone) -> bool {
     let rest = std::str::from_utf8(&call.name).ok().and_then(|name| name.strip_prefix(source.name.as_str()));
     let word = rest.and_then(|rest| rest.strip_prefix('.'));
@@ -127,7 +128,7 @@ fn is_snapshot(source: &VolumeHeader, kind: VolumeKind, call: &vol::Clone) -> bo
         && word.is_some_and(|word| !word.is_empty() && !word.contains('.') && !RESERVED.contains(&word))
 }
 
-/// Last words of names that say what a volume is, or that `vos clone` gives by itself.
+/// Suffixes with a meaning of their own, or given by `vos clone` by default.
 const RESERVED: [&str; 3] = ["backup", "readonly", "clone"];
 
 fn without_suffix(name: &VolumeName) -> VolumeName {

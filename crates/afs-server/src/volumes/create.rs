@@ -1,4 +1,4 @@
-//! Making volumes.
+//! Volume service call that creates a volume.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::guard::{administrators, anyone};
 use crate::subject::ADMIN;
 use crate::volume_states::Place;
 
-/// The quota of a new volume in KiB, until the tool that makes it sets another
-/// (docs/protocol volserver.md "5. Call semantics").
+/// Quota of a new volume in KiB, until its tool sets another (docs/protocol volserver.md "5. Call
+/// semantics").
 const NEW_QUOTA: u32 = 5000;
 
 type Server = Arc<VolumeServer>;
@@ -30,7 +30,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Makes a volume that nobody sees until its transaction publishes it.
+    /// Creates a volume that stays invisible until its transaction publishes it.
     async fn create(self: &Arc<Self>, call: &vol::CreateVolume) -> Result<vol::CreateVolumeReply, AbortCode> {
         let name = new_name(&call.name)?;
         if call.volume.0 == 0 {
@@ -56,8 +56,8 @@ impl VolumeServer {
         Ok(vol::CreateVolumeReply { volume: call.volume, transaction })
     }
 
-    /// A volume may be on two partitions only while it moves from one to the other, and who moves it says that its parent is
-    /// itself.
+    /// A volume may be on two partitions only during a move between them; the mover gives the volume itself
+    /// as the parent.
     fn check_free(&self, place: Place, parent: VolumeId) -> Result<(), AbortCode> {
         let holds =
             |partition| self.partitions.store(partition).is_some_and(|s| s.volume(place.volume).is_some());
@@ -68,7 +68,7 @@ impl VolumeServer {
     }
 }
 
-/// A read-write volume that is named as its own parent is about to be filled, root and all.
+/// A read-write volume that is its own parent is about to be restored, root directory included.
 fn root(kind: VolumeKind, call: &vol::CreateVolume) -> Option<Acl> {
     let to_be_filled = kind == VolumeKind::ReadWrite && call.parent == call.volume;
     (!to_be_filled).then(Acl::of_new_volume)

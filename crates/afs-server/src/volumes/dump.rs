@@ -1,4 +1,4 @@
-//! Reading volumes as streams.
+//! Volume service calls that read a volume as a dump.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Looks at the record of every vnode, where that may take its time.
+    /// Reads the record of every vnode, on a thread that may take its time.
     async fn size(
         self: &Arc<Self>,
         id: TransactionId,
@@ -58,7 +58,7 @@ impl VolumeServer {
         Ok((self.prepare(&work, dump, false).await?, work))
     }
 
-    /// Makes a dump ready for a reader that takes holes, or one that takes zeros for them.
+    /// Prepares a dump for a reader that accepts holes, or for one that needs zeros in their place.
     pub(super) async fn prepare(
         &self,
         work: &Work,
@@ -79,7 +79,7 @@ impl VolumeServer {
         id: TransactionId,
         options: DumpOptions,
     ) -> Result<(), (ServerCall, AbortCode)> {
-        // What a dump is used for nobody says: it may go to a file, and from there to any server.
+        // The destination of a dump is unknown: it may go to a file, and from there to any server.
         let (mut dump, work) = match self.open_dump(id, options).await {
             Ok(opened) => opened,
             Err(code) => return Err((call, code)),
@@ -87,15 +87,15 @@ impl VolumeServer {
         match pour(&mut dump, &mut call).await {
             Ok(()) => drop(call.finish().await),
             Err(Stopped::Volume(error)) => return Err((call, self.code(work.id(), &error))),
-            // The client is gone; nobody is left to tell.
+            // The client is gone; no one is left to reply to.
             Err(Stopped::Sink(_)) => {}
         }
         Ok(())
     }
 }
 
-/// The options of a stream to another server: unchanged directories stay out of an incremental one
-/// (docs/protocol volserver.md "5. Call semantics", Forward).
+/// The options of a dump for another server: an incremental one omits unchanged directories (docs/protocol
+/// volserver.md "5. Call semantics", Forward).
 pub(super) fn forwarded(since: UnixSeconds) -> DumpOptions {
     DumpOptions { since, all_directories: false }
 }

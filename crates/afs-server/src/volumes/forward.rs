@@ -1,4 +1,4 @@
-//! Sending a volume to another server.
+//! Volume service call that sends a volume to another server.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl VolumeServer {
         self.send_dump_to(&work, dump, to, UnixSeconds(1), call.cookie).await
     }
 
-    /// What the other side says is the answer.
+    /// The reply is the other server's.
     async fn send_dump_to(
         self: &Arc<Self>,
         work: &Work,

@@ -1,5 +1,5 @@
-//! Sending a volume to several servers at once. It is read once; who fails, or takes nothing for too long, drops out
-//! and the others go on.
+//! Volume service call that sends a volume to several servers at once. The volume is read once; a destination
+//! that fails, or stalls for too long, is dropped and the others continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use super::work::Work;
 use crate::flow::Sink;
 use crate::guard::administrators;
 
-/// How long a destination may keep all others waiting for it to take one piece: less than a peer waits for the next.
+/// How long one destination may delay the others before it takes a piece: less than a peer waits for the
+/// next.
 const STALL_MAX: Duration = Duration::from_secs(30);
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
@@ -28,16 +29,16 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     })
 }
 
-/// One destination: its stream, or with which code it dropped out.
+/// One destination: its stream, or the code with which it was dropped.
 type Outcome = Result<Delivery, AbortCode>;
 
-/// Destinations by their places in the call, and what each says in the end.
+/// Destinations by their index in the call, with their final codes.
 type Results = Vec<(usize, i32)>;
 
 impl VolumeServer {
     async fn forward_multiple(self: &Arc<Self>, call: &ForwardMultiple) -> Result<Vec<i32>, AbortCode> {
         let work = self.enter(call.transaction, "ForwardMulti")?;
-        // Who is not there at all is found out before anybody waits for bytes.
+        // Unreachable destinations are found before any waits for data.
         let reached = future::join_all(call.replicas.iter().map(|to| self.reach(to))).await;
         let streams = [true, false].map(|holes| {
             let alike =
@@ -54,7 +55,7 @@ impl VolumeServer {
         Ok(results)
     }
 
-    /// Sends the volume to those that take the same.
+    /// Sends the volume to the destinations with the same support for holes.
     async fn stream(
         self: &Arc<Self>,
         work: &Work,
@@ -68,7 +69,7 @@ impl VolumeServer {
         let dump = VolumeDump::new(work.volume()?, forwarded(call.from_date));
         let mut dump = match self.prepare(work, dump, holes).await {
             Ok(dump) => dump,
-            // The others may take it.
+            // The other group of destinations may succeed.
             Err(code) => return Ok(to.into_iter().map(|at| (at, code.0)).collect()),
         };
         let begun = to.iter().filter_map(|at| call.replicas.get(*at)).map(|to| self.begin(to, call));
@@ -98,7 +99,7 @@ impl VolumeServer {
         Ok(to.into_iter().zip(ends.into_iter().map(|end| end.err().map_or(0, |code| code.0))).collect())
     }
 
-    /// Whether it takes holes.
+    /// Whether a destination is reachable, and whether it accepts holes.
     async fn reach(&self, to: &Replica) -> Result<bool, AbortCode> {
         self.look_at_transaction(&to.server, to.transaction).await?;
         self.takes_holes(&to.server).await

@@ -1,4 +1,4 @@
-//! What a volume's header says, in the forms of the volume service.
+//! Conversion of volume headers to the structures of the volume service.
 
 use afs_volume::VolumeHeader;
 use afs_wire::ids::{PartitionId, VolumeId, VolumeKind};
@@ -7,16 +7,16 @@ use afs_wire::vol::{DESTROY_ME, HeaderStatus, InfoStatus, NameChars, VolumeInfo,
 use super::VolumeServer;
 use crate::volume_states::{Place, UseNow, is_published};
 
-/// A day that began longer ago tells nothing of today.
+/// Seconds of a day; the count of a day that began longer ago is not today's.
 const DAY: u32 = 86_400;
 
-/// Sizes and counts travel as signed 32-bit numbers.
+/// A size or count as the signed 32-bit number of the protocol.
 pub(super) fn clamp(count: u64) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 impl VolumeServer {
-    /// A volume as listed. Of one that a transaction holds only the number is known.
+    /// A volume as listed. Of one that a transaction holds only the id is shown.
     pub(super) fn info(&self, partition: PartitionId, header: &VolumeHeader) -> VolumeInfo {
         let place = Place { volume: header.id, partition };
         if self.transactions.holds(place) {
@@ -78,7 +78,7 @@ impl VolumeServer {
         }
     }
 
-    /// A volume that nobody used since it was made was used then, by its maker.
+    /// The use counts; the last access of a volume never accessed is its creation.
     fn used(&self, header: &VolumeHeader) -> UseNow {
         let mut used = self.states.uses().of(header, self.now());
         used.access_date = used.access_date.max(header.update_date);
@@ -110,12 +110,12 @@ impl VolumeServer {
     }
 }
 
-/// The number of a volume's read-only copy. A read-only volume names itself, as OpenAFS's does.
+/// The id of a volume's read-only copy. A read-only volume gives itself, as OpenAFS's does.
 fn read_only(header: &VolumeHeader) -> VolumeId {
     if header.kind == VolumeKind::ReadOnly { header.id } else { header.read_only }
 }
 
-/// A volume of which only the number is asked for.
+/// A volume of which only the id is shown.
 pub(super) fn number_only(id: VolumeId) -> VolumeInfo {
     VolumeInfo { id, status: InfoStatus::OK, ..VolumeInfo::default() }
 }

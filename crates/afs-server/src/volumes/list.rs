@@ -1,4 +1,4 @@
-//! Listing volumes.
+//! Volume service calls that list volumes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{VolumeServer, errno};
 use crate::guard::anyone;
 use crate::volume_states::is_published;
 
-/// Volumes in one answer. A store keeps the header of each in memory, so that more are far away.
+/// Most volumes in one reply. A store keeps each header in memory, so more are unlikely.
 const LISTED_MAX: usize = 65_536;
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
@@ -61,8 +61,8 @@ impl VolumeServer {
         Ok((partition, listed.collect()))
     }
 
-    /// A volume that is not there is ENODEV, which the tools rely on
-    /// (docs/protocol volserver.md "9. Traps").
+    /// The header of a volume; ENODEV if there is none, which the tools rely on (docs/protocol volserver.md
+    /// "9. Traps").
     fn header(
         &self,
         number: PartitionNumber,

@@ -1,7 +1,7 @@
-//! The volume service (docs/protocol volserver.md): volumes are made, removed, looked at, set, cloned, and moved from server
-//! to server as streams.
+//! The volume service (docs/protocol volserver.md): creation, removal, inspection, settings and clones of
+//! volumes, and their transfer between servers as streams.
 //!
-//! Anybody may look; only administrators may change. `SplitVolume` is answered "no such call" (-455).
+//! Every caller may read; only administrators may change. `SplitVolume` is answered "no such call" (-455).
 
 mod clone;
 mod create;
@@ -42,7 +42,7 @@ use crate::volume_states::{Place, VolumeStates};
 use peers::Peers;
 use transactions::{Moment, Transactions};
 
-/// Time between two looks for transactions that nobody works on any more.
+/// Time between sweeps for abandoned transactions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The volume service over the volume stores of a server.
@@ -57,8 +57,9 @@ pub struct VolumeServer {
 }
 
 impl VolumeServer {
-    /// A service over `partitions`. `states` and `clients` are those of the file server beside it, which tells its clients
-    /// what happens to volumes. Volumes that an earlier process left unfinished are removed in the background.
+    /// A service over `partitions`. `states` and `clients` are those of the file server beside it, which
+    /// notifies its clients of changes to volumes. Volumes that an earlier process left unfinished are
+    /// removed in the background.
     pub fn new(
         env: EnvRef,
         partitions: Partitions,
@@ -73,7 +74,7 @@ impl VolumeServer {
         server
     }
 
-    /// The service, to be offered on port 7005 with [`afs_rpc::Rx::listen`].
+    /// The service, for port 7005 ([`afs_rpc::Rx::listen`]).
     pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
         let table = Table::new(ServiceId::VOLUME, self.clone());
         let table = partition::add(table);
@@ -111,7 +112,7 @@ impl VolumeServer {
         Moment { wall: self.now(), clock: self.env.now().as_nanos() / 1_000_000_000 }
     }
 
-    /// A partition that is there.
+    /// A partition of this server.
     fn partition(&self, number: PartitionNumber) -> Result<PartitionId, AbortCode> {
         let attached = |partition: &PartitionId| self.partitions.store(*partition).is_some();
         number.check().filter(attached).ok_or(AbortCode::VOLSERILLEGAL_PARTITION)
@@ -142,7 +143,7 @@ impl VolumeServer {
         if matches!(error, VolumeError::Sparse { .. }) {
             tracing::warn!(%volume, %error, "a volume is not dumped");
         }
-        // Volume tools know Linux numbers and no translated ones.
+        // Volume tools know Linux error numbers and no translated ones.
         untranslated(error.code())
     }
 }
@@ -151,7 +152,7 @@ fn errno(errno: Errno) -> AbortCode {
     AbortCode(errno.number())
 }
 
-/// A name that a volume's header can hold.
+/// A name that fits into a volume's header.
 fn new_name(name: &[u8]) -> Result<VolumeName, AbortCode> {
     let bad = AbortCode::VOLSERBADNAME;
     if name.len() > VolumeName::HEADER_MAX {

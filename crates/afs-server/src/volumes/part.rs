@@ -1,4 +1,4 @@
-//! Bytes of one version of a file, for a server that has lost its own.
+//! Volume service call that reads bytes of one version of a file, for a server whose own copy is damaged.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Asks no access list: who repairs a volume may read all of it, as who dumps one.
+    /// Checks no access list: a repair may read all of a volume, as a dump may.
     async fn part(&self, call: vol::FetchPart) -> Result<vol::FetchPartReply, AbortCode> {
         let vol::FetchPart { fid, data_version, position, length } = call;
         if length as usize > PART_MAX {

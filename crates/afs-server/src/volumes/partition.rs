@@ -1,4 +1,4 @@
-//! Calls about partitions.
+//! Volume service calls about partitions.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Name, free KiB and all KiB of a partition.
+    /// Name, free KiB and total KiB of a partition.
     fn room(&self, name: &[u8]) -> Result<(String, u64, u64), AbortCode> {
         let illegal = AbortCode::VOLSERILLEGAL_PARTITION;
         let text = std::str::from_utf8(name).map_err(|_| illegal)?;

@@ -1,4 +1,4 @@
-//! Other volume servers, to which this one is a client.
+//! Client side towards other volume servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,21 +16,22 @@ use bytes::Bytes;
 use super::{VolumeServer, errno};
 use crate::flow::Sink;
 
-/// How a server proves to others that it is one of the cell. Asked anew for each stream, since keys change.
+/// Supplies this server's credentials towards the other servers of the cell. Called for each stream, because
+/// keys change.
 pub type OwnSecurity = Arc<dyn Fn() -> Security + Send + Sync>;
 
 /// Longest silence of a peer before it counts as dead. A live one answers pings however busy its disks are.
 const DEAD: Duration = Duration::from_secs(30);
 
 pub(super) struct Peers {
-    /// The transport holds the services, which hold this: a strong handle would keep all of it for ever.
+    /// Weak: the transport holds the services, which hold this, so a strong handle would be a cycle.
     rx: WeakRx,
     security: OwnSecurity,
 }
 
 impl VolumeServer {
-    /// Lets the server send volumes to others, in its own name. To be called once, before the service is offered; without
-    /// it what would send is refused.
+    /// Lets the server send volumes to others, with its own credentials. Call once, before the service is
+    /// offered; without it calls that send are refused.
     pub fn reach_peers(&self, rx: &Rx, security: OwnSecurity) {
         let _ = self.peers.set(Peers { rx: rx.downgrade(), security });
     }
@@ -44,7 +45,7 @@ impl VolumeServer {
         Ok(rx.connection(address, ServiceId::VOLUME, (peers.security)()).with_options(options))
     }
 
-    /// Whether a peer takes dumps with holes: one of ours says so, and others do not know the question.
+    /// Whether a peer accepts dumps with holes: one of ours says so, others do not know the call.
     pub(super) async fn takes_holes(&self, to: &Destination) -> Result<bool, AbortCode> {
         match self.peer(to)?.call(&DumpFormats {}).await {
             Ok(reply) => Ok(reply.formats & DUMP_WITH_HOLES != 0),
@@ -53,7 +54,7 @@ impl VolumeServer {
         }
     }
 
-    /// Whether a peer is there and knows a transaction.
+    /// Whether a peer is reachable and knows a transaction.
     pub(super) async fn look_at_transaction(
         &self,
         to: &Destination,
@@ -64,7 +65,7 @@ impl VolumeServer {
     }
 }
 
-/// A dump on its way into another server's transaction.
+/// A dump that is being sent into another server's transaction.
 pub(super) struct Delivery(ClientCall);
 
 impl Delivery {
@@ -81,13 +82,13 @@ impl Delivery {
         call.map(Delivery).map_err(|error| code(&error))
     }
 
-    /// Ends the stream and waits for what the other side makes of it.
+    /// Ends the stream and waits for the peer's result.
     pub(super) async fn finish(mut self) -> Result<(), AbortCode> {
         self.0.finish_request().map_err(|error| code(&error))?;
         self.0.finish::<Restore>().await.map_err(|error| code(&error))
     }
 
-    /// Gives the stream up; the other side keeps nothing of it.
+    /// Aborts the stream; the peer keeps nothing of it.
     pub(super) fn give_up(self, code: AbortCode) {
         self.0.abort(code);
     }
@@ -101,7 +102,7 @@ impl Sink for Delivery {
     }
 }
 
-/// What the caller of this server is told of a peer's failure.
+/// The code that reports a peer's failure to the caller of this server.
 fn code(error: &CallError) -> AbortCode {
     match error {
         CallError::Abort(code) | CallError::GivenUp(code) => *code,

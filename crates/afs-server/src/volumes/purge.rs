@@ -1,4 +1,4 @@
-//! Volumes that nobody finished, and figures that are written now and then.
+//! Background removal of unfinished volumes, and periodic write-back of use counts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use super::transactions::Transaction;
 use crate::volume_states::{Place, UseNow, is_published};
 
 impl VolumeServer {
-    /// Removes in the background what an earlier process began and nobody can finish: its transactions are gone.
+    /// Removes, in the background, volumes that an earlier process left unfinished and that can no longer be
+    /// completed: their transactions are gone.
     pub(super) fn purge_unfinished(self: &Arc<Self>) {
         let unfinished = self.partitions.iter().flat_map(|(partition, store)| {
             let volumes = store.volumes().into_iter().filter(|volume| !is_published(&volume.header()));
@@ -21,7 +22,7 @@ impl VolumeServer {
         self.env.spawn(Box::pin(async move {
             for place in unfinished {
                 let Some(server) = server.upgrade() else { return };
-                // Somebody may have found it before us, to finish or to remove it.
+                // A new transaction may hold it already, to finish or to remove it.
                 if let Ok(_hidden) = server.enter_hidden(place, "Purge") {
                     server.purge_if_unfinished(place).await;
                 }
@@ -29,8 +30,8 @@ impl VolumeServer {
         }));
     }
 
-    /// Removes the volume that a transaction made, if the transaction has ended without publishing it. Somebody who has begun another on
-    /// it may finish it.
+    /// Removes the volume that a transaction created, if the transaction ended without publishing it. The
+    /// holder of a later transaction on it may still finish it.
     pub(super) async fn purge_what_it_made(self: &Arc<Self>, ended: &Transaction) {
         if !ended.made || ended.deleted {
             return;
@@ -52,14 +53,14 @@ impl VolumeServer {
         }
     }
 
-    /// Writes what was counted of the use of volumes into their headers.
+    /// Writes use counts into the headers of volumes.
     pub(super) async fn keep_uses(&self) {
         let now = self.now();
         for (id, counted) in self.states.uses().take() {
             let Some(partition) = self.partitions.partition_of(id) else { continue };
             let place = Place { volume: id, partition };
             let kept = self.edit(place, move |header| UseNow::of(header).with(counted, now).put(header));
-            // What cannot be kept is not worth more than a word.
+            // Counts that cannot be written are only worth a log line.
             if let Err(code) = kept.await {
                 tracing::debug!(volume = %id, %code, "the use of a volume is not written down");
             }

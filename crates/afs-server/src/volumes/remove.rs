@@ -1,4 +1,4 @@
-//! Removing volumes, and saying where they went.
+//! Volume service calls that delete volumes, and that record where they moved.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         );
     administrators(table, |server: Server, call: vol::SetForwarding| async move {
         let work = server.enter(call.transaction, "SetForwarding")?;
-        // Kept as long as this process: afterwards clients are told that the volume is not here, which makes them ask the
-        // location database just as well.
+        // Kept as long as this process: afterwards clients get "not here", on which they ask the location
+        // database as well.
         server.states.set(work.id(), Some(VolumeState::Moved));
         server.clients.break_volume(work.id());
         Ok(())
@@ -50,7 +50,7 @@ impl VolumeServer {
         self.erase(place).await
     }
 
-    /// Takes a volume away, and what clients believe of it.
+    /// Deletes a volume, and the promises of clients in it.
     pub(super) async fn erase(&self, place: Place) -> Result<Nothing, AbortCode> {
         let erased = self.store(place.partition)?.delete_volume(place.volume).await;
         erased.map_err(|error| self.code(place.volume, &error))?;

@@ -1,4 +1,4 @@
-//! Writing volumes from streams.
+//! Volume service call that writes a volume from a dump.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
         |server: Arc<VolumeServer>, mut call: ServerCall, request: vol::Restore| async move {
             match server.restore(&mut call, &request).await {
                 Ok(()) => {
-                    // The client is gone if this fails; what it sent is the volume all the same.
+                    // The client is gone if this fails; the volume is restored all the same.
                     let _ = call.reply(&()).await;
                     Ok(())
                 }
@@ -35,7 +35,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// Nobody sees anything of it before all of it is there; what fails leaves the volume as it was.
+    /// The new content is invisible until it is complete; a failure leaves the volume unchanged.
     async fn restore(
         self: &Arc<Self>,
         from: &mut impl Source,
@@ -44,11 +44,12 @@ impl VolumeServer {
         let work = self.enter(request.transaction, "Restore")?;
         let failed = |error: RestoreError| self.restore_code(work.id(), &error);
         let volume = work.volume_to_change()?;
-        // What is in use shows the new state as it showed the old one, whether or not the caller lives to say so.
+        // A published volume shows the new content as it showed the old, whether or not the client lives to
+        // say so.
         let keep_service = is_published(&volume.header());
         let mut restore = RestoreStream::new(volume, restore_as(&request.cookie, keep_service)?);
         loop {
-            // Of a client that falls silent, or goes, nothing stays.
+            // Nothing is kept of a client that falls silent, or is gone.
             let pieces = from.next(PIECE).await.map_err(|Broken| AbortCode::VOLSERREAD_DUMPERROR)?;
             if pieces.is_empty() {
                 break;

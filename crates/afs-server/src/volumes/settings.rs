@@ -1,4 +1,4 @@
-//! Looking at and setting a volume's header.
+//! Volume service calls that read and set a volume's header.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use afs_wire::xdr::ByteString;
 use super::{VolumeServer, errno, new_name};
 use crate::guard::{administrators, anyone};
 
-/// What leaves a number or date as it is in SetInfo.
+/// The value that leaves a number or date unchanged in SetInfo.
 const UNCHANGED: i32 = vol::VolumeInfo::UNCHANGED;
 
 type Server = Arc<VolumeServer>;
@@ -57,14 +57,15 @@ impl VolumeServer {
         self.edit(work.transaction().place(), change).await
     }
 
-    /// Another name, kind and group.
+    /// Sets name, kind and group.
     async fn set_ids(self: &Arc<Self>, call: &vol::SetIdsTypes) -> Result<Nothing, AbortCode> {
         let name = new_name(&call.name)?;
         let kind = call.kind.check().ok_or(errno(Errno::EINVAL))?;
         let (parent, clone, backup) = (call.parent, call.clone, call.backup);
         let work = self.enter(call.transaction, "SetIdsTypes")?;
         let writable = work.volume_to_change()?.header().is_writable();
-        // What others share cannot just become writable: that is what ConvertROtoRWvolume and clones are for.
+        // A volume whose data is shared cannot simply become writable: ConvertROtoRWvolume and clones do
+        // that.
         if kind == VolumeKind::ReadWrite && !writable {
             return Err(AbortCode::VOLSERBADOP);
         }
@@ -76,13 +77,13 @@ impl VolumeServer {
     }
 }
 
-/// Refuses counts below zero: OpenAFS stores such a quota, and every later store then exceeds it.
+/// Refuses negative counts: OpenAFS stores such a quota, and every later store then exceeds it.
 fn check_numbers(info: &vol::VolumeInfo) -> Result<(), AbortCode> {
     let counts = [info.quota_max, info.day_use];
     if counts.iter().all(|count| *count >= UNCHANGED) { Ok(()) } else { Err(errno(Errno::EINVAL)) }
 }
 
-/// Sets what is given: a number or date of -1 stays.
+/// Sets the fields that are given: a number or date of -1 is unchanged.
 fn set_info(header: &mut VolumeHeader, info: &vol::VolumeInfo) {
     let number =
         |number: i32| Some(number).filter(|n| *n != UNCHANGED).map(|n| u32::try_from(n).unwrap_or(0));

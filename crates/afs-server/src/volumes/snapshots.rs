@@ -1,4 +1,4 @@
-//! Which named snapshots a volume has.
+//! Volume service call that lists the named snapshots of a volume.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     })
 }
 
-/// The snapshots of a volume that others may see, newest first.
+/// The published snapshots of a volume, newest first.
 pub(crate) fn snapshots_of(store: &VolumeStore, volume: VolumeId) -> Snapshots {
     let headers = store.snapshots(volume).into_iter().map(|snapshot| snapshot.header());
     let seen = headers.filter(|header| is_published(header) && header.online);

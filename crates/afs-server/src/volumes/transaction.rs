@@ -1,4 +1,4 @@
-//! Opening, ending and listing transactions, and the state they give to their volumes.
+//! Volume service calls that open, end and list transactions, and the states they give to volumes.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
 }
 
 impl VolumeServer {
-    /// When this answers, every change that clients were told is done is in the volume, and none comes in any more that the
-    /// attach mode keeps out.
+    /// When this returns, every change acknowledged to a client is in the volume, and no further change that
+    /// the attach mode excludes is admitted.
     async fn open(self: &Arc<Self>, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
         let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
         let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
@@ -53,8 +53,8 @@ impl VolumeServer {
         let transaction = self.transactions.open(place, call.flags, "TransCreate", self.moment())?;
         self.states.hold(place, state);
         if state.is_some() && volume.header().is_writable() {
-            // Changes look at the state when their turn comes in the store. What had its turn before this has is durable
-            // when this is.
+            // Changes check the state inside their transaction of the store. An earlier one is durable when
+            // this one is.
             let settled = volume.edit(|_| Ok(())).await;
             if let Err(error) = settled {
                 self.states.hold(place, None);
@@ -68,7 +68,7 @@ impl VolumeServer {
         Ok(vol::TransCreateReply { transaction })
     }
 
-    /// The volume serves clients again, as far as it is in service; one that is gone is gone.
+    /// Returns a volume to its clients, as far as it is in service; a deleted one stays gone.
     pub(super) fn give_back(&self, transaction: &Transaction) {
         let place = transaction.place();
         let volume = self.partitions.store(place.partition).and_then(|store| store.volume(place.volume));
@@ -78,7 +78,7 @@ impl VolumeServer {
             self.states.set(place.volume, None);
         }
         self.states.hold(place, None);
-        // One that comes back may be another than the one that clients know.
+        // A volume that comes back may differ from the one that clients know.
         if transaction.deleted || (serves.is_some() && transaction.attach.contains(AttachFlags::CREATE)) {
             self.clients.break_volume(place.volume);
         }
@@ -99,7 +99,7 @@ impl VolumeServer {
         Ok(())
     }
 
-    /// Ends what nobody works on any more. A volume that was never published goes with its transaction.
+    /// Ends abandoned transactions. A volume that was never published is removed with its transaction.
     pub(super) async fn end_idle(&self) {
         for transaction in self.transactions.take_idle(self.moment()) {
             tracing::warn!(volume = %transaction.volume, "a transaction was left alone and is ended");
@@ -110,8 +110,8 @@ impl VolumeServer {
     }
 }
 
-/// What clients see while a transaction holds a volume, by the first flag that is set
-/// (docs/protocol volserver.md "4. Transactions").
+/// What clients see while a transaction holds a volume, by the first flag that is set (docs/protocol
+/// volserver.md "4. Transactions").
 fn attached_state(flags: AttachFlags, writable: bool) -> Result<Option<VolumeState>, AbortCode> {
     if flags.contains(AttachFlags::CREATE) {
         Ok(Some(VolumeState::Hidden))

@@ -1,5 +1,5 @@
-//! Who works on which volume. Transactions are in memory and belong to no connection
-//! (docs/protocol volserver.md "4. Transactions").
+//! Table of volume transactions. They are kept in memory and belong to no connection (docs/protocol
+//! volserver.md "4. Transactions").
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use parking_lot::{Mutex, MutexGuard};
 use super::errno;
 use crate::volume_states::Place;
 
-/// Transactions at a time; tools use one or two a volume.
+/// Most transactions at a time; tools use one or two a volume.
 const TRANSACTIONS_MAX: usize = 4096;
-/// The first transaction of a process has a number up to this: half of all that are positive.
+/// Bound of the first transaction id of a process: half of all positive ids.
 const FIRST_MAX: u64 = 1 << 30;
 
 /// A time, by both clocks of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
-    /// What tools are shown.
+    /// Wall clock, as shown to tools.
     pub(super) wall: UnixSeconds,
-    /// Seconds of a clock that only goes forward: what idleness is measured by.
+    /// Seconds of a monotonic clock, for idle times.
     pub(super) clock: u64,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Transaction {
     pub(super) flags: VolumeFlags,
     pub(super) created: UnixSeconds,
     pub(super) active: UnixSeconds,
-    /// Seconds of the clock that only goes forward, at the same time.
+    /// Start of the idle time, in seconds of the monotonic clock.
     idle_since: u64,
     pub(super) procedure: &'static str,
-    /// It made the volume, which goes with it unless it is published.
+    /// Whether it created the volume, which is removed with it unless published.
     pub(super) made: bool,
-    /// The volume is gone.
+    /// Whether the volume was deleted.
     pub(super) deleted: bool,
-    /// Ended while calls still worked on it; it goes when the last of them returns.
+    /// Whether it was ended while calls were still running; it is removed when the last of them returns.
     pub(super) ended: bool,
-    /// Calls that work on it at the moment.
+    /// Calls that are running on it.
     pub(super) calls: u32,
 }
 
@@ -61,13 +61,13 @@ pub(super) struct Transactions {
 
 struct Table {
     open: BTreeMap<TransactionId, Transaction>,
-    /// The number given out last.
+    /// The id given out last.
     last: i32,
 }
 
 impl Transactions {
-    /// None yet. `seed` picks the number of the first: a tool that knows transactions of the process before must not meet
-    /// somebody else's volume under one of their numbers, to close or delete it.
+    /// An empty table. `seed` picks the first id: a tool that knows transactions of the previous process must
+    /// not close or delete another's volume under a reused id.
     pub(super) fn new(seed: u64) -> Self {
         let last = (seed % FIRST_MAX) as i32;
         Self { table: Mutex::new(Table { open: BTreeMap::new(), last }) }
@@ -108,8 +108,8 @@ impl Transactions {
         Ok(id)
     }
 
-    /// Begins a call on a transaction, which is not ended for idleness while the call runs. ENOENT if it is not there or its
-    /// volume is gone.
+    /// Begins a call on a transaction, which does not become idle while the call runs. ENOENT if there is no
+    /// such transaction or its volume was deleted.
     pub(super) fn enter(
         &self,
         id: TransactionId,
@@ -125,14 +125,15 @@ impl Transactions {
         Ok(transaction.clone())
     }
 
-    /// Notes what a call does to its transaction.
+    /// Updates a transaction with what a call did to it.
     pub(super) fn note(&self, id: TransactionId, note: impl FnOnce(&mut Transaction)) {
         if let Some(transaction) = self.lock().open.get_mut(&id) {
             note(transaction);
         }
     }
 
-    /// Ends a call on a transaction. Answers the transaction if it was ended meanwhile and this was the last call on it.
+    /// Ends a call on a transaction. Returns the transaction if it was ended meanwhile and this was the last
+    /// call on it.
     pub(super) fn leave(&self, id: TransactionId, now: Moment) -> Option<Transaction> {
         let mut table = self.lock();
         let transaction = table.open.get_mut(&id)?;
@@ -141,7 +142,7 @@ impl Transactions {
         if transaction.ended && transaction.calls == 0 { table.open.remove(&id) } else { None }
     }
 
-    /// Ends a transaction: `None` if there is no such transaction, `Some(None)` if calls still work on it.
+    /// Ends a transaction: `None` if there is none, `Some(None)` if calls are still running on it.
     pub(super) fn close(&self, id: TransactionId) -> Option<Option<Transaction>> {
         let mut table = self.lock();
         let transaction = table.open.get_mut(&id).filter(|transaction| !transaction.ended)?;
@@ -152,8 +153,8 @@ impl Transactions {
         Some(table.open.remove(&id))
     }
 
-    /// Ends those that nobody has worked on for long. They stay in the table, closed to everybody, until
-    /// [`Transactions::forget`]: nobody else gets the volume while it is put away.
+    /// Ends transactions that have been idle for long. They stay in the table, closed, until
+    /// [`Transactions::forget`]: no other call gets the volume while it is being released.
     pub(super) fn take_idle(&self, now: Moment) -> Vec<Transaction> {
         let idle = |t: &Transaction| {
             t.calls == 0 && !t.ended && now.clock.saturating_sub(t.idle_since) > IDLE_SECONDS_MAX
@@ -167,17 +168,17 @@ impl Transactions {
         taken
     }
 
-    /// Takes a transaction away for good.
+    /// Removes a transaction for good.
     pub(super) fn forget(&self, id: TransactionId) {
         self.lock().open.remove(&id);
     }
 
-    /// All of them.
+    /// All transactions.
     pub(super) fn all(&self) -> Vec<Transaction> {
         self.lock().open.values().cloned().collect()
     }
 
-    /// Whether one holds a volume.
+    /// Whether a transaction holds a volume.
     pub(super) fn holds(&self, place: Place) -> bool {
         self.lock().open.values().any(|open| open.place() == place)
     }
@@ -188,7 +189,7 @@ impl Transactions {
 }
 
 impl Table {
-    /// A number that no open transaction has: there are fewer than numbers.
+    /// An id that no open transaction has: there are fewer transactions than ids.
     fn next_id(&mut self) -> TransactionId {
         loop {
             self.last = self.last.checked_add(1).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! One call at work on a transaction.
+//! One running call on a volume transaction.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::transactions::Transaction;
 use super::{VolumeServer, errno};
 use crate::volume_states::{Place, VolumeState};
 
-/// A call at work on a transaction, which is not ended before this is dropped.
+/// A call on a transaction, which stays open until this is dropped.
 pub(super) struct Work {
     server: Arc<VolumeServer>,
     transaction: Transaction,
@@ -28,7 +28,7 @@ impl VolumeServer {
         Ok(Work { server: self.clone(), transaction })
     }
 
-    /// A transaction of the call which asks, on a volume that it makes and that nobody is to see meanwhile.
+    /// A transaction for the duration of this call, on a volume that it creates, invisible meanwhile.
     pub(super) fn enter_hidden(
         self: &Arc<Self>,
         place: Place,
@@ -39,7 +39,7 @@ impl VolumeServer {
         Ok(within)
     }
 
-    /// A transaction of the call which asks, on a volume that goes on serving.
+    /// A transaction for the duration of this call, on a volume that stays in service.
     pub(super) fn enter_serving(
         self: &Arc<Self>,
         place: Place,
@@ -68,7 +68,7 @@ impl Work {
         self.store()?.volume(self.id()).ok_or(AbortCode::VNOVOL)
     }
 
-    /// As [`Work::volume`], for calls that change it: transactions that only read are refused.
+    /// As [`Work::volume`], for calls that change it: read-only transactions are refused.
     pub(super) fn volume_to_change(&self) -> Result<Arc<Volume>, AbortCode> {
         if self.transaction.attach.contains(AttachFlags::READ_ONLY) {
             return Err(errno(Errno::EROFS));
@@ -76,7 +76,7 @@ impl Work {
         self.volume()
     }
 
-    /// Notes what the call does to the transaction.
+    /// Updates the transaction with what the call did to it.
     pub(super) fn note(&self, note: impl FnOnce(&mut Transaction)) {
         self.server.transactions.note(self.transaction.id, note);
     }
@@ -92,7 +92,7 @@ impl Drop for Work {
     }
 }
 
-/// A transaction within one call. Ends with it, unless it is kept for the caller.
+/// A transaction for the duration of one call. Ends with it, unless it is kept for the caller.
 pub(super) struct Within {
     server: Arc<VolumeServer>,
     id: TransactionId,
@@ -100,7 +100,7 @@ pub(super) struct Within {
 }
 
 impl Within {
-    /// Leaves the transaction to the caller.
+    /// Leaves the transaction open for the caller.
     pub(super) fn keep(mut self) -> TransactionId {
         self.kept = true;
         self.id
