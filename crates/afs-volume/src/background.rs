@@ -1,4 +1,5 @@
-//! What the store does when nobody waits for it: discarding dead chunks, taking down contents, parts of them and groups, compacting.
+//! Background work of the store: discards dead chunks, removes deleted contents, cuts and groups, compacts
+//! slots.
 
 use bytes::Bytes;
 
@@ -11,8 +12,8 @@ use crate::store::{Store, VolumeStore};
 use crate::{chunks, compact};
 
 impl VolumeStore {
-    /// Works in the background for as long as the future is polled: spawn it once. It waits while there is nothing to do.
-    /// An error is logged, and the work tried again when the next arrives.
+    /// Works in the background for as long as the future is polled: spawn it once. It waits while there is
+    /// nothing to do. An error is logged, and the work retried when the next arrives.
     pub async fn run_background(self) {
         loop {
             match self.background_step().await {
@@ -26,7 +27,7 @@ impl VolumeStore {
         }
     }
 
-    /// Does one bounded piece of background work; false when there is none that can be done now.
+    /// Does one bounded step of background work; false when there is none that can be done now.
     pub async fn background_step(&self) -> Result<bool, VolumeError> {
         let mut worked = false;
         if let Some((volume, vnode, slot)) = self.store.compactions.take() {
@@ -42,7 +43,7 @@ impl VolumeStore {
         Ok(worked)
     }
 
-    /// Discards chunks freed by commits that no reader looks behind any longer.
+    /// Discards chunks freed by commits that no reader's snapshot precedes any longer.
     async fn discard_dead(&self) -> Result<bool, VolumeError> {
         let dead = self.store.discardable()?;
         let Some((last, _)) = dead.last().cloned() else { return Ok(false) };
@@ -63,7 +64,7 @@ impl VolumeStore {
 }
 
 impl Store {
-    /// Has the drives free chunks that are of one drive after the other.
+    /// Discards chunks on their drives, one drive after the other.
     async fn discard(&self, dead: &[(Bytes, LocatedChunk)]) -> Result<(), VolumeError> {
         for of_one in dead.chunk_by(|(_, one), (_, next)| one.drive == next.drive) {
             let Some((_, first)) = of_one.first() else { continue };
@@ -73,9 +74,10 @@ impl Store {
         Ok(())
     }
 
-    /// Dead chunks that may be discarded, with their rows' keys.
+    /// Dead chunks that may be discarded, with the keys of their rows.
     fn discardable(&self) -> Result<Vec<(Bytes, LocatedChunk)>, VolumeError> {
-        // First the snapshots, then the leases: who goes from one to the other in between is seen by the second look.
+        // Snapshots first, then leases: a reader that exchanges one for the other in between is seen by the
+        // second look.
         let horizon = self.kv.oldest_snapshot();
         let horizon = self.leases.oldest().map_or(horizon, |lease| lease.min(horizon));
         let from = self.discarded.lock().clone();
@@ -88,13 +90,13 @@ impl Store {
                 break;
             }
             let at = LocatedChunk::decode_row(value).ok();
-            // What is on a drive that is not here waits.
+            // A chunk on a drive that is absent waits.
             dead.extend(at.filter(|at| self.drives.get(at.drive).is_ok()).map(|at| (key, at)));
         }
         Ok(dead)
     }
 
-    /// Groups with something to take down, beginning behind the one that was last.
+    /// Groups with work, starting after the last one worked on.
     pub(crate) fn groups_with_work(&self) -> Result<Vec<GroupId>, VolumeError> {
         let last = *self.last_group.lock();
         let snapshot = self.kv.snapshot();

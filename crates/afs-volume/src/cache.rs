@@ -1,4 +1,4 @@
-//! A second-chance cache of vnode records and small contents that readers asked for lately.
+//! Second-chance cache of recently read vnode records and small contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::record::VnodeRecord;
 
-/// A bounded cache of committed records, and of contents that belong to them, in shards that share nothing.
+/// A bounded cache of committed records and their contents, in independent shards.
 ///
-/// It never shows an older state than the index does. A commit tells it what changed when the change is durable
-/// and not yet visible in the index: the record goes, and the shard remembers the commit. From then on only a
-/// record read at that commit or later may come in, which a reader whose snapshot is older does not have.
+/// It never shows an older state than the index does. A commit reports its changes when they are durable and
+/// not yet visible in the index: the record is dropped, and the shard remembers the commit. From then on only
+/// a record read at that commit or later may be inserted, which a reader with an older snapshot does not
+/// have.
 pub(crate) struct VnodeCache {
     shards: Vec<Mutex<Shard>>,
     shard_capacity: usize,
@@ -26,9 +27,9 @@ type Key = (VolumeId, VnodeId);
 struct Shard {
     places: BTreeMap<Key, usize>,
     entries: Vec<Entry>,
-    /// Where the search for a record to replace, or a content to drop, goes on.
+    /// Where the search for a record to replace, or a content to drop, continues.
     hand: usize,
-    /// Bytes of the contents.
+    /// Total bytes of the contents.
     bytes: usize,
     /// The last commit that changed a record of this shard.
     changed: u64,
@@ -37,13 +38,13 @@ struct Shard {
 struct Entry {
     key: Key,
     record: Arc<VnodeRecord>,
-    /// All of the object's data.
+    /// The complete data of the object.
     content: Option<Bytes>,
     used: bool,
 }
 
 impl VnodeCache {
-    /// Room for about `capacity` records and `bytes` bytes of contents.
+    /// A cache for about `capacity` records and `bytes` bytes of contents.
     pub(crate) fn new(capacity: usize, bytes: usize) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let shard_capacity = capacity.div_ceil(SHARDS).max(1);
@@ -54,14 +55,14 @@ impl VnodeCache {
         self.shard(volume, vnode).entry((volume, vnode)).map(|entry| entry.record.clone())
     }
 
-    /// A record with all of the object's data.
+    /// A record with the complete data of the object.
     pub(crate) fn get_content(&self, volume: VolumeId, vnode: VnodeId) -> Option<(Arc<VnodeRecord>, Bytes)> {
         let mut shard = self.shard(volume, vnode);
         let entry = shard.entry((volume, vnode))?;
         Some((entry.record.clone(), entry.content.clone()?))
     }
 
-    /// Keeps a record read at commit `sequence`, unless something of its shard changed since.
+    /// Inserts a record read at commit `sequence`, unless a record of its shard changed since.
     pub(crate) fn insert(&self, volume: VolumeId, record: Arc<VnodeRecord>, sequence: u64) {
         let mut shard = self.shard(volume, record.vnode);
         if sequence >= shard.changed {
@@ -101,7 +102,7 @@ impl VnodeCache {
         }
     }
 
-    /// Drops every record of a volume whose number commit `sequence` gives to a new one.
+    /// Drops every record of a volume whose id commit `sequence` gives to a new volume.
     pub(crate) fn invalidate_volume(&self, volume: VolumeId, sequence: u64) {
         for shard in &self.shards {
             let mut shard = shard.lock();
@@ -114,14 +115,14 @@ impl VnodeCache {
     }
 
     fn shard(&self, volume: VolumeId, vnode: VnodeId) -> MutexGuard<'_, Shard> {
-        // Neighbouring vnode numbers go to different shards; the low bit only tells the class.
+        // Neighbouring vnode numbers go to different shards; the low bit only distinguishes the class.
         let hash = (u64::from(volume.0) << 32 | u64::from(vnode.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         self.shards[hash as usize % SHARDS].lock()
     }
 }
 
 impl Shard {
-    /// An entry, which counts as used from now on.
+    /// An entry, marked as used.
     fn entry(&mut self, key: Key) -> Option<&Entry> {
         let place = *self.places.get(&key)?;
         let entry = &mut self.entries[place];
@@ -129,7 +130,7 @@ impl Shard {
         Some(entry)
     }
 
-    /// Puts a record in, without content, and answers its place.
+    /// Inserts a record without content, and returns its index.
     fn put(&mut self, key: Key, record: Arc<VnodeRecord>, capacity: usize) -> usize {
         let place = match self.places.get(&key).copied() {
             Some(place) => place,
@@ -158,7 +159,7 @@ impl Shard {
         }
     }
 
-    /// Drops contents, those first that were not used since the hand last passed them, until `bytes` are left at most.
+    /// Drops contents, first those not used since the hand last passed them, until at most `bytes` are left.
     fn make_room(&mut self, bytes: usize) {
         while self.bytes > bytes {
             let place = self.victim();

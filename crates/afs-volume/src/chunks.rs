@@ -1,6 +1,6 @@
-//! The life of chunks, as the index tells it.
+//! Rows of chunks: ownership by a group, release, discard.
 //!
-//! A row of the second format is read where it is and goes with its chunk; what is written is of the third.
+//! A row of the second format is read where it is and deleted with its chunk; new rows have the third format.
 
 use afs_kv::{KvError, Txn};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use crate::ids::{Epoch, GroupId};
 use crate::key::{self, DEAD, DEADLISTS, DRIVE_CHUNKS, TableKey};
 use crate::located::LocatedChunk;
 
-/// A chunk becomes part of a group.
+/// Records that a chunk belongs to a group.
 pub(crate) fn adopt(txn: &mut Txn<'_>, group: GroupId, owned: OwnedChunk) {
     let mut row = Vec::with_capacity(ROW_LEN);
     row.put_u32(group.0);
@@ -22,8 +22,8 @@ pub(crate) fn adopt(txn: &mut Txn<'_>, group: GroupId, owned: OwnedChunk) {
     txn.put(DRIVE_CHUNKS, &key::drive_chunk(owned.at.drive, owned.at.chunk.id), row);
 }
 
-/// The newest state of a group lets go of a chunk: it goes once this is durable and nobody reads it, or with the newest clone
-/// that has it.
+/// Releases a chunk from the newest state of a group: it is discarded once this is durable and no reader is
+/// left, or with the newest clone that references it.
 pub(crate) fn let_go(
     txn: &mut Txn<'_>,
     group: GroupId,
@@ -39,12 +39,12 @@ pub(crate) fn let_go(
     }
 }
 
-/// Has a chunk discarded that only one row ever had.
+/// Queues a chunk for discard that only one row ever referenced.
 pub(crate) fn free(txn: &mut Txn<'_>, at: LocatedChunk) {
     txn.put(DEAD, &key::dead(txn.sequence(), at), at.to_bytes().to_vec());
 }
 
-/// Has a chunk discarded that several rows may have, of which others may have been taken down before.
+/// Queues a chunk for discard that several rows may reference, some of which may have been deleted before.
 pub(crate) fn free_once(txn: &mut Txn<'_>, at: LocatedChunk) -> Result<(), VolumeError> {
     if let Some(((table, key), row)) = row(txn, at)?
         && row.len() == ROW_LEN
@@ -57,14 +57,14 @@ pub(crate) fn free_once(txn: &mut Txn<'_>, at: LocatedChunk) -> Result<(), Volum
     Ok(())
 }
 
-/// A chunk has been discarded.
+/// Deletes the row of a discarded chunk.
 pub(crate) fn forget(txn: &mut Txn<'_>, at: LocatedChunk) {
     for (table, key) in key::of_chunk(at) {
         txn.delete(table, &key);
     }
 }
 
-/// The row of a chunk, wherever it is.
+/// The row of a chunk, in either table.
 fn row(txn: &Txn<'_>, at: LocatedChunk) -> Result<Option<(TableKey, Bytes)>, KvError> {
     for (table, key) in key::of_chunk(at) {
         if let Some(row) = txn.get(table, &key)? {
@@ -74,6 +74,6 @@ fn row(txn: &Txn<'_>, at: LocatedChunk) -> Result<Option<(TableKey, Bytes)>, KvE
     Ok(None)
 }
 
-/// Bytes of a row, without the mark that the chunk is to be discarded.
+/// Length of a row without the mark that the chunk is to be discarded.
 const ROW_LEN: usize = 16;
 const FREED: u8 = 1;

@@ -1,4 +1,4 @@
-//! Reading and writing of stored records: big-endian numbers and counted bytes.
+//! Encoding of stored records: big-endian numbers and counted bytes.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ pub(crate) struct BadRecord;
 
 pub(crate) type Decoded<T> = Result<T, BadRecord>;
 
-/// Takes a record apart.
+/// Cursor that decodes a record.
 pub(crate) struct Fields(Bytes);
 
 impl Fields {
@@ -35,7 +35,7 @@ impl Fields {
         Ok(self.0.split_to(len))
     }
 
-    /// Bytes behind a count of 32 bits.
+    /// Bytes after a 32-bit count.
     pub(crate) fn counted(&mut self) -> Decoded<Bytes> {
         let len = self.u32()? as usize;
         self.bytes(len)
@@ -45,7 +45,7 @@ impl Fields {
         self.0.is_empty()
     }
 
-    /// Nothing may be left over.
+    /// Ends the record: an error if bytes are left over.
     pub(crate) fn finish(self) -> Decoded<()> {
         if self.0.is_empty() { Ok(()) } else { Err(BadRecord) }
     }
@@ -57,7 +57,7 @@ impl Fields {
     }
 }
 
-/// Puts a record together.
+/// Encodes a record.
 pub(crate) trait Put {
     fn put_u8(&mut self, value: u8);
     fn put_u32(&mut self, value: u32);

@@ -1,4 +1,4 @@
-//! Writing a scattered slot anew, as one chunk.
+//! Compaction: rewrites a scattered slot as one chunk.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::new_data::{DataWriter, NewData};
 use crate::store::Store;
 use crate::volume::Volume;
 
-/// Reads a slot, writes its bytes as one chunk, and puts that in its place if the slot is still what was read.
+/// Reads a slot, writes its bytes as one chunk, and replaces the slot by it if the slot is still what was
+/// read.
 pub(crate) async fn compact(
     store: &Arc<Store>,
     volume: &Arc<Volume>,
@@ -27,7 +28,7 @@ pub(crate) async fn compact(
     let data = write_runs(store, &slot).await?;
     drop(lease);
     match volume.edit(move |tx| tx.replace_slot(vnode, index, &slot, data)).await {
-        // It was changed meanwhile; the change may have asked for compaction before this one began.
+        // Changed meanwhile; the change may have requested compaction before this one began.
         Err(VolumeError::Changed) => {
             store.compactions.add(volume.id(), vnode, index);
             Ok(())
@@ -37,9 +38,10 @@ pub(crate) async fn compact(
 }
 
 impl Volume {
-    /// Writes anew the slots of a file that many small stores have crowded, before `data` is put into them in a transaction, which then is not
-    /// refused as [`VolumeError::Scattered`]. Cost where there is none: the rows of the slots that `data` has a part
-    /// of, which are looked for on a thread that may wait for a disk unless they are in memory.
+    /// Compacts the slots of a file that many small stores have crowded, before `data` is stored into them in
+    /// a transaction, which then is not refused as [`VolumeError::Scattered`]. Cost if there are none: the
+    /// rows of the slots that `data` covers in part, which are read on a thread that may wait for a disk
+    /// unless they are in memory.
     pub async fn compact_for(self: &Arc<Self>, fid: Fid, data: &NewData) -> Result<(), VolumeError> {
         self.make_room_for_cuts(fid).await?;
         let parts = data.slots_in_part();
@@ -61,7 +63,7 @@ async fn write_runs(store: &Arc<Store>, slot: &Slot) -> Result<NewData, VolumeEr
     writer.finish().await
 }
 
-/// The bytes of some extents from `start` on, holes as zeros.
+/// The bytes of some extents from `start` on, with holes as zeros.
 async fn assemble(store: &Arc<Store>, extents: &[Extent], start: u32) -> Result<Bytes, VolumeError> {
     let mut bytes = BytesMut::new();
     for extent in extents {
@@ -77,7 +79,8 @@ async fn assemble(store: &Arc<Store>, extents: &[Extent], start: u32) -> Result<
 }
 
 impl crate::tx::VolumeTx<'_, '_> {
-    /// Puts new data in place of a slot that is still `expected`; the vnode's data and version stay the same.
+    /// Replaces a slot, if it still equals `expected`, by new data; the vnode's data and version stay the
+    /// same.
     pub(crate) fn replace_slot(
         &mut self,
         vnode: VnodeId,

@@ -1,4 +1,4 @@
-//! Slots that have become scattered.
+//! Bounded set of slots to be compacted.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::ids::SlotIndex;
 
-/// Which slot of which file.
+/// A slot of a file.
 pub(crate) type Scattered = (VolumeId, VnodeId, SlotIndex);
 
-/// A bounded set; a slot that finds no room comes again with its next change.
+/// A bounded set; a slot that does not fit is added again with its next change.
 #[derive(Default)]
 pub(crate) struct Compactions(Mutex<BTreeSet<Scattered>>);
 

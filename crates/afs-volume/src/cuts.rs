@@ -1,18 +1,18 @@
-//! Slots that were cut out of a file, of which the rows are still there.
+//! Pending cuts of a file: ranges of slots that were cut out, whose rows are not deleted yet.
 //!
-//! A cut of many slots is noted in the vnode's record and worked off in bounded steps afterwards (`volume.cuts` tells
-//! where). Until then rows of these slots that are older than the cut are not part of the file. A row that is written there
-//! meanwhile carries the version of the data that it came with.
+//! A cut of many slots is recorded in the vnode's record and completed in bounded steps afterwards (table
+//! `volume.cuts` lists the vnodes). Until then rows of these slots that are older than the cut are not part
+//! of the file. A row written there meanwhile carries the data version that wrote it.
 
 use afs_wire::ids::DataVersion;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::SlotIndex;
 
-/// Cuts of one file that are not worked off.
+/// Pending cuts of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cuts {
-    /// Bytes of the rows that still are there of which the file is already relieved.
+    /// Bytes in rows still present that the file is no longer charged for.
     pub(crate) relieved: u64,
     /// In ascending order, without overlap.
     ranges: Vec<Cut>,
@@ -22,7 +22,7 @@ pub(crate) struct Cuts {
 pub(crate) struct Cut {
     pub(crate) first: SlotIndex,
     pub(crate) last: SlotIndex,
-    /// The version of the data that the cut made.
+    /// The data version that the cut created.
     version: DataVersion,
 }
 
@@ -35,7 +35,7 @@ impl Cuts {
         self.ranges.len()
     }
 
-    /// The cut that is to be worked off next.
+    /// The cut to complete next.
     pub(crate) fn first(&self) -> Option<Cut> {
         self.ranges.first().copied()
     }
@@ -45,12 +45,12 @@ impl Cuts {
         self.at(slot).is_some_and(|cut| version < cut.version)
     }
 
-    /// Whether what is written to this slot must carry its version.
+    /// Whether a row written to this slot must carry its version.
     pub(crate) fn cover(&self, slot: SlotIndex) -> bool {
         self.at(slot).is_some()
     }
 
-    /// Cuts out slots, `last` included. What earlier cuts have of them is part of this one.
+    /// Cuts out slots, `last` included. Overlapping parts of earlier cuts merge into this one.
     pub(crate) fn add(&mut self, first: SlotIndex, last: SlotIndex, version: DataVersion) {
         let mut ranges = Vec::with_capacity(self.ranges.len() + 2);
         for cut in self.ranges.drain(..) {
@@ -68,7 +68,7 @@ impl Cuts {
         self.ranges = ranges;
     }
 
-    /// The first cut has nothing left before `next`, or nothing at all.
+    /// Records that the first cut has no rows before `next`, or none at all.
     pub(crate) fn worked_off(&mut self, next: Option<SlotIndex>) {
         match (self.ranges.first_mut(), next) {
             (Some(cut), Some(next)) if next <= cut.last => cut.first = next,
@@ -110,7 +110,7 @@ impl Cuts {
     }
 }
 
-/// Cuts of one file that are not worked off, at most. More are refused until some are.
+/// Most pending cuts of one file. Further cuts are refused until some are completed.
 pub(crate) const CUTS_MAX: usize = 64;
 
 #[cfg(test)]

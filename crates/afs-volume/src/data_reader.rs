@@ -1,4 +1,4 @@
-//! Reading data, slot by slot.
+//! Stream reader of an object's data, slot by slot.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,9 +23,10 @@ use crate::volume::Volume;
 
 /// One version of an object's data, or a part of it, as a stream.
 ///
-/// What is read is of the version that [`DataReader::record`] tells, whatever is stored meanwhile; only a read over more than
-/// [`WINDOW_SLOTS`] slots (64 MiB) can meet a change between two windows, and then ends with [`VolumeError::Busy`], which has
-/// the client ask again, or with [`VolumeError::NoVolume`] where the volume was deleted meanwhile.
+/// All data are of the version in [`DataReader::record`], whatever is stored meanwhile; only a read over more
+/// than [`WINDOW_SLOTS`] slots (64 MiB) can meet a change between two windows, and then ends with
+/// [`VolumeError::Busy`], on which the client retries, or with [`VolumeError::NoVolume`] if the volume was
+/// deleted meanwhile.
 pub struct DataReader {
     store: Arc<Store>,
     volume: Arc<Volume>,
@@ -34,7 +35,7 @@ pub struct DataReader {
     _lease: Lease,
     position: u64,
     end: u64,
-    /// Of a hole behind which `position` is, so much was not handed out as bytes yet.
+    /// Bytes of the hole before `position` that were not returned yet.
     zeros: u64,
     /// First byte whose rows were not read yet.
     planned: u64,
@@ -42,16 +43,16 @@ pub struct DataReader {
     reading: VecDeque<Reading>,
 }
 
-/// What comes next of an object's data.
+/// A stretch of an object's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Span {
     /// Bytes, at most one slot.
     Bytes(Bytes),
-    /// So many zeros that are not stored: at least one.
+    /// Zeros that are not stored: at least one.
     Hole(u64),
 }
 
-/// Bytes one behind the other.
+/// A contiguous piece of data.
 enum Part {
     Ready(Bytes),
     Zeros(u64),
@@ -62,7 +63,7 @@ enum Reading {
     Ready(Bytes),
     Zeros(u64),
     Chunk(BoxFuture<Result<Bytes, DriveError>>),
-    /// Begun for nothing.
+    /// A read that could not be started.
     Lost(VolumeError),
 }
 
@@ -84,7 +85,7 @@ impl DataReader {
         let mut reader = Self::new(volume, lease, record, position, len);
         reader.plan_window(&RowsTo { snapshot: &snapshot, depth })?;
         reader.keep_content(snapshot.sequence());
-        // The drive is at work while the caller changes threads.
+        // The drive works while the caller changes threads.
         reader.read_ahead();
         Ok(Some(reader))
     }
@@ -105,7 +106,7 @@ impl DataReader {
         }
     }
 
-    /// A reader of a content that is in memory as a whole.
+    /// A reader of a content that is completely in memory.
     fn of_content(
         volume: &Arc<Volume>,
         lease: Lease,
@@ -122,7 +123,7 @@ impl DataReader {
         reader
     }
 
-    /// Keeps a small content that was planned as a whole, and is in the index as a whole, for the next reader.
+    /// Caches a small content that was planned, and is in the index, as a whole.
     fn keep_content(&self, sequence: u64) {
         let whole = self.position == 0 && self.end == self.record.length && self.planned == self.end;
         if !whole || self.end > CONTENT_MAX {
@@ -139,12 +140,12 @@ impl DataReader {
         self.store.cache.insert_content(self.volume.id(), self.record.clone(), content.into(), sequence);
     }
 
-    /// The object as of the version that is read.
+    /// The record of the version being read.
     pub fn record(&self) -> &Arc<VnodeRecord> {
         &self.record
     }
 
-    /// How many bytes are still to come.
+    /// Number of bytes left.
     pub fn remaining(&self) -> u64 {
         self.end - self.position + self.zeros
     }
@@ -163,7 +164,8 @@ impl DataReader {
         Ok(Some(Bytes::from_static(&ZEROS[..now as usize])))
     }
 
-    /// As [`DataReader::next`], with holes as what they are: takes as long as there are data, however long the file is.
+    /// As [`DataReader::next`], but holes are returned as such: the cost depends on the stored data, not on
+    /// the file's length.
     pub async fn next_span(&mut self) -> Result<Option<Span>, VolumeError> {
         if self.zeros > 0 {
             return Ok(Some(Span::Hole(std::mem::take(&mut self.zeros))));
@@ -189,7 +191,8 @@ impl DataReader {
         Ok(Some(Span::Bytes(bytes)))
     }
 
-    /// Whether [`DataReader::next`] reads the index before it gives bytes, and so may block on a disk.
+    /// Whether [`DataReader::next`] must read the index before it can return bytes, and so may block on a
+    /// disk.
     pub fn must_plan(&self) -> bool {
         self.zeros == 0 && self.position < self.end && self.plan.is_empty() && self.reading.is_empty()
     }
@@ -220,7 +223,7 @@ impl DataReader {
         }
     }
 
-    /// Goes on where the same version of the object is by now: a reclone or a restore may have brought it elsewhere.
+    /// Finds the same version of the object again: a reclone or a restore may have moved its rows.
     fn look_again(&mut self, snapshot: &Snapshot) -> Result<(), VolumeError> {
         let version = |record: &VnodeRecord| (record.unique, record.data_version, record.length);
         let record = self.volume.reads(Depth::Disk).record_at(snapshot, self.record.vnode)?;
@@ -243,7 +246,7 @@ impl DataReader {
         Ok(())
     }
 
-    /// Slots without rows are passed over together.
+    /// Skips slots without rows.
     fn pass_holes(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
         if !matches!(self.plan.back(), Some(Part::Zeros(_))) || self.planned == self.end {
             return Ok(());
@@ -305,7 +308,7 @@ impl DataReader {
         Ok(())
     }
 
-    /// A directory has 2 MiB at most, so that all of it is one window.
+    /// A directory has 2 MiB at most, so all of it is one window.
     fn plan_pages(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
         let place = self.volume.place_at(rows.snapshot)?;
         while self.planned < self.end {
@@ -322,10 +325,10 @@ impl DataReader {
     }
 }
 
-/// The largest content that is kept in memory, in bytes: a directory of about 1,000 entries.
+/// The largest content kept in memory, in bytes: a directory of about 1,000 entries.
 const CONTENT_MAX: u64 = 64 << 10;
-/// Slots whose rows are read together, from one state of the index.
+/// Slots whose rows are read together, from one snapshot of the index.
 pub const WINDOW_SLOTS: u64 = 64;
-/// Parts being read ahead of the reader.
+/// Parts that are read ahead.
 const READING_MAX: usize = 4;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

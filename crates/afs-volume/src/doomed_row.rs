@@ -1,4 +1,4 @@
-//! Contents that are to be taken down: a row of `volume.doomed`.
+//! Row of table `volume.doomed`: a content to be deleted.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use crate::error::VolumeError;
 use crate::ids::{Epoch, SlotIndex};
 use crate::rows::index_damaged;
 
-/// The epoch in which the content lost its vnode, and the first slot or page that was not taken down yet.
+/// The epoch in which the content lost its vnode, and the first slot or page not deleted yet.
 pub(crate) fn encode(epoch: Epoch, next: SlotIndex) -> Vec<u8> {
     let mut row = Vec::with_capacity(8);
     row.put_u32(epoch.0);
@@ -16,7 +16,7 @@ pub(crate) fn encode(epoch: Epoch, next: SlotIndex) -> Vec<u8> {
 }
 
 pub(crate) fn decode(row: &Bytes) -> Result<(Epoch, SlotIndex), VolumeError> {
-    // Rows of the first format tell the newest clone, of which there was none.
+    // Rows of the first format give the newest clone, of which there was none.
     if row.len() == 4 {
         return Ok((Epoch::FIRST, SlotIndex(0)));
     }

@@ -1,4 +1,4 @@
-//! The drives of a store, by their numbers. Today there is one for each store.
+//! Map from drive ids to the drives of a store. Today each store has one.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ impl Drives {
         &self.own
     }
 
-    /// The drive of a number.
+    /// The drive with an id.
     ///
     /// # Errors
-    /// `UnknownDrive` where a row names one that the store does not have.
+    /// `UnknownDrive` if a row names a drive that the store does not have.
     pub(crate) fn get(&self, id: DriveId) -> Result<&Arc<dyn Drive>, VolumeError> {
         if id == DriveId::OWN { Ok(&self.own) } else { Err(VolumeError::UnknownDrive { drive: id }) }
     }
 
-    /// Begins to read a part of a chunk.
+    /// Starts to read a part of a chunk.
     pub(crate) fn read(
         &self,
         located: LocatedChunk,

@@ -1,11 +1,11 @@
-//! Why an operation on a volume was refused.
+//! Errors of operations on volumes.
 
 use afs_drive::{DriveError, DriveId};
 use afs_kv::{KvError, UpdateError};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::VnodeId;
 
-/// Why an operation on a volume was refused. [`VolumeError::code`] is what a caller on the wire is told
+/// Why an operation on a volume was refused. [`VolumeError::code`] is the code on the wire
 /// (`docs/protocol/fileserver.md` "9.3 Which error when").
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,27 +19,28 @@ pub enum VolumeError {
     /// The volume is busy for a while.
     #[error("the volume is busy")]
     Busy,
-    /// Small stores have scattered a part of the file so much that it must be written anew first, which has begun.
+    /// Small stores have scattered a part of the file so much that it must be compacted first, which has
+    /// begun.
     #[error("this part of the file is being written anew; try again")]
     Scattered,
-    /// A dump without holes would be mostly zeros.
+    /// A dump without holes would consist mostly of zeros.
     #[error(
         "vnode {vnode} has {length} bytes, nearly all of them a hole, and with it the volume's holes are {holes} bytes: \
          a dump that writes holes as zeros may have 2 TiB of them; make the file shorter, or send the volume to a \
          server that takes dumps with holes"
     )]
     Sparse {
-        /// Which vnode.
+        /// The vnode.
         vnode: VnodeId,
         /// Its length in bytes.
         length: u64,
-        /// Bytes of holes of the volume up to it.
+        /// Bytes of holes in the volume up to this vnode.
         holes: u64,
     },
-    /// The data are of another version than was expected.
+    /// The data has another version than expected.
     #[error("the file has changed")]
     Changed,
-    /// A volume of this number or name exists already.
+    /// A volume with this id or name exists.
     #[error("the volume exists already")]
     VolumeExists,
     /// The vnode is free, or its uniquifier is another.
@@ -63,13 +64,13 @@ pub enum VolumeError {
     /// A directory was needed.
     #[error("not a directory")]
     NotDirectory,
-    /// Something other than a directory was needed.
+    /// An object other than a directory was needed.
     #[error("is a directory")]
     IsDirectory,
     /// The directory has entries.
     #[error("the directory is not empty")]
     NotEmpty,
-    /// An argument makes no sense.
+    /// An argument is invalid.
     #[error("invalid argument")]
     Invalid,
     /// The name is longer than 255 bytes.
@@ -78,33 +79,33 @@ pub enum VolumeError {
     /// A link or rename between volumes, or of a file with several names between directories.
     #[error("link or rename across directories or volumes")]
     CrossDevice,
-    /// A directory would come to lie beneath itself.
+    /// A directory would become its own descendant.
     #[error("the directory would be inside itself")]
     Loop,
-    /// More than a file or a directory can hold.
+    /// Exceeds the capacity of a file or a directory.
     #[error("too large")]
     TooLarge,
-    /// The volume's quota does not allow it.
+    /// Exceeds the volume's quota.
     #[error("over the volume's quota")]
     OverQuota,
-    /// There is no room on the partition.
+    /// The partition is full.
     #[error("the partition is full")]
     DiskFull,
-    /// A read that was limited to memory ([`Depth::Memory`](crate::Depth::Memory)) needs the disk.
+    /// A read restricted to memory ([`Depth::Memory`](crate::Depth::Memory)) needs the disk.
     #[error("the rows are not in memory")]
     NotInMemory,
-    /// What is stored contradicts itself.
+    /// Stored data is inconsistent.
     #[error("vnode {vnode} is damaged: {what}")]
     Damaged {
-        /// Which vnode.
+        /// The vnode.
         vnode: VnodeId,
-        /// What was found.
+        /// The inconsistency.
         what: String,
     },
     /// A row names a drive that the store does not have.
     #[error("the data are on drive {drive}, which this store does not have")]
     UnknownDrive {
-        /// Which.
+        /// Its id.
         drive: DriveId,
     },
     /// The index failed.
@@ -113,18 +114,18 @@ pub enum VolumeError {
     /// The drive failed.
     #[error(transparent)]
     Drive(DriveError),
-    /// A refusal by whoever runs inside the transaction, with the code its caller is to be told.
+    /// A refusal by the caller's code inside the transaction, with the code for its client.
     #[error("{0}")]
     Refused(AbortCode),
 }
 
 impl VolumeError {
-    /// The abort code that says this to a client.
+    /// The abort code for a client.
     pub fn code(&self) -> AbortCode {
         let errno = match self {
             Self::NoVolume => return AbortCode::VNOVOL,
             Self::Offline => return AbortCode::VOFFLINE,
-            // Clients ask again, and the second time it is done.
+            // Clients retry, and the second time it is done.
             Self::Busy | Self::Scattered | Self::NotInMemory => return AbortCode::VBUSY,
             Self::Changed => Errno::EAGAIN,
             Self::VolumeExists => return AbortCode::VVOLEXISTS,
@@ -136,7 +137,7 @@ impl VolumeError {
             Self::ReadOnly => Errno::EROFS,
             Self::AccessDenied => Errno::EACCES,
             Self::NotPermitted => Errno::EPERM,
-            // OpenAFS says EEXIST of a directory that is not empty, and its clients expect it.
+            // OpenAFS replies EEXIST for a directory that is not empty, and its clients expect it.
             Self::Exists | Self::NotEmpty => Errno::EEXIST,
             Self::NotFound => Errno::ENOENT,
             Self::NotDirectory => Errno::ENOTDIR,

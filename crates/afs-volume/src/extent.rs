@@ -1,4 +1,4 @@
-//! One slot of a file: which bytes of it are where.
+//! Slot: the extents of one mebibyte of a file, stored as a row.
 
 use afs_wire::ids::DataVersion;
 use bytes::{Bytes, BytesMut};
@@ -7,18 +7,20 @@ use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::ids::Epoch;
 use crate::located::LocatedChunk;
 
-/// Bytes of a file that one row describes: 1 MiB. Large enough that a chunk is read and written at the speed of the disk and that a
-/// gigabyte has only a thousand rows; small enough that a store of a few bytes edits a short row.
+/// Bytes of a file that one row describes: 1 MiB. Large enough that a chunk is read and written at the speed
+/// of the disk and that a gigabyte has only a thousand rows; small enough that a store of a few bytes
+/// rewrites a short row.
 pub const SLOT_LEN: u64 = 1 << 20;
 
-/// Bytes up to which data is kept in the row itself: 16 KiB.
+/// Most bytes that are kept in the row itself: 16 KiB.
 pub const LITERAL_MAX: usize = 16 << 10;
 
-/// Extents in order, without overlap. What lies between them reads as zeros.
+/// Extents in order, without overlap. Gaps read as zeros.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) extents: Vec<Extent>,
-    /// The version of the data that wrote it, where slots of that number were cut out before and are still to be taken down; else 0.
+    /// The data version that wrote the slot, if slots with this index were cut out before and rows of them
+    /// are still present; else 0.
     pub(crate) version: DataVersion,
 }
 
@@ -40,7 +42,8 @@ pub(crate) enum Source {
     },
 }
 
-/// A chunk and the epoch in which it was written, which says what clones may have it too.
+/// A chunk and the epoch in which it was written (its birth), which determines the clones that may reference
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OwnedChunk {
     pub(crate) at: LocatedChunk,
@@ -48,14 +51,14 @@ pub(crate) struct OwnedChunk {
 }
 
 impl OwnedChunk {
-    /// From a deadlist of either format: the chunk and its birth.
+    /// Decodes a row of a deadlist of either format: chunk and birth.
     pub(crate) fn decode_row(row: Bytes) -> Decoded<Self> {
         let (chunk, birth) = row.split_at_checked(row.len().saturating_sub(4)).ok_or(BadRecord)?;
         let at = LocatedChunk::decode_row(row.slice_ref(chunk))?;
         Ok(Self { at, birth: Epoch(Fields::new(row.slice_ref(birth)).u32()?) })
     }
 
-    /// A row of a deadlist.
+    /// Encodes a row of a deadlist.
     pub(crate) fn to_row(self) -> Vec<u8> {
         let mut row = self.at.to_bytes().to_vec();
         row.put_u32(self.birth.0);
@@ -71,7 +74,7 @@ impl Source {
         }
     }
 
-    /// The part of it between two of its own offsets.
+    /// The part between two of its own offsets.
     fn part(&self, from: u32, to: u32) -> Self {
         match self {
             Self::Literal(bytes) => Self::Literal(bytes.slice(from as usize..to as usize)),
@@ -93,7 +96,7 @@ impl Slot {
         self.extents.is_empty()
     }
 
-    /// Puts new bytes over what is there.
+    /// Overwrites a range with new bytes.
     pub(crate) fn write(&mut self, extent: Extent) {
         self.erase(extent.start, extent.end());
         let at = self.extents.partition_point(|other| other.start < extent.start);
@@ -123,7 +126,7 @@ impl Slot {
         self.extents = kept;
     }
 
-    /// The chunks it has, each once, in order.
+    /// The chunks it references, each once, in order.
     pub(crate) fn chunks(&self) -> Vec<OwnedChunk> {
         let mut chunks: Vec<_> = self
             .extents
@@ -138,13 +141,13 @@ impl Slot {
         chunks
     }
 
-    /// Extents with less than [`HOLE_MIN`] between one and the next.
+    /// Runs of extents with less than [`HOLE_MIN`] between one and the next.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &[Extent]> {
         self.extents.chunk_by(|one, next| next.start - one.end() < HOLE_MIN)
     }
 
-    /// Bytes that count against the quota: all but holes of [`HOLE_MIN`] and more, each run in whole KiB, so that what its row takes is paid
-    /// too. Writing the slot anew does not change it.
+    /// Bytes that count against the quota: all but holes of [`HOLE_MIN`] and more, each run in whole KiB, so
+    /// that its row is charged too. Compaction does not change it.
     pub(crate) fn allocated(&self) -> u64 {
         let run = |run: &[Extent]| match run {
             [first, .., last] => u64::from(last.end() - first.start),
@@ -154,17 +157,17 @@ impl Slot {
         self.runs().map(|extents| run(extents).next_multiple_of(1024)).sum()
     }
 
-    /// Whether it has become so scattered that it should be written anew as one chunk.
+    /// Whether it is so scattered that it should be compacted.
     pub(crate) fn wants_compaction(&self) -> bool {
         self.extents.len() > EXTENTS_MAX || self.literal_bytes() > LITERAL_MAX
     }
 
-    /// Whether it is on the way to where it must be.
+    /// Whether it is close to the point where it must be compacted.
     pub(crate) fn is_crowded(&self) -> bool {
         self.extents.len() > 8 * EXTENTS_MAX || self.literal_bytes() > 8 * LITERAL_MAX
     }
 
-    /// Whether it has grown so much that it must be.
+    /// Whether it must be compacted.
     pub(crate) fn needs_compaction(&self) -> bool {
         self.extents.len() > 16 * EXTENTS_MAX || self.literal_bytes() > 16 * LITERAL_MAX
     }
@@ -177,7 +180,7 @@ impl Slot {
         self.extents.iter().map(literal).sum()
     }
 
-    /// Makes one of two literals that touch.
+    /// Joins two adjacent literals.
     fn join_literals(&mut self, at: usize) {
         let [first, second, ..] = &self.extents[at..] else { return };
         if let (Source::Literal(head), Source::Literal(tail)) = (&first.source, &second.source)
@@ -220,7 +223,8 @@ impl Slot {
         out
     }
 
-    /// Reads a row and checks what readers rely on: order, no overlap, nothing beyond the slot or the chunk.
+    /// Decodes a row and checks the properties that readers rely on: order, no overlap, bounds of slot and
+    /// chunk.
     pub(crate) fn decode(record: Bytes) -> Decoded<Self> {
         let mut fields = Fields::new(record);
         let version = match fields.u8()? {
@@ -269,11 +273,11 @@ fn decode_extent(fields: &mut Fields) -> Decoded<Extent> {
 const VERSION: u8 = 1;
 const VERSION_WITH_DATA_VERSION: u8 = 2;
 const LITERAL: u8 = 1;
-/// Of the second format: on the store's own drive.
+/// Of the second format: a chunk on the store's own drive.
 const CHUNK: u8 = 2;
 const LOCATED_CHUNK: u8 = 3;
 const EXTENTS_MAX: usize = 16;
-/// Shorter holes within a slot are filled when it is written anew, so that what is left are at most 16 extents: 64 KiB.
+/// Shorter holes within a slot are filled by compaction, which leaves at most 16 extents: 64 KiB.
 pub(crate) const HOLE_MIN: u32 = (SLOT_LEN as usize / EXTENTS_MAX) as u32;
 
 #[cfg(test)]

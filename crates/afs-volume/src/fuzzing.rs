@@ -1,4 +1,4 @@
-//! What the fuzz target runs: any bytes, which must be read without a panic.
+//! Entry points of the fuzz targets: any bytes must be decoded without a panic.
 
 use afs_wire::ids::VnodeId;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::header::VolumeHeader;
 use crate::record::VnodeRecord;
 
-/// A row of the index. The first byte chooses of which table.
+/// Decodes a row of the index. The first byte selects the table.
 pub fn index_row(bytes: &[u8]) {
     let Some((&table, row)) = bytes.split_first() else { return };
     let row = Bytes::copy_from_slice(row);

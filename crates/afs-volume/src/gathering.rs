@@ -1,14 +1,14 @@
-//! How many bytes of stores under way are in memory.
+//! Counter of the bytes that stores in progress hold in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 
-/// Bytes beyond which stores put what they have on the drive instead of waiting for a whole slot: 64 MiB.
+/// Bytes beyond which stores write what they have to the drive instead of waiting for a whole slot: 64 MiB.
 pub(crate) const GATHERED_MAX: usize = 64 << 20;
 
-/// The count of one volume store.
+/// The counter of one volume store.
 #[derive(Default)]
 pub(crate) struct Gathering(AtomicUsize);
 
@@ -18,7 +18,7 @@ impl Gathering {
     }
 }
 
-/// Counted bytes of one store.
+/// The counted bytes of one store in progress.
 pub(crate) struct Gathered {
     bytes: BytesMut,
     all: Arc<Gathering>,
@@ -33,7 +33,7 @@ impl Gathered {
         &self.bytes
     }
 
-    /// Takes more; answers whether all stores together have too much.
+    /// Adds bytes; returns whether all stores together exceed the bound.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         self.bytes.extend_from_slice(bytes);
         let before = self.all.0.fetch_add(bytes.len(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a volume knows of itself.
+//! Volume header: identity, dates, quota and counters.
 
 use afs_wire::ids::{UnixSeconds, ViceId, VnodeId, VolumeId, VolumeKind, VolumeName};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::spec::VolumeSpec;
 /// A volume's header: identity, dates, quota and counters (`docs/protocol/volumes.md` "1. Ids, types, names").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeHeader {
-    /// The volume's number.
+    /// The volume's id.
     pub id: VolumeId,
     /// Read-write, read-only or backup.
     pub kind: VolumeKind,
@@ -22,53 +22,53 @@ pub struct VolumeHeader {
     pub read_only: VolumeId,
     /// The group's backup volume, 0 where there is none.
     pub backup: VolumeId,
-    /// When this instance of the volume was made; clients take a change as "everything may be different".
+    /// Creation time of this instance of the volume; a change tells clients that anything may differ.
     pub creation_date: UnixSeconds,
-    /// When it was copied here.
+    /// Time of the copy to this server.
     pub copy_date: UnixSeconds,
-    /// When a backup was last made of it, 0 for never.
+    /// Time of the last backup, 0 for never.
     pub backup_date: UnixSeconds,
-    /// Last change by a client.
+    /// Time of the last change by a client.
     pub update_date: UnixSeconds,
-    /// When it may be forgotten; stored and returned, never consulted. 0 for never.
+    /// Expiration time; stored and returned, never consulted. 0 for never.
     pub expiration_date: UnixSeconds,
-    /// Last use by a client, as far as whoever counts uses has written it down.
+    /// Time of the last use by a client, as written back by the file server.
     pub access_date: UnixSeconds,
     /// Uses since [`VolumeHeader::day_use_date`].
     pub day_use: u32,
-    /// When the present day of [`VolumeHeader::day_use`] began.
+    /// Start of the day of [`VolumeHeader::day_use`].
     pub day_use_date: UnixSeconds,
     /// Uses on each of the seven days before, the latest first.
     pub week_use: [u32; 7],
-    /// Whom its root directory belongs to.
+    /// The owner of its root directory.
     pub owner: ViceId,
-    /// The most it may use, in KiB; 0 is no limit.
+    /// Quota in KiB; 0 is no limit.
     pub max_quota: u32,
     /// Stored and returned, never consulted.
     pub min_quota: u32,
-    /// The most vnodes it may have; 0 is no limit.
+    /// Most vnodes; 0 is no limit.
     pub max_files: u32,
-    /// In service: an operator's switch.
+    /// Whether it is in service; set by the administrator.
     pub online: bool,
     /// Shown to users while it is offline.
     pub offline_message: String,
-    /// What it uses, in KiB: 1 for each empty vnode.
+    /// Usage in KiB: 1 for each empty vnode.
     pub blocks_used: u64,
-    /// Vnodes of all kinds.
+    /// Number of vnodes of all kinds.
     pub file_count: u64,
-    /// Made for a while: its maker has not published it, and it is to be taken away when the maker is gone.
+    /// Temporary: its creator has not published it, and it is to be deleted when the creator is gone.
     pub destroy: bool,
-    /// A named snapshot, beside the one backup volume that a group may have.
+    /// Whether it is a named snapshot, beside the one backup volume that a group may have.
     pub snapshot: bool,
     /// Counts changes by clients.
     pub update_counter: u32,
-    /// The volume that this one was made of, 0 where it was not.
+    /// The volume from which this one was made, 0 if none.
     pub restored_from: VolumeId,
     pub(crate) group: GroupId,
     pub(crate) epoch: Epoch,
-    /// The newest epoch that a clone holds.
+    /// The newest epoch that a clone references.
     pub(crate) newest_clone: Option<Epoch>,
-    /// Numbers in the chain of freed ones may be in use, since a restore gave them out.
+    /// Whether numbers in the list of freed ones may be in use, because a restore assigned them.
     pub(crate) loose_numbers: bool,
     pub(crate) next_unique: u32,
     pub(crate) next_content: u64,
@@ -76,12 +76,12 @@ pub struct VolumeHeader {
     pub(crate) directories: VnodeNumbers,
 }
 
-/// Where the next vnode number of a class comes from.
+/// Allocator of the vnode numbers of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VnodeNumbers {
-    /// The number that was never used.
+    /// The first number never used.
     pub(crate) next: u32,
-    /// The first of the chain of freed numbers, 0 where there is none.
+    /// Head of the list of freed numbers, 0 if empty.
     pub(crate) freed: u32,
 }
 
@@ -91,12 +91,12 @@ impl VolumeHeader {
         self.kind == VolumeKind::ReadWrite
     }
 
-    /// The uniquifier that the next new vnode gets.
+    /// The uniquifier of the next new vnode.
     pub fn next_unique(&self) -> u32 {
         self.next_unique
     }
 
-    /// The number of the read-only or backup volume of its group, as far as the header tells.
+    /// The id of the read-only or backup volume of its group, according to the header.
     pub fn clone_id(&self, kind: VolumeKind) -> VolumeId {
         match kind {
             VolumeKind::ReadWrite => self.parent,
@@ -153,8 +153,8 @@ impl VolumeHeader {
         content
     }
 
-    /// The next uniquifier; after the last of 2^32 they go on from 2
-    /// (`docs/protocol/fileserver.md` "6. Vnodes, modes, versions").
+    /// Allocates a uniquifier; after 2^32 of them they continue from 2 (`docs/protocol/fileserver.md` "6.
+    /// Vnodes, modes, versions").
     pub(crate) fn take_unique(&mut self) -> u32 {
         let unique = self.next_unique;
         self.next_unique = unique.checked_add(1).unwrap_or(2);
@@ -216,7 +216,7 @@ impl VolumeHeader {
         let version = fields.u8()?;
         let mut header = Self::decode_first(&mut fields)?;
         match version {
-            // Of a store that knew no clones.
+            // Of a store without clones.
             1 => {}
             VERSION => header.decode_rest(&mut fields)?,
             _ => return Err(BadRecord),
@@ -225,7 +225,7 @@ impl VolumeHeader {
         Ok(header)
     }
 
-    /// What headers of both versions have.
+    /// Decodes the fields common to both versions.
     fn decode_first(fields: &mut Fields) -> Decoded<Self> {
         let id = VolumeId(fields.u32()?);
         let kind = *VolumeKind::ALL.get(usize::from(fields.u8()?)).ok_or(BadRecord)?;
@@ -285,7 +285,7 @@ impl VolumeHeader {
     }
 }
 
-/// Whether a header of the first format is of a volume that was being taken down.
+/// Whether a header of the first format belongs to a volume that was being deleted.
 pub(crate) fn was_doomed(record: &[u8]) -> bool {
     record.first() == Some(&1) && record.get(6).is_some_and(|flags| flags & 2 != 0)
 }

@@ -11,39 +11,39 @@ use afs_wire::ids::{VnodeId, VolumeId};
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
 use crate::located::LocatedChunk;
 
-/// Format of the store, and whatever there is one of.
+/// Format of the store, and other single values.
 pub(crate) const META: &str = "volume.meta";
 /// Volume headers.
 pub(crate) const HEADERS: &str = "volume.headers";
 /// Vnode records.
 pub(crate) const VNODES: &str = "volume.vnodes";
-/// File data: the extents of one slot a row.
+/// File data: a row for the extents of each slot.
 pub(crate) const SLOTS: &str = "volume.slots";
-/// Directory data: one page a row.
+/// Directory data: a row for each page.
 pub(crate) const PAGES: &str = "volume.pages";
-/// Free vnode numbers, each naming the next.
+/// Free vnode numbers, as a linked list.
 pub(crate) const FREE: &str = "volume.free";
-/// Chunks of the store's own drive that the second format wrote down; no row is added.
+/// Chunks of the store's own drive, as recorded by the second format; no row is added.
 pub(crate) const CHUNKS: &str = "volume.chunks";
-/// Every other chunk that some slot row has, or had until its discard is through.
+/// Every other chunk that a slot row references, or referenced until its discard is complete.
 pub(crate) const DRIVE_CHUNKS: &str = "volume.drive-chunks";
 /// Chunks to discard, in the order of the commits that freed them.
 pub(crate) const DEAD: &str = "volume.dead";
-/// Chunks that die with a clone.
+/// Chunks to be freed with a clone.
 pub(crate) const DEADLISTS: &str = "volume.deadlists";
-/// Rows that die with a clone.
+/// Rows to be deleted with a clone.
 pub(crate) const DEADROWS: &str = "volume.deadrows";
-/// Contents to take down.
+/// Contents to be deleted.
 pub(crate) const DOOMED: &str = "volume.doomed";
-/// Contents with slots that were cut out and are to be taken down.
+/// Contents with cut-out slots whose rows are to be deleted.
 pub(crate) const CUTS: &str = "volume.cuts";
 /// Groups of volumes.
 pub(crate) const GROUPS: &str = "volume.groups";
-/// Epochs that volumes hold, or that are to go.
+/// Epochs that are referenced by volumes, or are to be deleted.
 pub(crate) const EPOCHS: &str = "volume.epochs";
-/// Rows written in an epoch while an older one is held.
+/// Rows written in an epoch while an older one is referenced.
 pub(crate) const CHANGES: &str = "volume.changes";
-/// Groups of which something is to be taken down.
+/// Groups with background work.
 pub(crate) const WORK: &str = "volume.work";
 /// Advisory locks.
 pub(crate) const LOCKS: &str = "volume.locks";
@@ -152,14 +152,14 @@ pub(crate) fn epoch(group: GroupId, epoch: Epoch) -> [u8; 8] {
     key
 }
 
-/// That a row was written in an epoch.
+/// Records that a row was written in an epoch.
 pub(crate) fn change(id: RowId, written: Epoch) -> Vec<u8> {
     let mut key = epoch(id.group(), written).to_vec();
     id.put_tagged(&mut key);
     key
 }
 
-/// Where the changes of vnodes in an epoch behind vnode `after` begin, and where all of its changes of vnodes end.
+/// The range of vnode changes in an epoch, from behind vnode `after` to the last.
 pub(crate) fn changed_vnodes(group: GroupId, written: Epoch, after: VnodeId) -> (Vec<u8>, Vec<u8>) {
     let mut start = epoch(group, written).to_vec();
     start.push(VNODE_TAG);
@@ -178,7 +178,7 @@ pub(crate) fn from_change(key: &[u8]) -> Option<(RowId, Epoch)> {
     Some((id, Epoch(u32::from_be_bytes(*epoch))))
 }
 
-/// A row written in epoch `written` that nobody newer than the clone sees.
+/// A row written in epoch `written` that no state newer than the clone sees.
 pub(crate) fn dead_row(clone: Epoch, id: RowId, written: Epoch) -> Vec<u8> {
     let mut key = epoch(id.group(), clone).to_vec();
     id.put_tagged(&mut key);
@@ -186,7 +186,7 @@ pub(crate) fn dead_row(clone: Epoch, id: RowId, written: Epoch) -> Vec<u8> {
     key
 }
 
-/// A dead row and the epoch in which it was written, from its key.
+/// Decodes the key of a dead row: row, and epoch in which it was written.
 pub(crate) fn from_dead_row(key: &[u8]) -> Option<(RowId, Epoch)> {
     let (group, rest) = key.split_first_chunk::<4>()?;
     let (tagged, written) = rest.get(4..)?.split_last_chunk::<4>()?;
@@ -194,7 +194,7 @@ pub(crate) fn from_dead_row(key: &[u8]) -> Option<(RowId, Epoch)> {
     Some((id, Epoch(u32::from_be_bytes(*written))))
 }
 
-/// The epoch that a key of a volume's contents ends in.
+/// The epoch at the end of a key of a volume's contents.
 pub(crate) fn epoch_of_row(key: &[u8]) -> Option<Epoch> {
     Some(Epoch(u32::from_be_bytes(*key.last_chunk()?)))
 }
@@ -228,7 +228,7 @@ pub(crate) fn drive_chunk(drive: DriveId, chunk: ChunkId) -> [u8; 20] {
 /// A table and a key in it.
 pub(crate) type TableKey = (&'static str, Vec<u8>);
 
-/// Where a chunk's own row may be, at most two places.
+/// The keys under which a chunk's own row may be, at most two.
 pub(crate) fn of_chunk(at: LocatedChunk) -> impl Iterator<Item = TableKey> {
     let old = (at.drive == DriveId::OWN).then(|| (CHUNKS, at.chunk.id.to_bytes().to_vec()));
     [(DRIVE_CHUNKS, drive_chunk(at.drive, at.chunk.id).to_vec())].into_iter().chain(old)
@@ -248,7 +248,7 @@ pub(crate) fn deadlist(group: GroupId, clone: Epoch, at: LocatedChunk) -> [u8; 2
     key
 }
 
-/// Where the second format has the same.
+/// The corresponding key of the second format.
 pub(crate) fn deadlist_format_2(group: GroupId, clone: Epoch, at: LocatedChunk) -> Option<[u8; 24]> {
     let mut key = [0; 24];
     key[..8].copy_from_slice(&epoch(group, clone));
@@ -256,7 +256,7 @@ pub(crate) fn deadlist_format_2(group: GroupId, clone: Epoch, at: LocatedChunk) 
     (at.drive == DriveId::OWN).then_some(key)
 }
 
-/// The smallest key greater than every key with this prefix; `None` where there is none.
+/// The smallest key greater than every key with this prefix; `None` if there is none.
 pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.last_mut() {

@@ -1,4 +1,4 @@
-//! Who still reads data of an older state.
+//! Leases: readers of data of older states, by commit number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use afs_env::sync::Notify;
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many readers hold each commit number. A chunk freed by a commit is discarded only when no lease is older.
+/// Number of readers of each commit number. A chunk freed by a commit is discarded only when no lease is
+/// older.
 #[derive(Clone, Default)]
 pub(crate) struct Leases(Arc<Mutex<BTreeMap<u64, usize>>>);
 
 impl Leases {
-    /// Takes a lease on what a snapshot of this commit number refers to. The snapshot must be alive.
+    /// Takes a lease on everything that a snapshot of this commit number references. The snapshot must be
+    /// alive.
     pub(crate) fn take(&self, sequence: u64, work: Arc<Notify>) -> Lease {
         *self.lock().entry(sequence).or_default() += 1;
         Lease { leases: self.clone(), sequence, work }
@@ -26,7 +28,7 @@ impl Leases {
     }
 }
 
-/// Given back when dropped.
+/// Released when dropped.
 pub(crate) struct Lease {
     leases: Leases,
     sequence: u64,

@@ -1,19 +1,20 @@
 //! The volume store: vnodes, directories and file data of the volumes of one partition.
 //!
-//! Rows live in an index ([`afs_kv`]), the bytes of larger files in chunks on a drive ([`afs_drive`]). A change is a
-//! closure over a [`VolumeTx`] that runs on the store's one writer, together with others, and is durable
-//! when [`Volume::update`] resolves. Data comes before its transaction: a [`DataWriter`] puts the bytes on the
-//! drive and makes them durable, and only then [`VolumeTx::store_data`] makes them part of a file; what a crash leaves
-//! between the two is garbage that [`VolumeStore::sweep`] frees.
+//! Rows are in an index ([`afs_kv`]), the bytes of larger files in chunks on a drive ([`afs_drive`]). A
+//! change is a closure over a [`VolumeTx`] that runs on the store's one writer, together with others, and is
+//! durable when [`Volume::update`] resolves. Data precedes its transaction: a [`DataWriter`] writes the bytes
+//! to the drive and makes them durable, and only then [`VolumeTx::store_data`] makes them part of a file;
+//! what a crash leaves between the two is garbage that [`VolumeStore::sweep`] frees.
 //!
-//! Readers see committed, durable state only. Each read has two forms ([`Depth`]): one of memory alone, for threads that must not
-//! wait, and one that may wait for the disk.
+//! Readers see committed, durable state only. Each read has two forms ([`Depth`]): one of memory alone, for
+//! threads that must not wait, and one that may wait for the disk.
 //!
-//! A volume becomes a stream of bytes, and such a stream a volume, in [`dump`] and [`restore`].
+//! A volume becomes a byte stream, and such a stream a volume, in [`dump`] and [`restore`].
 //!
-//! Every key ends in an epoch of its volume group, so that a clone can freeze an epoch without copying
-//! anything ([`VolumeStore::clone_volume`]). A restore writes in an epoch of its own until it is whole ([`Volume::begin_restore`]). What
-//! no volume holds any longer goes in the background ([`VolumeStore::run_background`]). Bytes on disk: `docs/format.md`.
+//! Every key ends in an epoch of its volume group, so a clone can freeze an epoch without copying anything
+//! ([`VolumeStore::clone_volume`]). A restore writes in an epoch of its own until it is complete
+//! ([`Volume::begin_restore`]). Whatever no volume references any longer is deleted in the background
+//! ([`VolumeStore::run_background`]). Bytes on disk: `docs/format.md`.
 
 mod background;
 mod cache;

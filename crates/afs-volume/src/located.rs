@@ -1,4 +1,4 @@
-//! A chunk and the drive that it is on: what the store's rows refer to.
+//! Chunk reference with its drive, as the store's rows contain it.
 
 use afs_drive::{ChunkRef, DriveId};
 
@@ -7,17 +7,17 @@ use crate::codec::{BadRecord, Decoded, Fields};
 /// A chunk of one of the store's drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LocatedChunk {
-    /// Where it is.
+    /// Its drive.
     pub drive: DriveId,
-    /// Its name there, and what must be found in it.
+    /// Its id on the drive, and its expected length and checksum.
     pub chunk: ChunkRef,
 }
 
 impl LocatedChunk {
-    /// Bytes of the stored form.
+    /// Length of the stored form.
     pub(crate) const STORED_LEN: usize = 4 + ChunkRef::STORED_LEN;
 
-    /// The form that is stored: drive, then chunk.
+    /// The stored form: drive, then chunk.
     pub(crate) fn to_bytes(self) -> [u8; Self::STORED_LEN] {
         let mut bytes = [0; Self::STORED_LEN];
         bytes[..4].copy_from_slice(&self.drive.0.to_be_bytes());
@@ -30,13 +30,13 @@ impl LocatedChunk {
         Ok(Self { drive, ..Self::decode_format_2(fields)? })
     }
 
-    /// As rows of the second format tell it: all their chunks are on the store's own drive.
+    /// Decodes the second format, in which all chunks are on the store's own drive.
     pub(crate) fn decode_format_2(fields: &mut Fields) -> Decoded<Self> {
         let chunk = ChunkRef::from_bytes(&fields.bytes(ChunkRef::STORED_LEN)?).ok_or(BadRecord)?;
         Ok(Self { drive: DriveId::OWN, chunk })
     }
 
-    /// From a row that holds nothing else, of either format: their lengths differ.
+    /// Decodes a row that contains nothing else, of either format: their lengths differ.
     pub(crate) fn decode_row(row: bytes::Bytes) -> Decoded<Self> {
         let is_old = row.len() == ChunkRef::STORED_LEN;
         let mut fields = Fields::new(row);

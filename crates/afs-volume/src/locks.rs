@@ -1,5 +1,5 @@
-//! Advisory locks as rows, so that they outlive the process that gave them. What they mean is for the file service to say: the
-//! store keeps who holds what, and nothing here looks at it.
+//! Rows of advisory locks, so that locks outlive the process. The store keeps holder and kind as opaque
+//! values; their meaning belongs to the file service.
 
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
 use bytes::Bytes;
@@ -13,17 +13,17 @@ use crate::store::VolumeStore;
 pub struct KeptLock {
     /// The object.
     pub fid: Fid,
-    /// Who holds it, as the file service writes it down.
+    /// The holder, as encoded by the file service.
     pub holder: Bytes,
-    /// The kind of lock, likewise.
+    /// The kind of lock, as encoded by the file service.
     pub kind: u8,
 }
 
-/// Bytes of a fid at the beginning of a key.
+/// Length of a fid at the start of a key.
 const FID_LEN: usize = 12;
 
 impl VolumeStore {
-    /// Keeps a lock. Durable when this resolves.
+    /// Writes a lock. Durable when this resolves.
     pub async fn keep_lock(&self, lock: KeptLock) -> Result<(), VolumeError> {
         self.store
             .kv
@@ -35,7 +35,7 @@ impl VolumeStore {
         Ok(())
     }
 
-    /// Forgets locks; those that are not there are no error.
+    /// Deletes locks; absent ones are no error.
     pub async fn forget_locks(&self, locks: Vec<(Fid, Bytes)>) -> Result<(), VolumeError> {
         self.store
             .kv
@@ -49,7 +49,7 @@ impl VolumeStore {
         Ok(())
     }
 
-    /// All locks that are kept, in the order of their fids. A row that makes no sense is left out.
+    /// All stored locks, by ascending fid. An invalid row is left out.
     pub fn kept_locks(&self) -> Result<Vec<KeptLock>, VolumeError> {
         let snapshot = self.store.kv.snapshot();
         let mut locks = Vec::new();

@@ -1,4 +1,4 @@
-//! Bytes on their way into a file.
+//! Writer of new file data: bytes to the drive, before a transaction makes them part of a file.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::store::Store;
 /// The longest file, in bytes: 2^52.
 pub const FILE_LEN_MAX: u64 = SLOT_LEN << 32;
 
-/// The most ranges of one store.
+/// Most ranges of one store.
 pub const RANGES_MAX: usize = 1024;
 
-/// Bytes that are written, wholly durable, and not yet part of any file: one range or several. Dropped without having become part of one,
-/// they are discarded.
+/// Bytes that are written, completely durable, and not yet part of any file: one range or several. Dropped
+/// before they become part of one, they are discarded.
 pub struct NewData {
-    /// Where the first range begins.
+    /// Start of the first range.
     position: u64,
-    /// Where the last range ends.
+    /// End of the last range.
     end: u64,
-    /// Bytes of all ranges.
+    /// Total bytes of all ranges.
     len: u64,
     /// Without overlap.
     pieces: Vec<Piece>,
@@ -34,7 +34,7 @@ pub struct NewData {
     kept: bool,
 }
 
-/// What lies within one slot.
+/// The part of the data within one slot.
 pub(crate) struct Piece {
     pub(crate) position: u64,
     pub(crate) stored: Stored,
@@ -43,12 +43,12 @@ pub(crate) struct Piece {
 pub(crate) enum Stored {
     Literal(Bytes),
     Chunk(LocatedChunk),
-    /// So many zeros, of which nothing is kept. Not bound to one slot.
+    /// A number of zeros, stored as nothing. May span slots.
     Zeros(u64),
 }
 
 impl Piece {
-    /// Whether it takes the place of all that the slot held, or puts nothing there.
+    /// Whether it replaces the whole slot, or stores nothing there.
     fn is_whole_slot(&self) -> bool {
         match &self.stored {
             Stored::Chunk(at) => u64::from(at.chunk.len) == SLOT_LEN,
@@ -59,7 +59,7 @@ impl Piece {
 }
 
 impl NewData {
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -69,7 +69,7 @@ impl NewData {
         self.len == 0
     }
 
-    /// Where in the file the last of them end.
+    /// End of the last byte in the file.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -82,7 +82,7 @@ impl NewData {
         &self.pieces
     }
 
-    /// The slots of which there are bytes, but not all, each once.
+    /// The slots that are covered only in part, each once.
     pub(crate) fn slots_in_part(&self) -> Vec<SlotIndex> {
         let in_part = self.pieces.iter().filter(|piece| !piece.is_whole_slot());
         let mut slots: Vec<_> = in_part.map(|piece| SlotIndex((piece.position / SLOT_LEN) as u32)).collect();
@@ -90,7 +90,7 @@ impl NewData {
         slots
     }
 
-    /// The chunks have become part of a file.
+    /// Records that the chunks have become part of a file.
     pub(crate) fn keep(mut self) {
         self.kept = true;
     }
@@ -104,17 +104,18 @@ impl Drop for NewData {
         };
         let chunks: Vec<_> = self.pieces.iter().filter_map(chunk).collect();
         if !self.kept && !chunks.is_empty() {
-            // The drive works on its own; what it cannot free the next sweep finds.
+            // The drive works on its own; chunks that it cannot free are found by the next sweep.
             drop(self.drive.discard(chunks));
         }
     }
 }
 
-/// Takes the bytes of one store as they arrive and puts them on the drive, in memory bounded by a few slots, and by less where
-/// many stores are under way: together they keep about 64 MiB, and 64 KiB each beyond that, for as long as their senders are silent.
+/// Takes the bytes of one store as they arrive and writes them to the drive, in memory bounded by a few
+/// slots, and by less when many stores are in progress: together they keep about 64 MiB, and 64 KiB each
+/// beyond that, for as long as their senders are silent.
 pub struct DataWriter {
     data: NewData,
-    /// Not yet written bytes of the current slot.
+    /// Bytes of the current slot not written yet.
     gathered: Gathered,
     writing: VecDeque<(u64, BoxFuture<Result<ChunkRef, DriveError>>)>,
     ranges: usize,
@@ -137,16 +138,17 @@ impl DataWriter {
         })
     }
 
-    /// Stores zeros as it does other bytes. Otherwise blocks of nothing but zeros become holes.
+    /// Stores zeros like other bytes. Otherwise blocks of zeros become holes.
     pub(crate) fn keeping_zeros(self) -> Self {
         Self { keeps_zeros: true, ..self }
     }
 
-    /// Goes on at another position, so that what lies in between stays as the file has it. All ranges become part of the file together.
+    /// Continues at another position; the file keeps its bytes in between. All ranges become part of the file
+    /// together.
     ///
     /// # Errors
-    /// `Invalid` for a position before the end of what was pushed, and for more than [`RANGES_MAX`] ranges and an end behind them; `TooLarge` beyond
-    /// [`FILE_LEN_MAX`].
+    /// `Invalid` for a position before the end of what was pushed, and for more than [`RANGES_MAX`] ranges
+    /// and an end behind them; `TooLarge` beyond [`FILE_LEN_MAX`].
     pub async fn skip_to(&mut self, position: u64) -> Result<(), VolumeError> {
         if position < self.data.end || self.ranges > RANGES_MAX {
             return Err(VolumeError::Invalid);
@@ -180,11 +182,11 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Takes so many zeros. Takes no longer for more of them.
+    /// Takes a number of zeros, at a cost independent of the number.
     pub async fn push_hole(&mut self, len: u64) -> Result<(), VolumeError> {
         let end = self.data.end().checked_add(len).filter(|end| *end <= FILE_LEN_MAX);
         let end = end.ok_or(VolumeError::TooLarge)?;
-        // What is gathered ends with its slot; whole slots need no bytes.
+        // Gathered bytes end with their slot; whole slots need no bytes.
         let to_slot = self.data.end().next_multiple_of(SLOT_LEN).min(end);
         self.push_zeros(to_slot - self.data.end()).await?;
         let whole = (end - to_slot) / SLOT_LEN * SLOT_LEN;
@@ -217,7 +219,7 @@ impl DataWriter {
         Ok(self.data)
     }
 
-    /// Stores the rest of a range, as a literal where all that came so far is little.
+    /// Writes the rest of a range, as a literal if it is short.
     async fn end_range(&mut self) -> Result<(), VolumeError> {
         if self.gathered.bytes().is_empty() {
             return Ok(());
@@ -275,7 +277,7 @@ impl DataWriter {
     }
 }
 
-/// Splits what lies within one slot where whole blocks of [`HOLE_MIN`] bytes begin or cease to be zeros.
+/// Splits the data of one slot where whole blocks of [`HOLE_MIN`] bytes begin or cease to be zeros.
 fn parts(position: u64, bytes: &Bytes) -> Vec<(u64, Bytes)> {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
@@ -297,6 +299,6 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Slots of one store being written at a time.
+/// Slots of one store that are being written at a time.
 const WRITING_MAX: usize = 3;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

@@ -1,4 +1,4 @@
-//! Where the rows of a volume are, which reclones and restores change.
+//! Location of a volume's rows (group and epoch), by commit; reclones and restores change it.
 
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
@@ -17,8 +17,8 @@ impl Place {
     }
 }
 
-/// The place of a volume by commit number. A reader's snapshot and the header in memory may be of two commits:
-/// the snapshot's number says which place goes with it.
+/// The location of a volume by commit number. A reader's snapshot and the header in memory may belong to two
+/// commits: the snapshot's number determines the location.
 pub(crate) struct Places {
     now: Option<Place>,
     since: u64,
@@ -31,7 +31,7 @@ impl Places {
         Self { now: Some(place), since: 0, before: None, before_since: 0 }
     }
 
-    /// From this commit on it is there; `None` where the volume was deleted.
+    /// The location from this commit on; `None` if the volume was deleted.
     pub(crate) fn set(&mut self, place: Option<Place>, sequence: u64) {
         if place != self.now {
             (self.before, self.before_since) = (self.now, self.since);
@@ -39,8 +39,8 @@ impl Places {
         }
     }
 
-    /// The place as of a commit. `Busy` where the commit lies further back than is remembered, which has the reader
-    /// look again.
+    /// The location as of a commit. `Busy` if the commit is older than what is remembered, on which the
+    /// reader retries.
     pub(crate) fn at(&self, sequence: u64) -> Result<Place, VolumeError> {
         let place = match sequence {
             _ if sequence >= self.since => self.now,

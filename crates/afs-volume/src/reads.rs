@@ -15,11 +15,11 @@ use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo};
 use crate::volume::Volume;
 
-/// How deep a read may look.
+/// What a read may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// Records and small contents read lately, and rows written since the last two checkpoints. Never blocks on a disk;
-    /// [`VolumeError::NotInMemory`] where that does not suffice.
+    /// Recently read records and small contents, and rows written since the last two checkpoints. Never
+    /// blocks on a disk; [`VolumeError::NotInMemory`] where that does not suffice.
     Memory,
     /// Everything. May block on a disk.
     Disk,
@@ -33,15 +33,16 @@ pub struct Reads<'a> {
 }
 
 impl Volume {
-    /// Reads that look as deep as `depth` allows.
+    /// Reads at this depth.
     pub fn reads(self: &Arc<Self>, depth: Depth) -> Reads<'_> {
         Reads { volume: self, depth }
     }
 
-    /// Reads on the calling thread where memory suffices, else on one that may wait for a disk. `read` may run twice.
+    /// Reads on the calling thread if memory suffices, else on a thread that may wait for a disk. `read` may
+    /// run twice.
     ///
     /// # Errors
-    /// Those of `read`; [`VolumeError::Busy`] when the process is at its end.
+    /// Those of `read`; [`VolumeError::Busy`] when the process is stopping.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl Fn(Reads<'_>) -> Result<T, VolumeError> + Send + 'static,
@@ -57,7 +58,7 @@ impl Volume {
 }
 
 impl Reads<'_> {
-    /// The record of a vnode, or `None` where the number is free.
+    /// The record of a vnode, or `None` if the number is free.
     pub fn vnode(&self, vnode: VnodeId) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
         let store = self.volume.store();
         if let Some(record) = store.cache.get(self.volume.id(), vnode) {
@@ -77,23 +78,23 @@ impl Reads<'_> {
         self.vnode(fid.vnode)?.filter(|record| record.unique == fid.unique).ok_or(VolumeError::NoVnode)
     }
 
-    /// Opens up to `len` bytes of an object's data from `position` on: a file's bytes, a link's text, a directory's pages.
-    /// The data is of the version that the reader's record tells. What the reader gives later, it may have to read from
-    /// the disk ([`DataReader::must_plan`]).
+    /// Opens up to `len` bytes of an object's data from `position` on: a file's bytes, a link's text, a
+    /// directory's pages. The data has the version of the reader's record. The reader may have to read the
+    /// disk later ([`DataReader::must_plan`]).
     pub fn data(&self, fid: Fid, position: u64, len: u64) -> Result<DataReader, VolumeError> {
         self.fetch(fid)?;
         let reader = DataReader::open(self.volume, fid.vnode, position, len, self.depth)?;
         reader.filter(|reader| reader.record().unique == fid.unique).ok_or(VolumeError::NoVnode)
     }
 
-    /// Those of some slots of a file that many small stores have crowded.
+    /// Those of the slots of a file that many small stores have crowded.
     pub(crate) fn crowded(&self, vnode: VnodeId, slots: &[SlotIndex]) -> Result<Vec<SlotIndex>, VolumeError> {
         let Some(record) = self.vnode(vnode)? else { return Ok(Vec::new()) };
         let snapshot = self.volume.store().kv.snapshot();
         let place = self.volume.place_at(&snapshot)?;
         let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
         let mut crowded = Vec::new();
-        // Behind the end of a file there is none, and no row has to be looked for.
+        // Behind the end of a file there is no row to look for.
         for index in slots.iter().filter(|index| u64::from(index.0) * SLOT_LEN < record.length) {
             if rows.slot_row(place.group, &record, *index, place.epoch)?.is_crowded() {
                 crowded.push(*index);
@@ -102,7 +103,7 @@ impl Reads<'_> {
         Ok(crowded)
     }
 
-    /// A slot with a lease on its chunks; `None` where there is no such vnode.
+    /// A slot with a lease on its chunks; `None` if there is no such vnode.
     pub(crate) fn leased_slot(
         &self,
         vnode: VnodeId,
@@ -114,11 +115,11 @@ impl Reads<'_> {
         let Some(record) = self.record_at(&snapshot, vnode)? else { return Ok(None) };
         let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
         let slot = rows.slot_row(place.group, &record, index, place.epoch)?;
-        // While the snapshot still holds them.
+        // While the snapshot still protects them.
         Ok(Some((store.leases.take(snapshot.sequence(), store.work.clone()), slot)))
     }
 
-    /// The record as of a snapshot, which is kept for the next reader.
+    /// The record as of a snapshot, which is cached.
     pub(crate) fn record_at(
         &self,
         snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! A vnode's record.
+//! Vnode record: the attributes of a file, directory or link.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::cuts::Cuts;
 use crate::ids::ContentId;
 
-/// What the store knows of a file, directory or link.
+/// The attributes of a file, directory or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VnodeRecord {
     /// Its number.
     pub vnode: VnodeId,
-    /// Which of the successive users of that number.
+    /// Its uniquifier, which distinguishes the successive uses of that number.
     pub unique: Uniquifier,
     /// File, directory or link; mount points are links.
     pub kind: FileKind,
-    /// How often the data changed.
+    /// Number of changes of the data.
     pub data_version: DataVersion,
-    /// Bytes of data.
+    /// Length of the data in bytes.
     pub length: u64,
-    /// Who changed the data last.
+    /// The user who last changed the data.
     pub author: ViceId,
-    /// Whom it belongs to.
+    /// The owner.
     pub owner: ViceId,
     /// Unix group number, uninterpreted.
     pub group: u32,
@@ -34,20 +34,20 @@ pub struct VnodeRecord {
     pub mode: Mode,
     /// Names of a file; 2 + subdirectories of a directory.
     pub link_count: u32,
-    /// The directory it is in. The root directory is its own parent.
+    /// Its directory. The root directory is its own parent.
     pub parent: VnodeId,
     /// Uniquifier of that directory.
     pub parent_unique: Uniquifier,
     /// Modification time as shown to users.
     pub client_mod_time: UnixSeconds,
-    /// Last change by the store's clock.
+    /// Time of the last change, by the store's clock.
     pub server_mod_time: UnixSeconds,
-    /// Access list; directories have one.
+    /// Access list; only directories have one.
     pub acl: Option<Arc<Acl>>,
     pub(crate) content: ContentId,
-    /// Bytes of a file that count against the quota: those of its slots together.
+    /// Bytes of a file that count against the quota: the sum over its slots.
     pub(crate) stored: u64,
-    /// What was cut out of a file and is still to be taken down.
+    /// Pending cuts of a file.
     pub(crate) cuts: Cuts,
 }
 
@@ -62,25 +62,27 @@ impl VnodeRecord {
         self.kind == FileKind::Directory
     }
 
-    /// What it is charged against the quota, in KiB. Holes of a file are not.
+    /// Charge against the quota, in KiB. Holes of a file are not charged.
     pub fn blocks(&self) -> u64 {
         blocks(if self.kind == FileKind::File { self.stored } else { self.length })
     }
 
-    /// Whether another record tells the same state. The background changes what is still to be taken down, and with it what was counted too much.
+    /// Whether another record describes the same state. Background work changes pending cuts, and with them
+    /// corrects the charge.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
         let state = |record: &Self| Self { stored: 0, cuts: Cuts::default(), ..record.clone() };
         state(self) == state(other)
     }
 
-    /// A row of `allocated` bytes that was cut out goes, which the file may be relieved of already.
+    /// Records the deletion of a cut-out row of `allocated` bytes, for which the file may no longer be
+    /// charged.
     pub(crate) fn drop_hidden(&mut self, allocated: u64) {
         let before = allocated.min(self.cuts.relieved);
         self.cuts.relieved -= before;
         self.stored = self.stored.saturating_sub(allocated - before);
     }
 
-    /// No more than so many bytes can be part of the file.
+    /// Limits the charge: at most `most` bytes can be part of the file.
     pub(crate) fn relieve(&mut self, most: u64) {
         let too_many = self.stored.saturating_sub(most);
         self.stored -= too_many;
@@ -165,7 +167,7 @@ impl VnodeRecord {
     }
 }
 
-/// What a length is charged against the quota, in KiB (`docs/protocol/fileserver.md` "11. Quota and space").
+/// The charge of a length against the quota, in KiB (`docs/protocol/fileserver.md` "11. Quota and space").
 pub fn blocks(length: u64) -> u64 {
     length.div_ceil(1024).max(1)
 }

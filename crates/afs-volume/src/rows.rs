@@ -11,12 +11,13 @@ use crate::key::RowId;
 use crate::reads::Depth;
 use crate::record::VnodeRecord;
 
-/// Something that has rows.
+/// A source of rows.
 pub(crate) trait Rows {
     fn get_row(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError>;
     fn last_row(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Bytes>, KvError>;
 
-    /// The newest row at or before an epoch. An empty row says that there is none from its epoch on.
+    /// The newest row at or before an epoch. An empty row (tombstone) says that there is none from its epoch
+    /// on.
     fn row(&self, id: RowId, epoch: Epoch) -> Result<Option<Bytes>, KvError> {
         let key = id.key(epoch);
         // A group that was never cloned has one epoch and so one row for each key.
@@ -51,7 +52,7 @@ pub(crate) trait Rows {
         Ok(if record.cuts.hide(index, slot.version) { Slot::default() } else { slot })
     }
 
-    /// A slot of a file, or what was cut out there and is still to be taken down.
+    /// A slot of a file, or one that was cut out and not deleted yet.
     fn kept_slot(
         &self,
         group: GroupId,
@@ -86,7 +87,7 @@ impl Rows for Snapshot {
     }
 }
 
-/// The rows of a snapshot, as deep as a read may look for them.
+/// The rows of a snapshot, at a depth.
 pub(crate) struct RowsTo<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) depth: Depth,
@@ -102,7 +103,8 @@ impl Rows for RowsTo<'_> {
 
     fn last_row(&self, table: &str, first: &[u8], last: &[u8]) -> Result<Option<Bytes>, KvError> {
         match self.depth {
-            // No row can be nearer than the one at the end of the range; only the medium knows those before it.
+            // No row can be nearer than the one at the end of the range; only the medium knows those before
+            // it.
             Depth::Memory => match self.snapshot.get_in_memory(table, last)? {
                 Some(row) => Ok(Some(row)),
                 None => Err(KvError::NotInMemory),
@@ -122,7 +124,7 @@ impl Rows for Txn<'_> {
     }
 }
 
-/// Damage that belongs to no vnode.
+/// An inconsistency that belongs to no vnode.
 pub(crate) fn index_damaged(what: &str) -> VolumeError {
     VolumeError::Index(KvError::Corrupt(what.to_owned()))
 }

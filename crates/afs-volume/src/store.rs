@@ -1,4 +1,4 @@
-//! All volumes of one partition.
+//! Volume store: all volumes of one partition.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -44,21 +44,21 @@ impl Default for Config {
     }
 }
 
-/// A store cannot be opened.
+/// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Written by a newer version of this program, or by none.
+    /// Written by a newer version of this program, or by another program.
     #[error(
         "the volume store has format {found}; this program reads formats 1 to {newest}. Nothing was changed: use the version that wrote it"
     )]
     Format {
-        /// What the store says.
+        /// The format found.
         found: u32,
-        /// The newest that this program knows.
+        /// The newest format that this program knows.
         newest: u32,
     },
-    /// Reading failed, or what was read is damaged.
+    /// Reading failed, or the data is damaged.
     #[error(transparent)]
     Volume(#[from] VolumeError),
 }
@@ -69,11 +69,11 @@ impl From<KvError> for OpenError {
     }
 }
 
-/// The volumes of one partition: an index of rows and a drive of chunks. Cloning gives another handle.
+/// The volumes of one partition: an index of rows and a drive of chunks. A handle; cheap to clone.
 #[derive(Clone)]
 pub struct VolumeStore {
     pub(crate) store: Arc<Store>,
-    /// Apart from what volumes refer to, so that nothing refers to itself.
+    /// Separate from `Store`, which volumes reference, to avoid a cycle.
     volumes: Arc<Mutex<BTreeMap<VolumeId, Arc<Volume>>>>,
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct Store {
     pub(crate) work: Arc<Notify>,
     pub(crate) compactions: Compactions,
     pub(crate) gathering: Arc<Gathering>,
-    /// The last discarded row of the queue of dead chunks, so that its removed front is not walked again.
+    /// The last discarded row of the queue of dead chunks, so that its deleted front is not scanned again.
     pub(crate) discarded: Mutex<Vec<u8>>,
-    /// The group that the background worked on last.
+    /// The group that background work was done for last.
     pub(crate) last_group: Mutex<GroupId>,
-    /// What volumes there are, for commits that change several.
+    /// The volumes, for commits that change several.
     pub(crate) shown: Mutex<BTreeMap<VolumeId, Weak<Volume>>>,
-    /// Volumes being restored, and the groups that the restores write in.
+    /// Volumes being restored, and the groups in which the restores write.
     pub(crate) restores: Mutex<BTreeMap<VolumeId, GroupId>>,
 }
 
@@ -105,12 +105,13 @@ impl Store {
         self.shown.lock().insert(volume.id(), Arc::downgrade(volume));
     }
 
-    /// Shows what a commit makes of a volume, before anybody can read it; `None` takes the volume away. `frozen` says that
-    /// the volume's state went to a clone, so that it goes on in another epoch with all that it had.
+    /// Publishes a commit's header of a volume, before any reader can see the commit; `None` removes the
+    /// volume. `frozen` says that the volume's state was passed to a clone, so that it continues in another
+    /// epoch with the same content.
     pub(crate) fn show(&self, id: VolumeId, header: Option<VolumeHeader>, sequence: u64, frozen: bool) {
         let volume = match &header {
             Some(_) => self.shown.lock().get(&id).cloned(),
-            // The number may be given to another volume, which readers of this one must not meet.
+            // The id may be given to another volume, which readers of this one must not meet.
             None => self.shown.lock().remove(&id),
         };
         let Some(volume) = volume.and_then(|volume| volume.upgrade()) else { return };
@@ -122,20 +123,20 @@ impl Store {
         }
     }
 
-    /// Whether somebody is restoring this volume.
+    /// Whether a restore of this volume is in progress.
     pub(crate) fn is_restoring(&self, id: VolumeId) -> bool {
         self.restores.lock().contains_key(&id)
     }
 
-    /// Whether somebody's restore writes in this group.
+    /// Whether a restore in progress writes in this group.
     pub(crate) fn is_staging(&self, group: GroupId) -> bool {
         self.restores.lock().values().any(|staged| *staged == group)
     }
 }
 
 impl VolumeStore {
-    /// Opens a store on an index that was opened with [`TABLES`](crate::TABLES), and its drive. An empty index becomes an
-    /// empty store.
+    /// Opens a store on an index that was opened with [`TABLES`](crate::TABLES), and its drive. An empty
+    /// index becomes an empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
         if let Some(last) = sweep::last_chunk(&kv)? {
@@ -162,32 +163,32 @@ impl VolumeStore {
             volumes.insert(header.id, Volume::new(store.clone(), header));
         }
         drop(snapshot);
-        // Something may have been left to do.
+        // Work may have been left over.
         store.work.notify_one();
         Ok(Self { store, volumes: Arc::new(Mutex::new(volumes)) })
     }
 
-    /// The volume of this number.
+    /// The volume with this id.
     pub fn volume(&self, id: VolumeId) -> Option<Arc<Volume>> {
         self.map().get(&id).cloned()
     }
 
-    /// All volumes, in the order of their numbers.
+    /// All volumes, by ascending id.
     pub fn volumes(&self) -> Vec<Arc<Volume>> {
         self.map().values().cloned().collect()
     }
 
-    /// Bytes in memory of stores under way, but for those that are being written to the drive.
+    /// Bytes of stores in progress that are in memory, except those being written to the drive.
     pub fn gathered_bytes(&self) -> usize {
         self.store.gathering.bytes()
     }
 
-    /// Room on the partition.
+    /// Space on the partition.
     pub fn usage(&self) -> Result<Usage, VolumeError> {
         Ok(self.store.drives.own().usage()?)
     }
 
-    /// The named snapshots of a read-write volume, the newest first.
+    /// The named snapshots of a read-write volume, newest first.
     pub fn snapshots(&self, of: VolumeId) -> Vec<Arc<Volume>> {
         let mut found: Vec<_> = self
             .volumes()
@@ -200,15 +201,16 @@ impl VolumeStore {
         found.into_iter().map(|(_, volume)| volume).collect()
     }
 
-    /// Makes an empty volume, with a root directory if the specification has an access list for it. Durable when this resolves.
+    /// Creates an empty volume, with a root directory if the specification has an access list for it. Durable
+    /// when this resolves.
     ///
     /// # Errors
-    /// `VolumeExists` where the number or the name is taken; `Invalid` for a number of 0.
+    /// `VolumeExists` if the id or the name is taken; `Invalid` for an id of 0.
     pub async fn create_volume(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
         self.create(spec, false).await
     }
 
-    /// An empty volume that is marked as one to be destroyed.
+    /// Creates an empty volume that is marked for deletion.
     pub async fn create_marked(&self, spec: VolumeSpec) -> Result<Arc<Volume>, VolumeError> {
         self.create(spec, true).await
     }
@@ -219,7 +221,7 @@ impl VolumeStore {
         Ok(self.show_new(header))
     }
 
-    /// Takes a new volume into the map.
+    /// Adds a new volume to the map.
     pub(crate) fn show_new(&self, header: VolumeHeader) -> Arc<Volume> {
         let volume = Volume::new(self.store.clone(), header);
         self.map().insert(volume.id(), volume.clone());
@@ -234,7 +236,7 @@ impl VolumeStore {
         self.volumes.lock()
     }
 
-    /// Gives a volume another name.
+    /// Renames a volume.
     pub async fn rename_volume(&self, id: VolumeId, name: VolumeName) -> Result<(), VolumeError> {
         let volume = self.volume(id).ok_or(VolumeError::NoVolume)?;
         volume
@@ -280,13 +282,13 @@ fn create(
     }
     let header = tx.header().clone();
     tx.finish()?;
-    // Records of a deleted volume of this number may still be in memory.
+    // Records of a deleted volume with this id may still be cached.
     let (store, id) = (store.clone(), header.id);
     txn.before_visible(move |sequence| store.cache.invalidate_volume(id, sequence));
     Ok(header)
 }
 
-/// Names are few and change rarely, so that looking through all headers will do.
+/// Names are few and change rarely, so a scan of all headers is enough.
 fn check_name_free(txn: &Txn<'_>, name: &VolumeName, except: VolumeId) -> Result<(), VolumeError> {
     for row in txn.range(HEADERS, .., false) {
         let header = decode_header(row?.1)?;

@@ -1,4 +1,4 @@
-//! Which chunks of a drive are live, for its sweep.
+//! Sweep of a drive: frees the chunks without a row in the index.
 
 use afs_drive::{ChunkId, ChunkRef, DriveError, DriveId, LiveChunks, SweepReport};
 use afs_kv::{Kv, KvError, Row, Snapshot};
@@ -10,7 +10,7 @@ use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
 use crate::store::VolumeStore;
 
-/// Reads the tables of chunks, as to the store's own drive.
+/// The chunks with rows, for the store's own drive.
 struct LiveInIndex(Kv);
 
 impl LiveChunks for LiveInIndex {
@@ -41,12 +41,13 @@ fn chunk(key: &[u8], value: &[u8]) -> Option<ChunkRef> {
     Some(ChunkRef { id: name(key)?, len: word(8)?, crc: word(12)? })
 }
 
-/// The name that a key of either table ends in.
+/// The chunk id at the end of a key of either table.
 fn name(key: &[u8]) -> Option<ChunkId> {
     key.last_chunk().map(|name| ChunkId::from_bytes(*name))
 }
 
-/// The greatest name of a chunk of the store's own drive that has a row. A dead one has it until it is known to be discarded.
+/// The greatest id of a chunk of the store's own drive that has a row. A dead chunk has one until its discard
+/// is known.
 pub(crate) fn last_chunk(kv: &Kv) -> Result<Option<ChunkId>, KvError> {
     let snapshot = kv.snapshot();
     let [first, last] = [ChunkId::MIN, ChunkId::MAX].map(|name| key::drive_chunk(DriveId::OWN, name));
@@ -57,7 +58,8 @@ pub(crate) fn last_chunk(kv: &Kv) -> Result<Option<ChunkId>, KvError> {
 }
 
 impl VolumeStore {
-    /// Has the drive free what crashes left on it. Once after each start is enough; the store is in full use meanwhile.
+    /// Frees chunks that crashes left on the drive. Once after each start is enough; the store is fully
+    /// usable meanwhile.
     pub async fn sweep(&self) -> Result<SweepReport, VolumeError> {
         let live = Arc::new(LiveInIndex(self.store.kv.clone()));
         let report = self.store.drives.own().sweep(live).await?;

@@ -1,4 +1,4 @@
-//! The format of a store, and what makes the present one of an older one.
+//! Format version of a store, and the upgrade from older ones.
 
 use std::ops::Bound;
 
@@ -12,11 +12,12 @@ use crate::key::{self, HEADERS, META, WORK};
 use crate::place::Place;
 use crate::store::{OpenError, decode_header};
 
-/// Checks the format. A store of the first format, whose groups had the numbers of their volumes and no clones, is made one of the
-/// present format; a new store gets it.
+/// Checks the format. A store of the first format, whose groups had the ids of their volumes and no clones,
+/// is upgraded to the present format; a new store gets it.
 ///
-/// In the second format references to chunks do not name a drive. Its rows are read as they are and written anew when they change, so
-/// that taking a store over is one row, however large it is; versions that do not know the new rows refuse it from then on.
+/// In the second format references to chunks do not name a drive. Its rows are read as they are and rewritten
+/// when they change, so the upgrade is one row, however large the store; versions that do not know the new
+/// rows refuse the store from then on.
 pub(crate) async fn check_format(kv: &Kv) -> Result<(), OpenError> {
     let stored = kv.snapshot().get(META, FORMAT_KEY)?;
     let Some(stored) = stored else {
@@ -41,7 +42,7 @@ fn put_format(txn: &mut Txn<'_>, next_group: u32) -> Result<(), VolumeError> {
     Ok(())
 }
 
-/// A crash in the middle leaves the first format, and all of it is done again.
+/// A crash during the upgrade leaves the first format, and all of it is done again.
 async fn upgrade(kv: &Kv) -> Result<(), OpenError> {
     let (mut after, mut next_group) = (Vec::new(), 1);
     loop {
@@ -58,7 +59,7 @@ async fn upgrade(kv: &Kv) -> Result<(), OpenError> {
     Ok(kv.update(move |txn| put_format(txn, next_group)).await.map_err(VolumeError::from)?)
 }
 
-/// Answers the highest number of their groups.
+/// Returns the highest id of their groups.
 fn upgrade_headers(txn: &mut Txn<'_>, rows: Vec<Row>) -> Result<u32, VolumeError> {
     let mut highest = 0;
     for (key, row) in rows {

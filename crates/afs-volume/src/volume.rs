@@ -1,4 +1,4 @@
-//! One volume, as everybody but the transaction sees it.
+//! One volume, as seen from outside a transaction.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Volume {
         volume
     }
 
-    /// Its number.
+    /// Its id.
     pub fn id(&self) -> VolumeId {
         self.id
     }
@@ -47,7 +47,8 @@ impl Volume {
         self.shown.read().header.clone()
     }
 
-    /// Shows the header of a commit that readers are about to see; `None` says that the volume is gone.
+    /// Publishes the header of a commit that readers are about to see; `None` says that the volume was
+    /// deleted.
     pub(crate) fn show_header(&self, header: Option<VolumeHeader>, sequence: u64) {
         let mut shown = self.shown.write();
         shown.places.set(header.as_ref().map(Place::of), sequence);
@@ -56,7 +57,7 @@ impl Volume {
         }
     }
 
-    /// Where the volume's rows are in a snapshot.
+    /// The location of the volume's rows in a snapshot.
     pub(crate) fn place_at(&self, snapshot: &Snapshot) -> Result<Place, VolumeError> {
         self.shown.read().places.at(snapshot.sequence())
     }
@@ -80,16 +81,17 @@ impl Volume {
         self.reads(Depth::Disk).data(fid, position, len)
     }
 
-    /// Begins to take bytes that are to go to `position` of some file.
+    /// Starts to take bytes for `position` of a file.
     pub fn write_data(&self, position: u64) -> Result<DataWriter, VolumeError> {
         DataWriter::new(&self.store, position)
     }
 
-    /// Changes the volume. Resolves when the change is durable and visible; when the closure answers an error, nothing of
-    /// it remains. Closures of one store run one after the other, many of them in one commit.
+    /// Changes the volume. Resolves when the change is durable and visible; if the closure returns an error,
+    /// nothing of it remains. Closures of one store run one after the other, many of them in one commit.
     ///
-    /// A volume that is not read-write answers [`VolumeError::ReadOnly`] without running the closure, and one that is being
-    /// restored [`VolumeError::Busy`].
+    /// # Errors
+    /// [`VolumeError::ReadOnly`], without running the closure, if the volume is not read-write;
+    /// [`VolumeError::Busy`] while it is being restored.
     pub async fn update<T, F>(self: &Arc<Self>, change: F) -> Result<T, VolumeError>
     where
         T: Send + 'static,

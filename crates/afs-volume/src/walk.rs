@@ -1,4 +1,4 @@
-//! A volume's vnodes in the order of their numbers, and those that changed since a clone was made.
+//! Iteration over a volume's vnodes by number, and over those changed since a clone.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -16,10 +16,10 @@ use crate::rows::{Rows, damaged, index_damaged};
 use crate::volume::Volume;
 
 impl Volume {
-    /// Records of the next directories, or of the next files and links, behind vnode `after`: at most `limit`, in the order of
-    /// their numbers, all from one state. `VnodeId(0)` begins; an empty answer is the end.
+    /// Records of the next directories, or of the next files and links, behind vnode `after`: at most
+    /// `limit`, by ascending number, all from one state. `VnodeId(0)` starts; an empty result is the end.
     ///
-    /// What a read-write volume answers in two calls may be of two states.
+    /// Two calls on a read-write volume may see two states.
     pub fn vnodes_after(
         &self,
         directories: bool,
@@ -28,19 +28,20 @@ impl Volume {
     ) -> Result<Vec<VnodeRecord>, VolumeError> {
         let snapshot = self.store().kv.snapshot();
         let place = self.place_at(&snapshot)?;
-        // No vnode of the class has this number or a higher one, so that files are not walked for directories behind the last.
+        // No vnode of the class has this number or a higher one, so files are not scanned for directories
+        // behind the last.
         let header = self.header();
         let numbers = if directories { &header.directories } else { &header.files };
         let end = VnodeId(numbers.next);
         vnodes_between(&snapshot, place, (after, end), limit, |vnode| vnode.is_directory() == directories)
     }
 
-    /// Vnodes behind `after` that were made, changed or deleted since `clone` was made of this volume's group, at most `limit`, in the
-    /// order of their numbers: each with its record, or without where there is none now. Some of them may be as they were. The
-    /// cost is that of what changed, not of the volume's size.
+    /// Vnodes behind `after` that were created, changed or deleted since `clone` was made of this volume's
+    /// group, at most `limit`, by ascending number: each with its record, or without if there is none now.
+    /// Some may be unchanged. The cost depends on the changes, not on the volume's size.
     ///
     /// # Errors
-    /// `Invalid` where the two share no data, or `clone` is the newer one.
+    /// `Invalid` if the two share no data, or `clone` is the newer one.
     pub fn changed_since(
         &self,
         clone: &Self,
@@ -104,7 +105,7 @@ pub(crate) fn vnode_rows_between(
         let full = found.len() >= limit;
         match found.last_mut() {
             Some(last) if last.vnode == vnode => *last = VnodeRow { vnode, written, row },
-            // The newest row of the one before hides that there was one.
+            // The newest row of the previous vnode is a tombstone.
             Some(last) if last.row.is_empty() => *last = VnodeRow { vnode, written, row },
             _ if full => break,
             _ => found.push(VnodeRow { vnode, written, row }),
@@ -119,7 +120,7 @@ fn from_key(key: &[u8]) -> Option<(VnodeId, Epoch)> {
     Some((VnodeId(word(4)?), Epoch(word(8)?)))
 }
 
-/// The lowest vnodes behind `after` that are listed in an epoch behind `older`, up to the place's.
+/// The lowest vnodes behind `after` that are listed in an epoch behind `older`, up to the location's.
 fn changed_vnodes(
     snapshot: &Snapshot,
     older: Place,
@@ -129,7 +130,7 @@ fn changed_vnodes(
 ) -> Result<BTreeSet<VnodeId>, VolumeError> {
     let mut changed = BTreeSet::new();
     let mut epoch = older.epoch;
-    // Epochs without changes are passed over, of which there may be many.
+    // Epochs without changes, possibly many, are skipped.
     while let Some(next) = next_changed(snapshot, place, epoch)? {
         epoch = next;
         let (start, end) = key::changed_vnodes(place.group, epoch, after);
@@ -145,7 +146,7 @@ fn changed_vnodes(
     Ok(changed)
 }
 
-/// The next epoch behind `epoch`, up to the place's, in which something was written.
+/// The next epoch behind `epoch`, up to the location's, with changes.
 fn next_changed(snapshot: &Snapshot, place: Place, epoch: Epoch) -> Result<Option<Epoch>, VolumeError> {
     let Some(start) = key::after_prefix(&key::epoch(place.group, epoch)) else { return Ok(None) };
     let end = key::after_prefix(&key::epoch(place.group, place.epoch));

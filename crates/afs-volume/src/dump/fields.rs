@@ -1,4 +1,4 @@
-//! Headers and records as a dump says them.
+//! Conversion of headers and vnode records to the fields of a dump.
 
 use afs_wire::dump::{DumpHeader, VnodeFields, VolumeFields};
 use afs_wire::ids::{UnixSeconds, VnodeId, VolumeKind};
@@ -11,7 +11,7 @@ pub(super) fn of_dump(header: &VolumeHeader, since: UnixSeconds) -> DumpHeader {
     DumpHeader { volume: header.id, name, spans: vec![(since, until(header))] }
 }
 
-/// Up to when changes are in a dump of this volume (`docs/protocol/dump.md` "2. Tags").
+/// The time up to which a dump of this volume contains changes (`docs/protocol/dump.md` "2. Tags").
 fn until(header: &VolumeHeader) -> UnixSeconds {
     match header.kind {
         VolumeKind::ReadWrite => header.update_date,

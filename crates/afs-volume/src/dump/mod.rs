@@ -1,4 +1,4 @@
-//! A volume as a dump stream. Source: `docs/protocol/dump.md` "3. Order and contents of vnodes".
+//! Dump: a volume as a stream. Source: `docs/protocol/dump.md` "3. Order and contents of vnodes".
 
 mod fields;
 
@@ -15,13 +15,13 @@ use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 use crate::volume::Volume;
 
-/// What of a volume to dump.
+/// Options of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
-    /// Vnodes changed at this time or later are dumped with all they have, the others as a mark that they are still there. 0
-    /// is everything.
+    /// Vnodes changed at this time or later are dumped completely, the others as a mark that they still
+    /// exist. 0 dumps everything.
     pub since: UnixSeconds,
-    /// Directories are dumped with all they have, however old.
+    /// Directories are dumped completely, however old.
     pub all_directories: bool,
 }
 
@@ -31,21 +31,23 @@ impl DumpOptions {
     }
 }
 
-/// Bytes of holes that are written as zeros, in all files of a dump: 2 TiB, as much as a volume may have by the counters of AFS, which count
-/// KiB in 31 bits.
+/// Most bytes of holes written as zeros, in all files of a dump: 2 TiB, the most that the counters of AFS,
+/// KiB in 31 bits, permit for a volume.
 pub const ZEROS_MAX: u64 = 1 << 41;
 
-/// Makes the bytes of a dump as they are asked for, in memory bounded by a few slots of file data.
+/// Generates the bytes of a dump as they are requested, in memory bounded by a few slots of file data.
 ///
-/// Of a read-only or backup volume that nobody reclones meanwhile it is one state. Who dumps a read-write volume keeps its
-/// writers away until the end; a file that changes under the dump ends it with [`VolumeError::Busy`].
+/// The dump of a read-only or backup volume that is not recloned meanwhile is of one state. For a read-write
+/// volume the caller keeps writers out until the end; a file that changes during the dump ends it with
+/// [`VolumeError::Busy`].
 ///
-/// The dumps of AFS have no holes: they become zeros, and where there would be more than [`ZEROS_MAX`] of them the dump fails at its
-/// beginning, with [`VolumeError::Sparse`]. One for a reader that has said that it takes them keeps them.
+/// The dumps of AFS have no holes: holes become zeros, and a dump with more than [`ZEROS_MAX`] of them fails
+/// at the start, with [`VolumeError::Sparse`]. A dump for a reader that has declared support for holes keeps
+/// them.
 pub struct VolumeDump {
     volume: Arc<Volume>,
     options: DumpOptions,
-    /// Only what is not as it was in this state.
+    /// Restricts the dump to the difference from this state.
     base: Option<Arc<Volume>>,
     writer: DumpWriter,
     ready: VecDeque<Bytes>,
@@ -55,26 +57,26 @@ pub struct VolumeDump {
     ended: bool,
 }
 
-/// The data of the vnode that was begun.
+/// The remaining data of the current vnode.
 struct Data {
     reader: DataReader,
-    /// In pieces, and so many zeros stand before the next; else zeros are bytes.
+    /// With holes kept: the zeros before the next piece. `None` if zeros are written as bytes.
     hole: Option<u64>,
 }
 
-/// What becomes of holes.
+/// Treatment of holes.
 enum Holes {
-    /// They are zeros. First it is looked whether they are too many: so many there are up to here.
+    /// Written as zeros, after a check that there are not too many: the count so far.
     Counted(Box<Vnodes>, u64),
-    /// They are zeros.
+    /// Written as zeros.
     Zeros,
-    /// They are holes.
+    /// Written as holes.
     Kept,
 }
 
 impl VolumeDump {
-    /// What differs from an older state of the volume, which must not change meanwhile. States that do not share their rows, as
-    /// before and after a full restore, differ in everything.
+    /// A dump of the difference from an older state of the volume, which must not change meanwhile. States
+    /// that share no rows, as before and after a full restore, differ in everything.
     pub fn difference(volume: Arc<Volume>, base: Arc<Volume>) -> Self {
         // 0 would say that the whole volume follows.
         let since = UnixSeconds(base.header().creation_date.0.max(1));
@@ -83,7 +85,7 @@ impl VolumeDump {
         dump
     }
 
-    /// Begins with the headers.
+    /// A dump, which begins with the headers.
     pub fn new(volume: Arc<Volume>, options: DumpOptions) -> Self {
         let mut writer = DumpWriter::default();
         write_headers(&mut writer, &volume, options);
@@ -100,17 +102,18 @@ impl VolumeDump {
         }
     }
 
-    /// Has holes stay holes, for a reader that takes them (`docs/protocol/extensions.md` "Dumps with holes").
+    /// Keeps holes, for a reader that supports them (`docs/protocol/extensions.md` "Dumps with holes").
     pub fn keeping_holes(self) -> Self {
         Self { holes: Holes::Kept, ..self }
     }
 
-    /// Does what comes before the first byte: where holes become zeros it looks at the record of every vnode. [`VolumeDump::next`] does it else.
+    /// Does the work before the first byte: if holes become zeros it reads the record of every vnode.
+    /// Otherwise [`VolumeDump::next`] does it.
     pub fn prepare(mut self) -> Result<Self, VolumeError> {
         self.count_holes().map(|()| self)
     }
 
-    /// The next bytes, never none, at most a mebibyte; `None` after the last.
+    /// The next bytes, at least one and at most a mebibyte; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Bytes>, VolumeError> {
         self.count_holes()?;
         loop {
@@ -189,7 +192,7 @@ impl VolumeDump {
 
     fn wants(&self, record: &VnodeRecord) -> Result<bool, VolumeError> {
         let Some(base) = &self.base else { return Ok(self.options.wants(record)) };
-        // Numbers of contents are of one group.
+        // Content ids are unique within one group only.
         if base.header().group != self.volume.header().group {
             return Ok(true);
         }
@@ -198,7 +201,7 @@ impl VolumeDump {
 
     fn begin_vnode(&mut self, listed: &VnodeRecord) -> Result<(), VolumeError> {
         let data = self.volume.read_data(listed.fid(self.volume.id()), 0, u64::MAX)?;
-        // The reader's record is of the version whose data follow.
+        // The reader's record belongs to the version whose data follow.
         let record = data.record();
         let (fields, len) = (fields::of_vnode(record), data.remaining());
         let sparse = matches!(self.holes, Holes::Kept) && holes_of(record) >= HOLE_MIN;
@@ -211,7 +214,7 @@ impl VolumeDump {
         Ok(())
     }
 
-    /// Small pieces travel together with what stands around them.
+    /// Joins small pieces with their neighbours.
     fn put_data(&mut self, bytes: Bytes) {
         if bytes.len() < BATCH_LEN {
             self.writer.data(&bytes);
@@ -225,8 +228,8 @@ impl VolumeDump {
     }
 }
 
-/// How many bytes a dump with every directory has, changes since a time or everything (0). Exact as long as the volume does not
-/// change. Reads the record of every vnode.
+/// Length in bytes of a dump with all directories: of the changes since a time, or of everything (0). Exact
+/// as long as the volume does not change. Reads the record of every vnode.
 pub fn dump_len(volume: &Volume, since: UnixSeconds) -> Result<u64, VolumeError> {
     let options = DumpOptions { since, all_directories: true };
     let mut writer = DumpWriter::default();
@@ -253,7 +256,7 @@ fn holes_of(record: &VnodeRecord) -> u64 {
     if record.kind == FileKind::File { record.length.saturating_sub(record.stored) } else { 0 }
 }
 
-/// Walks through a volume: directories first, then the rest, each in the order of their numbers.
+/// Iterator over a volume's vnodes: directories first, then the rest, each by ascending number.
 #[derive(Default)]
 struct Vnodes {
     page: VecDeque<VnodeRecord>,
@@ -277,9 +280,9 @@ impl Vnodes {
     }
 }
 
-/// Bytes that are gathered before they are handed out.
+/// Bytes gathered before they are returned.
 const BATCH_LEN: usize = 64 << 10;
-/// Files with fewer bytes of holes are dumped as any other.
+/// Files with fewer bytes of holes are dumped without holes.
 const HOLE_MIN: u64 = 64 << 10;
 /// Records that are read together.
 const PAGE_VNODES: usize = 256;

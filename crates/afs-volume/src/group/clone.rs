@@ -1,4 +1,4 @@
-//! Cloning: an epoch freezes, and nothing is copied. Dates: `docs/protocol/volumes.md` "3. Clones".
+//! Clone: freezes an epoch; nothing is copied. Dates: `docs/protocol/volumes.md` "3. Clones".
 
 use std::sync::Arc;
 
@@ -13,14 +13,16 @@ use crate::store::VolumeStore;
 use crate::volume::Volume;
 
 impl VolumeStore {
-    /// Makes a clone of a volume as it is now, whatever the volume's size. It is offline and marked
-    /// [`destroy`](VolumeHeader::destroy) until its maker publishes it.
+    /// Creates a clone of a volume's present state, at a cost independent of the volume's size. It is offline
+    /// and marked [`destroy`](VolumeHeader::destroy) until its creator publishes it.
     ///
-    /// Of a read-write volume the present epoch freezes; of another the clone shares the epoch. A read-write clone copies all data in bounded
-    /// steps where the source is read-write itself, whose writers the caller keeps away meanwhile, or is not its group's newest state.
+    /// For a read-write volume the present epoch freezes; for another volume the clone shares its epoch. A
+    /// read-write clone copies all data in bounded steps if the source is itself read-write (the caller keeps
+    /// its writers out meanwhile) or is not its group's newest state.
     ///
     /// # Errors
-    /// `Busy` while a restore of the source is under way; `VolumeExists` where the number is taken; `Invalid` for a number of 0.
+    /// `Busy` while a restore of the source is in progress; `VolumeExists` if the id is taken; `Invalid` for
+    /// an id of 0.
     pub async fn clone_volume(&self, source: VolumeId, spec: CloneSpec) -> Result<Arc<Volume>, VolumeError> {
         if spec.id.0 == 0 {
             return Err(VolumeError::Invalid);
@@ -44,11 +46,13 @@ impl VolumeStore {
         Ok(self.show_new(header))
     }
 
-    /// Has a clone take the present state of `source`, whatever their sizes; what only its old state needed goes in the background. The
-    /// clone is online afterwards.
+    /// Replaces the content of a clone by the present state of `source`, at a cost independent of their
+    /// sizes; whatever only its old state referenced is deleted in the background. The clone is online
+    /// afterwards.
     ///
     /// # Errors
-    /// `Busy` while a restore of either is under way; `Invalid` where `clone` is read-write or has another read-write volume.
+    /// `Busy` while a restore of either is in progress; `Invalid` if `clone` is read-write or has another
+    /// read-write volume.
     pub async fn reclone_volume(&self, source: VolumeId, clone: VolumeId) -> Result<(), VolumeError> {
         self.settle(source).await?;
         self.change_members(move |members, now| {
@@ -69,7 +73,7 @@ impl VolumeStore {
 }
 
 impl Members<'_, '_> {
-    /// Holds the present state of a volume for one more volume; its writer goes on in the next epoch.
+    /// Adds a reference to the present epoch of a volume; its writer continues in the next epoch.
     fn freeze(&mut self, source: VolumeId) -> Result<Place, VolumeError> {
         let mut header = self.header(source)?;
         let place = Place::of(&header);
@@ -87,14 +91,14 @@ impl Members<'_, '_> {
         header.epoch = group.take_epoch()?;
         header.newest_clone = Some(place.epoch);
         group.save(self.txn, place.group);
-        // The clone has what the writer held.
+        // The clone takes over the writer's reference.
         epochs::release(self.txn, place)?;
         epochs::hold(self.txn, Place::of(&header))?;
         self.put_frozen(header);
         Ok(place)
     }
 
-    /// What the source's header says of its clones.
+    /// Records the clone in the source's header.
     fn note_clone(
         &mut self,
         source: VolumeId,
@@ -112,7 +116,7 @@ impl Members<'_, '_> {
     }
 }
 
-/// A clone's header is its source's, but for what is its own.
+/// The header of a clone: its source's, except for the fields of its own.
 fn clone_header(source: VolumeHeader, place: Place, spec: &CloneSpec, now: UnixSeconds) -> VolumeHeader {
     let mut header = VolumeHeader {
         id: spec.id,
@@ -176,7 +180,7 @@ fn note_itself(header: &mut VolumeHeader, now: UnixSeconds) {
     }
 }
 
-/// The source's name with the suffix of the clone's kind; a snapshot keeps its own.
+/// The source's name with the suffix of the clone's kind; a snapshot keeps its own name.
 fn recloned_name(before: &VolumeHeader, source: &VolumeHeader) -> VolumeName {
     let suffix = before.kind.suffix();
     let base = source.name.as_str();

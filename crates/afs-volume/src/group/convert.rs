@@ -1,5 +1,5 @@
-//! A read-write volume out of a read-only or backup one. Source: `docs/protocol/volserver.md` "5. Call semantics", Clone and
-//! ConvertROtoRWvolume.
+//! Conversion of a read-only or backup volume to a read-write volume. Source: `docs/protocol/volserver.md`
+//! "5. Call semantics", Clone and ConvertROtoRWvolume.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use crate::store::VolumeStore;
 use crate::volume::Volume;
 
 impl VolumeStore {
-    /// Makes a read-only or backup volume the read-write one of its group, under another number and name: `from` is gone
-    /// afterwards. At once where `from` is its group's newest state; else all data is copied, in bounded steps, and a crash on the way leaves
-    /// `from` as it was.
+    /// Turns a read-only or backup volume into the read-write volume of its group, with another id and name:
+    /// `from` is gone afterwards. Immediate if `from` is its group's newest state; else all data is copied,
+    /// in bounded steps, and a crash during the copy leaves `from` unchanged.
     ///
     /// # Errors
-    /// `Invalid` where `from` is read-write; `VolumeExists` where the number is taken; `Busy` while `from` is being restored.
+    /// `Invalid` if `from` is read-write; `VolumeExists` if the id is taken; `Busy` while `from` is being
+    /// restored.
     pub async fn convert_to_read_write(
         &self,
         from: VolumeId,
@@ -33,7 +34,7 @@ impl VolumeStore {
         Ok(volume)
     }
 
-    /// A read-write volume that goes its own way from the state of another, which stays.
+    /// Creates an independent read-write volume with the state of another, which stays.
     pub(super) async fn clone_read_write(
         &self,
         source: VolumeId,
@@ -70,14 +71,14 @@ impl VolumeStore {
         match self.fill(from, &volume, &spec, instead).await {
             Ok(()) => Ok(volume),
             Err(error) => {
-                // The copy is marked as one to be destroyed in any case.
+                // The copy is marked for deletion in any case.
                 let _ = self.delete_volume(spec.id).await;
                 Err(error)
             }
         }
     }
 
-    /// An empty volume that whoever cleans up after a crash takes away.
+    /// Creates an empty volume that is removed by the clean-up after a crash.
     async fn create_hidden(&self, spec: &CloneSpec) -> Result<Arc<Volume>, VolumeError> {
         let (id, name) = (spec.id, spec.name.clone());
         let owner = afs_wire::ids::ViceId::ADMINISTRATORS;
@@ -111,7 +112,7 @@ impl VolumeStore {
         self.become_copy((from, place), spec.clone(), instead).await
     }
 
-    /// The copy gets the header that it would have had at once.
+    /// Gives the copy the header that an immediate conversion would have made.
     async fn become_copy(
         &self,
         (from, place): (VolumeId, Place),
@@ -138,13 +139,13 @@ impl VolumeStore {
 
 enum Made {
     Header(Box<VolumeHeader>),
-    /// The group's newest state is on its way out.
+    /// The group's newest state is being deleted.
     Unsettled(crate::ids::GroupId),
     ByCopy,
 }
 
 impl Members<'_, '_> {
-    /// Makes the read-write volume if nothing has to be copied for it.
+    /// Creates the read-write volume if nothing has to be copied for it.
     fn at_once(
         &mut self,
         from: VolumeId,
@@ -184,7 +185,8 @@ impl Members<'_, '_> {
         Ok(Made::Header(Box::new(self.header(spec.id)?)))
     }
 
-    /// Newer states that are on their way out are waited for; those that volumes hold are in the way.
+    /// Examines newer states: those being deleted are waited for; those that volumes reference prevent an
+    /// immediate conversion.
     fn newer_than(&self, place: Place) -> Result<Made, VolumeError> {
         let newer = epochs::all(self.txn, place.group)?.into_iter().filter(|(epoch, _)| *epoch > place.epoch);
         let mut held = newer.filter(|(_, held)| matches!(held, epochs::Held::By(1..)));
@@ -209,7 +211,8 @@ fn read_write_header(
         destroy: !instead,
         creation_date: if instead { source.copy_date.min(source.creation_date) } else { now },
         copy_date: if instead { source.copy_date } else { now },
-        // What clients have cached of the lost read-write volume must not be taken for what is made from now on.
+        // Data that clients have cached of the lost read-write volume must not match objects created from now
+        // on.
         next_unique: source.next_unique.checked_add(UNIQUES_SKIPPED).unwrap_or(2),
         ..source
     };
@@ -218,12 +221,12 @@ fn read_write_header(
         (true, _) => (header.read_only, header.backup) = (source.id, VolumeId(0)),
         (false, VolumeKind::ReadOnly) => header.read_only = source.id,
         (false, VolumeKind::Backup) => header.backup = source.id,
-        // The clones of the source are not its own.
+        // The source's clones are not the new volume's.
         (false, VolumeKind::ReadWrite) => (header.read_only, header.backup) = (VolumeId(0), VolumeId(0)),
     }
     header
 }
 
-/// Uniquifiers that a read-write volume made of another skips.
+/// Uniquifiers that a read-write volume made from another volume skips.
 const UNIQUES_SKIPPED: u32 = 5000;
 const VNODES_PER_STEP: usize = 256;

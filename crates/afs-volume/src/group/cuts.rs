@@ -1,4 +1,4 @@
-//! Working off what was cut out of files.
+//! Background deletion of rows that were cut out of files.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::tx::VolumeTx;
 use crate::volume::Volume;
 
 impl VolumeStore {
-    /// Takes down some of what was cut out of a file; false where there is nothing that can be done now.
+    /// Deletes some rows that were cut out of files; false if nothing can be done now.
     pub(crate) async fn work_off_cuts(&self) -> Result<bool, VolumeError> {
         let mut from = Vec::new();
         while let Some((key, row)) = self.next_cut(&from)? {
@@ -30,7 +30,7 @@ impl VolumeStore {
             if step.await? {
                 return Ok(true);
             }
-            // The volume is being restored: another's turn.
+            // The volume is being restored: continue with another group.
             let Some(next) = key::after_prefix(&key::group(group)) else { break };
             from = next;
         }
@@ -45,7 +45,7 @@ impl VolumeStore {
 }
 
 impl Volume {
-    /// Works off cuts of a file where there are so many that the next might be refused.
+    /// Completes cuts of a file with so many that the next might be refused.
     pub(crate) async fn make_room_for_cuts(self: &Arc<Self>, fid: Fid) -> Result<(), VolumeError> {
         let find = move |reads: Reads<'_>| reads.vnode(fid.vnode);
         while let Some(record) = self.read(find).await?.filter(|record| record.cuts.len() > CUTS_MAX / 2) {
@@ -55,7 +55,7 @@ impl Volume {
     }
 }
 
-/// Through the read-write volume, as any change of a file: what a clone has of it stays.
+/// One step through the read-write volume, like any change of a file: rows that a clone references stay.
 fn step(
     txn: &mut Txn<'_>,
     store: &Arc<Store>,
@@ -67,7 +67,7 @@ fn step(
         Some(_) => Group::load(txn, group)?.writer,
         None => None,
     };
-    // What no volume writes to any longer goes with its clones.
+    // If no volume writes to the content any more, its rows are deleted with its clones.
     let done = match writer {
         Some(writer) if store.is_restoring(writer) => return Ok(false),
         Some(writer) => {

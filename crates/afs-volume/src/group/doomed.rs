@@ -1,4 +1,4 @@
-//! Taking down contents that have lost their vnode.
+//! Background deletion of contents that have lost their vnode.
 
 use afs_kv::Txn;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ struct Newest {
 }
 
 impl VolumeStore {
-    /// Takes down some rows of a doomed content; false where there is none.
+    /// Deletes some rows of a doomed content; false if there is none.
     pub(crate) async fn take_down_content(&self) -> Result<bool, VolumeError> {
         if self.store.kv.snapshot().range(DOOMED, .., false).next().transpose()?.is_none() {
             return Ok(false);
@@ -63,7 +63,8 @@ fn step(txn: &mut Txn<'_>, key: &Bytes, row: &Bytes) -> Result<(), VolumeError> 
     Ok(())
 }
 
-/// The newest rows of some slots from `next` on, and where to go on. Older rows of a slot are on deadlists.
+/// The newest rows of some slots from `next` on, and where to continue. Older rows of a slot are on
+/// deadlists.
 fn newest_rows(
     txn: &Txn<'_>,
     table: &str,
@@ -89,7 +90,7 @@ fn newest_rows(
     Ok((found, None))
 }
 
-/// Lets go of one slot or page: a clone that has it keeps it.
+/// Releases one slot or page: a clone that references it keeps it.
 fn take_down(
     txn: &mut Txn<'_>,
     table: &str,

@@ -1,4 +1,4 @@
-//! Taking an epoch from between others: what only it needed goes, what an older one needs too goes to that one's deadlist.
+//! Deletes a middle epoch; entries that an older epoch still references move to that epoch's deadlist.
 
 use afs_kv::Txn;
 
@@ -11,7 +11,7 @@ use crate::ids::Epoch;
 use crate::key::{self, CHANGES, DEADLISTS, DEADROWS};
 use crate::place::Place;
 
-/// Takes some of an epoch's deadlist; true when the epoch is needed by nothing any longer.
+/// Processes some of an epoch's deadlist; true when the epoch is no longer needed.
 pub(super) fn step(
     txn: &mut Txn<'_>,
     place: Place,
@@ -20,7 +20,7 @@ pub(super) fn step(
 ) -> Result<bool, VolumeError> {
     let done = drain_rows(txn, place, older)?
         && drain_chunks(txn, place, older)?
-        // Nobody asks what changed since an epoch that nobody holds.
+        // Changes since an epoch that no volume references are never asked for.
         && (older.is_some() || forget_changes(txn, Place { epoch: newer, ..place })?);
     Ok(done)
 }
@@ -57,7 +57,7 @@ fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result
     Ok(rows.is_empty())
 }
 
-/// Forgets what was written in or before the oldest epoch that stays.
+/// Deletes change records of the oldest remaining epoch and before.
 fn forget_changes(txn: &mut Txn<'_>, oldest: Place) -> Result<bool, VolumeError> {
     let first = key::group(oldest.group);
     let end = key::after_prefix(&key::epoch(oldest.group, oldest.epoch));

@@ -1,4 +1,4 @@
-//! The epochs of a group that volumes hold, or that are to go.
+//! Rows of the epochs of a group: referenced by volumes, staged by a restore, or to be deleted.
 
 use afs_kv::{Range, Snapshot, Txn};
 
@@ -8,16 +8,16 @@ use crate::key::{self, EPOCHS};
 use crate::place::Place;
 use crate::rows::index_damaged;
 
-/// Who needs an epoch.
+/// The references to an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// So many volumes; with 0 it is to be taken down.
+    /// Number of volumes; an epoch with 0 is to be deleted.
     By(u32),
-    /// A restore that is not committed. When nobody is at it any longer, it is to be taken down.
+    /// A restore that is not committed. Without a running restore it is to be deleted.
     Staged,
 }
 
-/// Something that can list rows.
+/// Access to rows in key order.
 pub(crate) trait EpochRows {
     fn epoch_rows(&self, first: &[u8], end: Option<&[u8]>, reverse: bool) -> Range<'_>;
 }
@@ -34,7 +34,7 @@ impl EpochRows for Snapshot {
     }
 }
 
-/// All epochs of a group, the oldest first.
+/// All epochs of a group, oldest first.
 pub(crate) fn all(rows: &impl EpochRows, group: GroupId) -> Result<Vec<(Epoch, Held)>, VolumeError> {
     let prefix = key::group(group);
     let end = key::after_prefix(&prefix);
@@ -49,7 +49,7 @@ pub(crate) fn newest(rows: &impl EpochRows, group: GroupId) -> Result<Option<Epo
     Ok(last.map(|row| decode(&row?)).transpose()?.map(|(epoch, _)| epoch))
 }
 
-/// The newest epoch before this one that volumes hold.
+/// The newest epoch before this one that volumes reference.
 pub(crate) fn newest_held_before(rows: &impl EpochRows, place: Place) -> Result<Option<Epoch>, VolumeError> {
     for row in older(rows, place) {
         if let (epoch, Held::By(1..)) = row? {
@@ -59,7 +59,7 @@ pub(crate) fn newest_held_before(rows: &impl EpochRows, place: Place) -> Result<
     Ok(None)
 }
 
-/// One more volume holds an epoch.
+/// Adds a volume's reference to an epoch.
 pub(crate) fn hold(txn: &mut Txn<'_>, place: Place) -> Result<(), VolumeError> {
     let holders = match held(txn, place)? {
         Some(Held::By(holders)) => holders,
@@ -69,7 +69,7 @@ pub(crate) fn hold(txn: &mut Txn<'_>, place: Place) -> Result<(), VolumeError> {
     Ok(())
 }
 
-/// One volume fewer holds an epoch; true when nobody does any longer.
+/// Removes a volume's reference to an epoch; true if it was the last.
 pub(crate) fn release(txn: &mut Txn<'_>, place: Place) -> Result<bool, VolumeError> {
     let Some(Held::By(holders @ 1..)) = held(txn, place)? else {
         return Err(index_damaged("an epoch that a volume holds is missing"));
@@ -92,7 +92,7 @@ pub(crate) fn put(txn: &mut Txn<'_>, place: Place, held: Held) {
     txn.put(EPOCHS, &key::epoch(place.group, place.epoch), row.to_be_bytes().to_vec());
 }
 
-/// Epochs before this one, the newest first.
+/// Epochs before this one, newest first.
 fn older<'r>(
     rows: &'r impl EpochRows,
     place: Place,

@@ -1,4 +1,4 @@
-//! Headers within a transaction that is about more than one volume.
+//! Set of volume headers within a transaction that changes more than one volume.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::key::{self, HEADERS, WORK};
 use crate::place::Place;
 use crate::store::{Store, decode_header};
 
-/// Headers that the transaction changes, and what they hold.
+/// The headers that the transaction changes, and their references to epochs.
 pub(crate) struct Members<'t, 'a> {
     pub(crate) txn: &'t mut Txn<'a>,
     pub(super) store: &'t Arc<Store>,
-    /// `None` for a volume that goes.
+    /// `None` for a volume that is deleted.
     changed: BTreeMap<VolumeId, Option<VolumeHeader>>,
-    /// Volumes whose state went to a clone.
+    /// Volumes whose state was passed to a clone.
     frozen: BTreeSet<VolumeId>,
     work: bool,
 }
@@ -29,7 +29,7 @@ impl<'t, 'a> Members<'t, 'a> {
         Self { txn, store, changed: BTreeMap::new(), frozen: BTreeSet::new(), work: false }
     }
 
-    /// A volume's header as this transaction leaves it.
+    /// A volume's header as of this transaction.
     pub(crate) fn header(&self, id: VolumeId) -> Result<VolumeHeader, VolumeError> {
         match self.changed.get(&id) {
             Some(header) => header.clone().ok_or(VolumeError::NoVolume),
@@ -52,20 +52,21 @@ impl<'t, 'a> Members<'t, 'a> {
         self.changed.insert(header.id, Some(header));
     }
 
-    /// As [`Members::put`], of a volume that goes on in a new epoch as it was in the one that a clone has now.
+    /// As [`Members::put`], for a volume that continues in a new epoch with the content of the one that its
+    /// clone has now.
     pub(super) fn put_frozen(&mut self, header: VolumeHeader) {
         self.frozen.insert(header.id);
         self.put(header);
     }
 
-    /// Takes a volume out of its group.
+    /// Removes a volume from its group.
     pub(crate) fn remove(&mut self, id: VolumeId) -> Result<(), VolumeError> {
         let header = self.header(id)?;
         self.changed.insert(id, None);
         self.leave(&header)
     }
 
-    /// A volume gives up its place: as the group's writer, and what it holds.
+    /// Removes a volume's role as the group's writer, and its reference.
     pub(crate) fn leave(&mut self, header: &VolumeHeader) -> Result<(), VolumeError> {
         let mut group = Group::load(self.txn, header.group)?;
         if group.writer == Some(header.id) {
@@ -75,8 +76,8 @@ impl<'t, 'a> Members<'t, 'a> {
         self.release(Place::of(header))
     }
 
-    /// Gives up one hold on an epoch. When it was the last, the background takes the epoch down, and the group's writer
-    /// saves nothing for it any longer.
+    /// Removes one reference to an epoch. After the last, the background deletes the epoch, and the group's
+    /// writer no longer preserves anything for it.
     pub(crate) fn release(&mut self, place: Place) -> Result<(), VolumeError> {
         if !epochs::release(self.txn, place)? {
             return Ok(());
@@ -85,7 +86,7 @@ impl<'t, 'a> Members<'t, 'a> {
         self.refresh_writer(place)
     }
 
-    /// Has the background look at the group.
+    /// Queues background work for the group.
     pub(crate) fn work(&mut self, place: Place) {
         self.txn.put(WORK, &key::group(place.group), Vec::new());
         self.work = true;
@@ -102,7 +103,7 @@ impl<'t, 'a> Members<'t, 'a> {
         Ok(())
     }
 
-    /// Puts the headers into the transaction. Once it is durable, everybody sees them.
+    /// Writes the headers into the transaction. They become visible when it is durable.
     pub(crate) fn finish(self) {
         let Self { txn, store, changed, frozen, work } = self;
         for (id, header) in &changed {

@@ -1,8 +1,9 @@
 //! Groups of volumes that share data, by epochs.
 //!
-//! A group's states are its epochs. Each volume holds one; the read-write volume writes in the newest, and a clone holds an older one,
-//! which nobody writes any longer. What a held epoch does not need, and a newer one does not have, is on the deadlist of that
-//! epoch. An epoch that nobody holds is taken down in the background: [`take_down`].
+//! The states of a group are its epochs. Each volume references one; the read-write volume writes in the
+//! newest, and a clone references an older one, which is never written again. Whatever a referenced epoch
+//! needs and no newer one has is on the deadlist of that epoch. An epoch without references is deleted in the
+//! background: [`take_down`].
 
 mod clone;
 mod convert;
@@ -31,10 +32,10 @@ use crate::key::{self, GROUPS, META};
 use crate::place::Place;
 use crate::rows::index_damaged;
 
-/// What a group has one of.
+/// The row of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// The epoch that was never used.
+    /// The first unused epoch.
     pub(crate) next_epoch: Epoch,
     /// Its read-write volume.
     pub(crate) writer: Option<VolumeId>,
@@ -63,16 +64,16 @@ impl Group {
         if next_epoch.0 == 0 { Err(BadRecord) } else { Ok(Self { next_epoch, writer }) }
     }
 
-    /// Takes the next epoch.
+    /// Allocates the next epoch.
     pub(crate) fn take_epoch(&mut self) -> Result<Epoch, VolumeError> {
         let epoch = self.next_epoch;
-        // After 2^32 clones, with none more a second than once, 136 years.
+        // Exhausted after 2^32 clones: at one a second, after 136 years.
         self.next_epoch = Epoch(epoch.0.checked_add(1).ok_or(VolumeError::TooLarge)?);
         Ok(epoch)
     }
 }
 
-/// Makes a group with nothing in it yet.
+/// Creates an empty group.
 pub(crate) fn make(txn: &mut Txn<'_>, writer: Option<VolumeId>) -> Result<Place, VolumeError> {
     let next = txn.get(META, NEXT_GROUP_KEY)?;
     let next = next.and_then(|row| Some(u32::from_be_bytes(*row.first_chunk()?)));

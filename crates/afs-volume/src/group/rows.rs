@@ -1,4 +1,4 @@
-//! Deleting single rows that nobody sees.
+//! Deletion of single rows that no volume references.
 
 use afs_kv::Txn;
 
@@ -9,7 +9,7 @@ use crate::ids::{Epoch, GroupId};
 use crate::key::{self, CHANGES, RowId, SLOTS};
 use crate::rows::index_damaged;
 
-/// Deletes a row, and the tombstones that then hide nothing.
+/// Deletes a row, and tombstones that then hide nothing.
 pub(super) fn delete_row(txn: &mut Txn<'_>, id: RowId, written: Epoch) -> Result<(), VolumeError> {
     forget_row(txn, id, written);
     loop {
@@ -25,7 +25,7 @@ pub(super) fn delete_row(txn: &mut Txn<'_>, id: RowId, written: Epoch) -> Result
     }
 }
 
-/// Deletes a row and its place in the list of changes.
+/// Deletes a row and its entry in the list of changes.
 pub(crate) fn forget_row(txn: &mut Txn<'_>, id: RowId, written: Epoch) {
     txn.delete(id.table(), &id.key(written));
     if written != Epoch::FIRST {
@@ -33,7 +33,7 @@ pub(crate) fn forget_row(txn: &mut Txn<'_>, id: RowId, written: Epoch) {
     }
 }
 
-/// Frees the chunks that a row has and that were born after an epoch, whichever rows had them too.
+/// Frees the chunks of a row that were born after an epoch, whichever other rows referenced them.
 pub(super) fn free_chunks(
     txn: &mut Txn<'_>,
     table: &str,
@@ -52,7 +52,7 @@ pub(super) fn free_chunks(
     Ok(())
 }
 
-/// Rows of one table whose keys lie in a range, at most so many.
+/// Rows of one table with keys in a range, at most `limit`.
 pub(super) fn some_rows(
     txn: &Txn<'_>,
     table: &str,
@@ -63,7 +63,7 @@ pub(super) fn some_rows(
     Ok(txn.range(table, key::bounds(first, end), false).take(limit).collect::<Result<_, _>>()?)
 }
 
-/// From the first key of an epoch on, up to the end of its group.
+/// The range from the first key of an epoch to the end of its group.
 pub(super) fn from_epoch(group: GroupId, epoch: Epoch) -> (Vec<u8>, Option<Vec<u8>>) {
     (key::epoch(group, epoch).to_vec(), key::after_prefix(&key::group(group)))
 }

@@ -1,4 +1,4 @@
-//! Changes of groups, once nothing stands in their way.
+//! Transactions over the headers of a group, after leftovers of an abandoned restore are deleted.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ids::GroupId;
 use crate::store::{Store, VolumeStore};
 
 impl VolumeStore {
-    /// Runs a change of headers as one transaction.
+    /// Changes headers in one transaction.
     pub(crate) async fn change_members<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Members<'_, '_>, UnixSeconds) -> Result<T, VolumeError> + Send + 'static,
@@ -26,8 +26,8 @@ impl VolumeStore {
         Ok(changed.await?)
     }
 
-    /// Takes down what a restore left above the newest state of a read-write volume, in bounded steps, before the volume goes on in
-    /// another epoch.
+    /// Deletes what an abandoned restore left above the newest state of a read-write volume, in bounded
+    /// steps, before the volume continues in another epoch.
     pub(crate) async fn settle(&self, id: VolumeId) -> Result<(), VolumeError> {
         loop {
             let volume = self.volume(id).ok_or(VolumeError::NoVolume)?;
@@ -42,7 +42,7 @@ impl VolumeStore {
 }
 
 impl Store {
-    /// One step of taking down what is newest in a group.
+    /// One step of deleting the newest epoch of a group.
     pub(crate) async fn settle_step(self: &Arc<Self>, group: GroupId) -> Result<(), VolumeError> {
         if self.is_staging(group) || !self.take_down_group(group).await? {
             return Err(VolumeError::Busy);
@@ -52,7 +52,7 @@ impl Store {
 }
 
 impl Members<'_, '_> {
-    /// Nobody else may change a volume that is being restored.
+    /// Refuses changes to a volume that is being restored.
     pub(crate) fn check_not_staged(&self, header: &VolumeHeader) -> Result<(), VolumeError> {
         if self.store().is_restoring(header.id) { Err(VolumeError::Busy) } else { Ok(()) }
     }

@@ -1,8 +1,9 @@
-//! Taking down what no volume holds, in bounded steps, each a transaction that leaves everything consistent.
+//! Background deletion of epochs that no volume references, in bounded steps, each a transaction that leaves
+//! the store consistent.
 //!
-//! Of a group's epochs that are to go the newest goes first. What is the group's newest state is cut off
-//! ([`super::truncate`]); from between two others its deadlist is drained ([`super::drain`]). A group with nothing else goes
-//! whole ([`super::wipe`]).
+//! Of a group's epochs to be deleted the newest comes first. The group's newest state is truncated
+//! ([`super::truncate`]); a middle epoch is drained into its neighbours ([`super::drain`]). A group with no
+//! other epochs is deleted as a whole ([`super::wipe`]).
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use crate::place::Place;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
 
-/// What a step has to do.
+/// The work of one step.
 #[derive(Debug, PartialEq, Eq)]
 enum Task {
     Nothing,
-    /// Only a restore that somebody is at.
+    /// Only a restore in progress.
     Wait,
     Wipe,
     Truncate {
@@ -36,7 +37,7 @@ enum Task {
 }
 
 impl VolumeStore {
-    /// One step for one group that has something to take down, each group in its turn; false where none has.
+    /// One step for one group with work, the groups in turn; false if there is none.
     pub(crate) async fn take_down_groups(&self) -> Result<bool, VolumeError> {
         for group in self.store.groups_with_work()? {
             if self.store.take_down_group(group).await? {
@@ -49,7 +50,7 @@ impl VolumeStore {
 }
 
 impl Store {
-    /// One step for this group; false where there is nothing that can be done now.
+    /// One step for this group; false if nothing can be done now.
     pub(crate) async fn take_down_group(self: &Arc<Self>, group: GroupId) -> Result<bool, VolumeError> {
         let store = self.clone();
         let step = self.kv.update(move |txn| {
@@ -86,7 +87,7 @@ fn step(txn: &mut Txn<'_>, group: GroupId, staging: bool) -> Result<bool, Volume
     Ok(true)
 }
 
-/// Decides by the epochs of a group, the oldest first, and whether somebody is at a restore.
+/// Decides by the epochs of a group, oldest first, and by whether a restore is in progress.
 fn task(epochs: &[(Epoch, Held)], staging: bool) -> Task {
     let is_dead = |held: Held| match held {
         Held::By(holders) => holders == 0,
@@ -103,17 +104,17 @@ fn task(epochs: &[(Epoch, Held)], staging: bool) -> Task {
     match (at_epoch(at), older, at_epoch(at + 1)) {
         (Some(epoch), older, Some(newer)) => Task::Drain { epoch, older, newer },
         (Some(newest), Some(to), None) => Task::Truncate { to, newest },
-        // Alone and dead: all are.
+        // No epoch is referenced.
         _ => Task::Wipe,
     }
 }
 
-/// What is wrong with a key of a list.
+/// The error for a bad key of a list.
 pub(super) fn bad_list() -> VolumeError {
     index_damaged("a key of a list of rows cannot be decoded")
 }
 
-/// Rows that one step looks at.
+/// Rows that one step examines.
 pub(super) const ROWS_PER_STEP: usize = 256;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Cutting off the newest state of a group: a deleted read-write volume, the newest clone where there is none, a restore
-//! that was given up. The next older epoch is the newest state afterwards.
+//! Deletes the newest state of a group (a deleted read-write volume, the newest clone where there is none, an
+//! abandoned restore). The next older epoch is the newest state afterwards.
 
 use afs_kv::Txn;
 
@@ -13,7 +13,7 @@ use crate::key::{self, CHANGES, DEADLISTS, DEADROWS, DOOMED, FREE, RowId};
 use crate::place::Place;
 use crate::{chunks, doomed_row};
 
-/// Deletes some of what was written after an epoch; true when nothing of it is left.
+/// Deletes some of what was written after an epoch; true when nothing is left.
 pub(super) fn step(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     let done = forget_doomed(txn, to)?
         && delete_changes(txn, to)?
@@ -23,7 +23,7 @@ pub(super) fn step(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     Ok(done)
 }
 
-/// Contents that were given up since are whole again.
+/// Contents that lost their vnode since are live again.
 fn forget_doomed(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     let prefix = key::group(to.group);
     let end = key::after_prefix(&prefix);
@@ -35,7 +35,7 @@ fn forget_doomed(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     Ok(true)
 }
 
-/// Rows written since, and the chunks born with them.
+/// Deletes rows written since, and the chunks born with them.
 fn delete_changes(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, Epoch(to.epoch.0.saturating_add(1)));
     let changes = some_rows(txn, CHANGES, &first, end.as_deref(), ROWS_PER_STEP)?;
@@ -49,7 +49,7 @@ fn delete_changes(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     Ok(changes.is_empty())
 }
 
-/// What the epoch has and newer states had not is no longer dead.
+/// Entries that the epoch has and newer states had not are no longer dead.
 fn revive_rows(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, to.epoch);
     let rows = some_rows(txn, DEADROWS, &first, end.as_deref(), ROWS_PER_STEP)?;
@@ -72,7 +72,7 @@ fn revive_chunks(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     Ok(rows.is_empty())
 }
 
-/// Without a writer nobody takes numbers; the next begins without freed ones.
+/// Without a writer no vnode numbers are allocated; the next writer starts without freed ones.
 fn forget_free_numbers(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     if Group::load(txn, to.group)?.writer.is_some() {
         return Ok(true);

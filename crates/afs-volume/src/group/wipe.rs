@@ -1,4 +1,4 @@
-//! Taking down a whole group.
+//! Deletes a whole group.
 
 use afs_kv::Txn;
 
@@ -12,7 +12,7 @@ use crate::key::{
     self, CHANGES, CUTS, DEADLISTS, DEADROWS, DOOMED, EPOCHS, FREE, GROUPS, PAGES, SLOTS, VNODES, WORK,
 };
 
-/// Deletes some of a group's rows and frees their chunks; after the last the group is forgotten.
+/// Deletes some of a group's rows and frees their chunks; after the last the group's own row is deleted.
 pub(super) fn step(txn: &mut Txn<'_>, group: GroupId) -> Result<(), VolumeError> {
     let prefix = key::group(group);
     let end = key::after_prefix(&prefix);

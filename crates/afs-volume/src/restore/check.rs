@@ -1,4 +1,4 @@
-//! What a vnode of a dump may be.
+//! Checks of a vnode in a dump.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn class(vnode: VnodeId, fields: &VnodeFields) -> Result<(), &'static
     }
 }
 
-/// A directory without an access list gives rights to nobody.
+/// A directory without an access list grants no rights.
 pub(super) fn image(
     vnode: VnodeId,
     unique: Uniquifier,

@@ -1,4 +1,4 @@
-//! Why a dump was not restored.
+//! Errors of a restore.
 
 use afs_wire::dump::DumpError;
 use afs_wire::error::AbortCode;
@@ -6,30 +6,30 @@ use afs_wire::ids::VnodeId;
 
 use crate::error::VolumeError;
 
-/// Why a dump was not restored. Nothing of it stays.
+/// Why a dump was not restored. Nothing of it is kept.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// The stream is no dump, is damaged, or is cut.
+    /// The stream is no dump, is damaged, or is truncated.
     #[error(transparent)]
     Dump(#[from] DumpError),
-    /// A vnode of the dump cannot be.
+    /// A vnode of the dump is invalid.
     #[error("vnode {vnode} of the dump, which begins near byte {offset}: {what}")]
     Vnode {
-        /// Which vnode.
+        /// The vnode.
         vnode: VnodeId,
-        /// Where in the stream its record ends.
+        /// Position in the stream of the end of its record.
         offset: u64,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// The volume cannot take it.
+    /// The volume store refused or failed.
     #[error(transparent)]
     Volume(#[from] VolumeError),
 }
 
 impl RestoreError {
-    /// The code that a volume server answers.
+    /// The code in a volume server's reply.
     pub fn code(&self) -> AbortCode {
         match self {
             Self::Dump(_) | Self::Vnode { .. } => AbortCode::VOLSERREAD_DUMPERROR,

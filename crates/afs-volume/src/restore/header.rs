@@ -1,4 +1,4 @@
-//! What becomes of a volume's header. Source: `docs/protocol/dump.md` "2. Tags", column "Restore effect".
+//! Header of a restored volume. Source: `docs/protocol/dump.md` "2. Tags", column "Restore effect".
 
 use afs_wire::dump::{MESSAGE_MAX, VolumeFields, WEEK};
 use afs_wire::ids::UnixSeconds;
@@ -28,8 +28,8 @@ pub(super) fn restored(fields: &VolumeFields, into: &RestoreAs) -> RestoredHeade
     }
 }
 
-/// What an operator wrote. OpenAFS's tools leave a text of their own in the header of every volume that they dump, which says
-/// nothing of the restored one (section 8).
+/// A message set by an administrator. OpenAFS's tools leave a text of their own in the header of every volume
+/// that they dump, which does not describe the restored one (section 8).
 fn message(message: &[u8]) -> String {
     if message == LEFT_BY_A_TOOL {
         return String::new();

@@ -1,4 +1,4 @@
-//! A vnode on its way in.
+//! Vnode of a dump that is being received.
 
 use afs_wire::dir::{self, Blob, PAGE_LEN};
 use afs_wire::dump::{LINK_LEN_MAX, VnodeFields};
@@ -10,7 +10,7 @@ use crate::error::VolumeError;
 use crate::new_data::DataWriter;
 use crate::staging::{ImageData, Restore};
 
-/// A vnode whose record has begun. What it is, is known when the record ends: tags may come in any order.
+/// A vnode whose record has begun. Its kind is known when the record ends: tags may come in any order.
 pub(super) struct Incoming {
     pub(super) vnode: VnodeId,
     pub(super) unique: Uniquifier,
@@ -18,7 +18,7 @@ pub(super) struct Incoming {
 }
 
 enum Data {
-    /// A directory, or what may be a link: bounded by the reader.
+    /// A directory, or possibly a link: bounded by the reader.
     Gathered(BytesMut),
     /// Too long for a link.
     Written(DataWriter, u64),
@@ -55,7 +55,7 @@ impl Incoming {
         }
     }
 
-    /// Bytes of data; called when all are there.
+    /// Bytes of data; called when all have arrived.
     pub(super) fn len(&self) -> u64 {
         match &self.data {
             Data::Gathered(data) => data.len() as u64,
@@ -63,7 +63,8 @@ impl Incoming {
         }
     }
 
-    /// Whether the data can be those of such a vnode. Nothing is asked of files and links: what a link says is its reader's business.
+    /// Whether the data is valid for such a vnode. The data of files and links is not checked: a link's text
+    /// is interpreted by its reader.
     pub(super) fn check(&self, fields: &VnodeFields) -> Result<(), String> {
         match &self.data {
             Data::Gathered(data) if fields.kind == FileKind::Directory => self.check_directory(data, fields),
@@ -84,7 +85,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The data as the store takes them.
+    /// The data in the form that the store takes.
     pub(super) async fn into_data(self, kind: FileKind, restore: &Restore) -> Result<ImageData, VolumeError> {
         let data = match self.data {
             Data::Written(writer, _) => return Ok(ImageData::Bytes(writer.finish().await?)),

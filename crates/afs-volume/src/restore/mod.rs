@@ -1,4 +1,5 @@
-//! A dump stream into a volume. Source: `docs/protocol/dump.md` "2. Tags" and "3. Order and contents of vnodes".
+//! Restore: a dump stream into a volume. Source: `docs/protocol/dump.md` "2. Tags" and "3. Order and contents
+//! of vnodes".
 
 mod check;
 mod error;
@@ -19,43 +20,45 @@ use crate::volume::Volume;
 pub use error::RestoreError;
 use incoming::Incoming;
 
-/// What the restored volume shall be, whatever the dump says.
+/// Attributes of the restored volume that override the dump's.
 #[derive(Clone, Debug)]
 pub struct RestoreAs {
     /// Its name.
     pub name: VolumeName,
     /// Its kind.
     pub kind: VolumeKind,
-    /// The group's read-write volume; 0 leaves it as it is.
+    /// The group's read-write volume; 0 leaves it unchanged.
     pub parent: VolumeId,
     /// The group's read-only volume.
     pub clone: VolumeId,
-    /// The volume's own counts of uses stay; otherwise they begin at zero.
+    /// The volume's own use counts stay; otherwise they start at zero.
     pub keep_usage: bool,
-    /// It stays in service or out of it; otherwise it is as the dump says, and that of a temporary clone says out.
+    /// The volume stays in or out of service; otherwise the dump decides, and that of a temporary clone says
+    /// out of service.
     pub keep_service: bool,
 }
 
-/// What was restored.
+/// Summary of a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// From when on the dump has changes; 0 of a full one.
+    /// The time from which the dump has changes; 0 for a full one.
     pub since: UnixSeconds,
-    /// Vnodes that came with all they have.
+    /// Vnodes that the dump contained completely.
     pub vnodes: u64,
-    /// Vnodes that stayed as they were.
+    /// Vnodes that stayed unchanged.
     pub unchanged: u64,
-    /// Bytes of the stream.
+    /// Length of the stream.
     pub bytes: u64,
     /// Tags and data that were skipped.
     pub ignored: u64,
 }
 
-/// Puts a dump into a volume as its bytes arrive, in memory bounded by a few slots of file data and one directory.
+/// Restores a dump into a volume as its bytes arrive, in memory bounded by a few slots of file data and one
+/// directory.
 ///
-/// A full dump replaces what the volume has. Of an incremental one, vnodes that are only marked stay, and those it does not mention
-/// go. Nothing is seen before [`RestoreStream::finish`], which makes all of it visible at once. Whatever goes wrong, or when this
-/// is dropped before, the volume is as it was.
+/// A full dump replaces the volume's content. With an incremental one, vnodes that are only marked stay, and
+/// those that it does not mention are deleted. Nothing is visible before [`RestoreStream::finish`], which
+/// makes all of it visible at once. After an error, or when this is dropped before, the volume is unchanged.
 pub struct RestoreStream {
     volume: Arc<Volume>,
     into: RestoreAs,
@@ -69,7 +72,7 @@ pub struct RestoreStream {
 }
 
 impl RestoreStream {
-    /// Waits for the first bytes.
+    /// A restore that waits for the first bytes.
     pub fn new(volume: Arc<Volume>, into: RestoreAs) -> Self {
         Self {
             volume,
@@ -87,7 +90,7 @@ impl RestoreStream {
     /// Takes the next bytes of the dump, in pieces of any size.
     ///
     /// # Errors
-    /// [`RestoreError`]; the same again from then on.
+    /// [`RestoreError`]; every later call returns the same again.
     pub async fn push(&mut self, bytes: Bytes) -> Result<(), RestoreError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -100,7 +103,7 @@ impl RestoreStream {
         result
     }
 
-    /// To be called when there are no more bytes: makes the dump the volume's contents, if it was whole.
+    /// Ends the stream: makes the dump the volume's content, if it was complete.
     ///
     /// # Errors
     /// [`RestoreError`].
@@ -167,8 +170,8 @@ impl RestoreStream {
         }
     }
 
-    /// What changed long ago must be here already, or the dump goes on from another state than the volume's. In a merged dump an
-    /// earlier part may have brought it.
+    /// A vnode that changed long ago must exist here, or the dump continues from another state than the
+    /// volume's. In a merged dump an earlier part may have brought it.
     async fn keep(&mut self, vnode: VnodeId, unique: Uniquifier) -> Result<(), RestoreError> {
         let brought = staged(&mut self.restore)?.written(vnode)?;
         let here = match brought {
@@ -222,7 +225,7 @@ impl RestoreStream {
         if let Some(restore) = self.restore.take()
             && let Err(error) = restore.abandon().await
         {
-            // What is left goes when the store is opened the next time.
+            // The rest is deleted when the store is opened the next time.
             tracing::warn!(volume = %self.volume.id(), %error, "an abandoned restore was not taken away at once");
         }
     }
@@ -238,5 +241,5 @@ fn coming(vnode: &mut Option<Incoming>) -> Result<&mut Incoming, RestoreError> {
 
 const NOT_THE_BASE: &str = "the dump says that it is unchanged, but the volume does not have it: \
      an incremental dump needs the volume as it was when the dump before it was made";
-/// Skipped things of one dump that the log tells of.
+/// Skipped items of one dump that are logged.
 const LOGGED_MAX: u64 = 8;

@@ -1,14 +1,15 @@
-//! Data versions out of a dump, which has their lower half only.
+//! Data version of a restored vnode; a dump has only the lower half.
 
 use afs_wire::dump::VnodeFields;
 use afs_wire::ids::{DataVersion, Uniquifier};
 
 use crate::record::VnodeRecord;
 
-/// The data version of a restored vnode: its lower half is the dump's, so that the next dump says the same.
+/// The data version of a restored vnode: its lower half is the dump's, so that the next dump contains the
+/// same.
 ///
-/// A version that this volume has shown with other data must not come again (`docs/protocol/volumes.md` "9. Traps", 10):
-/// where the dump's is not newer, the upper half goes up.
+/// A version that this volume has shown with other data must not come again (`docs/protocol/volumes.md` "9.
+/// Traps", 10): if the dump's is not newer, the upper half is incremented.
 pub(super) fn of(
     here: Option<&VnodeRecord>,
     unique: Uniquifier,

@@ -20,7 +20,7 @@ use crate::store::VolumeStore;
 use crate::volume::Volume;
 use crate::walk::{VnodeRow, vnode_rows_between};
 
-/// What a step is to read, found in one snapshot.
+/// The reads of a step, determined in one snapshot.
 #[derive(Default)]
 struct Plan {
     bad: Vec<BadData>,
@@ -29,25 +29,26 @@ struct Plan {
     vnodes: u64,
 }
 
-/// A chunk to read, and the bytes of a file it is.
+/// A chunk to read, and the position of its bytes in a file.
 struct Wanted {
     bad: BadData,
     at: LocatedChunk,
 }
 
-/// The state that is looked at.
+/// The state that is examined.
 struct Sight<'s> {
     snapshot: &'s Snapshot,
     volume: VolumeId,
     place: Place,
-    /// What was written in or before this epoch is looked at with the volume that holds it.
+    /// Rows written in or before this epoch are examined with the volume that references it.
     older: Option<Epoch>,
 }
 
 impl VolumeStore {
-    /// Looks at some of what the store has: whether records can be decoded, directories are sound, and chunks are what was
-    /// written. Reads about `bytes` of chunks (at least one file's mebibyte) and 256 records, and remembers in `scrub` where it was.
-    /// What several volumes share is looked at once. Damage is in the report; an error is of the scrub itself.
+    /// Checks some of the store: whether records can be decoded, directories are consistent, and chunks have
+    /// their checksums. Reads about `bytes` of chunks (at least one file's mebibyte) and 256 records, and
+    /// keeps the position in `scrub`. Data shared by several volumes is read once. Damage is in the report;
+    /// an error concerns the scrub itself.
     pub async fn scrub_step(&self, scrub: &mut Scrub, bytes: u64) -> Result<ScrubReport, VolumeError> {
         let Some(volume) = self.volumes().into_iter().find(|volume| volume.id() >= scrub.volume) else {
             *scrub = Scrub::default();
@@ -58,7 +59,7 @@ impl VolumeStore {
         }
         let (plan, _lease) = {
             let snapshot = self.store.kv.snapshot();
-            // Keeps the chunks on the drive until they are read.
+            // Protects the chunks until they are read.
             let lease = self.store.leases.take(snapshot.sequence(), self.store.work.clone());
             (self.plan(&snapshot, &volume, scrub, bytes)?, lease)
         };
@@ -74,7 +75,7 @@ impl VolumeStore {
     ) -> Result<Plan, VolumeError> {
         let mut plan = Plan::default();
         let place = match volume.place_at(snapshot) {
-            // Deleted, or moved this very moment: the next step looks again.
+            // Deleted, or moved just now: the next step tries again.
             Err(VolumeError::NoVolume | VolumeError::Busy) => return Ok(plan),
             place => place?,
         };
@@ -119,7 +120,7 @@ impl VolumeStore {
 }
 
 impl Sight<'_> {
-    /// Looks at one vnode; answers the slot to go on with where the step is full.
+    /// Checks one vnode; returns the slot to continue with if the step is full.
     fn vnode(
         &self,
         row: &VnodeRow,
@@ -228,7 +229,7 @@ impl Sight<'_> {
         let mut last = None;
         for extent in &slot.extents {
             let Source::Chunk { chunk, len, .. } = &extent.source else { continue };
-            // A chunk that was written over in its middle is there in two parts.
+            // A chunk that was overwritten in its middle appears in two parts.
             if last.replace(chunk.at) == Some(chunk.at) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Reading all there is, to find damage before somebody needs what is damaged.
+//! Scrub: reads all data to find damage before a client needs the data.
 
 mod find;
 mod repair;
@@ -13,67 +13,68 @@ use afs_wire::ids::{DataVersion, Uniquifier, VnodeId, VolumeId};
 use crate::ids::SlotIndex;
 use crate::located::LocatedChunk;
 
-/// How far a scrub has come. A new one begins with the first volume.
+/// Position of a scrub. A new one starts with the first volume.
 #[derive(Clone, Debug, Default)]
 pub struct Scrub {
     volume: VolumeId,
     after: VnodeId,
-    /// The file in whose middle the last step ended, and the first slot to look at.
+    /// The file in which the last step ended, and the first slot to check.
     within: Option<(VnodeId, SlotIndex)>,
 }
 
-/// What a step of a scrub has seen.
+/// Result of a step of a scrub.
 #[derive(Clone, Debug, Default)]
 pub struct ScrubReport {
-    /// Whether everything was looked at; the next step begins again.
+    /// Whether everything was checked; the next step starts again.
     pub complete: bool,
-    /// Vnodes whose records were looked at.
+    /// Vnodes whose records were checked.
     pub vnodes: u64,
     /// Chunks that were read.
     pub chunks: u64,
-    /// Their bytes.
+    /// Bytes of these chunks.
     pub bytes: u64,
-    /// What is damaged.
+    /// Damage found.
     pub bad: Vec<BadData>,
 }
 
-/// Damage, and what file of what volume has it. Of several volumes that share it the oldest state is named.
+/// Damaged data, with volume and file. For data shared by several volumes the oldest state is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadData {
     /// The volume.
     pub volume: VolumeId,
     /// The vnode.
     pub vnode: VnodeId,
-    /// Its uniquifier, 0 where its record cannot be read.
+    /// Its uniquifier, 0 if its record cannot be read.
     pub unique: Uniquifier,
-    /// The version of the data that is damaged. A replica with the same fid and version has the same bytes.
+    /// The version of the damaged data. A replica with the same fid and version has the same bytes.
     pub data_version: DataVersion,
-    /// What is damaged of it.
+    /// The damaged part.
     pub part: BadPart,
 }
 
-/// What is damaged of a vnode.
+/// The damaged part of a vnode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadPart {
     /// Its record.
     Record,
-    /// A directory's pages contradict each other.
+    /// A directory with contradictory pages.
     Directory(String),
-    /// The row that tells where a mebibyte of its data is.
+    /// The row of a mebibyte of its data.
     Slot {
         /// The first byte of that mebibyte.
         position: u64,
     },
     /// Bytes on the drive.
     Chunk {
-        /// The first byte of the file that they are.
+        /// Their position in the file.
         position: u64,
-        /// How many there are.
+        /// Their number.
         len: u64,
-        /// What the drive said.
+        /// The drive's error.
         what: String,
-        /// The chunk they are in; [`VolumeStore::repair`](crate::VolumeStore::repair) can replace it where they are all of it.
+        /// Their chunk; [`VolumeStore::repair`](crate::VolumeStore::repair) can replace it if they are all of
+        /// it.
         chunk: LocatedChunk,
     },
 }

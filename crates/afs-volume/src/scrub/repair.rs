@@ -1,4 +1,4 @@
-//! Putting sound bytes in the place of damaged ones.
+//! Repair: replaces a damaged chunk by sound bytes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::record::VnodeRecord;
 use crate::rows::{damaged, index_damaged};
 use crate::store::{VolumeStore, decode_header};
 
-/// A chunk and the one that takes its place.
+/// A chunk and its replacement.
 #[derive(Clone, Copy)]
 struct Exchange {
     old: LocatedChunk,
@@ -27,12 +27,13 @@ struct Exchange {
 }
 
 impl VolumeStore {
-    /// Has a damaged chunk replaced by `bytes`, which a replica has of the same fid and data version at the same position. All volumes
-    /// that share the chunk get the new one. The bytes must have the length and the checksum that were stored.
+    /// Replaces a damaged chunk by `bytes`, read from a replica of the same fid and data version at the same
+    /// position. All volumes that share the chunk get the new one. The bytes must have the length and the
+    /// checksum that were stored.
     ///
     /// # Errors
-    /// `Invalid` where the damage is not of a whole chunk, or the bytes are not those that were written; `Busy` where the file changed
-    /// meanwhile.
+    /// `Invalid` if the damage is not a whole chunk, or the bytes are not those that were written; `Busy` if
+    /// the file changed meanwhile.
     pub async fn repair(&self, bad: &BadData, bytes: Bytes) -> Result<(), VolumeError> {
         let BadPart::Chunk { position, len, chunk: old, .. } = bad.part else {
             return Err(VolumeError::Invalid);
@@ -87,7 +88,7 @@ fn exchange(
     chunks::free_once(txn, chunk.old)
 }
 
-/// Takes a chunk off a clone's deadlist; false where it is not on it.
+/// Removes a chunk from a clone's deadlist; false if it is not on it.
 fn take_from_deadlist(
     txn: &mut Txn<'_>,
     group: GroupId,
@@ -105,7 +106,7 @@ fn take_from_deadlist(
     Ok(was_there)
 }
 
-/// The contents that a vnode has had, as far as any volume sees them.
+/// The content ids that a vnode has had, as far as any volume sees them.
 fn contents(txn: &Txn<'_>, group: GroupId, vnode: VnodeId) -> Result<BTreeSet<ContentId>, VolumeError> {
     let id = RowId::Vnode(group, vnode);
     let (first, last) = (id.key(Epoch(0)), id.key(Epoch(u32::MAX)));
@@ -120,7 +121,7 @@ fn contents(txn: &Txn<'_>, group: GroupId, vnode: VnodeId) -> Result<BTreeSet<Co
     Ok(contents)
 }
 
-/// Exchanges the chunk in the rows of all epochs; answers its birth where any row has it.
+/// Replaces the chunk in the rows of all epochs; returns its birth if any row has it.
 fn exchange_rows(
     txn: &mut Txn<'_>,
     id: RowId,

@@ -1,4 +1,4 @@
-//! How far a scrub is and what it has seen, kept across restarts.
+//! Position and findings of a scrub, persistent across restarts.
 
 use afs_wire::ids::{UnixSeconds, VnodeId, VolumeId};
 use bytes::Bytes;
@@ -10,40 +10,41 @@ use crate::ids::SlotIndex;
 use crate::key::META;
 use crate::store::VolumeStore;
 
-/// One look at everything that the store has.
+/// One pass over all data of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubRound {
-    /// When it began; 0 before the first.
+    /// Start; 0 before the first.
     pub began: UnixSeconds,
-    /// When it ended; 0 while it is under way.
+    /// End; 0 while it runs.
     pub ended: UnixSeconds,
     /// Bytes of chunks that were read.
     pub bytes: u64,
-    /// Damages that were seen.
+    /// Number of damages found.
     pub bad: u64,
-    /// How many of them were repaired.
+    /// Number of damages repaired.
     pub repaired: u64,
 }
 
 /// The scrub of a store.
 #[derive(Clone, Debug, Default)]
 pub struct ScrubState {
-    /// Where the next step goes on.
+    /// Where the next step continues.
     pub place: Scrub,
-    /// The round under way.
+    /// The current round.
     pub now: ScrubRound,
-    /// The last complete one.
+    /// The last complete round.
     pub last: ScrubRound,
 }
 
 impl VolumeStore {
-    /// What [`VolumeStore::keep_scrub`] has kept. A record that cannot be read counts as none: a scrub begins anew then.
+    /// The state last written by [`VolumeStore::keep_scrub`]. An unreadable record counts as none: the scrub
+    /// then starts again.
     pub fn scrub_state(&self) -> Result<ScrubState, VolumeError> {
         let kept = self.store.kv.snapshot().get(META, SCRUB_KEY)?;
         Ok(kept.and_then(|kept| ScrubState::decode(kept).ok()).unwrap_or_default())
     }
 
-    /// Keeps the state of the scrub.
+    /// Writes the state of the scrub.
     pub async fn keep_scrub(&self, state: &ScrubState) -> Result<(), VolumeError> {
         let encoded = state.encode();
         let kept = self.store.kv.update(move |txn| {

@@ -1,4 +1,4 @@
-//! Beginning a restore.
+//! Start of a restore: allocates its epoch and reserves the volume.
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::place::Place;
 use crate::store::Store;
 use crate::volume::Volume;
 
-/// Content numbers that are left to the present state, which may go on with them when the restore is given up.
+/// Content ids left to the present state, which may continue to use them if the restore is abandoned.
 const CONTENTS_LEFT: u64 = 1 << 32;
 
-/// No group has this number.
+/// An id that no group has.
 const NO_GROUP: GroupId = GroupId(0);
 
-/// What a try to begin came to.
+/// Result of an attempt to begin.
 enum Begun {
     Staged(Box<VolumeHeader>, Place),
-    /// What an earlier restore left must go first.
+    /// Leftovers of an earlier restore must be deleted first.
     Unsettled(GroupId),
 }
 
-/// That nobody else may change a volume, until it is dropped.
+/// Excludes other changes of a volume, until it is dropped.
 pub(super) struct Reservation {
     store: Arc<Store>,
     volume: VolumeId,
@@ -52,17 +52,17 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.store.restores.lock().remove(&self.volume);
-        // What is not committed is to be taken down.
+        // An epoch that is not committed is to be deleted.
         self.store.work.notify_one();
     }
 }
 
 impl Volume {
-    /// Begins to rewrite the volume, of whatever kind: `full` where nothing of its present state stays. The present state is served until
-    /// [`Restore::commit`]; changes by clients answer `Busy` meanwhile.
+    /// Starts to rewrite the volume, of whatever kind: `full` if nothing of its present state stays. The
+    /// present state is served until [`Restore::commit`]; changes by clients fail with `Busy` meanwhile.
     ///
     /// # Errors
-    /// `Busy` where another restore of the volume is under way.
+    /// `Busy` if another restore of the volume is in progress.
     pub async fn begin_restore(self: &Arc<Self>, full: bool) -> Result<Restore, VolumeError> {
         let store = self.store().clone();
         let reservation = Reservation::take(&store, self.id())?;
@@ -100,12 +100,12 @@ fn begin(txn: &mut Txn<'_>, store: &Arc<Store>, id: VolumeId, full: bool) -> Res
     let place = Place::of(&staged);
     epochs::put(txn, place, epochs::Held::Staged);
     txn.put(WORK, &key::group(place.group), Vec::new());
-    // From this moment on nobody else changes the volume, and nobody takes the epoch down.
+    // From now on no other task changes the volume or deletes the epoch.
     store.restores.lock().insert(id, place.group);
     Ok(Begun::Staged(Box::new(staged), base))
 }
 
-/// In a group of its own.
+/// Stages in a group of its own.
 fn apart(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, VolumeError> {
     let place = group::make(txn, Some(header.id).filter(|_| header.is_writable()))?;
     Ok(VolumeHeader {
@@ -122,7 +122,7 @@ fn apart(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, Volume
     })
 }
 
-/// In the epoch behind the volume's own.
+/// Stages in the epoch after the volume's own.
 fn behind(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, VolumeError> {
     let mut group = Group::load(txn, header.group)?;
     let epoch = group.take_epoch()?;

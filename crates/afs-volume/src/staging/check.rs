@@ -1,4 +1,4 @@
-//! Whether the directories of a new state name what there is.
+//! Consistency check of a new state's directories.
 
 use afs_wire::dir::{self, Blob, PAGE_LEN};
 use afs_wire::ids::{Uniquifier, VnodeId};
@@ -29,7 +29,7 @@ impl Restore {
         if has_root { Ok(()) } else { Err(damaged(VnodeId::ROOT, "there is no root directory")) }
     }
 
-    /// Answers the vnodes whose records do not yet tell their directory.
+    /// Returns the vnodes whose records do not yet name their directory.
     fn check_directory(&self, record: &VnodeRecord) -> Result<Vec<VnodeId>, VolumeError> {
         let place = Place::of(&self.staged);
         let snapshot = self.store().kv.snapshot();
@@ -61,7 +61,7 @@ impl Restore {
         Ok(strangers)
     }
 
-    /// The directory is the truth about who is in it.
+    /// Sets the parent of vnodes: the directory is authoritative.
     async fn adopt(
         &mut self,
         directory: VnodeId,

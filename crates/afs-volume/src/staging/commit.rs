@@ -1,4 +1,4 @@
-//! Making the new state the volume's.
+//! Commit of a restore: makes the staged state the volume's.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::group::{Group, Members, epochs};
 use crate::header::VolumeHeader;
 use crate::place::Place;
 
-/// What a restore sets in the header; what is `None` stays as it is (`docs/protocol/dump.md` "2. Tags", volume header).
+/// The fields of the header that a restore sets; `None` leaves a field unchanged (`docs/protocol/dump.md` "2.
+/// Tags", volume header).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredHeader {
     /// Its name.
@@ -21,40 +22,41 @@ pub struct RestoredHeader {
     pub parent: Option<VolumeId>,
     /// The group's read-only volume.
     pub read_only: Option<VolumeId>,
-    /// The next uniquifier. The volume's own stays where it is higher, as does one higher than that of any vnode.
+    /// The next uniquifier. The volume's own stays if it is higher, as does one higher than that of any
+    /// vnode.
     pub next_unique: Option<u32>,
-    /// The most it may use, in KiB.
+    /// Quota in KiB.
     pub max_quota: Option<u32>,
-    /// Stored and returned.
+    /// Stored and returned, never consulted.
     pub min_quota: Option<u32>,
-    /// Whom its root directory belongs to.
+    /// The owner of its root directory.
     pub owner: Option<ViceId>,
-    /// When this instance of the volume was made.
+    /// Creation time of this instance of the volume.
     pub creation_date: Option<UnixSeconds>,
-    /// Last use.
+    /// Time of the last use.
     pub access_date: Option<UnixSeconds>,
-    /// Last change.
+    /// Time of the last change.
     pub update_date: Option<UnixSeconds>,
-    /// When it may be forgotten.
+    /// Expiration time.
     pub expiration_date: Option<UnixSeconds>,
-    /// When a backup was last made of it.
+    /// Time of the last backup.
     pub backup_date: Option<UnixSeconds>,
-    /// In service.
+    /// Whether it is in service.
     pub online: Option<bool>,
     /// Shown to users while it is offline.
     pub offline_message: Option<String>,
-    /// Uses since the day began, when that was, and those of the seven days before.
+    /// Uses of the day, its start, and the uses of the seven days before.
     pub uses: Option<(u32, UnixSeconds, [u32; 7])>,
 }
 
 impl Restore {
-    /// Makes what was written and kept the volume's state, in one transaction: vnodes neither written nor kept are gone, usage and
-    /// counts are those of the vnodes. Readers of the old state end with `Busy` where they would meet the new one; what only the
-    /// old state needed goes in the background.
+    /// Makes the vnodes that were written and kept the volume's state, in one transaction: other vnodes are
+    /// deleted, usage and counts are recomputed. Readers of the old state end with `Busy` where they would
+    /// meet the new one; data that only the old state referenced is deleted in the background.
     ///
     /// # Errors
-    /// `Damaged` where a directory is unsound or names what is not there, or there is no root directory; `NoVolume` where the
-    /// volume was deleted meanwhile. After an error the volume is as it was.
+    /// `Damaged` if a directory is inconsistent or names a missing vnode, or there is no root directory;
+    /// `NoVolume` if the volume was deleted meanwhile. After an error the volume is unchanged.
     pub async fn commit(mut self, header: RestoredHeader) -> Result<(), VolumeError> {
         self.flush().await?;
         self.strike().await?;
@@ -99,7 +101,7 @@ fn commit(
 }
 
 impl RestoredHeader {
-    /// The volume's present header, with what the restore wrote and what it is to set.
+    /// The volume's present header, with what the restore wrote and sets.
     fn apply(self, before: VolumeHeader, staged: VolumeHeader) -> VolumeHeader {
         let given = self.next_unique.unwrap_or(0);
         let next_unique = before.next_unique.max(staged.next_unique).max(given);

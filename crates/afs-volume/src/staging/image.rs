@@ -1,4 +1,4 @@
-//! A vnode as it comes from elsewhere.
+//! Vnode image: a vnode from another volume or from a dump, with its attributes and data.
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use crate::rows::damaged;
 pub struct VnodeImage {
     /// Its number: odd for directories.
     pub vnode: VnodeId,
-    /// Which of the successive users of that number.
+    /// Its uniquifier, which distinguishes the successive uses of that number.
     pub unique: Uniquifier,
     /// File, directory or link.
     pub kind: FileKind,
     /// Names of a file; 2 + subdirectories of a directory.
     pub link_count: u32,
-    /// How often the data changed.
+    /// Number of changes of the data.
     pub data_version: DataVersion,
     /// Modification time as shown to users.
     pub client_mod_time: UnixSeconds,
-    /// Last change by the clock of the server that made it.
+    /// Time of the last change, by the clock of the server that made it.
     pub server_mod_time: UnixSeconds,
-    /// Who changed the data last.
+    /// The user who last changed the data.
     pub author: ViceId,
-    /// Whom it belongs to.
+    /// The owner.
     pub owner: ViceId,
     /// Unix group number.
     pub group: u32,
     /// Permission bits.
     pub mode: Mode,
-    /// The directory it is in; 0 for the root directory.
+    /// Its directory; 0 for the root directory.
     pub parent: VnodeId,
-    /// Access list; of a directory without one nobody has any right.
+    /// Access list; a directory without one grants no rights.
     pub acl: Option<Arc<Acl>>,
 }
 
@@ -51,12 +51,12 @@ pub enum ImageData {
     Bytes(NewData),
     /// A link's text, at most 16 KiB.
     Link(Bytes),
-    /// A directory's pages, each whole.
+    /// A directory's pages, each complete.
     Pages(Vec<Bytes>),
 }
 
 impl VnodeImage {
-    /// What the store has of a vnode, for another volume.
+    /// The image of a vnode of this store, for another volume.
     pub fn of(record: &VnodeRecord) -> Self {
         Self {
             vnode: record.vnode,
@@ -77,7 +77,7 @@ impl VnodeImage {
 }
 
 impl ImageData {
-    /// The whole data of a directory or link.
+    /// The complete data of a directory or link.
     pub(super) fn whole(record: &VnodeRecord, bytes: Vec<u8>) -> Self {
         let bytes = Bytes::from(bytes);
         if !record.is_directory() {
@@ -87,7 +87,7 @@ impl ImageData {
         Self::Pages((0..bytes.len().div_ceil(PAGE_LEN)).map(page).collect())
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn len(&self) -> u64 {
         match self {
             Self::Bytes(data) => data.len(),
@@ -101,7 +101,7 @@ impl ImageData {
         self.len() == 0
     }
 
-    /// Bytes of it that are in memory.
+    /// Number of its bytes that are in memory.
     pub(super) fn in_memory(&self) -> usize {
         match self {
             Self::Bytes(data) if data.len() > LITERAL_MAX as u64 => 0,
@@ -110,7 +110,7 @@ impl ImageData {
     }
 }
 
-/// Whether such a vnode can be.
+/// Checks that the image is valid.
 pub(super) fn check(image: &VnodeImage, data: &ImageData) -> Result<(), VolumeError> {
     let bad = |what| Err(damaged(image.vnode, what));
     if image.vnode.0 == 0 || image.vnode.0 >= VNODE_MAX {

@@ -1,9 +1,10 @@
-//! Writing a volume's whole content anew, out of sight until it is complete.
+//! Staging of a restore: a volume's new content, invisible until it is complete.
 //!
-//! A restore writes in an epoch that no volume holds. Where it changes a state, that is the epoch behind the volume's, if the volume is
-//! its group's newest state: rows that stay are shared. A full restore, and that of a clone which newer states stand upon, writes in a group of
-//! its own. [`Restore::commit`] has the volume hold the new epoch instead of its old one, in one transaction. An epoch that is
-//! not committed is taken down in the background, also after a restart.
+//! A restore writes in an epoch that no volume references. An incremental one uses the epoch after the
+//! volume's, if the volume is its group's newest state: unchanged rows are shared. A full restore, and that
+//! of a clone with newer states above it, writes in a group of its own. [`Restore::commit`] makes the volume
+//! reference the new epoch instead of its old one, in one transaction. An epoch that is not committed is
+//! deleted in the background, also after a restart.
 
 mod begin;
 mod check;
@@ -33,34 +34,34 @@ use begin::Reservation;
 use put::Batch;
 use seen::Seen;
 
-/// A restore under way. Dropped without [`Restore::commit`] it leaves the volume as it was.
+/// A restore in progress. Dropped without [`Restore::commit`] it leaves the volume unchanged.
 ///
 /// Memory: a few megabytes, and a bit for each vnode.
 pub struct Restore {
     volume: Arc<Volume>,
     reservation: Reservation,
-    /// The header of the state that is being written, which nobody sees.
+    /// The header of the staged state, which is invisible.
     staged: VolumeHeader,
-    /// Where what stays is. In the staged group it need not be written again.
+    /// Location of the vnodes that stay. In the staged group they need not be written again.
     base: Place,
     /// Whether everything is written anew.
     full: bool,
-    /// Vnodes that the new state has.
+    /// Vnodes of the new state.
     seen: Seen,
     batch: Batch,
 }
 
 impl Restore {
-    /// Begins to take the bytes of a file.
+    /// Starts to take the bytes of a file.
     pub fn write_data(&self) -> Result<DataWriter, VolumeError> {
         self.volume.write_data(0)
     }
 
-    /// Writes a vnode, in place of what the number stood for. Durable, and its mistakes told, by the time of
+    /// Writes a vnode in place of whatever had its number. Durable, with its errors reported, by the time of
     /// [`Restore::commit`]; some vnodes are written together.
     ///
     /// # Errors
-    /// `Damaged` for an image that cannot be: a type that does not go with the number, a directory with other than whole
+    /// `Damaged` for an invalid image: a type that does not match the number, a directory with incomplete
     /// pages.
     pub async fn put(&mut self, image: VnodeImage, data: ImageData) -> Result<(), VolumeError> {
         image::check(&image, &data)?;
@@ -69,10 +70,10 @@ impl Restore {
         if self.batch.is_full() { self.flush().await } else { Ok(()) }
     }
 
-    /// Leaves a vnode as it is in the volume's present state.
+    /// Keeps a vnode as it is in the volume's present state.
     ///
     /// # Errors
-    /// `NoVnode` where it is not there, and in a full restore, which nothing stays in.
+    /// `NoVnode` if it does not exist, and in a full restore, which keeps nothing.
     pub async fn keep(&mut self, vnode: VnodeId) -> Result<(), VolumeError> {
         if self.full {
             return Err(VolumeError::NoVnode);
@@ -89,10 +90,10 @@ impl Restore {
         Ok(())
     }
 
-    /// Which user of that number the new state has, if it has one already.
+    /// The uniquifier that the new state has with that number, if it has one already.
     ///
     /// # Errors
-    /// Of the store.
+    /// Those of the store.
     pub fn written(&self, vnode: VnodeId) -> Result<Option<Uniquifier>, VolumeError> {
         if !self.seen.contains(vnode) {
             return Ok(None);
@@ -128,7 +129,7 @@ impl Restore {
         self.put(VnodeImage::of(&record), data).await
     }
 
-    /// Gives the restore up: the volume is as it was, and what was written is gone when this resolves.
+    /// Abandons the restore: the volume is unchanged, and the staged data is deleted when this resolves.
     pub async fn abandon(self) -> Result<(), VolumeError> {
         let store = self.store().clone();
         let group = self.staged.group;

@@ -1,4 +1,4 @@
-//! Writing vnodes into the state that nobody sees.
+//! Batched writes of vnodes into the staged state.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::header::VolumeHeader;
 use crate::store::Store;
 use crate::tx::VolumeTx;
 
-/// Vnodes that go into one transaction.
+/// Vnodes for one transaction.
 #[derive(Default)]
 pub(super) struct Batch {
     vnodes: Vec<(VnodeImage, ImageData)>,
@@ -24,7 +24,7 @@ impl Batch {
         self.vnodes.push((image, data));
     }
 
-    /// The uniquifier of a vnode that is in it.
+    /// The uniquifier of a vnode in the batch.
     pub(super) fn unique(&self, vnode: VnodeId) -> Option<Uniquifier> {
         self.vnodes.iter().rev().find(|(image, _)| image.vnode == vnode).map(|(image, _)| image.unique)
     }
@@ -35,7 +35,7 @@ impl Batch {
 }
 
 impl Restore {
-    /// Writes what is gathered.
+    /// Writes the batch.
     pub(super) async fn flush(&mut self) -> Result<(), VolumeError> {
         let batch = std::mem::take(&mut self.batch).vnodes;
         if batch.is_empty() {

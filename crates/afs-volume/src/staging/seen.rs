@@ -1,10 +1,10 @@
-//! Which vnodes the new state has.
+//! Bit set of the vnodes of the new state.
 
 use std::collections::BTreeMap;
 
 use afs_wire::ids::VnodeId;
 
-/// A set of vnodes: a word for each 64 numbers of which there is one.
+/// A set of vnode numbers: a word for each 64 numbers with at least one member.
 #[derive(Default)]
 pub(super) struct Seen(BTreeMap<u32, u64>);
 

@@ -1,4 +1,4 @@
-//! What the new state does not have goes; what it has is counted.
+//! Deletes vnodes that the new state does not have, and counts those that it has.
 
 use afs_wire::ids::VnodeId;
 
@@ -10,7 +10,7 @@ use crate::record::VnodeRecord;
 use crate::tx::VolumeTx;
 use crate::walk::vnodes_between;
 
-/// What a walk over all vnodes finds.
+/// Result of a walk over all vnodes.
 #[derive(Default)]
 pub(super) struct Count {
     vnodes: u64,
@@ -20,7 +20,7 @@ pub(super) struct Count {
 }
 
 impl Restore {
-    /// Takes away vnodes that were neither written nor kept, and makes the counters of the staged header true.
+    /// Deletes vnodes that were neither written nor kept, and corrects the counters of the staged header.
     pub(super) async fn strike(&mut self) -> Result<(), VolumeError> {
         let mut count = Count::default();
         let mut after = VnodeId(0);
@@ -66,13 +66,13 @@ impl Count {
         let header = &mut restore.staged;
         (header.file_count, header.blocks_used) = (self.vnodes, self.blocks);
         let next = |numbers: &mut VnodeNumbers, highest: u32, first: u32| {
-            // Numbers that are in the chain of freed ones stay below.
+            // Numbers in the list of freed ones stay below.
             let next = first.max(highest + 2);
             numbers.next = if numbers.freed == 0 { next } else { numbers.next.max(next) };
         };
         next(&mut header.files, self.highest[0], 2);
         next(&mut header.directories, self.highest[1], 3);
-        // A uniquifier that was given out is never given out again.
+        // A uniquifier is never given out twice.
         header.next_unique = header.next_unique.max(self.unique.saturating_add(1));
     }
 }

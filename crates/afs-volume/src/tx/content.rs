@@ -1,4 +1,4 @@
-//! The data of vnodes: slots of files, taking contents down.
+//! Data of vnodes within a transaction: slots of files, deletion of contents.
 
 use afs_wire::ids::DataVersion;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crate::key::{self, DOOMED, RowId};
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 
-/// Rows taken down within the transaction that frees them; more are left to the background.
+/// Rows deleted within the transaction that frees them; more are left to the background.
 pub(super) const DIRECT_ROWS_MAX: u64 = 64;
 
 impl VolumeTx<'_, '_> {
@@ -26,7 +26,7 @@ impl VolumeTx<'_, '_> {
         self.edit_slot(record, SlotIndex(0), |slot| slot.write(extent)).map(drop)
     }
 
-    /// Changes one slot: its row, the chunks that no longer are in it, and what the record says is stored.
+    /// Changes one slot: its row, the chunks it no longer references, and the charge in the record.
     pub(crate) fn edit_slot(
         &mut self,
         record: &mut VnodeRecord,
@@ -58,7 +58,7 @@ impl VolumeTx<'_, '_> {
         gone.copied().try_for_each(|chunk| self.drop_chunk(chunk))
     }
 
-    /// Takes down a vnode's data: at once where it is little, else in the background.
+    /// Deletes a vnode's data: at once if it is small, else in the background.
     pub(super) fn drop_content(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
         if record.is_directory() {
             self.forget_pages(record.content);
@@ -81,8 +81,8 @@ impl VolumeTx<'_, '_> {
         (0..slots).try_for_each(|slot| self.drop_last_slot(record, slot))
     }
 
-    /// Cuts a file to `length`, in bounded time. Cost: the rows that there are behind `length`, or the slots before it, at most 64; where there
-    /// are more of both, what is cut out is noted and worked off later.
+    /// Truncates a file to `length`, in bounded time. Cost: the rows behind `length`, or the slots before it,
+    /// at most 64; if there are more of both, the cut is recorded and completed later.
     pub(super) fn truncate(&mut self, record: &mut VnodeRecord, length: u64) -> Result<(), VolumeError> {
         let (kept, had) = (length.div_ceil(SLOT_LEN), record.length.div_ceil(SLOT_LEN));
         let within = (length % SLOT_LEN) as u32;
@@ -98,7 +98,7 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Makes a hole. Cost: the rows that there are in it, at most 64; more are noted and worked off later.
+    /// Makes a hole. Cost: the rows in it, at most 64; more are recorded and deleted later.
     pub(super) fn erase(&mut self, record: &mut VnodeRecord, from: u64, to: u64) -> Result<(), VolumeError> {
         let mut edge = |slot: u64, from: u64, to: u64| {
             let (from, to) = ((from - slot * SLOT_LEN) as u32, (to - slot * SLOT_LEN) as u32);
@@ -124,7 +124,7 @@ impl VolumeTx<'_, '_> {
         self.edit_slot(record, slot, |slot| slot.extents.clear()).map(drop)
     }
 
-    /// Lets go of a slot of a content that goes as a whole.
+    /// Releases a slot of a content that is deleted as a whole.
     fn drop_last_slot(&mut self, record: &VnodeRecord, slot: u64) -> Result<(), VolumeError> {
         let (group, epoch, index) = (self.header.group, self.header.epoch, SlotIndex(slot as u32));
         let slot = self.txn.slot_row(group, record, index, epoch)?;
@@ -135,7 +135,7 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Keeps the first slots under a new content number and dooms the rest with the old one.
+    /// Moves the first slots to a new content id and dooms the rest with the old one.
     fn move_to_new_content(&mut self, record: &mut VnodeRecord, kept: u64) -> Result<(), VolumeError> {
         let (group, epoch) = (self.header.group, self.header.epoch);
         let content = self.header.take_content();
@@ -147,7 +147,7 @@ impl VolumeTx<'_, '_> {
                 && let Some(row) = self.txn.row(RowId::Slot(group, record.content, index), epoch)?
             {
                 stored += slot.allocated();
-                // The chunks go along, so that the old content must not be seen to have them.
+                // The chunks move along, so the old content must not be seen to reference them.
                 self.put_row(RowId::Slot(group, record.content, index), None)?;
                 self.put_row(RowId::Slot(group, content, index), Some(row.to_vec()))?;
             }

@@ -1,5 +1,5 @@
-//! Making files, directories and links. Source: `docs/protocol/fileserver.md` "6. Vnodes, modes, versions" and
-//! "7. Operation semantics and errors".
+//! Creation of files, directories and links. Source: `docs/protocol/fileserver.md` "6. Vnodes, modes,
+//! versions" and "7. Operation semantics and errors".
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::error::VolumeError;
 use crate::extent::LITERAL_MAX;
 use crate::record::{VnodeRecord, blocks};
 
-/// What making an object changed. The promises of all others on the directory are to be broken.
+/// Result of a creation. The promises of all other clients on the directory must be broken.
 #[derive(Clone, Debug)]
 pub struct Created {
-    /// What was made.
+    /// The new object.
     pub object: VnodeRecord,
-    /// The directory it is in.
+    /// Its directory.
     pub directory: VnodeRecord,
 }
 
 impl VolumeTx<'_, '_> {
-    /// Makes an empty file.
+    /// Creates an empty file.
     pub fn create_file(
         &mut self,
         directory: Fid,
@@ -35,7 +35,7 @@ impl VolumeTx<'_, '_> {
         self.create(directory, name, FileKind::File, set, actor, |_, _| Ok(()))
     }
 
-    /// Makes a directory, which gets a copy of its parent's access list.
+    /// Creates a directory, which gets a copy of its parent's access list.
     pub fn make_dir(
         &mut self,
         directory: Fid,
@@ -51,7 +51,7 @@ impl VolumeTx<'_, '_> {
         Ok(created)
     }
 
-    /// Makes a symbolic link or mount point, which holds `contents` as they are: at most 16 KiB.
+    /// Creates a symbolic link or mount point with the text `contents`: at most 16 KiB, stored unchanged.
     pub fn symlink(
         &mut self,
         directory: Fid,
@@ -126,7 +126,7 @@ impl VolumeTx<'_, '_> {
         })
     }
 
-    /// Makes the root directory of a new volume: vnode 1, uniquifier 1, its own parent.
+    /// Creates the root directory of a new volume: vnode 1, uniquifier 1, its own parent.
     pub(crate) fn make_root(&mut self, acl: Acl) -> Result<(), VolumeError> {
         let (vnode, unique) = (VnodeId::ROOT, Uniquifier(1));
         let mut root = VnodeRecord {
@@ -157,7 +157,7 @@ impl VolumeTx<'_, '_> {
     }
 }
 
-/// The permission bits that this actor may give.
+/// The permission bits that this actor may set.
 pub(super) fn allowed_mode(mode: Mode, actor: Actor) -> Mode {
     Mode(mode.0 & if actor.administrator { Mode::ALL } else { Mode::PERMISSIONS })
 }

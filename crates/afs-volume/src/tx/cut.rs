@@ -1,4 +1,4 @@
-//! Cutting many slots out of a file at once, and working that off afterwards.
+//! Cut of many slots of a file at once, and its completion in steps.
 
 use afs_wire::ids::VnodeId;
 
@@ -12,11 +12,11 @@ use crate::key::{self, CUTS, SLOTS};
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, index_damaged};
 
-/// Slots of a content that have rows, and where to go on.
+/// Slots of a content that have rows, and where to continue.
 type SomeSlots = (Vec<SlotIndex>, Option<SlotIndex>);
 
 impl VolumeTx<'_, '_> {
-    /// Slots that have rows, `end` not included, where they are few.
+    /// Slots that have rows, `end` not included, if they are few.
     pub(super) fn few_slots_between(
         &self,
         record: &VnodeRecord,
@@ -28,10 +28,10 @@ impl VolumeTx<'_, '_> {
         Ok(more.is_none().then_some(slots))
     }
 
-    /// From now on slots are holes, `end` not included. Their rows are still there, and go in the background.
+    /// Turns slots into holes, `end` not included. Their rows remain, and are deleted in the background.
     ///
-    /// What is left of the file is counted at the most that it can be: exact where all of it was written. What holes there are in it, the
-    /// background finds out.
+    /// The rest of the file is charged with the most that it can have: exact if all of it was written. Holes
+    /// in it are found in the background.
     pub(super) fn cut_out(
         &mut self,
         record: &mut VnodeRecord,
@@ -49,7 +49,7 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Has the background work off what was cut out of a file, if anything was.
+    /// Queues a file's pending cuts for the background.
     pub(super) fn note_cuts(&mut self, record: &VnodeRecord) {
         if !record.cuts.is_empty() {
             let key = key::content_prefix(self.header.group, record.content);
@@ -58,10 +58,10 @@ impl VolumeTx<'_, '_> {
         }
     }
 
-    /// Takes down some of the slots that were cut out of a file: true when none of this content is left.
+    /// Deletes some slots that were cut out of a file: true when none of this content is left.
     pub(crate) fn work_off_cuts(&mut self, vnode: VnodeId, content: ContentId) -> Result<bool, VolumeError> {
         let record = self.by_number(vnode)?.filter(|record| record.content == content);
-        // A content that has left its vnode is taken down as a whole.
+        // A content that has lost its vnode is deleted as a whole.
         let Some(mut record) = record else { return Ok(true) };
         let Some(cut) = record.cuts.first() else { return Ok(true) };
         let before = record.blocks();
@@ -79,7 +79,7 @@ impl VolumeTx<'_, '_> {
         Ok(done)
     }
 
-    /// Slots that have rows of any epoch, at most so many.
+    /// Slots that have rows of any epoch, at most `limit`.
     fn slots_between(
         &self,
         content: ContentId,
@@ -107,10 +107,10 @@ impl VolumeTx<'_, '_> {
     }
 }
 
-/// The first and the last of some slots, if there are any.
+/// The first and the last of a range of slots, unless it is empty.
 fn whole_slots(first: u64, end: u64) -> Option<(SlotIndex, SlotIndex)> {
     (first < end).then(|| (SlotIndex(first as u32), SlotIndex((end - 1) as u32)))
 }
 
-/// Slots that one step takes down.
+/// Slots that one step deletes.
 const SLOTS_PER_STEP: usize = 256;

@@ -11,7 +11,7 @@ use crate::key::RowId;
 use crate::record::{VnodeRecord, blocks};
 use crate::rows::{Rows, damaged};
 
-/// What this transaction knows of a directory's pages, by their numbers.
+/// A directory's pages in this transaction, by index.
 pub(super) type HeldPages = Vec<HeldPage>;
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(super) enum HeldPage {
     Changed(Box<Page>),
 }
 
-/// A directory's pages, over the transaction. Those looked at are taken out of the transaction meanwhile.
+/// A directory's pages, over the transaction, which lends those that are looked at.
 struct TxPages<'x, 't, 'a> {
     tx: &'x VolumeTx<'t, 'a>,
     vnode: VnodeId,
@@ -31,7 +31,7 @@ struct TxPages<'x, 't, 'a> {
 }
 
 impl VolumeTx<'_, '_> {
-    /// What a name in a directory stands for.
+    /// The target of a name in a directory.
     pub fn lookup(&mut self, directory: &VnodeRecord, name: &[u8]) -> Result<Option<Target>, VolumeError> {
         self.with_pages(directory, |pages| dir::lookup(pages, name))
     }
@@ -88,7 +88,7 @@ impl VolumeTx<'_, '_> {
         self.note_update();
     }
 
-    /// Notes in the header that a client changed something.
+    /// Records in the header that a client made a change.
     pub(super) fn note_update(&mut self) {
         self.header.update_date = self.now;
         self.header.update_counter = self.header.update_counter.wrapping_add(1);
@@ -107,7 +107,7 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Forgets the held pages of a directory that is going away.
+    /// Drops the held pages of a directory that is being deleted.
     pub(super) fn forget_pages(&mut self, content: ContentId) {
         self.pages.remove(&content);
     }

@@ -1,4 +1,4 @@
-//! Vnodes as they come from elsewhere, within a restore.
+//! Vnode images within a restore's transaction.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::record::VnodeRecord;
 use crate::staging::{ImageData, VnodeImage};
 
 impl VolumeTx<'_, '_> {
-    /// Writes a vnode in place of what its number stood for. Usage is counted when all are there.
+    /// Writes a vnode in place of whatever had its number. Usage is counted at the end.
     pub(crate) fn put_image(&mut self, image: VnodeImage, data: ImageData) -> Result<(), VolumeError> {
         if let Some(replaced) = self.by_number(image.vnode)? {
             self.drop_content(&replaced)?;
@@ -36,14 +36,14 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Takes away a vnode that the new state does not have. Its number is not taken up in the chain of freed ones.
+    /// Deletes a vnode that the new state does not have. Its number is not added to the list of freed ones.
     pub(crate) fn strike(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
         self.drop_content(record)?;
         self.forget_vnode(record.vnode);
         Ok(())
     }
 
-    /// Says what directory a vnode is in.
+    /// Sets the directory of a vnode.
     pub(crate) fn set_parent(
         &mut self,
         vnode: VnodeId,
@@ -82,7 +82,8 @@ impl VolumeTx<'_, '_> {
         })
     }
 
-    /// The root directory is its own parent. The uniquifier of a directory that comes later is set when all is there.
+    /// The root directory is its own parent. The uniquifier of a directory that comes later is set at the
+    /// end.
     fn parent_of(&mut self, image: &VnodeImage) -> Result<(VnodeId, Uniquifier), VolumeError> {
         if image.vnode == VnodeId::ROOT {
             return Ok((VnodeId::ROOT, image.unique));

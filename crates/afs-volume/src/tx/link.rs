@@ -1,4 +1,4 @@
-//! Further names for a file. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", Link.
+//! Hard links. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", Link.
 
 use afs_wire::fs::FileKind;
 use afs_wire::ids::Fid;
@@ -7,17 +7,17 @@ use super::{Actor, VolumeTx, names};
 use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 
-/// What a link changed. The promises of all others on both are to be broken.
+/// Result of a link. The promises of all other clients on both must be broken.
 #[derive(Clone, Debug)]
 pub struct Linked {
-    /// The file, with one name more.
+    /// The file, with its new link count.
     pub object: VnodeRecord,
     /// The directory.
     pub directory: VnodeRecord,
 }
 
 impl VolumeTx<'_, '_> {
-    /// Gives a file of this directory another name in it.
+    /// Adds another name for a file of this directory.
     pub fn link(
         &mut self,
         directory: Fid,

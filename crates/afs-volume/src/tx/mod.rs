@@ -1,4 +1,4 @@
-//! A change to one volume, as part of a commit.
+//! Transaction on one volume, as part of a commit.
 
 mod content;
 mod create;
@@ -36,17 +36,18 @@ pub use store_data::StoreData;
 use directory::HeldPages;
 use vnodes::HeldVnode;
 
-/// Who makes a change, as far as the store's own rules depend on it. Whether he may is decided by the server.
+/// The user who makes a change, as far as the store's own rules depend on it. Access is decided by the
+/// server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// Becomes owner of what is made and author of what is changed.
+    /// Becomes owner of new objects and author of changed data.
     pub id: ViceId,
-    /// May set the bits and owners that others may not.
+    /// May set bits and owners that other users may not.
     pub administrator: bool,
 }
 
-/// One volume within a transaction. It sees all earlier changes; its own become durable and visible together, or
-/// not at all when the closure that got it answers an error.
+/// One volume within a transaction. It sees all earlier changes; its own become durable and visible together,
+/// or not at all if the closure returns an error.
 ///
 /// The closure runs on the store's writer while others wait: it must not block.
 pub struct VolumeTx<'t, 'a> {
@@ -57,7 +58,7 @@ pub struct VolumeTx<'t, 'a> {
     now: UnixSeconds,
     vnodes: BTreeMap<VnodeId, HeldVnode>,
     pages: BTreeMap<ContentId, HeldPages>,
-    /// Something for the background to do once this is durable.
+    /// Whether there is background work once this is durable.
     work: bool,
 }
 
@@ -90,7 +91,7 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         self.now
     }
 
-    /// The volume's header as this transaction leaves it.
+    /// The volume's header as of this transaction.
     pub fn header(&self) -> &VolumeHeader {
         &self.header
     }
@@ -105,19 +106,19 @@ impl<'t, 'a> VolumeTx<'t, 'a> {
         self.txn
     }
 
-    /// Whether a restore is under way, which nobody may change anything beside.
+    /// Refuses the change while a restore is in progress.
     pub(crate) fn check_not_staged(&self) -> Result<(), VolumeError> {
         if self.store.is_restoring(self.header.id) { Err(VolumeError::Busy) } else { Ok(()) }
     }
 
-    /// Puts everything changed into the transaction but the header, which nobody sees yet.
+    /// Writes all changes into the transaction except the header, which is not visible yet.
     pub(crate) fn finish_staged(mut self) -> Result<VolumeHeader, VolumeError> {
         self.put_vnodes()?;
         self.put_pages()?;
         Ok(self.header)
     }
 
-    /// Puts everything changed into the transaction.
+    /// Writes all changes into the transaction.
     pub(crate) fn finish(mut self) -> Result<(), VolumeError> {
         let changed = self.put_vnodes()?;
         self.put_pages()?;

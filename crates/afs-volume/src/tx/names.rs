@@ -1,10 +1,10 @@
-//! Which names may be given. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors".
+//! Checks of names in directories. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors".
 
 use afs_wire::dir;
 
 use crate::error::VolumeError;
 
-/// Checks a name that is to be made.
+/// Checks a name to be added.
 pub(super) fn check_new(name: &[u8]) -> Result<(), VolumeError> {
     if name.len() > dir::NAME_MAX {
         return Err(VolumeError::NameTooLong);
@@ -13,7 +13,7 @@ pub(super) fn check_new(name: &[u8]) -> Result<(), VolumeError> {
     if bad { Err(VolumeError::Invalid) } else { Ok(()) }
 }
 
-/// Checks a name that is to be taken away.
+/// Checks a name to be removed.
 pub(super) fn check_old(name: &[u8]) -> Result<(), VolumeError> {
     if name.is_empty() || is_dot(name) { Err(VolumeError::Invalid) } else { Ok(()) }
 }

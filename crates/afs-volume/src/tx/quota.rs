@@ -1,13 +1,13 @@
-//! Quota and room. Source: `docs/protocol/fileserver.md` "11. Quota and space".
+//! Quota and space. Source: `docs/protocol/fileserver.md` "11. Quota and space".
 
 use super::VolumeTx;
 use crate::error::VolumeError;
 
-/// KiB by which a store may go over the quota, since its data is already on the way.
+/// KiB by which a store may exceed the quota, because its data is already in flight.
 pub(super) const STORE_SPARE: u64 = 1024;
 
 impl VolumeTx<'_, '_> {
-    /// Charges a new object, if the partition and both quotas, of bytes and of files, have room for it.
+    /// Charges a new object, if the partition and both quotas, of bytes and of files, permit it.
     pub(super) fn charge_object(&mut self, blocks: u64) -> Result<(), VolumeError> {
         if blocks > self.store.drives.own().usage()?.free / 1024 {
             return Err(VolumeError::DiskFull);
@@ -19,8 +19,8 @@ impl VolumeTx<'_, '_> {
         self.charge(blocks, 0)
     }
 
-    /// Charges `growth` KiB, if the quota has room for all but `spare` of them. Whether the partition has room for the data of a
-    /// store the drive has said before, when it took it.
+    /// Charges `growth` KiB, if the quota permits all but `spare` of them. The drive has checked the
+    /// partition's space when it took the data.
     pub(super) fn charge(&mut self, growth: u64, spare: u64) -> Result<(), VolumeError> {
         let wanted = growth.saturating_sub(spare);
         let quota = u64::from(self.header.max_quota);
@@ -31,13 +31,13 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Charges what is never refused.
+    /// Charges an amount that is never refused.
     pub(super) fn charge_anyway(&mut self, growth: u64) {
         self.header_changed = true;
         self.header.blocks_used += growth;
     }
 
-    /// Gives KiB back.
+    /// Credits KiB.
     pub(super) fn credit(&mut self, blocks: u64) {
         self.header_changed = true;
         self.header.blocks_used = self.header.blocks_used.saturating_sub(blocks);

@@ -1,4 +1,4 @@
-//! Taking names away. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", RemoveFile
+//! Removal of names. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", RemoveFile
 //! and RemoveDir.
 
 use afs_wire::ids::Fid;
@@ -7,26 +7,26 @@ use super::{Actor, VolumeTx, names};
 use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 
-/// What became of an object that lost a name.
+/// State of an object that lost a name.
 #[derive(Clone, Debug)]
 pub enum Object {
-    /// It is gone; promises on it are to be dropped silently.
+    /// Deleted; promises on it are dropped silently.
     Gone(Fid),
-    /// It has other names; promises on it are to be broken to everybody, the caller included.
+    /// It has other names; promises on it must be broken to all clients, the caller included.
     Remains(VnodeRecord),
 }
 
-/// What a removal changed. The promises of all others on the directory are to be broken.
+/// Result of a removal. The promises of all other clients on the directory must be broken.
 #[derive(Clone, Debug)]
 pub struct Removed {
     /// The directory.
     pub directory: VnodeRecord,
-    /// What the name stood for.
+    /// The object that had the name.
     pub object: Object,
 }
 
 impl VolumeTx<'_, '_> {
-    /// Takes away a name of a file, link or mount point, and the object with its last name.
+    /// Removes a name of a file, link or mount point, and the object with its last name.
     pub fn remove_file(&mut self, directory: Fid, name: &[u8], actor: Actor) -> Result<Removed, VolumeError> {
         let mut parent = self.directory(directory)?;
         let object = self.entry(&parent, name)?;
@@ -40,7 +40,7 @@ impl VolumeTx<'_, '_> {
         Ok(Removed { directory: parent, object })
     }
 
-    /// Takes away an empty directory.
+    /// Removes an empty directory.
     pub fn remove_dir(&mut self, directory: Fid, name: &[u8], actor: Actor) -> Result<Removed, VolumeError> {
         let mut parent = self.directory(directory)?;
         let object = self.entry(&parent, name)?;
@@ -58,14 +58,14 @@ impl VolumeTx<'_, '_> {
         Ok(Removed { directory: parent, object: Object::Gone(object.fid(self.header.id)) })
     }
 
-    /// The object behind a name that is to be taken away.
+    /// The object behind a name to be removed.
     fn entry(&mut self, parent: &VnodeRecord, name: &[u8]) -> Result<VnodeRecord, VolumeError> {
         names::check_old(name)?;
         let (vnode, unique) = self.lookup(parent, name)?.ok_or(VolumeError::NotFound)?;
         self.named(vnode, unique)
     }
 
-    /// Counts one name less of a file.
+    /// Decrements the link count of a file.
     pub(super) fn drop_name(&mut self, mut object: VnodeRecord) -> Result<Object, VolumeError> {
         if object.link_count <= 1 {
             self.free_vnode(&object)?;

@@ -1,4 +1,4 @@
-//! Renaming. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", the Rename rows, and
+//! Rename. Source: `docs/protocol/fileserver.md` "7. Operation semantics and errors", the Rename rows, and
 //! "15. Traps", T12.
 
 use afs_wire::dir::Target;
@@ -9,36 +9,36 @@ use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 use crate::rows::damaged;
 
-/// A wish to rename.
+/// Arguments of a rename.
 #[derive(Clone, Copy, Debug)]
 pub struct Rename<'n> {
-    /// The directory it is in.
+    /// The present directory.
     pub old_directory: Fid,
-    /// Its name there.
+    /// The present name.
     pub old_name: &'n [u8],
-    /// The directory it goes to.
+    /// The new directory.
     pub new_directory: Fid,
-    /// Its name there.
+    /// The new name.
     pub new_name: &'n [u8],
 }
 
-/// What a rename changed. The promises of all others on both directories are to be broken.
+/// Result of a rename. The promises of all other clients on both directories must be broken.
 #[derive(Clone, Debug)]
 pub struct Renamed {
-    /// The directory it was in.
+    /// The old directory.
     pub old_directory: VnodeRecord,
-    /// The directory it is in, equal to the other one for a rename within one directory.
+    /// The new directory, equal to the old one for a rename within one directory.
     pub new_directory: VnodeRecord,
-    /// What was renamed.
+    /// The renamed object.
     pub object: VnodeRecord,
-    /// Whether the object is a directory whose `..` changed; promises on it are then to be broken to everybody,
-    /// the caller included.
+    /// Whether the object is a directory whose `..` changed; promises on it must then be broken to all
+    /// clients, the caller included.
     pub moved_directory: bool,
-    /// What had the new name before.
+    /// The object that had the new name before.
     pub replaced: Option<Object>,
 }
 
-/// The records that a rename is about.
+/// The records that a rename concerns.
 struct Plan {
     old: VnodeRecord,
     new: VnodeRecord,
@@ -47,7 +47,7 @@ struct Plan {
 }
 
 impl Rename<'_> {
-    /// The checks that come before the caller's rights.
+    /// The checks that precede those of the caller's rights.
     pub fn check(&self) -> Result<(), VolumeError> {
         names::check_new(self.new_name)?;
         if self.old_directory.volume != self.new_directory.volume {
@@ -63,7 +63,7 @@ impl Rename<'_> {
 }
 
 impl VolumeTx<'_, '_> {
-    /// Renames. `may_replace` is whether the caller may take a name away from the new directory.
+    /// Renames. `may_replace` is whether the caller may remove a name from the new directory.
     pub fn rename(
         &mut self,
         rename: Rename<'_>,
@@ -79,7 +79,7 @@ impl VolumeTx<'_, '_> {
             new.link_count = new.link_count.saturating_sub(u32::from(replaced.is_directory()));
         }
         self.insert_name(&mut new, rename.new_name, target(&object))?;
-        // Within one directory both names are in the same pages, and one record tells of both changes.
+        // Within one directory both names are in the same pages, and one record has both changes.
         if across {
             self.remove_name(&mut old, rename.old_name)?;
             self.touch_directory(&mut old, actor);
@@ -94,7 +94,7 @@ impl VolumeTx<'_, '_> {
             object.data_version = object.data_version.next();
         }
         if across {
-            // Its record says where it is: incremental dumps must have it.
+            // Its record names its directory: incremental dumps must include it.
             object.server_mod_time = self.now;
         }
         (object.parent, object.parent_unique) = target(&new);
@@ -109,7 +109,7 @@ impl VolumeTx<'_, '_> {
         Ok(Renamed { old_directory: old, new_directory: new, object, moved_directory, replaced })
     }
 
-    /// Finds everything a rename is about, and everything that stands against it.
+    /// Finds the records that a rename concerns, and checks for obstacles.
     fn plan(&mut self, rename: &Rename<'_>, may_replace: bool) -> Result<Plan, VolumeError> {
         let old = self.directory(rename.old_directory)?;
         let new = self.directory(rename.new_directory)?;
@@ -129,7 +129,7 @@ impl VolumeTx<'_, '_> {
         Ok(Plan { old, new, object, replaced })
     }
 
-    /// What the new name stands for, if it may be replaced.
+    /// The object with the new name, if it may be replaced.
     fn replaceable(
         &mut self,
         rename: &Rename<'_>,
@@ -153,10 +153,10 @@ impl VolumeTx<'_, '_> {
         }
     }
 
-    /// A directory cannot go beneath itself: none of the new parent's ancestors may be it.
+    /// Refuses to move a directory beneath itself: it must not be an ancestor of its new parent.
     fn check_not_beneath(&mut self, new: &VnodeRecord, object: &VnodeRecord) -> Result<(), VolumeError> {
         let mut ancestor = new.clone();
-        // Each step goes to another directory, unless the store is damaged.
+        // Each step reaches another directory, unless the store is damaged.
         for _ in 0..=self.header.file_count {
             if ancestor.vnode == object.vnode {
                 return Err(VolumeError::Loop);

@@ -1,4 +1,4 @@
-//! Writing rows in the present epoch, beside those that clones have.
+//! Writes of rows in the present epoch, beside those that clones reference.
 
 use super::VolumeTx;
 use crate::chunks;
@@ -11,10 +11,10 @@ use crate::located::LocatedChunk;
 use crate::rows::index_damaged;
 
 impl VolumeTx<'_, '_> {
-    /// Writes or removes a row in the volume's present epoch.
+    /// Writes or deletes a row in the volume's present epoch.
     ///
-    /// In a group that was never cloned this is the row alone. Otherwise the row that it takes the place of, if a clone
-    /// has it, goes to the deadlist of the newest one, and the change is listed.
+    /// In a group that was never cloned this affects the row alone. Otherwise the row that it supersedes, if
+    /// a clone references it, goes to the deadlist of the newest one, and the change is listed.
     pub(crate) fn put_row(&mut self, id: RowId, value: Option<Vec<u8>>) -> Result<(), VolumeError> {
         let epoch = self.header.epoch;
         if epoch == Epoch::FIRST {
@@ -29,7 +29,7 @@ impl VolumeTx<'_, '_> {
         if let Some(older) = older {
             self.retire(id, older);
         }
-        // A clone may have an older row, which an empty one hides.
+        // A clone may have an older row, which an empty one (tombstone) hides.
         let value = match value {
             None if self.newest_written(id, Epoch(epoch.0 - 1))?.is_some() => Some(Vec::new()),
             value => value,
@@ -47,7 +47,8 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// Lets go of a row whose content nothing refers to any longer: unlike [`VolumeTx::put_row`] nothing hides older rows.
+    /// Releases a row whose content is no longer referenced: unlike [`VolumeTx::put_row`] it leaves no
+    /// tombstone.
     pub(super) fn drop_row(&mut self, id: RowId) -> Result<(), VolumeError> {
         let epoch = self.header.epoch;
         match epoch {
@@ -61,7 +62,7 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// A row is not part of the present state any longer: a clone keeps it, or it goes.
+    /// Removes a row from the present state: a clone keeps it, or it is deleted.
     fn retire(&mut self, id: RowId, written: Epoch) {
         match self.header.newest_clone.filter(|clone| written <= *clone) {
             Some(clone) => self.txn.put(DEADROWS, &key::dead_row(clone, id, written), Vec::new()),
@@ -77,14 +78,14 @@ impl VolumeTx<'_, '_> {
         row.map(|(key, _)| written(&key)).transpose()
     }
 
-    /// A chunk becomes part of this volume.
+    /// Records that a chunk belongs to this volume.
     pub(super) fn adopt_chunk(&mut self, at: LocatedChunk) -> OwnedChunk {
         let owned = OwnedChunk { at, birth: self.header.epoch };
         chunks::adopt(self.txn, self.header.group, owned);
         owned
     }
 
-    /// No row of the present epoch has the chunk any longer.
+    /// Releases a chunk that no row of the present epoch references any longer.
     pub(super) fn drop_chunk(&mut self, owned: OwnedChunk) -> Result<(), VolumeError> {
         self.work = true;
         match self.header.epoch {

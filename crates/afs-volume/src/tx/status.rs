@@ -12,7 +12,7 @@ use crate::error::VolumeError;
 use crate::record::VnodeRecord;
 
 impl VolumeTx<'_, '_> {
-    /// Changes what the caller may set of an object's status.
+    /// Sets the attributes of an object that a caller may set.
     pub fn set_status(
         &mut self,
         fid: Fid,
@@ -27,7 +27,7 @@ impl VolumeTx<'_, '_> {
         Ok(record)
     }
 
-    /// Gives a directory another access list.
+    /// Replaces the access list of a directory.
     pub fn set_acl(&mut self, fid: Fid, acl: Acl) -> Result<VnodeRecord, VolumeError> {
         let mut record = self.directory(fid)?;
         record.acl = Some(Arc::new(acl));
@@ -54,7 +54,7 @@ impl VolumeTx<'_, '_> {
             }
         }
         if let Some(mode) = set.mode {
-            // Losing or gaining an x bit would make a mount point of a link, or a link of a mount point.
+            // Losing or gaining an x bit would turn a link into a mount point, or the reverse.
             if record.kind == FileKind::Symlink {
                 return Err(VolumeError::Invalid);
             }

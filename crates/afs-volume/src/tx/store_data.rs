@@ -1,4 +1,5 @@
-//! Storing data. Source: `docs/protocol/fileserver.md` "4. Data framing on the split calls" and "11. Quota and space".
+//! Storing of data. Source: `docs/protocol/fileserver.md` "4. Data framing on the split calls" and "11. Quota
+//! and space".
 
 use afs_wire::fs::{FileKind, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, Mode};
@@ -11,14 +12,14 @@ use crate::ids::SlotIndex;
 use crate::new_data::{NewData, Piece, Stored};
 use crate::record::VnodeRecord;
 
-/// What a store asks for, besides the bytes.
+/// Arguments of a store, besides the bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreData {
     /// The file.
     pub fid: Fid,
-    /// What the file is cut to before the bytes are written, if it is longer.
+    /// Length to which the file is truncated first, if it is longer.
     pub file_length: u64,
-    /// Status to set along with the data.
+    /// Status to set together with the data.
     pub status: SetStatus,
     /// The version that the file must still have; `None` for any.
     pub expected: Option<DataVersion>,
@@ -27,11 +28,13 @@ pub struct StoreData {
 impl VolumeTx<'_, '_> {
     /// Makes new bytes part of a file and counts one change of its data.
     ///
-    /// With no bytes this cuts the file to `file_length`, or grows it with zeros to the position of `data`. Several ranges are one change too.
+    /// Without bytes this truncates the file to `file_length`, or extends it with zeros to the position of
+    /// `data`. Several ranges are one change too.
     ///
     /// # Errors
-    /// `Changed` where the file is not of the expected version; `Scattered` where [`Volume::compact_for`](crate::Volume::compact_for) was
-    /// not called before, or other stores came in between: the slot is queued to be written anew.
+    /// `Changed` if the file does not have the expected version; `Scattered` if
+    /// [`Volume::compact_for`](crate::Volume::compact_for) was not called before, or other stores intervened:
+    /// the slot is queued for compaction.
     pub fn store_data(
         &mut self,
         store: StoreData,
@@ -48,7 +51,7 @@ impl VolumeTx<'_, '_> {
         let cut = record.length.min(store.file_length);
         let length = cut.max(data.end());
         let before = record.blocks();
-        // What is written from here on carries the new version.
+        // Rows written from here on carry the new version.
         record.data_version = record.data_version.next();
         if cut < record.length {
             self.truncate(&mut record, cut)?;
@@ -72,12 +75,12 @@ impl VolumeTx<'_, '_> {
         Ok(record)
     }
 
-    /// From the moment this is durable the chunks belong to the file.
+    /// Gives the chunks to the file from the moment this is durable.
     pub(crate) fn keep_when_durable(&mut self, data: NewData) {
         self.txn.before_visible(move |_| data.keep());
     }
 
-    /// A piece as part of a slot, its chunk being the volume's from now on; `None` for zeros.
+    /// A piece as an extent of a slot, whose chunk is the volume's from now on; `None` for zeros.
     pub(crate) fn extent_of(&mut self, piece: &Piece, start: u32) -> Option<Extent> {
         let source = match &piece.stored {
             Stored::Literal(bytes) => Source::Literal(bytes.clone()),
@@ -120,9 +123,9 @@ impl VolumeTx<'_, '_> {
             compactions.add(self.header.id, record.vnode, index);
             self.work = true;
         }
-        // What a store alone scatters it may; a slot that was put in order has room for it.
+        // Scattering by one store alone is permitted; a compacted slot has room for it.
         if was_scattered && slot.needs_compaction() {
-            // Nothing of this transaction remains, so that the background must be told now.
+            // Nothing of this transaction remains, so the background must be woken now.
             self.store.work.notify_one();
             return Err(VolumeError::Scattered);
         }

@@ -1,4 +1,4 @@
-//! Vnodes within a transaction: finding, keeping, numbering and freeing them.
+//! Vnodes within a transaction: look-up, caching, allocation and release of numbers.
 
 use afs_wire::ids::{Fid, Uniquifier, VnodeId};
 
@@ -8,15 +8,15 @@ use crate::key::{self, FREE, RowId};
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, damaged};
 
-/// A vnode that this transaction has looked at.
+/// A vnode that this transaction has read.
 pub(super) struct HeldVnode {
     record: Option<VnodeRecord>,
     changed: bool,
 }
 
 impl VolumeTx<'_, '_> {
-    /// The record behind a fid. Volume or vnode 0 is `Invalid`, another volume `NoVolume`, a free vnode or
-    /// a wrong uniquifier `NoVnode` (`docs/protocol/fileserver.md` "6. Vnodes, modes, versions").
+    /// The record of a fid. Volume or vnode 0 is `Invalid`, another volume `NoVolume`, a free vnode or a
+    /// wrong uniquifier `NoVnode` (`docs/protocol/fileserver.md` "6. Vnodes, modes, versions").
     pub fn vnode(&mut self, fid: Fid) -> Result<VnodeRecord, VolumeError> {
         if fid.volume.0 == 0 || fid.vnode.0 == 0 {
             return Err(VolumeError::Invalid);
@@ -28,13 +28,14 @@ impl VolumeTx<'_, '_> {
         if record.unique == fid.unique { Ok(record.clone()) } else { Err(VolumeError::NoVnode) }
     }
 
-    /// The record behind the fid of a directory; anything else is `NotDirectory`.
+    /// The record of a directory's fid; anything else is `NotDirectory`.
     pub fn directory(&mut self, fid: Fid) -> Result<VnodeRecord, VolumeError> {
         let record = self.vnode(fid)?;
         if record.is_directory() { Ok(record) } else { Err(VolumeError::NotDirectory) }
     }
 
-    /// The directory whose access list counts for an object: itself where it is a directory, else its parent.
+    /// The directory whose access list applies to an object: the object if it is a directory, else its
+    /// parent.
     pub fn access_directory(&mut self, record: &VnodeRecord) -> Result<VnodeRecord, VolumeError> {
         if record.is_directory() {
             return Ok(record.clone());
@@ -45,7 +46,7 @@ impl VolumeTx<'_, '_> {
         }
     }
 
-    /// Keeps a changed record for the end of the transaction.
+    /// Holds a changed record until the end of the transaction.
     pub(super) fn put_vnode(&mut self, record: VnodeRecord) {
         self.vnodes.insert(record.vnode, HeldVnode { record: Some(record), changed: true });
     }
@@ -63,7 +64,7 @@ impl VolumeTx<'_, '_> {
         Ok(self.held(vnode)?.cloned())
     }
 
-    /// Takes a number of the class of `like`, reusing the one freed last.
+    /// Allocates a number of the class of `like`, reusing the one freed last.
     pub(super) fn allocate_vnode(&mut self, like: VnodeId) -> Result<VnodeId, VolumeError> {
         self.header_changed = true;
         for _ in 0..LOOSE_NUMBERS_MAX {
@@ -83,7 +84,7 @@ impl VolumeTx<'_, '_> {
         Ok(vnode)
     }
 
-    /// Takes the first number off the chain of its class.
+    /// Takes the first number from the list of its class.
     fn take_freed(&mut self, vnode: VnodeId) -> Result<VnodeId, VolumeError> {
         let key = key::free(self.header.group, vnode);
         let next = self.txn.get(FREE, &key)?.and_then(|next| Some(u32::from_be_bytes(*next.first_chunk()?)));
@@ -93,13 +94,13 @@ impl VolumeTx<'_, '_> {
         Ok(vnode)
     }
 
-    /// Takes a vnode away with its data.
+    /// Deletes a vnode with its data.
     pub(super) fn free_vnode(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
         self.drop_content(record)?;
         self.credit(record.blocks());
         self.header.file_count = self.header.file_count.saturating_sub(1);
         let key = key::free(self.header.group, record.vnode);
-        // A restore may have given out a number that still is in the chain.
+        // A restore may have assigned a number that is still in the list.
         if !self.header.loose_numbers || self.txn.get(FREE, &key)?.is_none() {
             let numbers = self.header.numbers(record.vnode);
             let next = std::mem::replace(&mut numbers.freed, record.vnode.0);
@@ -109,12 +110,12 @@ impl VolumeTx<'_, '_> {
         Ok(())
     }
 
-    /// From now on there is no such vnode.
+    /// Marks a vnode as deleted.
     pub(super) fn forget_vnode(&mut self, vnode: VnodeId) {
         self.vnodes.insert(vnode, HeldVnode { record: None, changed: true });
     }
 
-    /// Puts the changed records into the transaction and says which they are.
+    /// Writes the changed records into the transaction and returns their numbers.
     pub(super) fn put_vnodes(&mut self) -> Result<Vec<VnodeId>, VolumeError> {
         let mut changed = Vec::new();
         for (vnode, held) in std::mem::take(&mut self.vnodes) {
@@ -136,5 +137,5 @@ impl VolumeTx<'_, '_> {
     }
 }
 
-/// Numbers of the chain that one transaction finds in use, until it takes a new one.
+/// Most numbers of the list that one transaction finds in use, before it takes an unused one.
 const LOOSE_NUMBERS_MAX: usize = 64;
