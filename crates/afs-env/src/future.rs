@@ -1,4 +1,4 @@
-//! Futures joined to futures, without a runtime.
+//! Combinators of futures: select, join, yield; without a runtime.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ pub enum Either<A, B> {
     Right(B),
 }
 
-/// The value of whichever is ready first; `left` if both are. The other one is dropped.
+/// The value of whichever completes first; `left` if both have. The other one is dropped.
 pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output, B::Output> {
     let mut left = pin!(left);
     let mut right = pin!(right);
@@ -26,7 +26,7 @@ pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output
     .await
 }
 
-/// Both values, worked on side by side.
+/// Both values, awaited concurrently.
 pub async fn join<A: Future, B: Future>(left: A, right: B) -> (A::Output, B::Output) {
     let mut left = pin!(left);
     let mut right = pin!(right);
@@ -53,7 +53,7 @@ fn poll_into<F: Future>(future: Pin<&mut F>, slot: &mut Option<F::Output>, cx: &
     }
 }
 
-/// All values, in the order of `futures`, worked on side by side.
+/// All values, in the order of `futures`, awaited concurrently.
 ///
 /// Every wake-up polls all unfinished ones: for tens of futures, not for thousands.
 pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
@@ -70,7 +70,8 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
     work.into_iter().filter_map(|(_, slot)| slot).collect()
 }
 
-/// The value and the index of the first future that is ready; the others are dropped. Never ready for an empty list.
+/// The value and the index of the first future that completes; the others are dropped. Never completes for an empty
+/// list.
 pub async fn select_all<F: Future>(futures: impl IntoIterator<Item = F>) -> (usize, F::Output) {
     let mut work: Vec<_> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|cx| {

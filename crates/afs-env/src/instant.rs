@@ -1,4 +1,4 @@
-//! Monotonic time.
+//! Point in monotonic time.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -6,15 +6,15 @@ use core::time::Duration;
 
 /// A point in monotonic time, in nanoseconds from an arbitrary start.
 ///
-/// Read from [`Env::now`](crate::Env::now) alone. A state machine never reads it: its driver hands an `Instant` in. Times
-/// handed in must not go backwards; a step back is treated as "no time has passed".
+/// Read only from [`Env::now`](crate::Env::now). A state machine never reads it: its driver passes an `Instant` in.
+/// Times passed in must not decrease; a decrease is treated as "no time has passed".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
 
 impl Instant {
     /// The start of time.
     pub const ZERO: Instant = Instant(0);
-    /// Later than every real instant: the deadline of a timer that is not running.
+    /// Later than every real instant: the deadline of an unarmed timer.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// An instant `nanos` nanoseconds after the start.
@@ -38,7 +38,7 @@ impl Instant {
     }
 }
 
-/// Nanoseconds of `duration`, saturated to what an [`Instant`] can hold.
+/// Nanoseconds of `duration`, saturated to the range of an [`Instant`].
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

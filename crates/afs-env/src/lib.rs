@@ -1,8 +1,8 @@
-//! The ground floor: what every component gets from outside itself, and what asynchronous code needs that no runtime
-//! has to give.
+//! The environment of a component: time, timers, tasks, blocking work, randomness and byte streams, with the parts of
+//! asynchronous programming that need no runtime.
 //!
-//! [`Env`] brings time, timers, tasks, blocking work, randomness and byte streams. It has two implementations: `afs-net`'s
-//! (the machine) and `afs-sim`'s (one seed). [`sync`] and [`future`] join tasks to tasks and futures to futures.
+//! [`Env`] has two implementations: `afs-net`'s (the machine) and `afs-sim`'s (one seed). [`sync`] has the
+//! synchronisation primitives of tasks, [`future`] combinators of futures.
 
 mod env;
 pub mod future;

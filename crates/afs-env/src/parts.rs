@@ -1,4 +1,4 @@
-//! An [`Env`] put together from closures, for stores in memory, tests, examples and tools of one thread.
+//! An [`Env`] composed of closures, for stores in memory, tests, examples and single-threaded tools.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,11 +17,11 @@ type Random = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 type Blocking = Box<dyn Fn(Job) + Send + Sync>;
 type Tasks = Box<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
 
-/// A world with nothing around it. By default blocking work runs at once on the caller's thread, the wall clock stands in
-/// November 2023, random bytes are numbers that this process has not drawn before, *which can be guessed*, and
-/// tasks are dropped unfinished.
+/// An isolated environment. By default blocking work runs at once on the caller's thread, the wall clock stands in
+/// November 2023, random bytes are numbers that this process has not drawn before, *which can be guessed*, and tasks
+/// are dropped unfinished.
 ///
-/// Monotonic time stands still, so that a timer in the future never ends; there is no network.
+/// Monotonic time stands still, so that a timer in the future never expires; there is no network.
 pub struct Parts {
     wall: Wall,
     random: Random,

@@ -1,4 +1,4 @@
-//! Ports: where datagrams leave and arrive.
+//! Datagram ports: bound addresses of nodes, with their handlers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::world::World;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct PortId(pub(crate) u64);
 
-/// Reacts to what arrives at a port.
+/// Handler of a port's datagrams and time-outs.
 pub trait PortHandler: Send + Sync + 'static {
-    /// Called when datagrams have arrived, the port's time has come, or it was kicked.
+    /// Called when datagrams have arrived, the port's time-out has expired, or a call was requested.
     fn service(&self, port: &Port, now: Instant, arrived: Vec<(SocketAddr, Bytes)>, timed_out: bool);
 }
 
@@ -51,12 +51,12 @@ impl Port {
         drop(old);
     }
 
-    /// Has the handler called soon. From any place, any number of times.
+    /// Requests a call of the handler soon. From any context, any number of times.
     pub fn kick(&self) {
         self.world.with(|state| state.make_ready(self.id));
     }
 
-    /// Gives the address back.
+    /// Releases the address.
     pub fn close(&self) {
         let gone = self.world.with(|state| state.unbind(self.id));
         drop(gone);

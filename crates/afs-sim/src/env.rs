@@ -1,4 +1,4 @@
-//! The world as a node's software sees it.
+//! `Env` of a simulated node.
 
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use crate::tcp;
 use crate::timeline::{Due, Happening};
 use crate::world::World;
 
-/// One life of a node: after its crash nothing spawned here runs any more.
+/// Environment of one incarnation of a node: after its crash nothing spawned here runs any more.
 #[derive(Clone)]
 pub(crate) struct NodeEnv {
     pub(crate) world: World,
@@ -57,7 +57,7 @@ impl Env for NodeEnv {
     }
 }
 
-/// A timer's bell.
+/// Waker of a timer.
 #[derive(Clone)]
 pub(crate) struct Alarm(Arc<Mutex<Option<Waker>>>);
 
@@ -69,7 +69,7 @@ impl Alarm {
         }
     }
 
-    /// Whether it has not rung yet.
+    /// Whether it has not fired yet.
     fn is_set(&self) -> bool {
         self.0.lock().is_some()
     }
@@ -117,5 +117,5 @@ impl Drop for Sleep {
     }
 }
 
-/// How long blocking work waits for a thread of the pool.
+/// Longest wait of blocking work for a thread of the pool.
 pub(crate) const WORK_DELAY_MAX: Duration = Duration::from_micros(500);

@@ -1,22 +1,22 @@
-//! What happened, and a hash of all of it.
+//! Event log of a simulation, and a hash of all events.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use afs_rpc::Instant;
 
-/// The last events in words, and a fingerprint of every event since the start.
+/// The latest events, and a fingerprint of every event since the start.
 #[derive(Debug)]
 pub(crate) struct Journal {
     lines: VecDeque<(Instant, Line)>,
-    /// The notes alone, which datagrams would soon push out.
+    /// The notes alone, which datagrams would soon displace.
     notes: VecDeque<(Instant, String)>,
     keep: usize,
     hash: u64,
     count: u64,
 }
 
-/// One event. Put in words only when somebody wants to read it.
+/// One event. Formatted only when it is read.
 #[derive(Debug)]
 pub(crate) enum Line {
     Text(String),
@@ -39,7 +39,7 @@ pub(crate) enum Line {
 /// The start of a datagram, where an Rx packet has its header: docs/protocol/rx.md "2. Packet header".
 pub(crate) type Head = [u8; 28];
 
-/// What the network made of a datagram.
+/// Fate of a datagram in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Sent,

@@ -1,14 +1,15 @@
-//! A world from one seed: clock, scheduler, network and disks for whole cells in one thread.
+//! Simulator of a cell from one seed: clock, scheduler, network and disks in one thread.
 //!
-//! [`Sim`] owns the world. A node ([`Sim::node`]) is a host that can be crashed and started again; its
-//! [`env`](World::env) is what the product's crates run in. Everything that happens is drawn from the seed: which of
-//! the ready tasks runs next, how long a datagram travels or whether it is lost, how a stream is split, stalled or reset, when blocking work runs, which
-//! unsynced bytes survive a crash. Time jumps from event to event, so hours pass in milliseconds.
+//! [`Sim`] owns the simulated world. A node ([`Sim::node`]) is a host that can crash and restart; its
+//! [`env`](World::env) is what the product's crates run in. Every choice is drawn from the seed: which of the ready
+//! tasks runs next, how long a datagram travels or whether it is lost, how a stream is split, stalled or reset, when
+//! blocking work runs, which unsynced bytes survive a crash. Time jumps from event to event, so hours pass in
+//! milliseconds.
 //!
-//! The same seed and the same program give the same run: [`World::fingerprint`] says whether two runs were equal, and
-//! [`World::log_tail`] what happened last.
+//! The same seed and the same program give the same run: [`World::fingerprint`] tells whether two runs were equal,
+//! and [`World::log_tail`] returns the latest events.
 //!
-//! Nothing shipped depends on this crate.
+//! No shipped crate depends on this one.
 
 mod datagram;
 pub mod disk;

@@ -1,4 +1,4 @@
-//! The network between nodes: what it delays, loses, doubles and cuts.
+//! Simulated datagram network: latency, loss, duplication and partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -17,18 +17,18 @@ use crate::tcp::Streams;
 use crate::timeline::Happening;
 use crate::world::State;
 
-/// How datagrams travel in one direction between two nodes. Datagrams overtake each other where the latency varies.
+/// Properties of the link in one direction between two nodes. Datagrams overtake each other where the latency varies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Shortest time under way. Default 50 us.
+    /// Shortest latency. Default 50 us.
     pub latency_min: Duration,
-    /// Longest time under way. Default 500 us.
+    /// Longest latency. Default 500 us.
     pub latency_max: Duration,
     /// Datagrams lost, per million. Default 0.
     pub loss_per_million: u32,
     /// Datagrams delivered twice, per million. Default 0.
     pub duplicate_per_million: u32,
-    /// Datagrams held up by another `latency_max * 20`, per million. Default 0.
+    /// Datagrams delayed by another `latency_max * 20`, per million. Default 0.
     pub straggle_per_million: u32,
 }
 
@@ -53,9 +53,9 @@ pub struct NetStats {
     pub lost: u64,
     /// Delivered once more than sent.
     pub doubled: u64,
-    /// Stopped by a cut between two nodes.
+    /// Dropped by a partition between two nodes.
     pub cut: u64,
-    /// Nobody listened at the address.
+    /// No port was bound to the address.
     pub no_port: u64,
     /// The receiver's queue was full.
     pub overflow: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Network {
 }
 
 impl State {
-    /// A datagram leaves a port, or a listener sends it in another's name. Answers who has seen it.
+    /// Sends a datagram from a port, or an injected one. Returns the wakers of the taps that saw it.
     pub(crate) fn send(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) -> Vec<Waker> {
         self.net.stats.sent += 1;
         let fate = self.fate(from, to);
@@ -130,7 +130,7 @@ impl State {
         latency
     }
 
-    /// A datagram has reached the address it was sent to. Cuts made while it was under way stop it too.
+    /// A datagram arrives at its destination. A partition since it was sent drops it, too.
     pub(crate) fn arrive(&mut self, from: SocketAddr, to: SocketAddr, data: Bytes) {
         if self.net.pair(from, to).is_some_and(|pair| self.net.cuts.contains(&pair)) {
             self.net.stats.cut += 1;
@@ -191,8 +191,8 @@ impl Network {
 }
 
 const LOOPBACK_LATENCY: Duration = Duration::from_micros(5);
-/// Datagrams that wait at one port, about what a socket buffer of 4 MiB holds.
+/// Datagrams queued at one port, about what a socket buffer of 4 MiB holds.
 const INBOX_MAX: usize = 4096;
 const STRAGGLE: u32 = 20;
-/// Stands for every address that no node owns.
+/// Stands for every address that belongs to no node.
 const NOBODY: NodeId = NodeId(u32::MAX);

@@ -1,4 +1,4 @@
-//! Hosts of the world.
+//! Nodes of a simulation, with their incarnations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,14 +35,14 @@ impl Incarnation {
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) life: Incarnation,
-    /// What the node's wall clock is ahead of, or behind, the world's.
+    /// Offset of the node's wall clock from the simulation's.
     pub(crate) wall_ahead: Duration,
     pub(crate) wall_behind: Duration,
-    /// Whether what the last life left behind has been cleared up.
+    /// Whether the remains of the last incarnation have been removed.
     pub(crate) buried: bool,
-    /// Whether it is suspended, and what waits for it.
+    /// Its suspension, with what waits for its end.
     pub(crate) asleep: Asleep,
-    /// Who wants to know of the end of this life.
+    /// Wakers for the end of this incarnation.
     pub(crate) watchers: Vec<Waker>,
 }
 

@@ -1,22 +1,22 @@
-//! The one source of chance.
+//! Random number generator of a simulation: the only source of chance.
 
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A seeded stream of choices.
+/// A seeded sequence of choices.
 #[derive(Clone, Debug)]
 pub struct SimRng(ChaCha8Rng);
 
 impl SimRng {
-    /// The stream of `seed`.
+    /// The sequence of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A stream of its own, so that more choices made here do not change the choices made there.
+    /// A separate sequence, so that additional choices here do not change the choices there.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.u64())
@@ -54,7 +54,7 @@ impl SimRng {
         Duration::from_nanos(self.between(nanos(low), nanos(high)))
     }
 
-    /// One of `items`; `None` when there are none.
+    /// One of `items`; `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.index(items.len())) }
     }

@@ -1,4 +1,4 @@
-//! The run loop: one thing at a time, then the next instant.
+//! Run loop: one ready task at a time, then the next event of the timeline.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -16,12 +16,12 @@ use crate::task::{Ready, TaskId, waker_of};
 use crate::timeline::Happening;
 use crate::world::World;
 
-/// What was waited for did not happen in the virtual time given to it.
+/// A condition was not met within its limit of virtual time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hang {
     /// When the wait ended.
     pub at: Instant,
-    /// Why there was nothing more to wait for.
+    /// Why the wait ended.
     pub reason: &'static str,
     /// The last events.
     pub log: String,
@@ -50,8 +50,7 @@ impl World {
     /// Runs `work` on a node until it is done.
     ///
     /// # Errors
-    /// [`Hang`] when it is not done after `limit` of virtual time, when nothing is left that could happen, or when the
-    /// node dies.
+    /// [`Hang`] when it is not done after `limit` of virtual time, when no event is left, or when the node crashes.
     pub fn block_on<T, F>(&self, node: NodeId, limit: Duration, work: F) -> Result<T, Hang>
     where
         T: Send + 'static,
@@ -74,10 +73,10 @@ impl World {
         value.or_else(take).ok_or_else(|| self.hang("the node died"))
     }
 
-    /// Runs until `done`, asked after every event, says so.
+    /// Runs until `done`, called after every event, returns true.
     ///
     /// # Errors
-    /// [`Hang`] when it has not after `limit` of virtual time, or when nothing is left that could happen.
+    /// [`Hang`] when it has not after `limit` of virtual time, or when no event is left.
     pub fn run_until(&self, limit: Duration, mut done: impl FnMut() -> bool) -> Result<(), Hang> {
         let end = self.now() + limit;
         let mut steps_here = 0u64;
@@ -98,14 +97,14 @@ impl World {
         Ok(())
     }
 
-    /// Lets so much virtual time pass.
+    /// Advances virtual time by `time`.
     pub fn run_for(&self, time: Duration) {
         let end = self.now() + time;
         let _ = self.run_until(time, || self.now() >= end);
         self.with(|state| state.now = state.now.max(end));
     }
 
-    /// Ready when the node's present life has ended.
+    /// Completes when the node's current incarnation has ended.
     pub fn died(&self, node: NodeId) -> impl Future<Output = ()> + Send + use<> {
         let world = self.clone();
         let life = self.life(node);
@@ -122,7 +121,7 @@ impl World {
         Hang { at: self.now(), reason, log: self.log_tail(HANG_LOG_LINES) }
     }
 
-    /// Runs one ready thing, or moves on to the next instant up to `end`.
+    /// Runs one ready task, or advances to the next event up to `end`.
     fn step(&self, end: Instant) -> Step {
         let ready = self.with(|state| self.shared.ready.take(|count| state.rng.index(count)));
         match ready {
@@ -142,7 +141,7 @@ impl World {
         Step::Ran
     }
 
-    /// The next entry of the timeline, with the clock moved to it.
+    /// The next event of the timeline, with the clock advanced to it.
     fn next_happening(&self, end: Instant) -> Option<Happening> {
         self.with(|state| {
             let at = state.timeline.next_at().filter(|at| *at <= end);

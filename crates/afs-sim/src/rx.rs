@@ -1,4 +1,4 @@
-//! Rx on a simulated port: the driver that `afs-net` is in the product.
+//! Rx driver on a simulated port, as `afs-net` is on a socket.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use crate::node::NodeId;
 use crate::world::World;
 
 impl World {
-    /// An Rx endpoint bound to an address of a node, working in `env`, which is of the node's present life.
+    /// An Rx endpoint bound to an address of a node, in `env`, the environment of the node's current incarnation.
     #[must_use]
     pub fn rx(&self, node: NodeId, env: EnvRef, address: SocketAddr, config: Config, limits: Limits) -> Rx {
         let mut seed = [0; 32];
@@ -35,7 +35,7 @@ impl Kick for PortKick {
     }
 }
 
-/// Holds its Rx weakly: an Rx that nobody uses falls silent.
+/// References its Rx weakly: an unused Rx is dropped.
 #[derive(Default)]
 struct Driver(OnceLock<WeakRx>);
 
@@ -51,7 +51,7 @@ impl PortHandler for Driver {
     }
 }
 
-/// The network sees the datagrams of a train one by one.
+/// The network carries the datagrams of a batch one by one.
 fn send(port: &Port, transmit: &Transmit, bytes: &[u8]) {
     let size = transmit.segment_size.unwrap_or(bytes.len()).max(1);
     for datagram in bytes.chunks(size) {

@@ -1,8 +1,8 @@
-//! A machine that is suspended: its software stops between two instructions and goes on later.
+//! Suspension of a node: its software stops between two instructions and continues after the resume.
 //!
-//! While it sleeps nothing of it runs, datagrams to it are lost, and its wall clock goes on. Whether its monotonic clock
-//! does is a property of the clock that the software reads: `CLOCK_BOOTTIME` of Linux goes on, `CLOCK_MONOTONIC` stands
-//! still (clock_gettime(2)).
+//! In suspend nothing of it runs, datagrams to it are lost, and its wall clock continues. Whether its monotonic clock
+//! continues is a property of the clock that the software reads: `CLOCK_BOOTTIME` of Linux does, `CLOCK_MONOTONIC`
+//! does not (clock_gettime(2)).
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::task::Ready;
 use crate::timeline::Happening;
 use crate::world::{State, World};
 
-/// What the monotonic clock of a machine does while the machine sleeps.
+/// Behaviour of a machine's monotonic clock in suspend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SleepClock {
-    /// It goes on: timers that ended meanwhile fire when the machine goes on.
+    /// It continues: timers that expired meanwhile fire at the resume.
     GoesOn,
-    /// It stands still: timers fire as much later as the machine slept.
+    /// It stands still: timers fire later by the time in suspend.
     StandsStill,
 }
 
-/// What waits for a sleeping machine.
+/// Suspension of a node, and what waits for its end.
 #[derive(Default)]
 pub(crate) struct Asleep {
     since: Option<(Instant, SleepClock)>,
     ready: Vec<Ready>,
     happenings: Vec<Happening>,
-    /// What the machine's monotonic clock is behind the world's.
+    /// How far the machine's monotonic clock lags the simulation's.
     pub(crate) behind: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Asleep {
 }
 
 impl World {
-    /// Stops a machine. Stopping it twice changes nothing.
+    /// Suspends a machine. A second call changes nothing.
     pub fn suspend(&self, node: NodeId, clock: SleepClock) {
         self.note(format!("{} falls asleep", self.name(node)));
         self.with(|state| {
@@ -49,7 +49,7 @@ impl World {
         });
     }
 
-    /// Lets a machine go on.
+    /// Resumes a machine.
     pub fn resume(&self, node: NodeId) {
         self.note(format!("{} wakes", self.name(node)));
         self.with(|state| {
@@ -68,7 +68,7 @@ impl World {
         });
     }
 
-    /// Puts something aside that is ready on a machine that sleeps. False if it may run.
+    /// Defers a ready item of a suspended machine. False if it may run.
     pub(crate) fn hold(&self, item: Ready) -> bool {
         self.with(|state| {
             let node = match item {
@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// Puts work of a machine that sleeps aside; gives back what may run.
+    /// Defers work of a suspended machine; returns what may run.
     pub(crate) fn hold_work(&self, happening: Happening) -> Option<Happening> {
         let Happening::Work(life, _) = &happening else { return Some(happening) };
         let node = life.node;
@@ -106,17 +106,17 @@ impl State {
 }
 
 impl Node {
-    /// The time on the machine's monotonic clock at an instant of the world.
+    /// The time on the machine's monotonic clock at an instant of the simulation.
     pub(crate) fn local(&self, now: Instant) -> Instant {
         let behind = match self.asleep.since {
             Some((since, SleepClock::StandsStill)) => self.asleep.behind + (now - since),
             _ => self.asleep.behind,
         };
-        // A machine's clock is never behind by more than the world is old.
+        // A machine's clock never lags by more than the age of the simulation.
         Instant::ZERO + (now - Instant::ZERO).saturating_sub(behind)
     }
 
-    /// When the machine's clock will show `at`, if it does not sleep again until then.
+    /// When the machine's clock will reach `at`, without another suspension.
     pub(crate) fn global(&self, at: Instant) -> Instant {
         at + self.asleep.behind
     }

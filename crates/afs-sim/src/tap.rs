@@ -1,4 +1,4 @@
-//! A listener on the network: it sees every datagram between two machines, and may send in any name.
+//! Network tap: sees every datagram between two machines, and can inject datagrams with any source address.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,19 +17,20 @@ use crate::world::World;
 pub struct Seen {
     /// When it left.
     pub at: Instant,
-    /// The source address that it has.
+    /// Its source address.
     pub from: SocketAddr,
-    /// Where it goes.
+    /// Its destination.
     pub to: SocketAddr,
-    /// What is in it.
+    /// Its payload.
     pub data: Bytes,
     /// The network delivers it twice.
     pub doubled: bool,
 }
 
-/// What a listener has seen and not taken yet, in order: at most 65,536 datagrams, of which the oldest go first.
+/// Queue of the datagrams seen and not yet taken, in order: at most 65,536, of which the oldest are dropped first.
 ///
-/// Datagrams within one machine are not seen. Those that the network loses, doubles or cuts afterwards are seen once.
+/// Datagrams within one machine are not seen. Those that the network loses, duplicates or drops in a partition are
+/// seen once.
 pub struct Tap(Arc<TapQueue>);
 
 #[derive(Default)]
@@ -42,7 +43,7 @@ struct Queue {
 }
 
 impl TapQueue {
-    /// The task to be woken, where no lock of the world is held.
+    /// Returns the task to be woken once no lock of the simulation is held.
     pub(crate) fn push(&self, seen: Seen) -> Option<Waker> {
         let mut queue = self.0.lock();
         if queue.seen.len() == SEEN_MAX {
@@ -54,7 +55,7 @@ impl TapQueue {
 }
 
 impl Tap {
-    /// Everything seen since the last time, as soon as there is something.
+    /// All datagrams seen since the last call; waits for at least one.
     pub async fn next(&self) -> Vec<Seen> {
         poll_fn(|cx| {
             let mut queue = self.0.0.lock();
@@ -67,7 +68,7 @@ impl Tap {
         .await
     }
 
-    /// Everything seen since the last time, perhaps nothing.
+    /// All datagrams seen since the last call, perhaps none.
     #[must_use]
     pub fn take(&self) -> Vec<Seen> {
         self.0.0.lock().seen.drain(..).collect()
@@ -75,7 +76,7 @@ impl Tap {
 }
 
 impl World {
-    /// A listener that sees every datagram between machines from now on, until it is dropped.
+    /// A tap that sees every datagram between machines from now on, until it is dropped.
     #[must_use]
     pub fn tap(&self) -> Tap {
         let queue = Arc::new(TapQueue::default());
@@ -83,14 +84,14 @@ impl World {
         Tap(queue)
     }
 
-    /// Sends a datagram with any source address, true or false.
+    /// Sends a datagram with any source address, genuine or forged.
     pub fn inject(&self, from: SocketAddr, to: SocketAddr, data: Bytes) {
         let woken = self.with(|state| state.send(from, to, data));
         woken.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Shows a datagram to all listeners.
+/// Shows a datagram to all taps.
 pub(crate) fn show(taps: &mut Vec<Weak<TapQueue>>, seen: &Seen) -> Vec<Waker> {
     let mut woken = Vec::new();
     taps.retain(|tap| {

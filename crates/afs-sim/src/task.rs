@@ -1,4 +1,4 @@
-//! Tasks, and which of them are ready.
+//! Task table and ready set of the scheduler.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::node::{Incarnation, NodeId};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TaskId(u64);
 
-/// Something that can run at this instant.
+/// A ready item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ready {
     Task(TaskId),
     Port(PortId),
 }
 
-/// The set of what is ready. A lock of its own, since wakers are called from anywhere.
+/// The ready items. A lock of its own, since wakers are called from any context.
 #[derive(Default)]
 pub(crate) struct ReadySet(Mutex<Vec<Ready>>);
 
@@ -30,7 +30,7 @@ impl ReadySet {
         self.0.lock().push(item);
     }
 
-    /// Removes the item that `choose` picks among so many.
+    /// Removes the item that `choose` selects.
     pub(crate) fn take(&self, choose: impl FnOnce(usize) -> usize) -> Option<Ready> {
         let mut items = self.0.lock();
         if items.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) struct TaskWaker {
 }
 
 impl TaskWaker {
-    /// Called before each poll: a wake-up from now on means another one.
+    /// Called before each poll: a later wake-up requests another one.
     pub(crate) fn clear(&self) {
         self.queued.store(false, Ordering::Relaxed);
     }
@@ -88,13 +88,13 @@ impl Tasks {
         ready.push(Ready::Task(id));
     }
 
-    /// The future of a task that is about to be polled, with its waker.
+    /// Takes the future of a task for a poll, with its waker.
     pub(crate) fn start(&mut self, id: TaskId) -> Option<(BoxFuture<'static, ()>, Arc<TaskWaker>)> {
         let task = self.tasks.get_mut(&id)?;
         Some((task.future.take()?, task.waker.clone()))
     }
 
-    /// Puts an unfinished future back; gives it to the caller for dropping if the task is gone.
+    /// Stores a pending future; returns it for dropping if the task has been removed.
     pub(crate) fn park(
         &mut self,
         id: TaskId,
@@ -109,7 +109,7 @@ impl Tasks {
         }
     }
 
-    /// Whose task it is.
+    /// The node of a task.
     pub(crate) fn node_of(&self, id: TaskId) -> Option<NodeId> {
         self.tasks.get(&id).map(|task| task.life.node)
     }
@@ -118,7 +118,7 @@ impl Tasks {
         self.tasks.remove(&id);
     }
 
-    /// Takes all tasks whose node has ended, to be dropped where no lock is held.
+    /// Takes all tasks whose incarnation has ended, to be dropped without a lock.
     pub(crate) fn take_dead(&mut self) -> Vec<Task> {
         self.tasks.extract_if(.., |_, task| !task.life.is_alive()).map(|(_, task)| task).collect()
     }

@@ -1,4 +1,4 @@
-//! What is going to happen, in the order of its time.
+//! Event queue, ordered by time.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::env::Alarm;
 use crate::node::Incarnation;
 use crate::tcp::{Side, StreamId};
 
-/// Names an entry: two entries of one instant keep the order in which they were made.
+/// Key of an event: events at the same instant keep the order of their creation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Due {
     pub(crate) at: Instant,
@@ -23,11 +23,11 @@ pub(crate) enum Happening {
     Alarm(Alarm),
     /// A datagram reaches a port's address.
     Arrival { from: SocketAddr, to: SocketAddr, data: Bytes },
-    /// A port asked to be called at this time.
+    /// The time-out of a port.
     PortTimeout(PortId),
     /// Segments that one end of a stream has sent are due at the other.
     Segments(StreamId, Side),
-    /// Work that may block.
+    /// Blocking work.
     Work(Incarnation, Box<dyn FnOnce() + Send>),
 }
 
@@ -53,13 +53,13 @@ impl Timeline {
         self.entries.first_key_value().map(|(due, _)| due.at)
     }
 
-    /// The first entry that is due at `now`.
+    /// The first event that is due at `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Happening> {
         let first = self.entries.first_entry()?;
         (first.key().at <= now).then(|| first.remove())
     }
 
-    /// Takes everything out, to be dropped where no lock is held.
+    /// Takes all events, to be dropped without a lock.
     pub(crate) fn take_all(&mut self) -> Vec<Happening> {
         std::mem::take(&mut self.entries).into_values().collect()
     }

@@ -1,4 +1,4 @@
-//! The world and the handles on it.
+//! The simulated world: its state, and the handles on it.
 
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -20,10 +20,10 @@ use crate::sleep::Asleep;
 use crate::task::{Ready, ReadySet, Tasks};
 use crate::timeline::{Happening, Timeline};
 
-/// What a world is like before anything happens.
+/// Configuration of a world.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
-    /// Every choice follows from it.
+    /// Determines every choice.
     pub seed: u64,
     /// The wall clock at the start, seconds since 1970. Default 2026-01-01.
     pub wall_start: u64,
@@ -39,7 +39,7 @@ impl WorldConfig {
     }
 }
 
-/// Owns a world. When it is dropped every task in it is dropped too.
+/// Owns a world. Dropping it drops every task in it.
 pub struct Sim(World);
 
 impl Sim {
@@ -49,7 +49,7 @@ impl Sim {
         Self::with_config(WorldConfig::new(seed))
     }
 
-    /// A world without nodes, made to order.
+    /// A world without nodes, with a configuration.
     #[must_use]
     pub fn with_config(config: WorldConfig) -> Self {
         let state = State {
@@ -85,7 +85,7 @@ impl Deref for Sim {
 
 impl Drop for Sim {
     fn drop(&mut self) {
-        // Tasks and handlers hold handles on the world, and dropping one may touch others.
+        // Tasks and handlers hold handles on the world, and dropping one may affect others.
         loop {
             let (tasks, happenings, ports) = self.with(|state| {
                 state.nodes.iter().for_each(|node| node.life.end());
@@ -125,7 +125,7 @@ pub(crate) struct State {
 }
 
 impl World {
-    /// Nothing that runs code from outside may be called inside: no wake-up, no drop of a future.
+    /// Must not run foreign code: no wake-up, no drop of a future.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.shared.state.lock())
     }
@@ -136,7 +136,7 @@ impl World {
         self.with(|state| state.now)
     }
 
-    /// What wall clocks showed when the world began, if they have not been moved: time since 1970.
+    /// Initial value of wall clocks that have not been moved: time since 1970.
     #[must_use]
     pub fn wall_start(&self) -> Duration {
         self.with(|state| Duration::from_secs(state.wall_start))
@@ -147,7 +147,7 @@ impl World {
         self.with(|state| state.nodes[node.0 as usize].local(state.now))
     }
 
-    /// A stream of choices that does not change with what the world draws later.
+    /// A separate sequence of choices, which does not change with what the world draws later.
     #[must_use]
     pub fn fork_rng(&self) -> SimRng {
         self.with(|state| state.rng.fork())
@@ -164,12 +164,12 @@ impl World {
         })
     }
 
-    /// Gives a node another address.
+    /// Adds an address to a node.
     pub fn add_address(&self, node: NodeId, address: IpAddr) {
         self.with(|state| state.net.owners.insert(address, node));
     }
 
-    /// What a node's software runs in, for the node's present life.
+    /// The environment of a node's current incarnation.
     #[must_use]
     pub fn env(&self, node: NodeId) -> EnvRef {
         Arc::new(NodeEnv { world: self.clone(), life: self.life(node) })
@@ -179,7 +179,7 @@ impl World {
         self.with(|state| state.nodes[node.0 as usize].life.clone())
     }
 
-    /// Binds an address of a node. A port already bound there gives way.
+    /// Binds an address of a node. A port already bound there is replaced.
     pub fn bind(&self, node: NodeId, address: SocketAddr, handler: Arc<dyn PortHandler>) -> Port {
         let life = self.life(node);
         let (id, gone) = self.with(|state| state.bind(life.clone(), address, handler));
@@ -187,7 +187,7 @@ impl World {
         Port { world: self.clone(), id, address, life }
     }
 
-    /// A new disk of a node. It outlives the node's crashes, less what was not synced.
+    /// A new disk of a node. It survives the node's crashes, less unsynced data.
     #[must_use]
     pub fn disk(&self, node: NodeId) -> SimDisk {
         let disk = SimDisk::new(self.fork_rng());
@@ -196,30 +196,30 @@ impl World {
         disk
     }
 
-    /// How every link behaves that has no settings of its own.
+    /// Properties of links without settings of their own.
     pub fn set_link(&self, link: LinkConfig) {
         self.with(|state| state.net.link = link);
     }
 
-    /// How datagrams travel from one node to another; the way back is a link of its own.
+    /// Properties of the link from one node to another; the opposite direction has its own.
     pub fn set_link_between(&self, from: NodeId, to: NodeId, link: LinkConfig) {
         self.with(|state| state.net.links.insert((from, to), link));
     }
 
-    /// Stops all datagrams from one node to another, those under way too. Segments of streams are sent again until
-    /// [`World::mend`], or until the sender gives up.
+    /// Drops all datagrams from one node to another, those in flight too. Segments of streams are retransmitted until
+    /// [`World::mend`], or until the sender's time-out.
     pub fn cut(&self, from: NodeId, to: NodeId) {
         self.note(format!("cut {} > {}", self.name(from), self.name(to)));
         self.with(|state| state.net.cuts.insert((from, to)));
     }
 
-    /// Lets datagrams from one node to another pass again.
+    /// Ends [`World::cut`].
     pub fn mend(&self, from: NodeId, to: NodeId) {
         self.note(format!("mend {} > {}", self.name(from), self.name(to)));
         self.with(|state| state.net.cuts.remove(&(from, to)));
     }
 
-    /// Moves a node's wall clock. The monotonic clock goes on as before.
+    /// Moves a node's wall clock. The monotonic clock is unaffected.
     pub fn jump_wall(&self, node: NodeId, by: Duration, forward: bool) {
         self.note(format!("clock of {} jumps {}{by:?}", self.name(node), if forward { "+" } else { "-" }));
         self.with(|state| {
@@ -243,14 +243,14 @@ impl World {
         self.life(node).is_alive()
     }
 
-    /// Ends a node's life at this instant: its tasks, ports and pending work are gone, and its disks keep what a
-    /// power failure would have left.
+    /// Ends a node's incarnation at this instant: its tasks, ports and pending work are dropped, and its disks keep
+    /// what a power failure might leave.
     pub fn crash(&self, node: NodeId) {
         self.life(node).end();
         self.bury_dead();
     }
 
-    /// Begins a node's next life. Its software must be started again, in [`World::env`] of the new life.
+    /// Begins a node's next incarnation. Its software must be started again, in its new [`World::env`].
     ///
     /// A node that still runs is crashed first.
     pub fn restart(&self, node: NodeId) {
@@ -270,7 +270,7 @@ impl World {
         disks.iter().for_each(|disk| disk.belong_to(life.clone()));
     }
 
-    /// Clears up after every node whose life has ended, by [`World::crash`] or by its disk.
+    /// Removes the remains of every node whose incarnation has ended, by [`World::crash`] or by its disk.
     pub(crate) fn bury_dead(&self) {
         let Some(remains) = self.with(State::take_remains) else { return };
         for disk in &remains.disks {
@@ -304,7 +304,7 @@ impl World {
         self.with(|state| state.journal.notes(lines))
     }
 
-    /// A hash of everything that happened so far: equal for equal runs.
+    /// A hash of all events so far: equal for equal runs.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.with(|state| state.journal.fingerprint())
@@ -344,13 +344,13 @@ impl World {
     }
 }
 
-/// What the dead leave behind, to be dropped where no lock is held.
+/// State of ended incarnations, to be dropped without a lock.
 struct Remains {
     tasks: Vec<crate::task::Task>,
     ports: Vec<PortState>,
     disks: Vec<SimDisk>,
     watchers: Vec<std::task::Waker>,
-    /// Wakers of dead tasks that waited for streams.
+    /// Wakers of dropped tasks that waited for streams.
     waiting: Vec<std::task::Waker>,
 }
 

@@ -1,4 +1,4 @@
-//! Disks and what crashes leave on them.
+//! Tests of simulated disks and their crash images.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! A listener on the network, and machines that are suspended.
+//! Tests of the network tap, and of suspended machines.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -10,7 +10,7 @@ use afs_rpc::{EnvExt, Instant};
 use afs_sim::{NodeId, Port, PortHandler, Sim, SleepClock};
 use bytes::Bytes;
 
-/// Keeps what it gets.
+/// Keeps the datagrams that it receives.
 #[derive(Default)]
 struct Inbox(Mutex<Vec<(SocketAddr, Bytes)>>);
 
@@ -70,7 +70,7 @@ fn a_machine_that_sleeps_hears_nothing_and_its_timers_wait() {
         a.send(address(2), Bytes::from_static(b"heard"));
         sim.run_for(Duration::from_secs(200));
         assert_eq!(inbox.0.lock().unwrap().len(), 1);
-        // One that should have rung long ago rings at once; on a clock that stood still nothing was missed.
+        // A timer that expired in suspend fires at once; on a clock that stood still none has expired.
         let expected = if late == 0 { [110, 170] } else { [60, 120] };
         assert_eq!(*rung.lock().unwrap(), expected.map(Duration::from_secs), "{clock:?}");
     }

@@ -1,4 +1,4 @@
-//! Rx endpoints in a world with a bad network and hosts that crash.
+//! Rx endpoints in a simulation with a faulty network and hosts that crash.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -26,7 +26,7 @@ fn address(host: u8) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), 7000)
 }
 
-/// Answers with the request, and counts how often each was carried out.
+/// Echoes the request, and counts the executions of each.
 #[derive(Default)]
 struct Echo(Mutex<BTreeMap<u64, u32>>);
 
@@ -68,7 +68,7 @@ fn bad_link(rng: &mut SimRng) -> LinkConfig {
     }
 }
 
-/// Sends a request of some length in pieces and compares the answer.
+/// Sends a request of random length in pieces and compares the reply.
 async fn call(rx: Rx, number: u64, mut rng: SimRng) -> Result<(), CallError> {
     let mut data = vec![0; rng.index(120_000)];
     rng.fill(&mut data);
@@ -187,7 +187,7 @@ impl afs_sim::PortHandler for Deaf {
     fn service(&self, _: &afs_sim::Port, _: afs_rpc::Instant, _: Vec<(SocketAddr, Bytes)>, _: bool) {}
 }
 
-/// Gives most of the noise a packet type, flags and a service that get it past the first checks.
+/// Gives most of the random datagrams a packet type, flags and a service that pass the first checks.
 fn plausible_header(data: &mut [u8], rng: &mut SimRng) {
     if data.len() < 28 || rng.chance(200_000) {
         return;

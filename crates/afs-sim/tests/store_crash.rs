@@ -1,4 +1,4 @@
-//! The key-value engine and the drive on disks that crash: what was acknowledged is there afterwards, whole.
+//! The key-value store and the drive on disks that crash: acknowledged data survives, complete.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -28,7 +28,7 @@ fn host(seed: u64) -> (Sim, NodeId, SimDisk) {
     (sim, node, disk)
 }
 
-/// What the writers of one life were told.
+/// The acknowledgements of the writers of one incarnation.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     tried: u64,
@@ -43,7 +43,7 @@ fn open(disk: &SimDisk, env: EnvRef) -> Kv {
     Kv::open(Arc::new(disk.medium("kv")), &["left", "right"], env, config).unwrap()
 }
 
-/// Counts one key up, twice in one operation, until it fails or its node dies.
+/// Increments one key, twice in one operation, until it fails or its node crashes.
 async fn count_up(kv: Kv, key: u64, ledger: Ledger, filler: Bytes) {
     loop {
         let next = {
@@ -103,7 +103,7 @@ fn the_engine_keeps_what_it_acknowledged_through_crashes_at_any_write() {
     }
 }
 
-/// A crash while a crash is being recovered from loses nothing either.
+/// A crash during the recovery from a crash loses nothing either.
 #[test]
 fn the_engine_survives_crashes_during_recovery() {
     for seed in 0..seeds() {
@@ -127,7 +127,7 @@ fn the_engine_survives_crashes_during_recovery() {
     }
 }
 
-/// The chunks that were synced, with what is in them.
+/// The synced chunks with their contents.
 type Chunks = Arc<Mutex<Vec<(ChunkRef, Bytes)>>>;
 
 fn drive(disk: &SimDisk, env: EnvRef) -> Arc<dyn Drive> {
@@ -192,7 +192,7 @@ fn the_drive_keeps_what_it_synced_through_crashes_at_any_write() {
     }
 }
 
-/// With real threads the order of work varies; here it is the seed's, and time is the simulator's.
+/// With real threads the order of work varies; here it follows from the seed, and time is simulated.
 #[test]
 fn a_store_in_the_simulator_runs_the_same_twice() {
     let run = |seed| {

@@ -1,6 +1,6 @@
-//! Simulated TCP: the rules of every world, and what only this one can do.
+//! Tests of simulated TCP: the rules of every environment, and the faults that only this one has.
 
-// A test that meets the unexpected panics, in its helpers too.
+// Tests and their helpers may panic.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../afs-env/tests/stream_rules/mod.rs"]
@@ -50,18 +50,18 @@ fn run(pair: &Pair, rule: Rule) {
 
 stream_rules! { pair(1), run }
 
-/// What a reader saw.
+/// Observations of a reader.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Got {
     bytes: Vec<u8>,
     /// `None` while it waits, then whether the end was clean.
     end: Option<Result<(), ErrorKind>>,
-    /// How much each read gave.
+    /// Lengths of the reads.
     reads: Vec<usize>,
 }
 
 impl Pair {
-    /// The server takes connections, and notes of the last one what it gives.
+    /// The server accepts connections, and records what the last one returns.
     fn serve(&self) -> Arc<Mutex<Got>> {
         let got = Arc::<Mutex<Got>>::default();
         let (env, noted) = (self.sim.env(self.server), got.clone());
@@ -77,7 +77,8 @@ impl Pair {
         got
     }
 
-    /// The client sends `len` bytes of the pattern and shuts down. Gives how that ended, and holds the stream until then.
+    /// The client sends `len` bytes of the pattern and shuts down. Returns the outcome, and holds the stream until
+    /// then.
     fn send(&self, len: usize) -> Arc<Mutex<Option<Result<(), ErrorKind>>>> {
         let sent = Arc::<Mutex<Option<Result<(), ErrorKind>>>>::default();
         let (env, noted) = (self.sim.env(self.client), sent.clone());
@@ -272,7 +273,7 @@ fn reads_are_of_any_length() {
     assert!(reads.len() > 100 && reads.iter().any(|read| *read < 100), "{reads:?}");
 }
 
-/// A world drawn from a seed: short and long buffers, loss, cuts, sleep, crashes and every fault.
+/// A simulation drawn from a seed: short and long buffers, loss, partitions, suspension, crashes and every fault.
 fn any_world(seed: u64, rng: &mut SimRng, whole: bool) -> Pair {
     let pair = pair(seed);
     let per_million = |rng: &mut SimRng, most| u32::try_from(rng.below(most)).unwrap();
@@ -292,7 +293,7 @@ fn any_world(seed: u64, rng: &mut SimRng, whole: bool) -> Pair {
     pair
 }
 
-/// Lets time pass, with cuts, naps and perhaps a restart in it.
+/// Lets time pass, with partitions, suspensions and perhaps a restart.
 fn disturb(pair: &Pair, rng: &mut SimRng, whole: bool) {
     for _ in 0..rng.below(6) {
         pair.sim.run_for(rng.duration(Duration::ZERO, Duration::from_millis(300)));

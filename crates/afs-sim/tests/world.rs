@@ -1,4 +1,4 @@
-//! Clock, scheduler, network and node lives.
+//! Tests of the clock, the scheduler, the network and the incarnations of nodes.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -69,7 +69,7 @@ fn a_dropped_timer_leaves_nothing_behind() {
     assert_eq!(sim.task_count(), 0);
 }
 
-/// Sends on everything it gets, changed a little, and keeps it.
+/// Echoes every datagram, slightly changed, and keeps it.
 #[derive(Default)]
 struct Echo {
     got: Mutex<Vec<(Instant, Bytes)>>,
@@ -176,7 +176,7 @@ fn a_crashed_node_is_silent_and_its_tasks_are_gone() {
     blast(&pair, 10);
     assert_eq!(pair.sim.net_stats().no_port, 10);
 
-    // The next life answers; the env of the old one does nothing.
+    // The next incarnation replies; the environment of the old one does nothing.
     pair.sim.restart(pair.nodes[1]);
     env.spawn(Box::pin(async { unreachable!("a task of a dead node") }));
     let _port = pair.sim.bind(pair.nodes[1], address(2), pair.handlers[1].clone());

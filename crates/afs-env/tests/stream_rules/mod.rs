@@ -1,4 +1,4 @@
-//! What byte streams must do in every world: the tests of `afs-net` and of `afs-sim` run the same rules.
+//! Conformance tests of byte streams: `afs-net` and `afs-sim` run the same rules.
 
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use afs_env::{ByteListener, ByteStream, EnvExt, EnvRef};
 
 type Stream = Box<dyn ByteStream>;
 
-/// The two worlds' hosts: one that listens and one that connects, perhaps the same.
+/// The environments of two hosts: one that listens and one that connects, perhaps the same.
 #[derive(Clone)]
 pub struct Hosts {
     pub server: EnvRef,
@@ -35,12 +35,12 @@ impl Hosts {
     }
 }
 
-/// The bytes at `from` of a sequence in which no two near pieces are alike.
+/// The bytes at `from` of a sequence in which no two near pieces are equal.
 pub fn pattern(from: usize, len: usize) -> Vec<u8> {
     (from..from + len).map(|at| (at ^ (at >> 8).wrapping_mul(31) ^ (at >> 16)) as u8).collect()
 }
 
-/// A test for each rule: `$hosts` makes a world, `$run` runs a rule in it to its end.
+/// A test for each rule: `$hosts` creates the hosts, `$run` runs a rule on them to its end.
 macro_rules! stream_rules {
     ($hosts:expr, $run:expr) => {
         stream_rules! { @each $hosts, $run;
@@ -78,7 +78,7 @@ pub async fn bytes_arrive_whole_in_both_directions_at_once(hosts: Hosts) {
     join(exchange(client, 0, 1_000_000), exchange(server, 1_000_000, 0)).await;
 }
 
-/// Sends its million while it reads the other's.
+/// Sends its million bytes while it reads the peer's.
 async fn exchange(stream: Stream, own: usize, others: usize) {
     let (mut reading, mut writing) = afs_env::io::split(stream);
     let (mut got, sent) = (Vec::new(), pattern(own, 1_000_000));
@@ -140,7 +140,7 @@ async fn fill(stream: &mut Stream) -> usize {
 pub async fn data_unread_when_dropped_is_a_reset(hosts: Hosts) {
     let (mut client, mut server) = hosts.pair().await;
     client.write_all(b"hear me").await.unwrap();
-    // The first byte is there, and with it the rest.
+    // The first byte has arrived, and with it the rest.
     assert_eq!(server.read_u8().await.unwrap(), b'h');
     drop(server);
     let mut got = Vec::new();
@@ -180,7 +180,7 @@ pub async fn an_end_of_the_listener_resets_only_what_was_not_accepted(hosts: Hos
     let (first, accepted) = join(hosts.client.connect(at), listener.accept()).await;
     let (mut first, mut accepted) = (first.unwrap(), accepted.unwrap());
     let mut second = hosts.client.connect(at).await.unwrap();
-    // Behind this byte, the second connection stands at the listener too.
+    // After this byte the second connection has arrived at the listener, too.
     first.write_all(b"x").await.unwrap();
     accepted.read_u8().await.unwrap();
     hosts.client.sleep(std::time::Duration::from_millis(20)).await;

@@ -1,10 +1,10 @@
-//! One run of bytes: what is durable, and what is on its way.
+//! Blob of a simulated disk: its durable contents, and the writes not yet synced.
 
 use std::io;
 
 use crate::disk::{Countdown, SimDisk};
 
-/// A change that has not been synced.
+/// An unsynced change.
 #[derive(Clone, Debug)]
 pub(crate) enum Pending {
     Write { offset: usize, data: Vec<u8> },
@@ -13,15 +13,15 @@ pub(crate) enum Pending {
 
 #[derive(Debug, Default)]
 pub(crate) struct BlobState {
-    /// Tells a blob from a later one of the same name.
+    /// Tells a blob from a later one with the same name.
     pub(crate) serial: u64,
-    /// What reads see.
+    /// The contents that reads return.
     pub(crate) now: Vec<u8>,
-    /// What is on the disk whatever happens.
+    /// The contents that survive any crash.
     pub(crate) durable: Vec<u8>,
-    /// What leads from `durable` to `now`, in order.
+    /// The changes from `durable` to `now`, in order.
     pub(crate) pending: Vec<Pending>,
-    /// That it exists is durable.
+    /// Whether the blob's existence is durable.
     pub(crate) lasting: bool,
 }
 
@@ -38,7 +38,7 @@ impl BlobState {
     }
 }
 
-/// Does one change to a run of bytes.
+/// Applies one change.
 pub(crate) fn apply(bytes: &mut Vec<u8>, change: &Pending) {
     match change {
         Pending::SetLen(len) => bytes.resize(*len, 0),
@@ -52,7 +52,7 @@ pub(crate) fn apply(bytes: &mut Vec<u8>, change: &Pending) {
     }
 }
 
-/// A handle on a blob, good for one power cycle.
+/// A handle on a blob, valid for one power cycle.
 #[derive(Clone)]
 pub(crate) struct BlobHandle {
     pub(crate) disk: SimDisk,
@@ -62,12 +62,12 @@ pub(crate) struct BlobHandle {
 }
 
 impl BlobHandle {
-    /// Opens a blob, creating it where it does not exist; that it exists is durable then.
+    /// Opens a blob, creating it if it does not exist; its existence is durable then.
     pub(crate) fn open_lasting(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
         Self::open(disk, name, cycle, true)
     }
 
-    /// Opens a blob, creating it where it does not exist; a new one is durable when it is synced.
+    /// Opens a blob, creating it if it does not exist; a new one is durable when it is synced.
     pub(crate) fn open_volatile(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
         Self::open(disk, name, cycle, false)
     }
@@ -90,7 +90,7 @@ impl BlobHandle {
         Ok(Self { disk: disk.clone(), name, serial, cycle })
     }
 
-    /// A blob that exists.
+    /// Opens an existing blob.
     pub(crate) fn find(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
         let serial = disk.with(|d| {
             d.check_power(cycle)?;
@@ -146,7 +146,7 @@ impl BlobHandle {
         })
     }
 
-    /// A crash that falls on a sync comes before it or after it, by chance.
+    /// A crash during a sync comes before it or after it, at random.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.disk.with(|d| {
             let countdown = d.count_change(self.cycle)?;
@@ -172,5 +172,5 @@ fn span(offset: u64, len: usize) -> io::Result<(usize, usize)> {
     Ok((start, end))
 }
 
-/// Blobs live in memory, twice.
+/// Largest blob: blobs are held in memory, twice.
 const BLOB_MAX: usize = 1 << 30;

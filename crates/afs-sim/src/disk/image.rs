@@ -1,14 +1,14 @@
-//! What a power failure leaves of unsynced writes.
+//! Crash image of a blob: which unsynced writes survive a power failure.
 
 use crate::disk::blob::{BlobState, Pending, apply};
 use crate::rng::SimRng;
 
-/// How a crash treats what was not synced. Each is what some real disk does.
+/// Fate of unsynced writes in a crash. Each occurs on some real disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// All of it had reached the disk.
+    /// All of them had reached the disk.
     Kept,
-    /// None of it had.
+    /// None of them had.
     Dropped,
     /// Each write by itself: kept, dropped or torn.
     Mixed,
@@ -24,7 +24,7 @@ impl Mode {
     }
 }
 
-/// Makes the blob what it is after the crash. A blob that is not `lasting` afterwards is gone.
+/// Replaces the blob's contents by those after the crash. A blob that is not `lasting` afterwards is deleted.
 pub(crate) fn settle(blob: &mut BlobState, mode: Mode, rng: &mut SimRng) {
     blob.lasting |= match mode {
         Mode::Kept => true,
@@ -50,7 +50,7 @@ fn settle_one(durable: &mut Vec<u8>, change: &Pending, rng: &mut SimRng) {
     }
 }
 
-/// Some sectors of the write are new, the others old; the cut inside a sector may be at any byte.
+/// Some sectors of the write are new, the others old; the boundary inside a sector may be at any byte.
 fn tear(durable: &mut Vec<u8>, offset: usize, data: &[u8], rng: &mut SimRng) {
     let mut at = 0;
     while at < data.len() {
@@ -68,7 +68,7 @@ fn tear(durable: &mut Vec<u8>, offset: usize, data: &[u8], rng: &mut SimRng) {
     }
 }
 
-/// The length reached the disk and the bytes did not: zeros.
+/// The length reached the disk and the data did not: zeros.
 fn grow_only(durable: &mut Vec<u8>, len: usize) {
     if len > durable.len() {
         durable.resize(len, 0);

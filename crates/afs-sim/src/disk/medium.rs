@@ -1,4 +1,4 @@
-//! A key-value engine's medium on a simulated disk.
+//! Medium of the key-value store on a simulated disk.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use afs_kv::{Blob, Medium};
 use crate::disk::SimDisk;
 use crate::disk::blob::BlobHandle;
 
-/// A set of blobs on a [`SimDisk`], good until the next crash of its node.
+/// A set of blobs on a [`SimDisk`], valid until the next crash of its node.
 #[derive(Clone)]
 pub struct SimMedium {
     pub(crate) disk: SimDisk,

@@ -1,8 +1,8 @@
-//! Disks that keep after a crash what a real one might have kept.
+//! Simulated disks with power failures.
 //!
-//! A [`SimDisk`] holds named blobs. What was written but not synced when its node dies is kept, dropped or torn,
-//! chosen write by write from the seed. A disk can be full, can fail, and can take its node with it
-//! at a chosen operation, so that a crash may fall between any two writes.
+//! A [`SimDisk`] holds named blobs. Data that was written but not synced when its node crashes is kept, dropped or
+//! torn, chosen write by write from the seed. A disk can be full, can fail, and can crash its node at a chosen
+//! operation, so that a crash may fall between any two writes.
 
 mod blob;
 mod image;
@@ -27,18 +27,18 @@ use crate::rng::SimRng;
 #[derive(Clone)]
 pub struct SimDisk(Arc<Mutex<Disk>>);
 
-/// Operations of a disk since its beginning.
+/// Counters of a disk since its creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DiskStats {
-    /// Writes, cuts, creations and removals.
+    /// Writes, truncations, creations and removals.
     pub writes: u64,
     /// Syncs.
     pub syncs: u64,
-    /// Operations that failed on purpose.
+    /// Operations that failed by injection.
     pub failures: u64,
-    /// Times that power went away.
+    /// Power failures.
     pub crashes: u64,
-    /// Reads made while datagrams were being handled. A real disk would keep all peers of that socket waiting meanwhile.
+    /// Reads made while datagrams were being handled. A real disk would delay all peers of that socket meanwhile.
     pub reads_while_receiving: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Disk {
     powered: bool,
     capacity: Option<u64>,
     used: u64,
-    /// Changing operations left until power goes away.
+    /// Changing operations left until the power fails.
     crash_in: Option<u64>,
     fail_writes_per_million: u32,
     fail_reads_per_million: u32,
@@ -59,7 +59,7 @@ pub(crate) struct Disk {
 }
 
 impl SimDisk {
-    /// An empty disk without bound.
+    /// An empty disk without a size limit.
     #[must_use]
     pub fn new(rng: SimRng) -> Self {
         Self(Arc::new(Mutex::new(Disk {
@@ -77,24 +77,24 @@ impl SimDisk {
         })))
     }
 
-    /// A key-value medium on this disk; its blobs are named apart from those of other media by `name`.
+    /// A medium of the key-value store on this disk; its blobs have names of their own, prefixed by `name`.
     #[must_use]
     pub fn medium(&self, name: &str) -> SimMedium {
         SimMedium { disk: self.clone(), prefix: format!("{name}/"), cycle: self.with(|disk| disk.cycle) }
     }
 
-    /// Segments for a drive on this disk; those of other drives are named apart by `name`.
+    /// Segments for a drive on this disk, with names prefixed by `name`.
     #[must_use]
     pub fn segments(&self, name: &str) -> SimSegments {
         SimSegments { disk: self.clone(), prefix: format!("{name}/"), cycle: self.with(|disk| disk.cycle) }
     }
 
-    /// Growth beyond so many bytes fails with `StorageFull`. `None`: without bound.
+    /// Growth beyond this many bytes fails with `StorageFull`. `None`: no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.with(|disk| disk.capacity = bytes);
     }
 
-    /// The bound set by [`SimDisk::set_capacity`].
+    /// The limit set by [`SimDisk::set_capacity`].
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.with(|disk| disk.capacity)
@@ -106,7 +106,7 @@ impl SimDisk {
         self.with(|disk| disk.used)
     }
 
-    /// So many writes and reads in a million fail with an I/O error.
+    /// Fractions of writes and of reads that fail with an I/O error.
     pub fn set_failures(&self, writes_per_million: u32, reads_per_million: u32) {
         self.with(|disk| {
             disk.fail_writes_per_million = writes_per_million;
@@ -114,7 +114,7 @@ impl SimDisk {
         });
     }
 
-    /// Takes power away, from the disk and its node, in the middle of the `operations`-th write or sync from now.
+    /// Crashes the disk and its node in the middle of the `operations`-th write or sync from now.
     pub fn crash_after(&self, operations: u64) {
         self.with(|disk| disk.crash_in = Some(operations));
     }
@@ -125,7 +125,7 @@ impl SimDisk {
         self.with(|disk| disk.stats)
     }
 
-    /// Leaves on the disk what a power failure at this instant might leave. Handles fail from now on.
+    /// Replaces the contents by what a power failure at this instant might leave. Handles fail from now on.
     pub fn power_off(&self) {
         self.with(Disk::power_off);
     }
@@ -153,7 +153,7 @@ impl SimDisk {
         })
     }
 
-    /// Powers the disk for a new life of its node.
+    /// Powers the disk for a new incarnation of its node.
     pub(crate) fn belong_to(&self, life: Incarnation) {
         self.with(|disk| {
             disk.power_off();
@@ -184,12 +184,12 @@ impl Disk {
         self.used = self.blobs.values().map(BlobState::len).sum();
     }
 
-    /// Whether a handle of power cycle `cycle` still reaches the disk.
+    /// Whether a handle of power cycle `cycle` is valid.
     fn check_power(&self, cycle: u64) -> io::Result<()> {
         if self.powered && self.cycle == cycle { Ok(()) } else { Err(io::Error::other("the power is off")) }
     }
 
-    /// Gate before every changing operation. `before` says whether a crash here comes before it or after it.
+    /// Check before every changing operation. `before` says whether a crash here comes before it or after it.
     fn count_change(&mut self, cycle: u64) -> io::Result<Countdown> {
         self.check_power(cycle)?;
         if self.rng.chance(self.fail_writes_per_million) {
@@ -216,7 +216,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Power goes away in the middle of an operation: for the node too.
+    /// Power failure in the middle of an operation: for the node too.
     fn die(&mut self) -> io::Error {
         if let Some(life) = &self.life {
             life.end();

@@ -1,4 +1,4 @@
-//! A mark on the thread that stands for a socket's receiving thread, so that disks can count what it reads itself.
+//! Thread-local mark of a socket's receiving thread, so that disks can count reads made on it.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ thread_local! {
     static RECEIVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Datagrams are being handled on this thread, until this is dropped.
+/// Guard: datagrams are handled on this thread until it is dropped.
 pub(crate) struct Receiving(PhantomData<*const ()>);
 
 impl Receiving {

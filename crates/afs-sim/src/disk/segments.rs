@@ -1,4 +1,4 @@
-//! A drive's segments on a simulated disk.
+//! Segments of a drive on a simulated disk.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use afs_drive::{SegmentStore, Usage};
 use crate::disk::SimDisk;
 use crate::disk::blob::BlobHandle;
 
-/// Numbered segments on a [`SimDisk`], good until the next crash of its node.
+/// Numbered segments on a [`SimDisk`], valid until the next crash of its node.
 ///
 /// A punched range reads as zeros; its bytes count as used until the segment is removed.
 #[derive(Clone)]
@@ -67,5 +67,5 @@ impl SegmentStore for SimSegments {
     }
 }
 
-/// What a disk without bound says it has: 1 TiB.
+/// Reported size of a disk without a limit: 1 TiB.
 const UNBOUNDED: u64 = 1 << 40;

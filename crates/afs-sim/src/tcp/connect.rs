@@ -1,4 +1,4 @@
-//! Opening a connection: three segments, as in RFC 9293, 3.5.
+//! Handshake of a connection: three segments, as in RFC 9293, 3.5.
 
 use std::future::Future;
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) async fn connect(env: NodeEnv, to: SocketAddr) -> io::Result<Box<dyn 
     }
 }
 
-/// Gives up when dropped.
+/// A connection attempt, aborted on drop.
 struct Connecting {
     world: World,
     id: StreamId,
@@ -84,7 +84,7 @@ impl State {
         Ok(id)
     }
 
-    /// The address from which a node reaches another.
+    /// The source address with which a node reaches another.
     fn source(&self, node: NodeId, to: IpAddr) -> Option<IpAddr> {
         if to.is_loopback() {
             return Some(to);
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// The listener is gone, or has too many connections that wait.
+    /// The listener is closed, or its queue is full.
     fn refuse(&mut self, id: StreamId) {
         for side in [Side::Client, Side::Server] {
             if let Some(end) = self.end(id, side) {
@@ -158,5 +158,5 @@ impl State {
     }
 }
 
-/// Linux with the default `tcp_syn_retries` of 6 (tcp(7)).
+/// Time-out of a connection attempt: Linux with the default `tcp_syn_retries` of 6 (tcp(7)).
 const GIVE_UP: Duration = Duration::from_secs(127);

@@ -1,4 +1,4 @@
-//! From the wire to the other end.
+//! Delivery of segments, with retransmission and time-out.
 
 use std::io::ErrorKind;
 use std::task::Waker;
@@ -12,7 +12,7 @@ use crate::journal::Line;
 use crate::world::State;
 
 impl State {
-    /// A segment of `side` is due at the other end. Answers whom to wake.
+    /// A segment of `side` is due at the other end. Returns the wakers.
     pub(crate) fn segments_due(&mut self, id: StreamId, side: Side) -> Vec<Waker> {
         let mut woken = Vec::new();
         if let Some(end) = self.end(id, side) {
@@ -66,7 +66,7 @@ impl State {
         true
     }
 
-    /// A segment has reached the node of an end.
+    /// Processes a segment that has reached the node of an end.
     fn take_in(&mut self, id: StreamId, side: Side, segment: Segment, woken: &mut Vec<Waker>) {
         match segment {
             Segment::Syn => self.take_syn(id),
@@ -93,7 +93,7 @@ impl State {
 
     fn take_data(&mut self, id: StreamId, side: Side, data: &Bytes, woken: &mut Vec<Waker>) {
         let Some(end) = self.end(id, side) else { return };
-        // Data that nobody can read any more: RFC 9293, 3.10.7.1, and RFC 2525, 2.17.
+        // The data can no longer be read: RFC 9293, 3.10.7.1, and RFC 2525, 2.17.
         if !end.is_alive() || !end.is_held {
             return self.transmit(id, side, Segment::Reset);
         }
@@ -109,13 +109,13 @@ impl State {
         let error =
             if end.is_established { ErrorKind::ConnectionReset } else { ErrorKind::ConnectionRefused };
         woken.extend(end.fail(error));
-        // What was not read yet: Linux still gives it, others do not.
+        // Unread data: Linux still returns it after a reset, others do not.
         if !keeps_inbox {
             end.inbox.clear();
         }
     }
 
-    /// Whether what `side` has sent reaches the other end's node now.
+    /// Whether segments of `side` reach the other end's node now.
     fn can_arrive(&mut self, id: StreamId, side: Side) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return false };
         if connection.is_silent {
@@ -130,7 +130,7 @@ impl State {
             && (from == to || !self.net.cuts.contains(&(from, to)))
     }
 
-    /// The first segment of an end did not arrive: it is sent again later, if the end still is there.
+    /// The first segment of an end did not arrive: it is retransmitted later, if the end still exists.
     fn retry(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
         let now = self.now;
         let Some(end) = self.end(id, side) else { return false };
@@ -146,8 +146,8 @@ impl State {
         false
     }
 
-    /// Whether what does not arrive now, and is not acknowledged, need not be sent again: a reset is not, and the news of
-    /// room is of use only while both ends are there.
+    /// Whether a segment that did not arrive, and is not acknowledged, need not be retransmitted: a reset is not, and
+    /// a window update is of use only while both ends exist.
     fn is_pointless(&mut self, id: StreamId, side: Side) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return true };
         let other = connection.end(side.other());
@@ -161,16 +161,16 @@ impl State {
         self.end(id, side).is_some_and(|end| end.wire.pop_front().is_some())
     }
 
-    /// Forgets a connection of which nothing can be seen any more.
+    /// Removes a connection that neither end can observe any more.
     pub(super) fn forget_if_over(&mut self, id: StreamId) {
         let Some(connection) = self.net.streams.connections.get(&id) else { return };
         if connection.is_over() {
-            // Ends that nobody holds have no wakers.
+            // Ends without a holder have no wakers.
             drop(self.forget(id));
         }
     }
 
-    /// Forgets a connection. Answers its wakers, to be dropped where no lock is held.
+    /// Removes a connection. Returns its wakers, to be dropped without a lock.
     pub(super) fn forget(&mut self, id: StreamId) -> Vec<Waker> {
         let Some(connection) = self.net.streams.connections.remove(&id) else { return Vec::new() };
         let mut wakers = Vec::new();
@@ -191,7 +191,7 @@ impl State {
 }
 
 impl Segment {
-    /// Whether the sender sends it again until it hears of its arrival, or gives up.
+    /// Whether the sender retransmits it until it is acknowledged, or the time-out.
     fn is_acknowledged(&self) -> bool {
         !matches!(self, Self::Window(_) | Self::Reset)
     }
@@ -209,8 +209,8 @@ impl Segment {
     }
 }
 
-/// The first pause before a retransmission, and the longest. Linux: 200 ms, doubled up to 120 s.
+/// First pause before a retransmission, and the longest. Linux: 200 ms, doubled up to 120 s.
 pub(super) const RETRY_MIN: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(120);
-/// Linux with the default `tcp_retries2` of 15: about 924 s (tcp(7)).
+/// Time-out of retransmission: Linux with the default `tcp_retries2` of 15: about 924 s (tcp(7)).
 const GIVE_UP: Duration = Duration::from_secs(924);

@@ -1,4 +1,4 @@
-//! One end of a connection, and the two of them.
+//! State of a connection and of its two ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,7 +16,7 @@ use crate::timeline::Due;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct StreamId(pub(super) u64);
 
-/// Which end: the index into [`Connection::ends`].
+/// An end: the index into [`Connection::ends`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Side {
     /// The end that connected.
@@ -36,7 +36,7 @@ impl Side {
 
 pub(crate) struct Connection {
     pub(super) ends: [End; 2],
-    /// Nothing arrives any more.
+    /// Segments are discarded: the connection has gone silent.
     pub(super) is_silent: bool,
 }
 
@@ -45,7 +45,7 @@ impl Connection {
         &mut self.ends[side as usize]
     }
 
-    /// Whether nothing of it can be seen any more.
+    /// Whether neither end can observe the connection any more.
     pub(super) fn is_over(&self) -> bool {
         self.ends.iter().all(|end| !end.is_held && end.wire.is_empty() && end.outbox.is_empty())
     }
@@ -55,63 +55,63 @@ impl Connection {
     }
 }
 
-/// What travels from one end to the other, in order.
+/// A segment, in order.
 #[derive(Debug)]
 pub(super) enum Segment {
-    /// The three of the handshake.
+    /// The handshake.
     Syn,
     SynAck,
     Ack,
     Data(Bytes),
-    /// The receiver has made room for so many bytes.
+    /// The receiver has freed this many bytes.
     Window(usize),
     /// No more data.
     Fin,
     Reset,
 }
 
-/// Whether the program still writes.
+/// State of the outgoing direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
     Open,
-    /// After what is in the outbox.
+    /// FIN follows the data in the outbox.
     Wanted,
     Sent,
 }
 
 pub(crate) struct End {
     pub(super) address: SocketAddr,
-    /// Where it is; `None` for an address that no node owns.
+    /// The node of the end; `None` for an address that belongs to no node.
     pub(super) node: Option<NodeId>,
-    /// The life of the node that knows of the connection.
+    /// The incarnation of the node that knows of the connection.
     pub(super) life: Option<Incarnation>,
-    /// A program, or a listener's queue, has it.
+    /// Held by a program, or in a listener's queue.
     pub(super) is_held: bool,
     pub(super) is_established: bool,
     pub(super) error: Option<io::ErrorKind>,
 
-    /// Arrived, not read.
+    /// Received and unread.
     pub(super) inbox: VecDeque<u8>,
-    /// Read, and not yet told to the other end.
+    /// Read, and not yet announced to the other end.
     pub(super) untold: usize,
-    /// The other end's FIN has come.
+    /// The other end's FIN has arrived.
     pub(super) is_at_end: bool,
     pub(super) reading: Option<Waker>,
     pub(super) writing: Option<Waker>,
 
-    /// Written, not on the wire.
+    /// Written and not yet sent.
     pub(super) outbox: VecDeque<u8>,
     pub(super) fin: Fin,
-    /// Bytes for which the other end has room.
+    /// Free bytes in the other end's receive buffer.
     pub(super) credit: usize,
-    /// On the way to the other end, with the instants of arrival.
+    /// Segments in flight, with their times of arrival.
     pub(super) wire: VecDeque<(Instant, Segment)>,
     pub(super) due: Option<Due>,
-    /// The link is busy with earlier bytes until then.
+    /// The link transmits earlier bytes until then.
     pub(super) busy_until: Instant,
-    /// Since when the other end has not answered, and the pause before the next attempt.
+    /// Since when the other end has not replied, and the pause before the next attempt.
     pub(super) unanswered: Option<(Instant, Duration)>,
-    /// Bytes put on the wire, and bytes that arrived.
+    /// Bytes sent, and bytes that arrived.
     pub(super) sent: u64,
     pub(super) arrived: u64,
     pub(super) fault: Option<StreamFault>,
@@ -149,7 +149,7 @@ impl End {
         self.life.as_ref().is_some_and(Incarnation::is_alive)
     }
 
-    /// Ends both directions with an error. Answers whom to wake.
+    /// Ends both directions with an error. Returns the wakers.
     pub(super) fn fail(&mut self, error: io::ErrorKind) -> impl Iterator<Item = Waker> + use<> {
         self.error.get_or_insert(error);
         self.outbox.clear();
@@ -158,7 +158,8 @@ impl End {
         self.reading.take().into_iter().chain(self.writing.take())
     }
 
-    /// Its machine is gone, or its program after a reset: nothing is sent and nothing read any more. What is on the wire goes on.
+    /// Its machine has crashed, or its program has ended with a reset: nothing more is sent or read. Segments in
+    /// flight still arrive.
     pub(super) fn abandon(&mut self) -> impl Iterator<Item = Waker> + use<> {
         self.is_held = false;
         self.inbox.clear();

@@ -1,4 +1,4 @@
-//! What happens to a stream at a chosen byte, and when a machine dies.
+//! Faults of streams: at a chosen byte, and when a machine crashes.
 
 use std::task::Waker;
 
@@ -6,7 +6,7 @@ use super::{Side, StreamId, StreamMishap};
 use crate::world::State;
 
 impl State {
-    /// Lets the fault of a direction happen if its byte is reached. True if it did.
+    /// Triggers the fault of a direction if its byte is reached. True if it did.
     pub(super) fn meet_fault(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return false };
         if !connection.is_established() {
@@ -30,8 +30,8 @@ impl State {
         true
     }
 
-    /// Ends the connections and listeners of every life that is over. Their peers hear of it when they send. Answers wakers
-    /// to be dropped where no lock is held.
+    /// Ends the connections and listeners of every ended incarnation. Their peers notice when they send. Returns
+    /// wakers to be dropped without a lock.
     pub(crate) fn abandon_dead_streams(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
         let streams = &mut self.net.streams;

@@ -1,4 +1,4 @@
-//! Listeners.
+//! Listeners of streams, with their backlog.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use super::{Side, StreamId};
 use crate::node::{Incarnation, NodeId};
 use crate::world::{State, World};
 
-/// A listener as the network knows it.
+/// A listener in the network's table.
 pub(crate) struct Listening {
     pub(super) life: Incarnation,
     /// Established, not accepted: at most [`BACKLOG_MAX`].
@@ -20,7 +20,7 @@ pub(crate) struct Listening {
     pub(super) accepting: Option<Waker>,
 }
 
-/// Takes streams at an address of the node.
+/// Listens at an address of the node.
 pub(crate) fn listen(world: &World, life: &Incarnation, at: SocketAddr) -> io::Result<Box<dyn ByteListener>> {
     let local = world.with(|state| state.add_listener(life, at))?;
     Ok(Box::new(SimListener { world: world.clone(), life: life.clone(), local }))
@@ -93,7 +93,7 @@ impl State {
         Ok(local)
     }
 
-    /// The listener that takes what is sent to an address of a node.
+    /// The listener for segments to an address of a node.
     pub(super) fn listener_at(&mut self, node: NodeId, to: SocketAddr) -> Option<&mut Listening> {
         let any: IpAddr = match to {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -107,5 +107,5 @@ impl State {
     }
 }
 
-/// Connections that wait to be accepted, at one listener.
+/// Most connections that wait to be accepted, at one listener.
 pub(super) const BACKLOG_MAX: usize = 128;

@@ -1,8 +1,8 @@
-//! Simulated TCP: what byte streams between nodes delay, split, stall, cut and reset.
+//! Simulated TCP: byte streams with delays, splits, stalls, partitions and resets.
 //!
-//! A connection has two ends. What an end's program writes waits in its outbox, goes on the wire in segments of random
-//! length as far as the other end has room, arrives in order, and waits in the other end's inbox. A segment that cannot
-//! arrive (a cut, a machine that is down or asleep) is sent again with growing pauses, until the sender gives up.
+//! A connection has two ends. Written data waits in an end's outbox, is sent in segments of random length as far as
+//! the other end has room, arrives in order, and waits in the other end's inbox. A segment that cannot arrive (a
+//! partition, a machine that is down or suspended) is retransmitted with growing pauses, until the sender's time-out.
 
 mod config;
 mod connect;
@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 
 use crate::node::NodeId;
 
-/// All streams of a world.
+/// All streams of a simulation.
 pub(crate) struct Streams {
     pub(crate) connections: BTreeMap<StreamId, Connection>,
     pub(crate) listeners: BTreeMap<(NodeId, SocketAddr), Listening>,
@@ -55,7 +55,7 @@ impl Streams {
         StreamId(self.next_id)
     }
 
-    /// A port for a connection, or for a listener at port 0. Comes again after 16,384 others.
+    /// An ephemeral port. Reused after 16,384 others.
     fn free_port(&mut self) -> u16 {
         let port = self.next_port;
         self.next_port = port.checked_add(1).unwrap_or(FIRST_PORT);

@@ -1,4 +1,4 @@
-//! From the outbox to the wire.
+//! Transmission: from the outbox to segments in flight.
 
 use std::net::SocketAddr;
 use std::task::Waker;
@@ -15,7 +15,7 @@ use crate::timeline::Happening;
 use crate::world::State;
 
 impl State {
-    /// Puts on the wire what the other end has room for. Answers the writer if there is room for more.
+    /// Sends as much as the other end has room for. Returns the writer's waker if there is room for more.
     pub(super) fn pump(&mut self, id: StreamId, side: Side) -> Option<Waker> {
         let config = self.config_of(id, side);
         while let Some(data) = self.next_data(id, side, config.segment_max) {
@@ -44,7 +44,7 @@ impl State {
         Some(data)
     }
 
-    /// Chooses whether, and at which byte of the segment about to be sent, something happens to the stream.
+    /// Chooses whether, and at which byte of the next segment, the stream has a fault.
     fn maybe_break(&mut self, id: StreamId, side: Side, len: usize, config: &StreamConfig) {
         if self.nodes_of(id, side).is_none_or(|(from, to)| from == to) {
             return;
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Sends a segment on its way, behind all those sent before.
+    /// Sends a segment, in order after all earlier ones.
     pub(super) fn transmit(&mut self, id: StreamId, side: Side, segment: Segment) {
         let Some((from, to)) = self.addresses(id, side) else { return };
         let rate = self.config_of(id, side).bytes_per_second.max(1);
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// Looks at the wire of an end at `at`.
+    /// Schedules a delivery of an end's segments at `at`.
     pub(super) fn wake_wire(&mut self, id: StreamId, side: Side, at: Instant) {
         let due = self.timeline.add(at, Happening::Segments(id, side));
         if let Some(end) = self.end(id, side) {
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    /// A lost segment comes with the first retransmission.
+    /// A lost segment arrives with the first retransmission.
     fn loss_delay(&mut self, from: SocketAddr, to: SocketAddr) -> Duration {
         let loss = self.net.loss_between(from, to);
         if self.rng.chance(loss) { RETRY_MIN } else { Duration::ZERO }
@@ -100,13 +100,13 @@ impl State {
         self.net.streams.connections.get_mut(&id).map(|connection| connection.end(side))
     }
 
-    /// From where to where an end sends.
+    /// Source and destination address of an end's segments.
     pub(super) fn addresses(&mut self, id: StreamId, side: Side) -> Option<(SocketAddr, SocketAddr)> {
         let connection = self.net.streams.connections.get_mut(&id)?;
         Some((connection.end(side).address, connection.end(side.other()).address))
     }
 
-    /// From which node to which an end sends, where both are known.
+    /// Source and destination node of an end's segments, where both are known.
     pub(super) fn nodes_of(&mut self, id: StreamId, side: Side) -> Option<(NodeId, NodeId)> {
         let connection = self.net.streams.connections.get_mut(&id)?;
         Some((connection.end(side).node?, connection.end(side.other()).node?))

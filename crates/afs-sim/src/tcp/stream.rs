@@ -1,4 +1,4 @@
-//! A stream as a program holds it.
+//! `ByteStream` of one end of a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub(super) struct SimStream {
 }
 
 impl SimStream {
-    /// `None` if the connection is gone, with its node for example.
+    /// `None` if the connection has been removed, with its node for example.
     pub(super) fn new(world: &World, id: StreamId, side: Side) -> Option<Self> {
         let (life, (local, peer)) = world.with(|state| {
             let life = state.end(id, side)?.life.clone()?;
@@ -77,7 +77,7 @@ impl AsyncWrite for SimStream {
     }
 }
 
-/// The answer to a poll, and the waker that it replaced, to be dropped where no lock is held.
+/// The result of a poll, and the waker that it replaced, to be dropped without a lock.
 type Polled<T> = (Poll<io::Result<T>>, Option<Waker>);
 
 impl State {
@@ -137,7 +137,7 @@ impl State {
         Ok(())
     }
 
-    /// The program lets go of an end, and wants a reset if `resets`. Answers wakers to be dropped where no lock is held.
+    /// Closes an end, with a reset if `resets`. Returns wakers to be dropped without a lock.
     pub(super) fn close(&mut self, id: StreamId, side: Side, resets: bool) -> Vec<Waker> {
         let Some(end) = self.end(id, side) else { return Vec::new() };
         end.is_held = false;
