@@ -1,11 +1,11 @@
-//! What names a chunk.
+//! Chunk ids and checksummed references to chunks.
 
 use std::fmt;
 
 /// The longest chunk, in bytes.
 pub const MAX_CHUNK_LEN: usize = 4 << 20;
 
-/// A chunk's name on its drive. A chunk written later has a greater name. Opaque to everybody but the drive.
+/// Id of a chunk on its drive. A chunk written later has a greater id. Opaque to all but the drive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkId([u8; 16]);
 
@@ -15,7 +15,7 @@ impl ChunkId {
     /// Greater than or equal to every other.
     pub const MAX: Self = Self([0xff; 16]);
 
-    /// A name made of two numbers, compared in this order. For drives.
+    /// An id made of two numbers, compared in this order. For drives.
     pub fn from_parts(high: u64, low: u64) -> Self {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&high.to_be_bytes());
@@ -29,12 +29,12 @@ impl ChunkId {
         ((joined >> 64) as u64, joined as u64)
     }
 
-    /// The form that is stored; it sorts as the names do.
+    /// The stored form; it sorts as the ids do.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0
     }
 
-    /// The name that was stored as these bytes.
+    /// The id with this stored form.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
@@ -53,7 +53,7 @@ impl fmt::Debug for ChunkId {
     }
 }
 
-/// A drive, as the references of one volume store name it.
+/// Id of a drive in the references of one volume store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriveId(pub u32);
 
@@ -68,10 +68,10 @@ impl fmt::Display for DriveId {
     }
 }
 
-/// A chunk and what must be found in it.
+/// Reference to a chunk, with its length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkRef {
-    /// Its name.
+    /// The chunk's id.
     pub id: ChunkId,
     /// Its length in bytes, at least 1.
     pub len: u32,
@@ -83,7 +83,7 @@ impl ChunkRef {
     /// Bytes of the stored form.
     pub const STORED_LEN: usize = 24;
 
-    /// The form that is stored.
+    /// The stored form.
     pub fn to_bytes(self) -> [u8; Self::STORED_LEN] {
         let mut bytes = [0; Self::STORED_LEN];
         bytes[..16].copy_from_slice(&self.id.to_bytes());
@@ -92,7 +92,7 @@ impl ChunkRef {
         bytes
     }
 
-    /// The reference that was stored as these bytes; `None` when there are not 24.
+    /// The reference with this stored form; `None` when there are not 24 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (id, rest) = bytes.split_first_chunk::<16>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;

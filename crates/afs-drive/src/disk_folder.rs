@@ -1,4 +1,4 @@
-//! A directory of the operating system, held exclusively.
+//! `Folder` of a directory of the operating system, held exclusively by a lock file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,14 +19,14 @@ pub struct DiskFolder {
 }
 
 impl DiskFolder {
-    /// Opens the directory, creating it (one level) where it does not exist; that it exists is durable then.
+    /// Opens the directory, creating it (one level) if it does not exist; its existence is durable then.
     ///
     /// Fails with `ResourceBusy` when another process, or another drive of this one, has it open.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         match fs::create_dir(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // Its maker may have died before it was durable.
+            // An earlier process may have crashed before the directory was durable.
             _ => sync_parent(&path)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
@@ -93,8 +93,8 @@ impl FolderFile for File {
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(self, flags, offset, len) {
-            // A file system without holes: the bytes are overwritten, so that they read as freed; the room comes back with
-            // the whole segment.
+            // A file system without holes: the bytes are overwritten, so that they read as freed; the space is freed
+            // with the whole segment.
             Err(rustix::io::Errno::OPNOTSUPP) => overwrite(self, offset, len),
             other => Ok(other?),
         }

@@ -1,35 +1,35 @@
-//! How a drive fails.
+//! Errors of drives.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::chunk::{ChunkId, MAX_CHUNK_LEN};
 
-/// A drive could not do what was asked.
+/// Why an operation of a drive failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
     /// The medium is full. Nothing was written.
     #[error("the drive is full")]
     NoSpace,
-    /// A chunk cannot be read, since the medium failed.
+    /// A chunk could not be read, because the medium failed.
     #[error("chunk {chunk} cannot be read: {error}")]
     Unreadable {
-        /// Which.
+        /// The chunk.
         chunk: ChunkId,
-        /// What the medium said.
+        /// The medium's error.
         error: Arc<io::Error>,
     },
-    /// What is stored under the name is not what was written.
+    /// The stored data does not match the chunk's checksum or header.
     #[error("chunk {chunk} is damaged")]
     Damaged {
-        /// Which.
+        /// The chunk.
         chunk: ChunkId,
     },
-    /// A read beyond the end of the chunk, or a write of no or too many bytes: a mistake of the caller.
+    /// A read beyond the end of the chunk, or a write of no or too many bytes: an error of the caller.
     #[error("{len} bytes: a chunk has 1 to {MAX_CHUNK_LEN} bytes, and a read stays within it")]
     Length {
-        /// The length asked for.
+        /// The requested length.
         len: u64,
     },
     /// The medium failed.
@@ -38,7 +38,7 @@ pub enum DriveError {
     /// An earlier flush failed, so that it is unknown what is durable.
     #[error("an earlier flush of the drive failed; open it again")]
     Wounded,
-    /// Whoever was doing the work went away.
+    /// The thread pool that did the work was shut down.
     #[error("the drive was closed")]
     Closed,
 }

@@ -1,4 +1,4 @@
-//! Segments as files of one directory.
+//! Segment store of one directory: a file for each segment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,14 +18,15 @@ pub struct FileSegments<F: Folder = DiskFolder> {
     folder: F,
     /// Open files, dropped all together when there are too many.
     open: Mutex<BTreeMap<u64, Arc<F::File>>>,
-    /// Files written to since their last sync. They stay open: the kernel tells a failed write-back to descriptors that were open then.
+    /// Files written since their last sync. They stay open: the kernel reports a failed write-back only to
+    /// descriptors that were open then.
     unsynced: Mutex<BTreeMap<u64, Arc<F::File>>>,
-    /// Segments whose directory entry is not known to be durable, from before they are made.
+    /// Segments whose directory entry may not be durable; added before the file is created.
     fresh: Mutex<BTreeSet<u64>>,
 }
 
 impl FileSegments {
-    /// Opens the directory, creating it (one level) where it does not exist.
+    /// Opens the directory, creating it (one level) if it does not exist.
     ///
     /// Fails with `ResourceBusy` when another process, or another drive of this one, has it open.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
@@ -34,7 +35,7 @@ impl FileSegments {
 }
 
 impl<F: Folder> FileSegments<F> {
-    /// The segments of a directory.
+    /// The segment store of a directory.
     pub fn over(folder: F) -> Self {
         Self { folder, open: Mutex::default(), unsynced: Mutex::default(), fresh: Mutex::default() }
     }
@@ -49,7 +50,7 @@ impl<F: Folder> FileSegments<F> {
         let name = name_of(segment);
         let file = match self.folder.open(&name) {
             Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
-                // Another thread may write to it and sync it as soon as it is there.
+                // Another thread may write to it and sync it as soon as it exists.
                 self.fresh.lock().insert(segment);
                 self.folder.create(&name)?
             }
@@ -89,7 +90,7 @@ impl<F: Folder> SegmentStore for FileSegments<F> {
     }
 
     fn sync(&self, segment: u64) -> io::Result<()> {
-        // What is written from here on is the next sync's.
+        // Later writes belong to the next sync.
         let pinned = self.unsynced.lock().remove(&segment);
         let file = pinned.map_or_else(|| self.file(segment, false), Ok)?;
         if let Err(error) = file.sync() {

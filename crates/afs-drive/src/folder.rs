@@ -1,34 +1,34 @@
-//! A directory of files, as segments need it: that of an operating system, or one of a test that loses power.
+//! The trait of a directory of segment files: of an operating system, or of a test that simulates power failures.
 
 use std::io;
 
 use crate::drive::Usage;
 
-/// A directory that one drive has for itself.
+/// A directory that one drive uses exclusively.
 ///
-/// What is assumed of it: that a file is there is durable when [`Folder::sync`] has returned, and what was written to it when
-/// [`FolderFile::sync`] has; neither makes the other so. Until then a power cut may lose either, also of a file that can be
-/// seen, and may bring back one that was removed.
+/// Its guarantees: the existence of a file is durable when [`Folder::sync`] has returned, and its data when
+/// [`FolderFile::sync`] has; neither implies the other. Until then a power failure may lose either, also of a file
+/// that can be seen, and may bring back a removed one.
 pub trait Folder: Send + Sync + 'static {
-    /// A file of it.
+    /// An open file.
     type File: FolderFile;
 
-    /// Opens a file that is there; `NotFound` where it is not.
+    /// Opens an existing file; `NotFound` if there is none.
     fn open(&self, name: &str) -> io::Result<Self::File>;
 
-    /// Opens a file, and makes it where it is not there.
+    /// Opens a file, and creates it if it does not exist.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
     /// The names of all files, in any order.
     fn names(&self) -> io::Result<Vec<String>>;
 
-    /// Removes a file; `NotFound` where it is not there.
+    /// Removes a file; `NotFound` if there is none.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Returns when it is durable which files there are.
+    /// Returns when the existence and removal of files is durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Room on the medium.
+    /// Free and total space on the medium.
     fn usage(&self) -> io::Result<Usage>;
 }
 

@@ -1,4 +1,4 @@
-//! What stands in front of a chunk's bytes. Layout: `docs/format.md` "Chunk".
+//! Header of a chunk: its reference and a table of checksums. Layout: `docs/format.md` "Chunk".
 
 use std::sync::LazyLock;
 
@@ -15,19 +15,20 @@ pub(crate) fn piece_sums(data: &[u8]) -> Vec<u32> {
     data.chunks(PIECE).map(crc32c::crc32c).collect()
 }
 
-/// The checksum of the whole from those of its pieces.
+/// The checksum of the whole chunk, from those of its pieces.
 pub(crate) fn combined(sums: &[u32], len: usize) -> u32 {
     let Some((first, others)) = sums.split_first() else { return 0 };
     let mut rest = len.saturating_sub(PIECE);
     others.iter().fold(*first, |whole, sum| {
         let part = rest.min(PIECE);
         rest -= part;
-        // Joining any length costs more than reading the piece would; all but the last have the same.
+        // A combination with an arbitrary length costs more than reading the piece would; all pieces but the last
+        // have the same length.
         if part == PIECE { past_piece(whole) ^ sum } else { crc32c::crc32c_combine(whole, *sum, part) }
     })
 }
 
-/// What a checksum becomes behind [`PIECE`] zeros: linear, so that 32 columns tell it for all.
+/// The checksum after [`PIECE`] zeros are appended: a linear function, so that 32 columns determine it.
 fn past_piece(sum: u32) -> u32 {
     static COLUMNS: LazyLock<[u32; 32]> =
         LazyLock::new(|| std::array::from_fn(|bit| crc32c::crc32c_combine(1 << bit, 0, PIECE)));
@@ -35,12 +36,12 @@ fn past_piece(sum: u32) -> u32 {
     set.fold(0, |past, (_, column)| past ^ column)
 }
 
-/// Where the bytes begin, counted from the beginning of the header.
+/// Offset of the data from the beginning of the header.
 pub(crate) fn data_start(len: u32) -> u64 {
     (FIXED + 4 * (len as usize).div_ceil(PIECE)).next_multiple_of(16) as u64
 }
 
-/// Bytes from the beginning of a chunk to where the next one may begin.
+/// Distance from the beginning of a chunk to the beginning of the next one.
 pub(crate) fn footprint(len: u32) -> u64 {
     (data_start(len) + u64::from(len)).next_multiple_of(BLOCK)
 }
@@ -61,7 +62,7 @@ pub(crate) fn encode(chunk: ChunkRef, sums: &[u32]) -> Vec<u8> {
     out
 }
 
-/// The checksums of the pieces, where `bytes` is the whole header of just this chunk.
+/// The checksums of the pieces, if `bytes` is the complete header of this chunk.
 pub(crate) fn decode(bytes: &[u8], chunk: ChunkRef) -> Option<Vec<u32>> {
     let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     let id: [u8; 16] = bytes.get(8..24)?.try_into().ok()?;

@@ -1,9 +1,9 @@
-//! Drives: where the bytes of files live, as immutable chunks.
+//! Drives: storage of file data as immutable, checksummed chunks.
 //!
-//! A chunk is written once, has a name that its drive gives it, carries a checksum, and is discarded when no file
-//! has it any longer. A drive knows nothing of files: the volume store holds the references, writes
-//! chunks, has the drive [`sync`](Drive::sync), and only then commits the transaction that makes them a
-//! file. What a crash leaves between the two is garbage, found by [`Drive::sweep`].
+//! A chunk is written once, has an id that its drive gives it, carries a checksum, and is discarded when no file
+//! references it any longer. A drive knows nothing of files: the volume store holds the references, writes chunks,
+//! has the drive [`sync`](Drive::sync), and only then commits the transaction that makes them part of a file. A crash
+//! between the two leaves garbage, which [`Drive::sweep`] finds.
 //!
 //! [`SegmentDrive`] is the drive of this crate: append-only segments on a [`SegmentStore`], which is a directory of
 //! files ([`FileDrive`]), memory ([`MemoryDrive`]), or a simulated disk. Bytes on disk: `docs/format.md`.

@@ -1,4 +1,4 @@
-//! Segments in memory.
+//! Segment store in memory, page by page.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +9,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::drive::Usage;
 use crate::segment_store::SegmentStore;
 
-/// Segments in memory, page by page, with a capacity. Clones share them, so that a drive can be opened again
-/// on what an earlier one left.
+/// Segments in memory, in pages, with a capacity. Clones share them, so that a drive can be opened again on the
+/// contents of an earlier one.
 #[derive(Clone)]
 pub struct MemorySegments(Arc<Mutex<Pages>>);
 
@@ -32,7 +32,7 @@ impl MemorySegments {
         Self(Arc::new(Mutex::new(Pages { segments: BTreeMap::new(), capacity, used: 0 })))
     }
 
-    /// Changes the capacity; below what is used, nothing more can be written.
+    /// Changes the capacity; below the used space, nothing more can be written.
     pub fn set_capacity(&self, bytes: u64) {
         self.lock().capacity = bytes;
     }
@@ -120,7 +120,7 @@ impl SegmentStore for MemorySegments {
     }
 }
 
-/// The pages that a range touches: page number, first byte within it, and which part of the range lies there.
+/// The pages of a range: page number, first byte within it, and the part of the range that lies in it.
 fn split(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

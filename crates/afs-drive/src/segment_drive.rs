@@ -1,4 +1,4 @@
-//! The drive over segments.
+//! The drive: chunks appended to segments, with group flush.
 
 use std::io;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub type FileDrive = SegmentDrive<FileSegments>;
 /// A drive in memory.
 pub type MemoryDrive = SegmentDrive<MemorySegments>;
 
-/// Chunks appended to segments. Cloning gives another handle of the same drive.
+/// A drive over segments. Clones are handles of the same drive.
 pub struct SegmentDrive<S>(Arc<Inner<S>>);
 
 impl<S> Clone for SegmentDrive<S> {
@@ -49,8 +49,8 @@ impl<S> Inner<S> {
 }
 
 impl FileDrive {
-    /// Opens a drive in a directory, creating it (one level) where it does not exist. `env` brings the threads that
-    /// block on the disk.
+    /// Opens a drive in a directory, creating it (one level) if it does not exist. `env` provides the blocking
+    /// threads.
     pub fn open_directory(path: impl Into<PathBuf>, env: EnvRef) -> io::Result<Self> {
         Self::open(FileSegments::open(path)?, env, SEGMENT_BYTES)
     }
@@ -65,7 +65,7 @@ impl MemoryDrive {
 }
 
 impl<S: SegmentStore> SegmentDrive<S> {
-    /// Opens a drive over any store; `segment_bytes` (usually 1 GiB) is where one segment ends and the next begins.
+    /// Opens a drive over any segment store; a segment ends at `segment_bytes` (usually 1 GiB).
     pub fn open(store: S, env: EnvRef, segment_bytes: u64) -> io::Result<Self> {
         let segments = Segments::new(&store.list()?, segment_bytes);
         Ok(Self::with(store, segments, env))
@@ -75,12 +75,12 @@ impl<S: SegmentStore> SegmentDrive<S> {
         Self(Arc::new(Inner { store, segments: Mutex::new(segments), env }))
     }
 
-    /// Where the segments are.
+    /// The segment store.
     pub fn store(&self) -> &S {
         &self.0.store
     }
 
-    /// Runs work that blocks on the disk, and gives its value.
+    /// Runs work on a blocking thread, and returns its value.
     fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner<S>) -> Result<T, DriveError> + Send + 'static,
@@ -134,7 +134,7 @@ impl<S: SegmentStore> Drive for SegmentDrive<S> {
     }
 }
 
-/// A chunk that is written while nobody has its name yet; discarded if nobody takes it.
+/// A chunk being written, whose id is not known to the caller yet; discarded if the caller drops the future.
 struct Unclaimed<S: SegmentStore> {
     chunk: Option<ChunkRef>,
     drive: SegmentDrive<S>,
@@ -215,7 +215,7 @@ impl<S: SegmentStore> Inner<S> {
             .map_err(|error| DriveError::Unreadable { chunk: chunk.id, error: Arc::new(error) })
     }
 
-    /// Frees a chunk unless it was freed before, which its header tells: a hole reads as zeros.
+    /// Frees a chunk unless it was freed before, which its header shows: a hole reads as zeros.
     fn discard(&self, chunk: ChunkRef) -> Result<(), DriveError> {
         let (segment, offset) = chunk.id.parts();
         let mut head = vec![0; data_start(chunk.len) as usize];
@@ -242,7 +242,7 @@ impl<S: SegmentStore> Inner<S> {
         Ok(())
     }
 
-    /// Flushes for everybody who waits, until nobody does.
+    /// Flushes for all waiting calls, until none is left.
     fn flush(&self) {
         loop {
             let (dirty, waiting, wounded) = {
@@ -267,7 +267,7 @@ impl<S: SegmentStore> Inner<S> {
     fn flush_segments(&self, dirty: &std::collections::BTreeSet<u64>) -> Result<(), DriveError> {
         for segment in dirty {
             match self.store.sync(*segment) {
-                // Every chunk of it was discarded meanwhile, so that nobody needs it.
+                // Every chunk of it was discarded meanwhile, so that no flush is needed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 other => other?,
             }

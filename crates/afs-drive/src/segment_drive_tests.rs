@@ -29,7 +29,7 @@ impl LiveChunks for Live {
     }
 }
 
-/// The same behaviour on every kind of store.
+/// The same tests on every kind of segment store.
 fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     let drive = SegmentDrive::open(open(), Parts::inline(), 1 << 20).unwrap();
     let lengths = [1, 15, 4096, PIECE, PIECE + 1, 3 * PIECE + 77, 600_000, 600_000, MAX_CHUNK_LEN];
@@ -50,7 +50,7 @@ fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     assert!(matches!(now(drive.write(data(0, MAX_CHUNK_LEN + 1))), Err(DriveError::Length { .. })));
     assert!(matches!(now(drive.read(chunks[0], 0..2)), Err(DriveError::Length { .. })));
 
-    // A discarded chunk is gone, says so, and can be discarded again.
+    // A discarded chunk cannot be read, and can be discarded again.
     for _ in 0..2 {
         now(drive.discard(vec![chunks[2]])).unwrap();
     }
@@ -60,7 +60,7 @@ fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     assert_eq!(now(drive.read(chunks[3], 0..1)).unwrap(), data(3, 1));
     drop(drive);
 
-    // The next run never writes where the last one did, and a sweep frees all but what is live.
+    // The next run never writes where the last one did, and a sweep frees all chunks that are not live.
     let drive = SegmentDrive::open(open(), Parts::inline(), 1 << 20).unwrap();
     let newer = now(drive.write(data(9, 10))).unwrap();
     assert!(newer > *chunks.last().unwrap());
@@ -74,7 +74,7 @@ fn suite<S: SegmentStore>(open: impl Fn() -> S) {
     assert!(now(drive.read(chunks[7], 0..1)).is_err());
     assert_eq!(now(drive.read(newer, 0..10)).unwrap(), data(9, 10));
 
-    // With the last live chunk its segment goes.
+    // With its last live chunk a segment is removed.
     let before = drive.store().list().unwrap().len();
     now(drive.discard(live)).unwrap();
     assert_eq!(drive.store().list().unwrap().len(), 1, "of {before}");
@@ -125,7 +125,7 @@ fn damage_is_noticed_and_named() {
     assert_eq!(now(drive.read(chunk, 0..100_000)).unwrap(), data(1, 200_000).slice(..100_000));
     let error = now(drive.read(chunk, whole(chunk))).unwrap_err();
     assert_eq!(error.to_string(), format!("chunk {} is damaged", chunk.id));
-    // A segment cut short.
+    // A truncated segment.
     let path = directory.path().join(format!("{segment:016x}.seg"));
     std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(1000).unwrap();
     assert!(matches!(now(drive.read(chunk, whole(chunk))), Err(DriveError::Unreadable { .. })));
@@ -147,7 +147,7 @@ fn names_go_on_behind_the_last_that_is_known() {
     drive.continue_after(ChunkId::from_parts(7, 4096));
     let first = now(drive.write(data(1, 100))).unwrap();
     assert_eq!(first.id, ChunkId::from_parts(8, 0));
-    // A name that is smaller, or that of this run, changes nothing or goes on behind it.
+    // A smaller id, or one of this run, changes nothing or continues after it.
     drive.continue_after(ChunkId::from_parts(3, 0));
     assert_eq!(now(drive.write(data(1, 100))).unwrap().id.parts().0, 8);
     let report = now(drive.sweep(Arc::new(Live(Vec::new())))).unwrap();

@@ -1,4 +1,4 @@
-//! Where segments are kept.
+//! The trait of segment stores.
 
 use std::io;
 
@@ -6,22 +6,22 @@ use crate::drive::Usage;
 
 /// Numbered, sparse runs of bytes: a directory of files, memory, or a simulated disk.
 ///
-/// What a drive assumes: a write may be lost, torn or reordered with others until [`SegmentStore::sync`] of
-/// its segment has returned, and is never undone afterwards. A read sees the latest write of this process.
+/// Its guarantees: a write may be lost, torn or reordered with others until [`SegmentStore::sync`] of its segment has
+/// returned, and is never undone afterwards. A read returns the latest write of this process.
 pub trait SegmentStore: Send + Sync + 'static {
     /// The numbers of all segments, in order.
     fn list(&self) -> io::Result<Vec<u64>>;
 
-    /// Bytes from the segment's beginning to its end, holes included.
+    /// Length of the segment in bytes, holes included.
     fn len(&self, segment: u64) -> io::Result<u64>;
 
     /// Fills `out` from `offset`; holes read as zeros, reading past the end is `UnexpectedEof`.
     fn read_at(&self, segment: u64, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `data`, creating the segment where it does not exist. A full medium answers `StorageFull`.
+    /// Writes all of `data`, creating the segment if it does not exist. A full medium returns `StorageFull`.
     fn write_at(&self, segment: u64, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Returns when everything written to the segment so far, and that it exists, is durable.
+    /// Returns when everything written to the segment so far, and its existence, is durable.
     fn sync(&self, segment: u64) -> io::Result<()>;
 
     /// Frees a range; it reads as zeros afterwards. Both numbers are multiples of 4096.
@@ -30,6 +30,6 @@ pub trait SegmentStore: Send + Sync + 'static {
     /// Removes a segment. Removing one that does not exist is no error.
     fn remove(&self, segment: u64) -> io::Result<()>;
 
-    /// Room on the medium.
+    /// Free and total space on the medium.
     fn usage(&self) -> io::Result<Usage>;
 }

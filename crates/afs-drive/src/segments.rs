@@ -1,4 +1,4 @@
-//! Which segment is appended to, and how much of each is live.
+//! Segment table: the segment being appended to, and the live bytes of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use afs_env::sync::oneshot;
 
 /// The drive's state in memory; rebuilt by opening and sweeping.
 ///
-/// Invariants: segments before `first` are from earlier runs and never written again. `live` counts the
-/// footprints of a segment's chunks, those being written included; a segment without an entry is
-/// from an earlier run and was not swept yet, so that it cannot be known to be dead.
+/// Invariants: segments before `first` are from earlier runs and never written again. `live` counts the footprints of
+/// a segment's chunks, those being written included; a segment without an entry is from an earlier run and was not
+/// swept yet, so that it is unknown whether it is dead.
 pub(crate) struct Segments {
     first: u64,
     current: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Segments {
     pub(crate) flush: Flush,
 }
 
-/// Who waits for a flush.
+/// State of the group flush: the calls that wait for it.
 #[derive(Default)]
 pub(crate) struct Flush {
     pub(crate) dirty: BTreeSet<u64>,
@@ -31,13 +31,14 @@ pub(crate) struct Flush {
 }
 
 impl Segments {
-    /// Begins a new segment behind all existing ones: what a crash left at the end of the last is never built on.
+    /// Begins a new segment after all existing ones: the end of the last one, which a crash may have left incomplete,
+    /// is never appended to.
     pub(crate) fn new(existing: &[u64], limit: u64) -> Self {
         let first = existing.last().map_or(1, |last| last + 1);
         Self { first, current: first, offset: 0, limit, live: BTreeMap::new(), flush: Flush::default() }
     }
 
-    /// Goes on with a segment behind this one.
+    /// Continues with a segment after this one.
     pub(crate) fn continue_after(&mut self, last: u64) {
         if last < self.current {
             return;
@@ -48,7 +49,7 @@ impl Segments {
         (self.current, self.offset) = (last + 1, 0);
     }
 
-    /// A place for a chunk of this length.
+    /// Allocates the space of a chunk of this length.
     pub(crate) fn allocate(&mut self, len: u32) -> ChunkId {
         let size = footprint(len);
         if self.offset > 0 && self.offset + size > self.limit {
@@ -61,7 +62,7 @@ impl Segments {
         id
     }
 
-    /// Takes a chunk out of the count; true when its segment is dead and can be removed.
+    /// Subtracts a chunk from the live bytes; true when its segment is dead and can be removed.
     pub(crate) fn release(&mut self, segment: u64, len: u32) -> bool {
         let Some(live) = self.live.get_mut(&segment) else { return false };
         *live = live.saturating_sub(footprint(len));
@@ -78,7 +79,7 @@ impl Segments {
         segment < self.first
     }
 
-    /// Learns what a sweep found in a segment of an earlier run.
+    /// Records the live bytes that a sweep found in a segment of an earlier run.
     pub(crate) fn learn(&mut self, segment: u64, live: u64) {
         self.live.insert(segment, live);
     }

@@ -1,4 +1,4 @@
-//! Freeing what crashes left.
+//! Garbage collection of segments after a crash.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::header::{BLOCK, footprint};
 use crate::segment_drive::Inner;
 use crate::segment_store::SegmentStore;
 
-/// Goes through the segments of earlier runs: removes those without a live chunk, and makes holes between the live
+/// Goes through the segments of earlier runs: removes those without a live chunk, and punches holes between the live
 /// chunks of the others.
 pub(crate) fn sweep<S: SegmentStore>(
     drive: &Inner<S>,
@@ -28,7 +28,7 @@ pub(crate) fn sweep<S: SegmentStore>(
             report.removed += 1;
             continue;
         }
-        // What is live is counted before anything can be discarded on the strength of that count.
+        // The live bytes are recorded before a discard can rely on their count.
         drive.lock().learn(segment, chunks.iter().map(|chunk| footprint(chunk.len)).sum());
         match free_gaps(drive, segment, &chunks, &mut report) {
             // Its last chunk was discarded meanwhile.
@@ -54,7 +54,7 @@ fn free_gaps<S: SegmentStore>(
             drive.store.punch(segment, free_from, offset - free_from)?;
         }
         free_from = offset + footprint(chunk.len);
-        // The last block of a chunk need not be there to its end.
+        // The last block of a chunk may be shorter.
         if free_from > len.next_multiple_of(BLOCK) && report.missing.len() < MISSING_MAX {
             report.missing.push(chunk.id);
         }

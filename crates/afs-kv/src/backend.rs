@@ -1,4 +1,4 @@
-//! redb's view of a blob.
+//! Storage backend of redb on a blob.
 
 use std::io;
 use std::sync::Arc;

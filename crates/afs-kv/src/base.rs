@@ -1,4 +1,4 @@
-//! The rows as of the last checkpoint, in one ordered redb table.
+//! Base: the rows as of the last checkpoint, in one ordered redb table.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,20 +25,21 @@ pub(crate) struct Base {
     database: Option<Database>,
 }
 
-/// What the base held at one checkpoint. Stays readable beside later checkpoints for as long as it is held.
+/// A read transaction of the base at one checkpoint. Stays readable during later checkpoints for as long as it is
+/// held.
 pub(crate) struct BaseView {
     rows: ReadOnlyTable<&'static [u8], &'static [u8]>,
 }
 
 impl Base {
-    /// Opens the database file, making one of an empty file. `is_new` is whether nothing was ever committed.
+    /// Opens the database file, creating the database in an empty file. `is_new`: nothing was ever committed.
     pub(crate) fn open(blob: Arc<dyn Blob>, cache_bytes: usize, is_new: bool) -> Result<Self, OpenError> {
         check_beginning(blob.as_ref(), is_new)?;
         let database = open_database(&blob, cache_bytes)?;
         Ok(Self { blob, cache_bytes, database: Some(database) })
     }
 
-    /// Checks the format, numbers the tables, and makes both durable where they are new.
+    /// Checks the format, numbers the tables, and makes both durable if they are new.
     pub(crate) fn prepare(&self, names: &[&str]) -> Result<Tables, OpenError> {
         let txn = self.begin()?;
         let numbers = {
@@ -73,7 +74,7 @@ impl Base {
         Ok(Tables::new(numbers))
     }
 
-    /// The format of the log beside the base. It is the present one from the next [`Base::absorb`] on.
+    /// The format of the log that belongs to the base. It is the current one from the next [`Base::absorb`] on.
     pub(crate) fn log_format(&self) -> Result<LogFormat, KvError> {
         let txn = self.database()?.begin_read().map_err(transaction_error)?;
         let meta = txn.open_table(META).map_err(table_error)?;
@@ -93,12 +94,12 @@ impl Base {
         Ok(BaseView { rows: txn.open_table(ROWS).map_err(table_error)? })
     }
 
-    /// Writes the newest rows of a memory table, and that everything up to `sequence` is here, in one durable
-    /// transaction. On failure the base is as it was before.
+    /// Writes the newest rows of a memory table, and `sequence` as the last one applied, in one durable transaction.
+    /// On failure the base is unchanged.
     pub(crate) fn absorb(&mut self, memtable: &Memtable, sequence: u64) -> Result<(), KvError> {
         let result = self.write_rows(memtable, sequence);
         if result.is_err() {
-            // After an I/O error redb refuses everything; opening anew brings back the last checkpoint.
+            // After an I/O error redb refuses every operation; opening it again restores the last checkpoint.
             self.database = None;
             match open_database(&self.blob, self.cache_bytes) {
                 Ok(database) => self.database = Some(database),
@@ -135,8 +136,8 @@ impl Base {
         let mut txn = self.database()?.begin_write().map_err(transaction_error)?;
         txn.set_durability(Durability::Immediate)
             .map_err(|error| KvError::Io(Arc::new(io::Error::other(error.to_string()))))?;
-        // A checkpoint is rare, so that saving the allocator's state with it costs little and makes opening
-        // after a crash quick at any size.
+        // A checkpoint is rare, so that saving the allocator's state with it costs little; opening after a crash is
+        // then fast at any size.
         txn.set_quick_repair(true);
         Ok(txn)
     }
@@ -167,8 +168,8 @@ impl Layer for &BaseView {
     }
 }
 
-/// redb takes a file that does not begin like one of its own for one whose making was interrupted, and makes it
-/// anew. That is right only where nothing can have been in it, and where what is there can be the beginning of one.
+/// redb takes a file without its magic bytes for one whose creation was interrupted, and creates it anew. That is
+/// right only where nothing can have been in it, and where the contents can be the beginning of a redb file.
 fn check_beginning(blob: &dyn Blob, is_new: bool) -> Result<(), OpenError> {
     let mut beginning = [0; MAGIC.len()];
     let len = (blob.len()? as usize).min(beginning.len());
@@ -217,8 +218,8 @@ const TABLES: TableDefinition<'static, &str, u64> = TableDefinition::new("tables
 const FORMAT_KEY: &str = "format";
 const APPLIED_KEY: &str = "applied";
 const FORMAT: u64 = 2;
-/// The log has records without a salt. The base is the same.
+/// The log has records without a salt. The base is unchanged.
 const FORMAT_1: u64 = 1;
-/// How every redb file begins.
+/// First bytes of every redb file.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 const ROWS_PER_STEP: usize = 256;

@@ -1,4 +1,4 @@
-//! The writer: everything queued becomes one log record.
+//! The writer: group commit of all queued operations as one log record.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use crate::kv::{Done, Kv, Operation, Outcome};
 use crate::log::AppendError;
 use crate::txn::{Hook, Overlay, Txn};
 
-/// What the operations of one batch did together.
+/// Combined effect of the operations of one batch.
 #[derive(Default)]
 struct Batch {
     rows: Overlay,
@@ -19,7 +19,7 @@ struct Batch {
     answers: Vec<(Done, Outcome)>,
 }
 
-/// The writer's turn. When an operation panics, those behind it in the queue still get theirs.
+/// The writer's turn. When an operation panics, those behind it in the queue are still run.
 struct Turn<'k> {
     kv: &'k Kv,
     over: bool,
@@ -34,16 +34,16 @@ impl Drop for Turn<'_> {
 }
 
 impl Kv {
-    /// Commits what is queued, batch by batch, until the queue is empty. Blocks on the medium.
+    /// Commits the queued operations, batch by batch, until the queue is empty. Blocks on the medium.
     ///
-    /// Never runs twice at a time: whoever sets `draining` schedules it, and one that waits for room has
+    /// Never runs twice at a time: the task that sets `draining` schedules it, and one that waits for room has
     /// returned before the checkpoint schedules the next.
     pub(crate) fn drain(&self) {
         let mut turn = Turn { kv: self, over: false };
         while self.has_work() {
             match self.make_room() {
                 Room::Ready => {
-                    // The answers of the batch before are not to wait for this one.
+                    // Replies of the previous batch must not wait for this one.
                     self.engine.env.let_woken_go();
                     let operations = self.take_operations();
                     self.commit(operations);
@@ -122,7 +122,7 @@ impl Kv {
         batch
     }
 
-    /// Log first; then the hooks; then readers may see it.
+    /// Log first; then the hooks; then the batch becomes visible.
     fn make_durable(&self, sequence: u64, rows: Overlay, hooks: Vec<Hook>) -> Result<(), KvError> {
         // Held until the batch is visible, so that a checkpoint freezes either all of it or nothing.
         let mut log = self.engine.log.lock();
@@ -132,8 +132,8 @@ impl Kv {
             Err(AppendError::Unknown(error)) => {
                 tracing::error!(%error, "the log cannot be synced; no further change is accepted");
                 self.engine.progress.lock().wound();
-                // Whether the batch happened only the next open will tell, so that hooks may be neither run nor
-                // dropped, which would undo what belongs to it.
+                // Only the next open tells whether the batch is durable, so that hooks may be neither run nor
+                // dropped: dropping would undo what belongs to the batch.
                 std::mem::forget(hooks);
                 return Err(error.into());
             }
@@ -142,7 +142,7 @@ impl Kv {
         let published = &self.engine.published;
         published.layers().active.insert(rows, sequence, published.floor());
         published.show(sequence);
-        // The batch is durable and has its number whatever became of its hooks.
+        // The batch is durable and has its number even if a hook panicked.
         if let Some(panic) = panicked {
             resume_unwind(panic);
         }
@@ -150,7 +150,7 @@ impl Kv {
     }
 }
 
-/// Runs every hook, the others too when one panics; answers the first panic.
+/// Runs every hook, the others too when one panics; returns the first panic.
 fn run_hooks(hooks: Vec<Hook>, sequence: u64) -> Option<Box<dyn Any + Send>> {
     let run = |hook: Hook| catch_unwind(AssertUnwindSafe(|| hook(sequence))).err();
     hooks.into_iter().map(run).fold(None, Option::or)

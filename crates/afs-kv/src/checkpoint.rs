@@ -1,4 +1,4 @@
-//! Moving committed rows from memory into the base, and the log's turn between its two blobs.
+//! Checkpoint: moves committed rows from memory into the base, and rotates the log between its two blobs.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::error::KvError;
 use crate::kv::Kv;
 use crate::snapshot::Layers;
 
-/// How far the checkpoint is.
+/// Progress of the checkpoint.
 #[derive(Default)]
 pub(crate) struct Progress {
     state: State,
     /// The last batch in the frozen memory table.
     frozen_through: u64,
-    /// The writer stopped for want of room and is to be started again when the checkpoint is through.
+    /// The writer stopped because the log is full; the checkpoint restarts it at its end.
     writer_waits: bool,
     wounded: bool,
 }
@@ -25,10 +25,10 @@ enum State {
     Failed,
 }
 
-/// Whether the log can take a batch.
+/// Whether the log has room for a batch.
 pub(crate) enum Room {
     Ready,
-    /// Not before the running checkpoint is through; it starts the writer again.
+    /// Not before the running checkpoint has ended, which restarts the writer.
     Later,
     Refused(KvError),
 }
@@ -51,7 +51,7 @@ impl Progress {
 }
 
 impl Kv {
-    /// Makes sure that the log has room for a batch, starting or retrying a checkpoint where it has not.
+    /// Makes room in the log for a batch, by starting or retrying a checkpoint if necessary.
     pub(crate) fn make_room(&self) -> Room {
         loop {
             match self.next_step() {
@@ -69,8 +69,8 @@ impl Kv {
         }
     }
 
-    /// Moves everything committed so far into the base. For a clean stop, so that the next open has nothing
-    /// to replay; does nothing while a checkpoint is running already. Blocks on the medium.
+    /// Moves everything committed so far into the base. For a clean stop, so that the next open replays nothing; does
+    /// nothing while a checkpoint is running. Blocks on the medium.
     pub fn checkpoint(&self) -> Result<(), KvError> {
         {
             let mut log = self.engine.log.lock();
@@ -145,7 +145,7 @@ impl Kv {
         let mut base = self.engine.base.lock();
         let Some(frozen) = self.engine.published.layers().frozen.clone() else { return Ok(()) };
         let result = base.absorb(&frozen, through);
-        // After a failure the base was opened anew and older views of it are dead.
+        // After a failure the base was opened again, and older views of it are invalid.
         let view = Arc::new(base.view()?);
         self.engine.published.replace(|layers| Layers {
             active: layers.active.clone(),

@@ -1,4 +1,4 @@
-//! Ordered reading over several layers at once, the newest layer winning.
+//! Merging iterator over several layers, in which the newest layer takes precedence.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Bound, RangeBounds};
@@ -10,20 +10,20 @@ use crate::error::KvError;
 /// One row: key (without the table) and value.
 pub type Row = (Bytes, Bytes);
 
-/// A key and what a layer says of it; `None` is a deletion.
+/// A key with its value in one layer; `None` is a deletion.
 pub(crate) type Entry = (Bytes, Option<Bytes>);
 
-/// Two ends of a range of keys.
+/// Bounds of a range of keys.
 pub(crate) type Bounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
-/// Something that answers a part of an ordered scan.
+/// One layer of an ordered scan.
 pub(crate) trait Layer {
-    /// Appends up to `limit` entries from the near end of the span, in its direction. Answers the key after which
-    /// to go on, or `None` when the span is exhausted.
+    /// Appends up to `limit` entries from the near end of the span, in its direction. Returns the key after which to
+    /// continue, or `None` when the span is exhausted.
     fn fill(&self, span: &Span, limit: usize, out: &mut VecDeque<Entry>) -> Result<Option<Bytes>, KvError>;
 }
 
-/// The part of the key space still to be read, and in which direction.
+/// The part of the key space still to be read, and the direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) lower: Bound<Bytes>,
@@ -47,7 +47,7 @@ impl Span {
         Self { lower, upper, reverse }
     }
 
-    /// The bounds as slices, or `None` where nothing can lie between them.
+    /// The bounds as slices, or `None` if the span is empty.
     pub(crate) fn bounds(&self) -> Option<Bounds<'_>> {
         let (lower, upper) = (slice(&self.lower), slice(&self.upper));
         let empty = match (lower, upper) {
@@ -84,13 +84,13 @@ impl Layer for BTreeMap<Bytes, Option<Bytes>> {
     }
 }
 
-/// One layer being read.
+/// Read position in one layer.
 struct Cursor<'a> {
     layer: Box<dyn Layer + 'a>,
     span: Span,
     read: VecDeque<Entry>,
     exhausted: bool,
-    /// Grows with use: most scans want one row.
+    /// Grows with use: most scans read one row.
     limit: usize,
 }
 

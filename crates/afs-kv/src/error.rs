@@ -1,4 +1,4 @@
-//! What can go wrong, by stage.
+//! Errors of reads, commits and opening.
 
 use std::io;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KvError {
-    /// The medium is full. Nothing of the batch was applied; reads go on, and so do commits once there is room.
+    /// The medium is full. Nothing of the batch was applied; reads continue, and so do commits once there is space.
     #[error("the medium is full")]
     NoSpace,
-    /// The medium refused an operation. Nothing of the batch was applied.
+    /// An I/O error of the medium. Nothing of the batch was applied.
     #[error("the medium failed: {0}")]
     Io(Arc<io::Error>),
-    /// What was read from the medium cannot be.
+    /// The data read from the medium is invalid.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// A sync of the log failed, so that it is unknown what is durable. No further commit is taken until the store
-    /// is opened again; reads of what was durable before go on.
+    /// A sync of the log failed, so that it is unknown what is durable. Further commits are refused until the store
+    /// is opened again; reads of what was durable before continue.
     #[error("an earlier sync of the log failed; open the store again")]
     Wounded,
     /// One operation changed more than [`MAX_OPERATION_BYTES`] bytes.
@@ -26,13 +26,13 @@ pub enum KvError {
     /// A read that was limited to memory needs the medium.
     #[error("the row is not in memory")]
     NotInMemory,
-    /// The engine went away before the operation ran.
+    /// The store was closed before the operation ran.
     #[error("the store was closed")]
     Closed,
 }
 
 impl KvError {
-    /// Whether what was read is not what a store looks like, as against not being readable at all.
+    /// Whether the data is invalid, as against unreadable.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Corrupt(_) => true,
@@ -63,25 +63,25 @@ impl From<redb::StorageError> for KvError {
     }
 }
 
-/// A store cannot be opened.
+/// Why a store was not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// Written by another version of this program.
     #[error("the store has format {found}; this program reads format {expected}")]
     Format {
-        /// What the medium says.
+        /// The version on the medium.
         found: u64,
-        /// What this program knows.
+        /// The version of this program.
         expected: u64,
     },
-    /// There is a file where the index would be, and it is something else.
+    /// The file of the index exists, and is something else.
     #[error("there is a file named \"index\" that is no index")]
     NotAStore,
-    /// More tables than a store can hold (255 in its whole life).
+    /// More tables than a store can hold (255 over its lifetime).
     #[error("too many tables")]
     TooManyTables,
-    /// Reading or writing failed, or what was read is damaged.
+    /// Reading or writing failed, or the data is damaged.
     #[error(transparent)]
     Kv(#[from] KvError),
 }
@@ -92,16 +92,16 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// An update did not happen.
+/// Why an update was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<E> {
-    /// The operation itself declined; it left nothing behind.
+    /// The operation itself failed; it changed nothing.
     #[error("{0}")]
     Refused(E),
-    /// The engine could not commit it.
+    /// The store could not commit it.
     #[error(transparent)]
     Kv(KvError),
 }
 
-/// The most one operation may change, counted in bytes of keys and values.
+/// Most that one operation may change, in bytes of keys and values.
 pub const MAX_OPERATION_BYTES: usize = 32 << 20;

@@ -1,4 +1,4 @@
-//! Blobs as files of one directory.
+//! Medium of one directory: a file for each blob.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,14 +15,14 @@ pub struct FileMedium {
 }
 
 impl FileMedium {
-    /// Opens the directory, creating it (one level) where it does not exist.
+    /// Opens the directory, creating it (one level) if it does not exist.
     ///
     /// Fails with `ResourceBusy` when another process, or another medium of this one, has it open.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
         match fs::create_dir(&directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            // Its maker may have died before it was durable.
+            // An earlier process may have crashed before the directory was durable.
             _ => sync_parent(&directory)?,
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))?;
@@ -41,7 +41,7 @@ impl Medium for FileMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
         let path = self.directory.join(name);
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
-        // Also of one that was there: its maker may have died before it was durable.
+        // Also for an existing file: the process that created it may have crashed before it was durable.
         File::open(&self.directory)?.sync_all()?;
         Ok(Arc::new(FileBlob { file }))
     }

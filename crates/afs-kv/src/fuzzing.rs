@@ -1,4 +1,4 @@
-//! What the fuzz target runs: any bytes, which must be read without a panic.
+//! Entry point of the fuzz target: any bytes must be read without a panic.
 
 use crate::medium::Medium;
 use crate::memory_medium::MemoryMedium;
@@ -7,8 +7,8 @@ use crate::record::{self, HEAD_LEN};
 use crate::recovery::{LogFormat, replay};
 use crate::turn::{Salt, Turn};
 
-/// A log of two files. Of each ten bytes the first says what comes: a record whose checksum is right, with any sequence number,
-/// count and rows, or plain bytes.
+/// A log of two files. The first of each ten bytes selects what follows: a record with a valid checksum, with any
+/// sequence number, count and rows, or plain bytes.
 pub fn log(bytes: &[u8]) {
     let Some((&first, rest)) = bytes.split_first() else { return };
     let medium = MemoryMedium::new();
@@ -45,7 +45,7 @@ fn file(bytes: &[u8], has_turn: bool) -> Vec<u8> {
     out
 }
 
-/// Small numbers that follow one another, and the largest.
+/// Small consecutive numbers, and the largest.
 fn sequence(byte: u8) -> u64 {
     if byte >= 0x7c { u64::MAX - u64::from(byte & 3) } else { u64::from(byte & 0x0f) }
 }

@@ -1,4 +1,4 @@
-//! The engine: its parts, and how operations reach the writer.
+//! The store: its components, and the queue of operations for the writer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::recovery::{self, LogFormat};
 use crate::snapshot::{Layers, Published, Snapshot};
 use crate::txn::{Abandon, Txn};
 
-/// Bounds of an engine.
+/// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Log bytes that start a checkpoint; also about the memory that uncheckpointed rows take, twice while
@@ -25,7 +25,7 @@ pub struct Config {
     pub log_bytes: u64,
     /// Memory for pages of the base. Default 64 MiB.
     pub cache_bytes: usize,
-    /// The most operations of one batch. Default 1024.
+    /// Most operations in one batch. Default 1024.
     pub batch_operations: usize,
     /// Changed bytes after which a batch takes no further operation. Default 4 MiB.
     pub batch_bytes: usize,
@@ -40,16 +40,16 @@ impl Default for Config {
 /// A change, run exactly once on the writer.
 pub type Operation = Box<dyn FnOnce(&mut Txn<'_>) -> Result<(), Abandon> + Send>;
 
-/// Told what became of an operation.
+/// Receives the outcome of an operation.
 pub type Done = Box<dyn FnOnce(Outcome) + Send>;
 
-/// What became of an operation.
+/// Outcome of an operation.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It is durable and visible, as part of the batch of this number. An operation that changed nothing
-    /// has the number of the batch whose state it saw.
+    /// The operation is durable and visible, as part of the batch of this number. An operation that changed nothing
+    /// has the number of the batch whose state it read.
     Committed(u64),
-    /// It answered an error and left nothing behind; what it saw is durable.
+    /// It returned an error and changed nothing; what it read is durable.
     Abandoned,
     /// Its batch could not be made durable; nothing of it is visible.
     Failed(KvError),
@@ -64,9 +64,9 @@ pub struct Kv {
 pub(crate) struct Engine {
     pub(crate) published: Arc<Published>,
     pub(crate) queue: Mutex<Queue>,
-    /// The log, held by whoever is draining: this lock is the writer's turn and nothing else waits for it.
+    /// The log, held by the draining thread: this lock is the writer's turn and nothing else waits for it.
     pub(crate) log: Mutex<Log>,
-    /// The base, held by whoever runs the checkpoint.
+    /// The base, held by the thread that runs the checkpoint.
     pub(crate) base: Mutex<Base>,
     pub(crate) progress: Mutex<Progress>,
     pub(crate) env: EnvRef,
@@ -76,15 +76,16 @@ pub(crate) struct Engine {
 #[derive(Default)]
 pub(crate) struct Queue {
     pub(crate) waiting: VecDeque<(Operation, Done)>,
-    /// Somebody drains, or has been asked to.
+    /// A drain is running or scheduled.
     pub(crate) draining: bool,
 }
 
 impl Kv {
-    /// Opens a store, making an empty one on an empty medium, and recovers whatever was durable. Blocks on the medium.
+    /// Opens a store, creating an empty one on an empty medium, and recovers whatever was durable. Blocks on the
+    /// medium.
     ///
-    /// `tables` are the tables used from now on; new names may be added at any open. `env` brings the threads that block on the
-    /// medium, and the salts of the log, which nobody may guess who can have rows stored.
+    /// `tables` are the tables used from now on; new names may be added at any open. `env` provides the blocking
+    /// threads, and the salts of the log, which a client that can have rows stored must not be able to guess.
     pub fn open(
         medium: Arc<dyn Medium>,
         tables: &[&str],
@@ -120,30 +121,31 @@ impl Kv {
         };
         let kv = Self { engine: Arc::new(engine) };
         if recovered {
-            // A log of format 1 is taken over with this: the same transaction that has its batches says that it is no longer read.
-            // Where this fails, for instance on a full medium, reads go on and the first change tries again.
+            // This upgrades a log of format 1: the same transaction that contains its batches records that it is no
+            // longer read. Where this fails, for instance on a full medium, reads continue and the first change tries
+            // again.
             let _ = kv.checkpoint_frozen();
         }
         Ok(kv)
     }
 
-    /// Everything committed so far.
+    /// A snapshot of everything committed so far.
     pub fn snapshot(&self) -> Snapshot {
         self.engine.published.snapshot()
     }
 
-    /// The world it was opened in.
+    /// The environment it was opened in.
     pub fn env(&self) -> &EnvRef {
         &self.engine.env
     }
 
-    /// The oldest sequence number that any living snapshot holds.
+    /// The oldest sequence number that any snapshot holds.
     pub fn oldest_snapshot(&self) -> u64 {
         self.engine.published.floor()
     }
 
-    /// Queues an operation for the next batch, and has it committed unless a batch is under way. `done` runs on the
-    /// draining thread and must not block.
+    /// Queues an operation for the next batch, and schedules the commit unless a batch is in progress. `done` runs on
+    /// the draining thread and must not block.
     pub fn submit(&self, operation: Operation, done: Done) {
         let idle = {
             let mut queue = self.engine.queue.lock();
@@ -155,7 +157,7 @@ impl Kv {
         }
     }
 
-    /// Runs `operation` in the next batch; resolves when its result is durable.
+    /// Runs `operation` in the next batch; completes when its result is durable.
     pub async fn update<T, E>(
         &self,
         operation: impl FnOnce(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
@@ -189,8 +191,8 @@ impl Kv {
     }
 }
 
-/// Opens the base. The log is made after it: where there is no log, a base that cannot be read is one whose making
-/// was cut short, with nothing in it yet, and it is made again.
+/// Opens the base. The log is created after it: where there is no log, an unreadable base is one whose creation was
+/// interrupted, with nothing in it yet, and it is created again.
 fn open_base(medium: &dyn Medium, cache_bytes: usize) -> Result<Base, OpenError> {
     let unfinished = !medium.list()?.iter().any(|name| name.starts_with("log."));
     match Base::open(medium.open("index")?, cache_bytes, unfinished) {

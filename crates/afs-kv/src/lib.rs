@@ -1,13 +1,13 @@
-//! A transactional key-value engine: one writer that commits in groups, readers that never wait.
+//! Transactional key-value store: a single writer with group commit, and readers that never wait.
 //!
-//! A change is durable once it is in the write-ahead log and the log is synced. Many operations share
-//! one such sync: [`Kv::submit`] queues them; the writer runs everything queued as one batch, syncs
-//! once, and answers them all. Committed rows stay in memory ([`Snapshot`] reads them there) until about
-//! 16 MiB of log have gathered; a checkpoint then moves them into an ordered table on the medium
-//! (redb) in one durable transaction, and the log is used again from its start.
+//! A change is durable once it is in the write-ahead log and the log is synced. Many operations share one such sync:
+//! [`Kv::submit`] queues them; the writer runs all queued operations as one batch, syncs once, and completes them
+//! all. Committed rows stay in memory ([`Snapshot`] reads them there) until the log holds about 16 MiB; a checkpoint
+//! then moves them into an ordered table on the medium (redb) in one durable transaction, and the log is overwritten
+//! from its start.
 //!
-//! What a reader sees is always committed and durable: a batch becomes visible only after its log
-//! record has been synced, and before anybody is told that it succeeded.
+//! Readers see only committed and durable data: a batch becomes visible only after its log record has been synced,
+//! and before its success is reported.
 //!
 //! Bytes on the medium are described in `docs/format.md`.
 

@@ -1,7 +1,7 @@
-//! The write-ahead log: two blobs used in turn, each overwritten from its start.
+//! Write-ahead log: two blobs used in turn, each overwritten from its start.
 //!
-//! While one blob is being written, the other holds the batches that the running checkpoint is moving into
-//! the base. Overwriting in place keeps the file's blocks, so that a sync need not write the file system's own records.
+//! While one blob is being written, the other holds the batches that the running checkpoint is moving into the base.
+//! Overwriting in place keeps the file's blocks, so that a sync need not write the file system's own metadata.
 
 use std::io;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use crate::recovery::LogFormat;
 use crate::turn::{RECORDS_START, Salt, Turn};
 use crate::txn::Overlay;
 
-/// Invariant: everything in the blob that is not active has a sequence number that the base or the
-/// frozen memory table holds; the active blob is valid up to `offset`.
+/// Invariant: everything in the inactive blob has a sequence number that the base or the frozen memory table
+/// contains; the active blob is valid up to `offset`.
 pub(crate) struct Log {
     env: EnvRef,
     blobs: [Arc<dyn Blob>; 2],
     allocated: [u64; 2],
     active: usize,
-    /// Where the next record goes; 0 where it begins a turn.
+    /// Offset of the next record; 0 at the beginning of a turn.
     offset: u64,
-    /// The present turn's.
+    /// Salt of the current turn.
     salt: Salt,
     limit: u64,
 }
 
-/// Why a record is not in the log.
+/// Why a record was not appended.
 pub(crate) enum AppendError {
-    /// It was not written; the log goes on as if it had never been tried.
+    /// It was not written; the log is unchanged.
     Refused(KvError),
     /// It may or may not be durable.
     Unknown(io::Error),
@@ -43,7 +43,7 @@ pub(crate) fn open_blobs(medium: &dyn Medium, format: LogFormat) -> io::Result<[
     Ok([medium.open(first)?, medium.open(second)?])
 }
 
-/// Removes what a log of format 1 left.
+/// Removes the blobs of a log of format 1.
 pub(crate) fn remove_format_1(medium: &dyn Medium) -> io::Result<()> {
     let left = medium.list()?;
     let old = names(LogFormat::One).into_iter().filter(|name| left.iter().any(|found| found == name));
@@ -70,12 +70,12 @@ impl Log {
         self.offset >= self.limit
     }
 
-    /// Says that both blobs hold batches still needed.
+    /// Marks both blobs as needed.
     pub(crate) fn mark_full(&mut self) {
         self.offset = self.offset.max(self.limit);
     }
 
-    /// Goes on in the other blob.
+    /// Continues in the other blob.
     pub(crate) fn rotate(&mut self) {
         self.active = 1 - self.active;
         self.offset = 0;
@@ -98,7 +98,7 @@ impl Log {
         Ok(())
     }
 
-    /// Grows the blob in steps, so that most syncs find its length and blocks settled.
+    /// Grows the blob in steps, so that most syncs need not write its length and blocks.
     fn allocate(&mut self, end: u64) -> io::Result<()> {
         let blob = &self.blobs[self.active];
         let allocated = &mut self.allocated[self.active];

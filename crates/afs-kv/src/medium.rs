@@ -1,4 +1,4 @@
-//! Where the engine keeps its bytes.
+//! The traits of a medium and of its blobs.
 
 use std::fmt::Debug;
 use std::io;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 /// A small set of named blobs: a directory of files, memory, or a simulated disk.
 ///
-/// What the engine assumes of a medium: a write is not durable before [`Blob::sync`] has returned, may be
-/// lost, torn at any byte, or reordered with other writes until then, and is never undone afterwards. A read sees
-/// the latest write of this process, synced or not.
+/// Its guarantees: a write is not durable before [`Blob::sync`] has returned, may be lost, torn at any byte, or
+/// reordered with other writes until then, and is never undone afterwards. A read returns the latest write of this
+/// process, synced or not.
 pub trait Medium: Send + Sync + 'static {
-    /// Opens the blob, creating it empty where it does not exist. That it exists is durable when this returns.
+    /// Opens the blob, creating it empty if it does not exist. Its existence is durable when this returns.
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>>;
 
     /// The names of all blobs, in order.
@@ -33,11 +33,11 @@ pub trait Blob: Debug + Send + Sync + 'static {
     /// Fills `out` from `offset`; reading past the end is `UnexpectedEof`.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `data` at `offset`, growing the blob where needed. A full medium answers
-    /// `StorageFull`; part of the data may then have been written.
+    /// Writes all of `data` at `offset`, growing the blob where needed. A full medium returns `StorageFull`; part of
+    /// the data may then have been written.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Cuts the blob, or grows it with zeros.
+    /// Truncates the blob, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Returns when everything written so far is durable.

@@ -1,4 +1,4 @@
-//! Blobs in memory.
+//! Medium in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::medium::{Blob, Medium};
 
-/// A medium in memory, with an optional capacity. Clones share their blobs, so that a store can be opened again on what an
-/// earlier one left.
+/// A medium in memory, with an optional capacity. Clones share their blobs, so that a store can be opened again on
+/// the contents of an earlier one.
 #[derive(Clone, Default)]
 pub struct MemoryMedium {
     shared: Arc<Shared>,
@@ -23,12 +23,12 @@ struct Shared {
 }
 
 impl MemoryMedium {
-    /// An empty medium without bound.
+    /// An empty medium without a limit.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how many bytes all blobs together may hold; growth beyond fails with `StorageFull`.
+    /// Sets the most bytes that all blobs together may hold; growth beyond fails with `StorageFull`.
     pub fn set_capacity(&self, bytes: u64) {
         self.shared.space.lock().capacity = Some(bytes);
     }
@@ -55,7 +55,7 @@ impl Medium for MemoryMedium {
     }
 }
 
-/// Bytes used by all blobs of one medium, and the most they may use.
+/// Bytes used by all blobs of one medium, and their limit.
 #[derive(Default)]
 struct Space(Mutex<Usage>);
 

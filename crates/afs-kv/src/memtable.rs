@@ -1,4 +1,4 @@
-//! Rows committed since a checkpoint, each with the versions that somebody may still read.
+//! Memory table: multi-version map of the rows committed since a checkpoint.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -9,11 +9,11 @@ use parking_lot::RwLock;
 use crate::cursor::{Entry, Layer, Span};
 use crate::error::KvError;
 
-/// Rows by key, under one short lock: held for a lookup, for a few dozen steps of a scan, or for a few
-/// dozen insertions, and never over I/O.
+/// Rows by key, under one short lock: held for a lookup, for a few dozen steps of a scan, or for a few dozen
+/// insertions, and never over I/O.
 ///
-/// Invariant: the versions of a key are in order of their sequence numbers, and the newest version at or
-/// before any sequence number that a reader may hold is kept.
+/// Invariant: the versions of a key are in order of their sequence numbers, and the newest version at or before any
+/// sequence number that a reader may hold is kept.
 #[derive(Default)]
 pub(crate) struct Memtable {
     rows: RwLock<BTreeMap<Bytes, Versions>>,
@@ -73,7 +73,7 @@ impl Memtable {
         }
     }
 
-    /// The row as of `sequence`; the outer `None` means that this table says nothing of the key.
+    /// The row as of `sequence`; the outer `None` means that the table does not contain the key.
     pub(crate) fn get(&self, key: &[u8], sequence: u64) -> Option<Option<Bytes>> {
         let table = self.rows.read();
         table.get(key)?.at(sequence).cloned()
@@ -95,7 +95,7 @@ impl Memtable {
     }
 }
 
-/// A memory table as a reader of one sequence number sees it.
+/// A memory table as of one sequence number.
 pub(crate) struct MemtableAt<'a> {
     pub(crate) table: &'a Memtable,
     pub(crate) sequence: u64,
@@ -108,8 +108,7 @@ impl Layer for MemtableAt<'_> {
         let range = table.range::<[u8], _>(bounds);
         let mut steps = 0;
         let mut last = None;
-        // A key written after this reader's moment is stepped over, and counts as a step so that the lock
-        // is held briefly.
+        // A key written after this sequence number is skipped, and counts as a step so that the lock is held briefly.
         let mut step = |(key, versions): (&Bytes, &Versions)| {
             steps += 1;
             last = Some(key.clone());

@@ -1,11 +1,11 @@
-//! One batch as the log keeps it. Layout: `docs/format.md` "Log record".
+//! Encoding of a batch as a log record. Layout: `docs/format.md` "Log record".
 
 use bytes::Bytes;
 
 use crate::turn::Salt;
 use crate::txn::Overlay;
 
-/// Length of the fixed part in front of the rows.
+/// Length of the fixed part before the rows.
 pub(crate) const HEAD_LEN: usize = 40;
 
 /// Records begin at multiples of this.
@@ -49,8 +49,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads the fixed part; `None` where no record of this turn begins. A turn's salt is secret while the turn lasts, so that nothing that
-    /// a user stored is taken for a record.
+    /// Decodes the fixed part; `None` if no record of this turn begins here. A turn's salt is secret while the turn
+    /// lasts, so that data stored by a user is never taken for a record.
     pub(crate) fn decode(bytes: &[u8; HEAD_LEN], salt: Salt) -> Option<Self> {
         let head = Self {
             sequence: long(bytes, 24),
@@ -62,7 +62,7 @@ impl Head {
         (bytes[..4] == MAGIC && bytes[8..24] == salt.0).then_some(head)
     }
 
-    /// Reads the fixed part of a record of format 1; `None` where none begins.
+    /// Decodes the fixed part of a record of format 1; `None` if none begins here.
     pub(crate) fn decode_format_1(bytes: &[u8; FORMAT_1_HEAD_LEN]) -> Option<Self> {
         let head = Self {
             sequence: long(bytes, 8),
@@ -79,17 +79,17 @@ impl Head {
         self.fixed + self.payload
     }
 
-    /// Bytes from the beginning of this record to where the next one may begin.
+    /// Distance from the beginning of this record to the beginning of the next one.
     pub(crate) fn stride(&self) -> u64 {
         (self.len() as u64).next_multiple_of(ALIGNMENT as u64)
     }
 
-    /// Whether `record` (fixed part and payload) is what was written.
+    /// Verifies the checksum of `record` (fixed part and payload).
     pub(crate) fn verify(&self, record: &[u8]) -> bool {
         record.len() == self.len() && crc32c::crc32c(&record[8..]) == self.sum
     }
 
-    /// The rows of a verified record; `None` where they do not add up.
+    /// The rows of a verified record; `None` if their lengths do not add up.
     pub(crate) fn rows(&self, record: &Bytes) -> Option<Vec<(Bytes, Option<Bytes>)>> {
         let mut at = self.fixed;
         // Each row takes at least its two lengths, which bounds what a damaged count can reserve.
@@ -130,7 +130,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 const DELETED: u32 = u32::MAX;
-/// Marks the beginning of a record.
+/// First bytes of a record.
 const MAGIC: [u8; 4] = *b"AKL2";
 /// Length of the fixed part in format 1.
 pub(crate) const FORMAT_1_HEAD_LEN: usize = 24;

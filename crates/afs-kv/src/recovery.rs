@@ -1,4 +1,4 @@
-//! Reading the log after a stop of any kind.
+//! Recovery: replays the log when a store is opened.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(crate) enum LogFormat {
     Two,
 }
 
-/// Brings every batch after `applied` back into `memtable`; answers the last sequence number of the store.
+/// Inserts every batch after `applied` into `memtable`; returns the last sequence number of the store.
 ///
-/// A record that is not whole ends the log: it was being written when the machine stopped, and nobody was told
-/// that it succeeded. A gap, or a whole record behind a broken one, is damage to what was acknowledged, and an error.
-/// Cost: each byte of the log is read at most three times, whatever is stored in it.
+/// An incomplete record ends the log: it was being written at the crash, and its success was not reported. A gap, or
+/// a complete record after a broken one, is damage to acknowledged data, and an error. Cost: each byte of the log is
+/// read at most three times, whatever is stored in it.
 pub(crate) fn replay(
     medium: &dyn Medium,
     format: LogFormat,
@@ -53,8 +53,8 @@ pub(crate) fn replay(
     Ok(reached)
 }
 
-/// The sequence numbers of the records at the beginning of a file, `end` not included. Of a turn whose first record is not whole
-/// only its number is known: what is before it was durable.
+/// The sequence numbers of the records at the beginning of a file, `end` not included. Of a turn whose first record
+/// is incomplete only its number is known: what is before it was durable.
 #[derive(Clone, Copy)]
 struct Run {
     first: u64,
@@ -83,7 +83,7 @@ impl LogFile {
         Ok(Some(Self { blob, len, turn }))
     }
 
-    /// Finds the run of records, and whether it was longer. `None` where nothing of it can be newer than `applied`.
+    /// Finds the run of records, and whether it was longer. `None` if nothing in it can be newer than `applied`.
     fn survey(&self, applied: u64) -> Result<Option<Run>, KvError> {
         let mut run = self.turn.map(|turn| Run { first: turn.first, end: turn.first });
         let mut records = self.records();
@@ -127,7 +127,7 @@ impl LogFile {
         Records { file: self, offset: if self.turn.is_some() { RECORDS_START } else { 0 } }
     }
 
-    /// The fixed part of the record at `offset`, if one that could lie within the file begins there.
+    /// The fixed part of the record at `offset`, if one that fits into the file begins there.
     fn read_head(&self, offset: u64) -> Result<Option<Head>, KvError> {
         let head = match self.turn {
             None => self.read_array(offset)?.and_then(|fixed| Head::decode_format_1(&fixed)),
@@ -152,9 +152,9 @@ impl LogFile {
         Ok(head.verify(&record).then(|| (head, record.into())))
     }
 
-    /// Looks behind the end of a run for a whole record that is newer than its last one.
+    /// Searches after the end of a run for a complete record that is newer than its last one.
     ///
-    /// What is looked for is the turn's salt, so that neither what users stored nor a record of an earlier turn is looked into.
+    /// The search is for the turn's salt, so that neither user data nor a record of an earlier turn is examined.
     fn newer_record_behind(&self, turn: Turn, from: u64, last: u64) -> Result<Option<u64>, KvError> {
         let mut window = vec![0; WINDOW + HEAD_LEN];
         let mut start = from;
@@ -175,7 +175,7 @@ impl LogFile {
     }
 }
 
-/// Whole records one behind the other.
+/// Iterator over consecutive complete records.
 struct Records<'a> {
     file: &'a LogFile,
     offset: u64,

@@ -1,4 +1,4 @@
-//! What a reader sees.
+//! Snapshots: consistent reads of all tables as of one commit.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
@@ -13,7 +13,7 @@ use crate::error::KvError;
 use crate::memtable::{Memtable, MemtableAt};
 use crate::tables::Tables;
 
-/// All committed rows: what was committed since the last two rotations of the log in memory, the rest in the base.
+/// All committed rows: those committed since the last two rotations of the log in memory, the rest in the base.
 #[derive(Clone)]
 pub(crate) struct Layers {
     pub(crate) active: Arc<Memtable>,
@@ -21,7 +21,7 @@ pub(crate) struct Layers {
     pub(crate) base: Arc<BaseView>,
 }
 
-/// What the writer publishes and readers take, under one lock held for a few instructions.
+/// State that the writer publishes and readers take, under one lock held for a few instructions.
 pub(crate) struct Published {
     shared: Mutex<Shared>,
     tables: Tables,
@@ -29,7 +29,7 @@ pub(crate) struct Published {
 
 struct Shared {
     visible: u64,
-    /// How many snapshots hold each sequence number.
+    /// Number of snapshots of each sequence number.
     pins: BTreeMap<u64, usize>,
     layers: Arc<Layers>,
 }
@@ -81,7 +81,7 @@ impl Published {
     }
 }
 
-/// All tables as of one commit. Taking one costs a short lock; reading waits for nobody.
+/// All tables as of one commit. Taking one costs a short lock; reads never wait for a writer.
 ///
 /// Hold it for the length of a request, not longer: it keeps replaced rows in memory.
 pub struct Snapshot {
@@ -104,7 +104,8 @@ impl Snapshot {
     /// As [`Snapshot::get`], without a read of the medium: for callers that must not wait for a disk.
     ///
     /// # Errors
-    /// [`KvError::NotInMemory`] where the row was not written since the last two checkpoints, so that only the medium knows it.
+    /// [`KvError::NotInMemory`] where the row was not written since the last two checkpoints, so that it is on the
+    /// medium only.
     pub fn get_in_memory(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>, KvError> {
         self.recent(&self.published.tables.key(table, key)).ok_or(KvError::NotInMemory)
     }
@@ -128,7 +129,7 @@ impl Snapshot {
         }
     }
 
-    /// The row in the tables in memory; the outer `None` means that they say nothing of the key.
+    /// The row in the memory tables; the outer `None` means that they do not contain the key.
     fn recent(&self, key: &[u8]) -> Option<Option<Bytes>> {
         let active = self.layers.active.get(key, self.sequence);
         active.or_else(|| self.layers.frozen.as_ref()?.get(key, self.sequence))

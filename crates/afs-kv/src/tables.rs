@@ -1,4 +1,4 @@
-//! Table names and the byte that stands for each on the medium.
+//! Table numbers: the byte that stands for each table name on the medium.
 
 use bytes::Bytes;
 
@@ -11,9 +11,9 @@ impl Tables {
         Self(numbers)
     }
 
-    /// The key under which the engine keeps `key` of `table`.
+    /// The stored key of `key` in `table`.
     ///
-    /// Panics when the table was not named at open: that is a mistake of the program, not of its input.
+    /// Panics when the table was not named at open: an error of the program, not of its input.
     pub(crate) fn key(&self, table: &str, key: &[u8]) -> Bytes {
         let mut out = Vec::with_capacity(1 + key.len());
         out.push(self.number(table));

@@ -1,13 +1,13 @@
-//! The beginning of a log file: which turn its records are of. Layout: `docs/format.md` "Log record".
+//! Header of a log file: the turn that its records belong to. Layout: `docs/format.md` "Log record".
 
 use crate::error::KvError;
 use crate::medium::Blob;
 
-/// What the records of one turn have in common with no others. Random, and known to nobody who stores rows.
+/// Common to the records of one turn and to no others. Random, and secret from clients that have rows stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Salt(pub(crate) [u8; 16]);
 
-/// A turn of the log: the records from one beginning of a file to the next.
+/// A turn of the log: the records written from one start of a file until its next start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) salt: Salt,
@@ -15,11 +15,12 @@ pub(crate) struct Turn {
     pub(crate) first: u64,
 }
 
-/// Where the first record of a turn begins. In front of it is the turn, twice, so that one damaged block does not take away all its records.
+/// Offset of a turn's first record. Before it is the header, twice, so that one damaged block does not lose all
+/// records.
 pub(crate) const RECORDS_START: u64 = 2 * COPY_LEN as u64;
 
 impl Turn {
-    /// What a file begins with: [`RECORDS_START`] bytes.
+    /// The header: [`RECORDS_START`] bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![0; COPY_LEN];
         out[..4].copy_from_slice(&MAGIC);
@@ -30,8 +31,8 @@ impl Turn {
         out.repeat(2)
     }
 
-    /// The turn that a file was last begun with. `None` for a file without one, and for one whose beginning was being written when the
-    /// machine stopped, so that nothing in it was acknowledged.
+    /// The turn of a file. `None` for a file without one, and for one whose header was being written at the crash, so
+    /// that nothing in it was acknowledged.
     pub(crate) fn read(blob: &dyn Blob) -> Result<Option<Self>, KvError> {
         let mut beginning = vec![0; RECORDS_START as usize];
         if blob.len()? < RECORDS_START {
@@ -54,5 +55,5 @@ impl Turn {
 
 const MAGIC: [u8; 4] = *b"AKT2";
 const TURN_LEN: usize = 32;
-/// Each copy has a block of its own.
+/// Length of each copy, which has a block of its own.
 const COPY_LEN: usize = 4096;

@@ -1,4 +1,4 @@
-//! What an operation sees and changes.
+//! Transaction of one operation: reads, changes, and commit hooks.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
@@ -12,15 +12,15 @@ use crate::snapshot::Snapshot;
 /// Rows changed and not yet committed.
 pub(crate) type Overlay = BTreeMap<Bytes, Option<Bytes>>;
 
-/// Called with the batch's sequence number when its record is durable and before readers see it.
+/// Called with the batch's sequence number when its record is durable and before it is visible.
 pub(crate) type Hook = Box<dyn FnOnce(u64) + Send>;
 
-/// An operation's wish to leave nothing behind.
+/// Abandons an operation: none of its changes is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abandon;
 
-/// One operation of a batch. It sees everything committed, the earlier operations of its batch, and its own
-/// changes. Its changes happen all together or, when it answers an error, not at all.
+/// One operation of a batch. It sees everything committed, the earlier operations of its batch, and its own changes.
+/// Its changes take effect all together or, when it returns an error, not at all.
 pub struct Txn<'a> {
     committed: &'a Snapshot,
     batch: &'a Overlay,
@@ -78,9 +78,9 @@ impl<'a> Txn<'a> {
     }
 
     /// Calls `hook` with the commit's sequence number once this operation is durable and before any reader can see
-    /// it; never when the operation is abandoned or its commit fails. A hook that will never run is dropped, except where it is
-    /// unknown whether the commit happened. This is where caches drop what the
-    /// operation changed. The hook must be quick and must not use the store.
+    /// it; never when the operation is abandoned or its commit fails. A hook that will never run is dropped, except
+    /// where it is unknown whether the commit happened. Caches use it to drop what the operation changed. The hook
+    /// must be quick and must not use the store.
     pub fn before_visible(&mut self, hook: impl FnOnce(u64) + Send + 'static) {
         self.hooks.push(Box::new(hook));
     }

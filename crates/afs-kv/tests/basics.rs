@@ -1,6 +1,6 @@
-//! What the engine promises while nothing goes wrong.
+//! Tests of the store without faults.
 
-// A test that cannot go on has failed.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::future::Future;
@@ -172,7 +172,7 @@ fn a_file_that_is_no_index_is_refused() {
     medium.open("index").unwrap().write_at(0, &[7; 8192]).unwrap();
     let error = Kv::open(Arc::new(medium), &["a"], Parts::inline(), Config::default()).err().unwrap();
     assert!(matches!(error, OpenError::NotAStore), "{error}");
-    // An index whose beginning is gone is not taken for a new one.
+    // An index whose beginning is missing is not taken for a new one.
     let medium = MemoryMedium::new();
     put(&open(&medium), "a", b"k", b"v");
     medium.open("index").unwrap().write_at(0, &[0; 512]).unwrap();

@@ -1,6 +1,6 @@
-//! Power cuts at every kind of moment: what was acknowledged is there, and no batch in part.
+//! Power failures at every point: acknowledged batches survive, and every batch is complete or absent.
 
-// A test that cannot go on has failed.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod crash_disk;
@@ -14,7 +14,7 @@ use crash_disk::{CrashDisk, Rng, seeds};
 const TABLES: &[&str] = &["left", "right"];
 
 fn config() -> Config {
-    // Small, so that the log turns and checkpoints run often.
+    // Small, so that rotations of the log and checkpoints are frequent.
     Config { log_bytes: 4 << 10, cache_bytes: 1 << 20, batch_operations: 8, batch_bytes: 1 << 20 }
 }
 
@@ -22,8 +22,8 @@ fn open(disk: &CrashDisk) -> Result<Kv, OpenError> {
     Kv::open(Arc::new(disk.clone()), TABLES, Parts::inline(), config())
 }
 
-/// Operation `n` sets a row in each table, removes another, and counts itself, so that any mixture of two operations is
-/// told from both.
+/// Operation `n` sets a row in each table, removes another, and increments a count, so that any mixture of two
+/// operations is detected.
 fn submit(kv: &Kv, n: u64, acknowledged: &Arc<Mutex<u64>>) {
     let acknowledged = acknowledged.clone();
     kv.submit(
@@ -57,7 +57,7 @@ fn model(count: u64) -> Rows {
     rows
 }
 
-/// Checks that the store is as some number of whole operations leaves it, and answers that number.
+/// Checks that the store's contents are those after a number of complete operations, and returns that number.
 fn check(kv: &Kv) -> u64 {
     let snapshot = kv.snapshot();
     let count = snapshot.get("left", b"count").unwrap();
@@ -104,7 +104,7 @@ fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
 
 #[test]
 fn a_batch_is_kept_whole_or_not_at_all() {
-    // Operations queue while blocking work is held back, so that one batch has many.
+    // Operations queue while blocking work is delayed, so that one batch has many.
     for seed in seeds(50) {
         let mut rng = Rng(seed ^ 0xba7c);
         let disk = CrashDisk::new();
@@ -138,7 +138,7 @@ fn damage_to_what_was_acknowledged_is_an_error_and_not_a_loss() {
     let before_last = record_end(&image);
     submit(&kv, 3, &acknowledged);
     drop(kv);
-    // Any bit of the records before the last: their heads, their lengths, their rows.
+    // Any bit of the records before the last: their fixed parts, their lengths, their rows.
     for at in RECORDS_START..before_last {
         let image = disk.image(&mut Rng(1));
         image.damage("log.a", at);
@@ -149,16 +149,16 @@ fn damage_to_what_was_acknowledged_is_an_error_and_not_a_loss() {
             Ok(kv) => assert_eq!(check(&kv), 3, "damage at {at}"),
         }
     }
-    // The last record alone cannot be told from one that was being written.
+    // A damaged last record cannot be distinguished from one that was being written.
     let image = disk.image(&mut Rng(1));
     image.damage("log.a", before_last + 50);
     assert_eq!(check(&open(&image).unwrap()), 2);
 }
 
-/// Where the records of a file of the log begin.
+/// Offset of the first record in a file of the log.
 const RECORDS_START: usize = 8192;
 
-/// The end of the last byte of the log that is not zero, as a record's would be.
+/// Offset after the last byte of the log that is not zero, rounded up to the end of a record.
 fn record_end(disk: &CrashDisk) -> usize {
     let mut bytes = vec![0; disk.len("log.a").unwrap() as usize];
     disk.read_at("log.a", 0, &mut bytes).unwrap();
@@ -184,7 +184,7 @@ fn a_damaged_beginning_of_the_log_loses_nothing() {
 fn a_turn_that_begins_behind_what_the_other_file_holds_is_damage() {
     let disk = CrashDisk::new();
     let acknowledged = Arc::new(Mutex::new(0));
-    // The checkpoint is held back, so that both files of the log are needed.
+    // The checkpoint is delayed, so that both files of the log are needed.
     let held: Arc<Mutex<Vec<Job>>> = Arc::default();
     let keep = held.clone();
     let env = Parts::default().with_blocking(move |job| keep.lock().unwrap().push(job)).shared();
@@ -215,7 +215,7 @@ fn a_sync_that_fails_and_forgets_what_it_had_to_write_loses_nothing_acknowledged
         for _ in 0..3 {
             disk.set_forgetful(10, Rng(rng.next()));
             disk.crash_after(20 + rng.below(200));
-            // Each failure of the log's ends a process; the cache outlives it.
+            // Each failure of the log ends a process; the page cache survives it.
             while !disk.is_dead() {
                 let Ok(kv) = open(&disk) else { continue };
                 let reached = check(&kv);
@@ -291,7 +291,7 @@ fn a_full_medium_refuses_commits_and_loses_nothing() {
         assert!(*refused.lock().unwrap() > 0, "with {spare} bytes to spare");
         let bulk = |kv: &Kv| kv.snapshot().range("bulk", .., false).map(Result::unwrap).count() as u64;
         assert_eq!(bulk(&kv), *stored.lock().unwrap());
-        // With room again it goes on, and everything is still there after a start.
+        // With space again commits continue, and all data survives a restart.
         disk.set_capacity(None);
         submit(&kv, 50, &acknowledged);
         assert_eq!(*acknowledged.lock().unwrap(), 50, "with {spare} bytes to spare");

@@ -1,4 +1,4 @@
-//! The fuzz target of the crate, over seeded bytes.
+//! The crate's fuzz target, over seeded bytes.
 
 use proptest::prelude::*;
 

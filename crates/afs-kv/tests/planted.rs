@@ -1,6 +1,6 @@
-//! Values that look like the log's own records: a value is data, whatever its bytes are.
+//! Values that look like log records: a value is data, whatever its bytes are.
 
-// A test that cannot go on has failed.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io;
@@ -14,7 +14,7 @@ fn open(medium: &MemoryMedium) -> Kv {
     Kv::open(Arc::new(medium.clone()), &["a"], Parts::inline(), config()).unwrap()
 }
 
-/// A log that turns after 4 KiB.
+/// A log that rotates after 4 KiB.
 fn config() -> Config {
     Config { log_bytes: 4 << 10, cache_bytes: 1 << 20, ..Config::default() }
 }
@@ -35,7 +35,7 @@ fn put(kv: &Kv, key: &[u8], value: &[u8]) -> u64 {
     }
 }
 
-/// A record of format 1 that sets one row, whole in every field.
+/// A complete record of format 1 that sets one row.
 fn record_of_format_1(sequence: u64) -> Vec<u8> {
     let mut out = vec![0; 24];
     out.extend_from_slice(&forged_row());
@@ -49,7 +49,7 @@ fn record_of_format_1(sequence: u64) -> Vec<u8> {
     out
 }
 
-/// A record of format 2, whole in every field for a log whose salt is `salt`.
+/// A complete record of format 2, for a log whose salt is `salt`.
 fn record_of_format_2(sequence: u64, salt: [u8; 16]) -> Vec<u8> {
     let mut out = vec![0; 40];
     out.extend_from_slice(&forged_row());
@@ -97,7 +97,7 @@ fn a_value_that_holds_a_record_of_a_high_number_is_no_damage() {
         put(&kv, b"bait", &at_every_alignment(&planted, 16 << 10));
         put(&kv, b"more", &at_every_alignment(&planted, 16 << 10));
         drop(kv);
-        // The files of the log are begun again, in turn, with less in them than before.
+        // The files of the log are overwritten in turn, each time with less data.
         for round in 0..3u8 {
             let kv = open(&medium);
             put(&kv, b"last", &[round]);
@@ -117,7 +117,7 @@ fn a_log_that_ends_where_a_planted_record_begins_goes_no_further() {
             // The first turn leaves planted records all over the first file.
             assert_eq!(put(&kv, b"bait", &at_every_alignment(&planted, 16 << 10)), 1);
             assert_eq!(put(&kv, b"turn", &[0; 5000]), 2);
-            // The next turn there overwrites the beginning, and ends at any place within what was left.
+            // The next turn there overwrites the beginning, and ends anywhere within the earlier data.
             assert_eq!(put(&kv, b"pad", &vec![1; pad]), 3);
             drop(kv);
             let kv = open(&medium);
@@ -140,7 +140,7 @@ fn recovery_reads_no_byte_of_the_log_more_than_a_few_times() {
         let open = || Kv::open(Arc::new(medium.clone()), &["a"], Parts::inline(), config.clone()).unwrap();
         let kv = open();
         put(&kv, b"bait", &at_every_alignment(&head, 1 << 20));
-        // The next turn ends before the bait.
+        // The next turn ends before the planted records.
         kv.checkpoint().unwrap();
         kv.checkpoint().unwrap();
         put(&kv, b"k", b"v");

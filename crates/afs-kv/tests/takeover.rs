@@ -1,6 +1,6 @@
-//! A store of format 1, whose log has records without a salt, is taken over when it is opened.
+//! Upgrade of a store of format 1, whose log has records without a salt, when it is opened.
 
-// A test that cannot go on has failed.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod crash_disk;
@@ -33,7 +33,7 @@ fn keys(kv: &Kv) -> Vec<Vec<u8>> {
     kv.snapshot().range("a", .., false).map(|row| row.unwrap().0.to_vec()).collect()
 }
 
-/// One row in the base, of the batch 1, and records of the batches 2 and 3 in the log.
+/// One row in the base, of batch 1, and records of batches 2 and 3 in the log.
 fn store_of_format_1(planted: &[u8]) -> CrashDisk {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("index");
@@ -137,7 +137,7 @@ fn put_if_alive(kv: &Kv) {
 
 #[test]
 fn what_a_log_of_format_1_holds_as_data_is_never_read_as_a_log_of_format_2() {
-    // The beginning of a turn of format 2 and a record of it, where format 2 has them.
+    // The header of a turn of format 2 and a record of it, at the offsets of format 2.
     let salt = [9; 16];
     let mut turn = vec![0; 4096];
     turn[..4].copy_from_slice(b"AKT2");
@@ -161,7 +161,7 @@ fn what_a_log_of_format_1_holds_as_data_is_never_read_as_a_log_of_format_2() {
     for _ in 0..3 {
         assert_eq!(keys(&open(&disk).unwrap()), ALL);
     }
-    // In a log of format 2 it would be one: the forgery is well made.
+    // In a log of format 2 it would be accepted: the forgery is complete.
     let disk = store_of_format_1(b"");
     drop(open(&disk).unwrap());
     disk.write_at("log.b", 0, &planted).unwrap();

@@ -1,6 +1,6 @@
-//! Real threads: several submitters, readers beside them, checkpoints on other threads of the pool.
+//! Concurrency with real threads: several submitters, readers, and checkpoints on other threads of the pool.
 
-// A test that cannot go on has failed.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::disallowed_methods, reason = "readers and a writer on threads of their own")]
 

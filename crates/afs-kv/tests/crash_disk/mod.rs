@@ -1,5 +1,5 @@
-//! A disk in memory that can lose power: writes are pending until they are synced, and a crash keeps any part of what is
-//! pending, torn at sectors and in any order.
+//! Crash disk in memory: writes are pending until they are synced, and a crash keeps any part of the pending ones,
+//! torn at sectors and in any order.
 
 #![allow(dead_code)]
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use afs_kv::{Blob, Medium};
 
-/// A small generator of repeatable randomness.
+/// A small pseudorandom generator.
 #[derive(Clone)]
 pub struct Rng(pub u64);
 
@@ -44,14 +44,14 @@ struct State {
     files: BTreeMap<String, File>,
     /// Files whose directory entry is not durable.
     fresh: BTreeSet<String>,
-    /// Files that were removed, and that a crash may bring back.
+    /// Removed files that a crash may bring back.
     removed: BTreeMap<String, File>,
-    /// Changes until the power goes.
+    /// Changes left until the power fails.
     fuse: Option<u64>,
     changes: u64,
     capacity: Option<u64>,
     failing_syncs: bool,
-    /// Chance of a sync to fail, in percent.
+    /// Probability that a sync fails, in percent.
     forgetful: Option<(u64, Rng)>,
 }
 
@@ -73,7 +73,7 @@ impl CrashDisk {
         Self(Arc::new(Mutex::new(State::default())))
     }
 
-    /// The power goes after so many changes; every call fails from then on.
+    /// The power fails after this many changes; every call fails from then on.
     pub fn crash_after(&self, changes: u64) {
         self.lock().fuse = Some(changes);
     }
@@ -82,7 +82,7 @@ impl CrashDisk {
         self.lock().fuse == Some(0)
     }
 
-    /// How many writes, length changes and syncs there were.
+    /// Number of writes, length changes and syncs.
     pub fn changes(&self) -> u64 {
         self.lock().changes
     }
@@ -95,8 +95,8 @@ impl CrashDisk {
         self.lock().failing_syncs = failing;
     }
 
-    /// Has some syncs fail as Linux's do: what was to be synced counts as clean from then on and never reaches the disk; reads give it for
-    /// as long as it is in the cache, which may be no longer.
+    /// Lets some syncs fail as Linux's do: the data counts as clean from then on and never reaches the disk; reads
+    /// return it only as long as it is in the page cache.
     pub fn set_forgetful(&self, percent: u64, rng: Rng) {
         self.lock().forgetful = Some((percent, rng));
     }
@@ -177,7 +177,7 @@ impl CrashDisk {
         Ok(())
     }
 
-    /// Makes a file where it is not there; a crash may lose it, with all that was synced of it, until the entries are synced.
+    /// Creates a file if it does not exist; a crash may lose it, with all synced data, until the entries are synced.
     pub fn create_entry(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         if state.alive()?.files.contains_key(name) {
@@ -206,7 +206,7 @@ impl CrashDisk {
         Ok(())
     }
 
-    /// Flips a bit of what is stored.
+    /// Flips a bit of the stored data.
     pub fn damage(&self, name: &str, offset: usize) {
         let mut state = self.lock();
         let file = state.files.get_mut(name).unwrap();
@@ -224,7 +224,7 @@ impl State {
         if self.fuse == Some(0) { Err(io::Error::other("the power is off")) } else { Ok(self) }
     }
 
-    /// Whether this sync fails, and whether what it would have written is out of the cache too.
+    /// Whether this sync fails, and whether its data is dropped from the cache, too.
     fn forgets(&mut self) -> Option<bool> {
         let (percent, rng) = self.forgetful.as_mut()?;
         rng.chance(*percent).then(|| rng.chance(30))
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    /// A change that is cut short by the crash may still have reached the disk in part.
+    /// Applies a change; one that the crash interrupts may have reached the disk in part.
     fn change(&mut self, name: &str, change: Change) -> io::Result<()> {
         self.alive()?;
         let file = self.files.entry(name.to_owned()).or_default();
@@ -272,7 +272,7 @@ impl File {
                 pending.swap(at, rng.below(at as u64 + 1) as usize);
             }
         }
-        // Sometimes everything got there, sometimes nothing.
+        // Sometimes everything was kept, sometimes nothing.
         let kept = [0, 10, 50, 90, 100][rng.below(5) as usize];
         for change in &pending {
             change.apply_in_part(&mut bytes, kept, rng);
