@@ -1,4 +1,4 @@
-//! How fast packets are sealed and opened at each level, on one core: prints megabytes of data a second.
+//! Benchmark of rxkad: megabytes of data sealed and opened in a second at each level, on one core.
 //!
 //!     cargo run --release -p afs-auth --example rxkad_speed
 
@@ -11,7 +11,7 @@ use afs_rpc::{Level, Parts, UnixTime};
 use afs_rx::{ClientSecurity, Epoch, PacketContext};
 use bytes::Bytes;
 
-/// What one packet of an ordinary network holds.
+/// Data of one packet on an ordinary network.
 const DATA_LEN: usize = 1400;
 const AT_LEAST: Duration = Duration::from_millis(500);
 

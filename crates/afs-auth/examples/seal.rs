@@ -1,5 +1,5 @@
-//! How fast packets are sealed and opened, by encryption type, level and size: megabytes of data in a second of one
-//! core's time, so that others on the machine do little harm. Run with `cargo run --release -p afs-auth --example seal`.
+//! Benchmark of rxgk: megabytes of data sealed and opened in a second of one core's time, by encryption type, level
+//! and size. Run with `cargo run --release -p afs-auth --example seal`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 const TYPES: [EncType; 4] =
     [EncType::Aes128Sha1, EncType::Aes256Sha1, EncType::Aes128Sha256, EncType::Aes256Sha384];
 const SIZES: [usize; 3] = [1400, 8192, 16000];
-/// How long each measurement takes.
+/// Duration of each measurement.
 const SPAN: Duration = Duration::from_millis(300);
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! What fuzz targets run, as plain functions; see `fuzz/` and `tests/rxgk_random_bytes.rs`.
+//! Entry points of fuzz targets; see `fuzz/` and `tests/rxgk_random_bytes.rs`.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ const CID: Cid = Cid::of(0x1000);
 const START: RxgkTime = RxgkTime(42);
 const ENCTYPE: EncType = EncType::Aes128Sha1;
 
-/// Bytes in every place of rxgk where a peer's bytes are read, sealed well where the place is behind a seal. The first
-/// byte chooses the place.
+/// Passes bytes to every decoder of rxgk that reads a peer's bytes, sealed correctly where the decoder is behind a
+/// seal. The first byte chooses the decoder.
 pub fn rxgk(bytes: &[u8]) {
     let Some((&place, bytes)) = bytes.split_first() else { return };
     let level = if place & 0x80 == 0 { Level::Crypt } else { Level::Auth };
@@ -38,7 +38,7 @@ pub fn rxgk(bytes: &[u8]) {
     }
 }
 
-/// A server, and a client that can seal what it likes.
+/// A server, and a client that can seal anything.
 struct Cell {
     keys: KeyRing,
     token: RxgkToken,
@@ -55,7 +55,7 @@ impl Cell {
         Some(Self { keys, token, env })
     }
 
-    /// A session that has asked its question.
+    /// A session that has sent its challenge.
     fn session(&self) -> Box<dyn ServerSession> {
         let (keys, names) = (SharedKeys::new(self.keys.clone()), Arc::new(LocalNames::default()));
         let env = self.env.clone();
@@ -64,7 +64,7 @@ impl Cell {
         session
     }
 
-    /// Bytes sealed for the place that `usage` names, with the connection's key.
+    /// Bytes sealed for the usage, with the connection's key.
     fn sealed(&self, usage: u32, plain: &[u8]) -> Option<Vec<u8>> {
         let seed = ConnectionSeed { epoch: EPOCH, cid: CID, start: START };
         let transport = self.token.key.transport_key(&seed, 0).ok()?;
@@ -91,7 +91,7 @@ impl Cell {
         let _ = self.verified(&payload);
     }
 
-    /// What a server finds in a token.
+    /// The server decodes a token.
     fn token(&self, plain: &[u8]) {
         let Some(key) = self.keys.best(KeyKind::Rxgk) else { return };
         let sealed = ENCTYPE.encrypt(key.secret.expose(), usage::SERVER_ENC_TOKEN, plain, &self.env);
@@ -108,14 +108,14 @@ impl Cell {
         }
     }
 
-    /// What it finds in an authenticator.
+    /// The server decodes an authenticator.
     fn authenticator(&self, plain: &[u8]) {
         if let Some(sealed) = self.sealed(usage::CLIENT_ENC_RESPONSE, plain) {
             let _ = self.answered(sealed);
         }
     }
 
-    /// What it finds in a good client's application data.
+    /// The server decodes a valid client's application data.
     fn appdata(&self, bytes: &[u8]) {
         let mut proof = Authenticator::new([7; 20], self.token.level, EPOCH, CID);
         proof.appdata = Secret::new(bytes.to_vec());

@@ -1,4 +1,4 @@
-//! Who is who on an Rx connection: rxkad and rxgk as security classes, tokens, the cell's keys and their files.
+//! Authentication of Rx connections: rxkad and rxgk as security classes, tokens, the cell's keys and their files.
 //!
 //! Time and randomness come through [`Env`](afs_rpc::Env); nothing here reads a file.
 

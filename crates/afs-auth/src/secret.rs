@@ -1,4 +1,4 @@
-//! Bytes that nobody may see.
+//! Key material that is wiped on drop and never shown.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes over.
+    /// Takes ownership of the bytes.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Zeroizing::new(bytes))

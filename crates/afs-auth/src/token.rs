@@ -1,4 +1,4 @@
-//! What a user holds to prove who he is in a cell.
+//! Token of either class, with its encoding.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum Token {
     Rxgk(RxgkToken),
 }
 
-/// Bytes that are no token of ours.
+/// Bytes that are not an encoded token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("these bytes are no token")]
 pub struct NotAToken;
@@ -31,7 +31,7 @@ const VERSION: u32 = 1;
 const ENCODED_MAX: usize = 16 << 10;
 
 impl Token {
-    /// Makes connections with this token. The source's name is the token's own and gives nothing away.
+    /// A source of connections with this token. The source's name identifies the token and reveals nothing of it.
     #[must_use]
     pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
         match self {
@@ -40,7 +40,8 @@ impl Token {
         }
     }
 
-    /// As [`Token::source`]; where the class allows it, servers are told how to call this client back.
+    /// As [`Token::source`]; where the class supports it, servers also get a token for authenticated calls back to
+    /// this client.
     #[must_use]
     pub fn source_with_callback(&self, env: EnvRef, offer: Arc<CallbackOffer>) -> Arc<dyn SecuritySource> {
         match self {
@@ -49,7 +50,7 @@ impl Token {
         }
     }
 
-    /// When it ends; `None` is never.
+    /// When it expires; `None` is never.
     #[must_use]
     pub fn expires(&self) -> Option<UnixTime> {
         match self {
@@ -58,7 +59,7 @@ impl Token {
         }
     }
 
-    /// How connections made with it protect their packets.
+    /// Protection level of its connections.
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
@@ -67,7 +68,7 @@ impl Token {
         }
     }
 
-    /// The same at another level, where the class lets the client choose: rxkad does, rxgk does not.
+    /// The same at another level, where the class lets the client choose: with rxkad, not with rxgk.
     #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         match self {
@@ -79,7 +80,7 @@ impl Token {
     /// The token and its key as bytes, for a file or a socket that only its owner can read.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
-        // Room for all of it, so that no copy of the key stays behind when the vector grows.
+        // Capacity for all of it, so that no copy of the key stays behind when the vector grows.
         let mut out = Zeroizing::new(Vec::with_capacity(ENCODED_MAX));
         VERSION.encode(&mut out);
         match self {
@@ -89,7 +90,7 @@ impl Token {
         out
     }
 
-    /// Reads what [`Token::encode`] wrote.
+    /// Decodes the bytes of [`Token::encode`].
     ///
     /// # Errors
     /// [`NotAToken`].
@@ -112,7 +113,7 @@ impl Token {
     }
 }
 
-/// As `docs/protocol/rxgk.md` "9. Local token store" has it, with the security index in front.
+/// As in `docs/protocol/rxgk.md` "9. Local token store", preceded by the security index.
 fn encode_rxgk(token: &RxgkToken, out: &mut Vec<u8>) {
     u32::from(token.variant.index()).encode(out);
     token.key.enctype().number().encode(out);

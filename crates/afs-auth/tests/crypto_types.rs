@@ -1,4 +1,4 @@
-//! What holds for every encryption type.
+//! Properties of every encryption type.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! Encryption types against published vectors: RFC 8009 appendix A, and those that MIT Kerberos tests itself with.
+//! Encryption types against published vectors: RFC 8009 appendix A, and the test vectors of MIT Kerberos.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// Answers `hex` as if it were random.
+/// Returns `hex` as randomness.
 fn fixed(hex: &str) -> EnvRef {
     let all = bytes(hex);
     Parts::default().with_random(move |out| out.copy_from_slice(&all)).shared()

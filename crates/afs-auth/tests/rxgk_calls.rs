@@ -1,4 +1,4 @@
-//! Whole calls with rxgk between two endpoints.
+//! Complete calls with rxgk between two endpoints.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -99,7 +99,7 @@ fn large_packets() {
     }
 }
 
-/// The clock goes on by a second with every packet and a key is used up after 64 KiB.
+/// The clock advances by a second with every packet and a key is used up after 64 KiB.
 #[test]
 fn new_keys_in_mid_transfer() {
     for level in [Level::Auth, Level::Crypt] {
@@ -113,7 +113,7 @@ fn new_keys_in_mid_transfer() {
             assert_eq!(cell.call(connection, 300_000, 300_000), Ok(()));
         }
         let numbers = cell.numbers();
-        // Each end can go one further for each time that the other has followed.
+        // Each end can advance by one each time the other has followed.
         assert!(numbers.len() >= 15, "{level:?} {numbers:?}");
         assert!(numbers.iter().copied().eq(0..numbers.len() as u16), "{numbers:?}");
     }
@@ -146,7 +146,7 @@ fn clear_connections_keep_their_key() {
     assert_eq!(cell.numbers().into_iter().collect::<Vec<_>>(), [0]);
 }
 
-/// The client tells the server how to call it back, and knows who calls when it does.
+/// The client gives the server a token for calls back, and authenticates the caller by it.
 #[test]
 fn callbacks_prove_who_calls() {
     let mut cell = Cell::new(9, Variant::OpenAfs, Weather::FAIR);
@@ -158,7 +158,7 @@ fn callbacks_prove_who_calls() {
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
     let callback = cell.credentials[0].callback.clone().expect("the client can be called back");
 
-    // The callback service, with the client's own keys, accepts what the server was given, and no other token.
+    // The callback service, with the client's own keys, accepts the server's token, and no other.
     assert_eq!(called(offer.keys(), callback.clone()), Ok(42));
     let other = CallbackOffer::new(Uuid([7; 16]), &env(99)).unwrap();
     let refused = |error: afs_rx::SecurityError| Err(CallError::Abort(AbortCode(error.code)));

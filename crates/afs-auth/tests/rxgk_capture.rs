@@ -1,4 +1,4 @@
-//! Our server against what a client of rxgk and OpenAFS's vlserver said to each other: it accepts what that server
+//! Our server against a captured exchange between an rxgk client and OpenAFS's vlserver: it accepts what that server
 //! accepted, refuses with the same code what that refused, and every packet that either sent opens.
 //! `docs/protocol/rxgk.md` "10.2 From a real `vos -localauth -rxgk` run".
 
@@ -133,7 +133,7 @@ fn our_server_decides_as_openafs_did() {
                     assert_eq!(ours.code, code, "{key:x?}");
                 }
                 (PacketType::DATA, false) => {
-                    // It answered, so it was content with everything so far.
+                    // It replied, so it accepted everything before.
                     assert_eq!(server.outcome, Some(Ok(())), "{key:x?}");
                     for (header, payload) in waiting.drain(..) {
                         let data = server.session.open(&context(header), payload.clone()).unwrap();
@@ -197,7 +197,7 @@ fn every_packet_of_both_ends_opens() {
             opened += u32::from(data.is_ok());
         }
     }
-    // Of the tokens that were meant to be refused, these two do not even open.
+    // Of the invalid tokens these two fail to open.
     assert_eq!((opened, refused), (52, vec![code::NO_SUCH_KEY, code::SEALED_INCONSISTENT]));
 }
 

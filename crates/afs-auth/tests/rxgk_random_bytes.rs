@@ -1,4 +1,4 @@
-//! Runs what the fuzz target runs, over random bytes and over bytes that look like what belongs there.
+//! Runs the fuzz target over random bytes and over plausible ones.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

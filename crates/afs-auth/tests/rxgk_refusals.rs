@@ -1,4 +1,4 @@
-//! What a server refuses, and with which code.
+//! Refusals of a server, with their codes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -35,7 +35,7 @@ fn expired_tokens() {
     cell.wall.pass(3599);
     assert_eq!(cell.call(connection, 10, 10), Ok(()));
     cell.wall.pass(1);
-    // A connection ends with its token, and no new one begins.
+    // A connection ends when its token expires, and no new one begins.
     assert_eq!(cell.call(connection, 10, 10).unwrap_err().code(), code::EXPIRED.code);
     assert_eq!(cell.refusal(&token), code::EXPIRED.code);
 }
@@ -71,7 +71,7 @@ fn changed_tokens() {
     assert_eq!(cell.refusal(&none), code::BAD_TOKEN.code);
 }
 
-/// Somebody has seen the token pass, but does not know its key.
+/// An attacker has seen the token on the wire, but does not know its key.
 #[test]
 fn a_token_without_its_key() {
     let mut cell = cell();
@@ -79,7 +79,7 @@ fn a_token_without_its_key() {
     let mut stolen = token.clone();
     stolen.key = MasterKey::new(20, Secret::new(vec![1; 32])).unwrap();
     assert_eq!(cell.refusal(&stolen), code::SEALED_INCONSISTENT.code);
-    // Nor does he get at connections that the owner has open in the same process.
+    // Nor can the attacker use connections that the owner has open in the same process.
     let name = |token: &afs_auth::rxgk::RxgkToken| token.source(cell.wall.env(1)).name();
     assert_ne!(name(&stolen), name(&token));
     assert!(!format!("{token:?}").contains("sealed"));
@@ -91,7 +91,7 @@ fn levels() {
     for level in [Level::Clear, Level::Auth] {
         let token = cell.token(level, EncType::DEFAULT);
         assert_eq!(cell.refusal(&token), code::BAD_LEVEL.code);
-        // The level is the token's, whatever the client would like.
+        // The level is the token's, whatever the client requests.
         let mut wish = token.clone();
         wish.level = Level::Crypt;
         assert_eq!(cell.refusal(&wish), code::BAD_LEVEL.code);
@@ -107,7 +107,7 @@ fn the_wrong_index() {
     let mut cell = cell();
     let token = cell.token(Level::Crypt, EncType::DEFAULT);
     let other = cell.changed(&token, Variant::Yfs, |_| ());
-    // Nothing is offered under 6; and under 4 the other form of token does not make sense.
+    // Nothing is offered under 6; and under 4 the other variant's token does not decode.
     assert_eq!(cell.refusal(&other), afs_rx::code::INVALID_OPERATION);
     let mut mixed = other.clone();
     mixed.variant = Variant::OpenAfs;
@@ -145,7 +145,7 @@ fn tokens_that_are_not_made() {
     assert_eq!(mint(&afs_auth::keys::KeyRing::default(), &good, &cell.env), Err(MintError::NoKey));
 }
 
-/// A session of the cell's server that has asked its question.
+/// A session of the cell's server that has sent its challenge.
 fn asked(cell: &Cell) -> (Box<dyn ServerSession>, Vec<u8>) {
     let names = Arc::new(LocalNames::of_cell("example.org"));
     let keys = SharedKeys::new(cell.keys.clone());
@@ -185,7 +185,7 @@ fn verify(
     session.verify(&proof).map(|verified| verified.call_numbers.unwrap())
 }
 
-/// What the server makes of `shown`, by somebody with the key of `held`.
+/// The server's verdict on `shown`, presented with the key of `held`.
 fn answer(
     cell: &Cell,
     shown: &afs_auth::rxgk::RxgkToken,
@@ -209,13 +209,13 @@ fn responses_cannot_be_replayed() {
     let token = cell.token(Level::Crypt, EncType::DEFAULT);
     let ((mut session, nonce), (mut other, _)) = (asked(&cell), asked(&cell));
     let response = respond(&mut *client(&cell, &token), &nonce).unwrap();
-    // Elsewhere, where the question was another, and here, where the keys are another connection's.
+    // On another session the challenge was another, and here the keys are another connection's.
     assert_eq!(verify(&mut *other, (EPOCH, CID), &response), Err(code::BAD_CHALLENGE));
     let (mut moved, _) = asked(&cell);
     let elsewhere = verify(&mut *moved, (EPOCH, Cid::of(0x2000)), &response);
     assert_eq!(elsewhere, Err(code::SEALED_INCONSISTENT));
     assert_eq!(verify(&mut *session, (EPOCH, CID), &response), Ok([1, 2, 3, 4]));
-    // The question is forgotten when it has been answered, well or not.
+    // The challenge is void once it has been responded to, correctly or not.
     assert_eq!(verify(&mut *session, (EPOCH, CID), &response), Err(code::BAD_CHALLENGE));
     assert_eq!(verify(&mut *other, (EPOCH, CID), &response), Err(code::BAD_CHALLENGE));
 }
@@ -246,7 +246,7 @@ fn key_numbers() {
     assert_eq!(session.seal(&PacketContext { from_client: false, ..packet }, &mut reply), Ok(0));
 }
 
-/// Both ends of a connection that has been proven.
+/// Both ends of an authenticated connection.
 fn joined(cell: &Cell, level: Level) -> (Box<dyn ServerSession>, Box<dyn ClientSecurity>) {
     let token = cell.token(level, EncType::DEFAULT);
     let (mut session, nonce) = asked(cell);
@@ -305,7 +305,7 @@ proptest! {
         prop_assert!(verify(&mut *session, (EPOCH, CID), &response).is_err());
     }
 
-    /// Any bit of a good response but those of the padding, of which there is none here.
+    /// Any bit of a valid response but those of the padding, of which there is none here.
     #[test]
     fn a_changed_response(at: prop::sample::Index, bit in 0..8) {
         let cell = cell();

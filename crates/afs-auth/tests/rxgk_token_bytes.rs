@@ -1,4 +1,4 @@
-//! Tokens in files and sockets.
+//! Encoding of tokens in files and sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

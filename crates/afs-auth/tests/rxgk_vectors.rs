@@ -1,4 +1,4 @@
-//! `docs/protocol/rxgk.md` "10.1 Fixed inputs".
+//! Test vectors of rxgk: `docs/protocol/rxgk.md` "10.1 Fixed inputs".
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -33,7 +33,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// 00, 01, 02 and so on, wherever randomness is asked for.
+/// Randomness that counts: 00, 01, 02 and so on.
 fn counting() -> EnvRef {
     let random = |out: &mut [u8]| (0..).zip(out.iter_mut()).for_each(|(number, byte)| *byte = number);
     Parts::default().with_random(random).shared()
@@ -112,7 +112,7 @@ fn packets() {
     assert_eq!(message, bytes(CRYPT));
 }
 
-/// A packet belongs to one place.
+/// A packet is valid at one position only.
 #[test]
 fn a_packet_elsewhere_is_refused() {
     let moved = [

@@ -1,6 +1,6 @@
-//! rxkad between a client and a server in one small world: who gets through, and what the others are told.
+//! rxkad between a client and a server in a small simulation: who is accepted, and the errors of the others.
 
-// The world and the fake are those of afs-rpc.
+// The simulation and the fake service are those of afs-rpc.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../afs-rpc/tests/fake/mod.rs"]
@@ -37,7 +37,7 @@ struct Cell {
     callers: Arc<Mutex<Vec<Identity>>>,
 }
 
-/// Notes who calls before the fake answers.
+/// Records the callers before the fake service replies.
 struct Watched(Arc<dyn Service>, Arc<Mutex<Vec<Identity>>>);
 
 impl Service for Watched {
@@ -95,7 +95,7 @@ impl Cell {
         self.world.run(async move { ask_status(&connection, 42).await.map(|status| status.length) })
     }
 
-    /// What the server says to this token.
+    /// The server's abort code for this token.
     fn refusal(&self, token: &RxkadToken) -> i32 {
         let refused = self.try_token(token);
         assert!(self.callers.lock().unwrap().is_empty(), "no call got through");
@@ -200,7 +200,7 @@ fn another_session_key_proves_nothing() {
     let good = cell.minted(|_| ());
     let stolen = RxkadToken::new(good.format(), good.ticket(), SessionKey::new([9; 8]), None).unwrap();
     assert_eq!(cell.refusal(&stolen), 19_270_410);
-    // The one who only repeats a ticket does not share the connections of its owner.
+    // A client that only replays the ticket does not share the connections of its owner.
     let name = |token: &RxkadToken| token.source(cell.world.env()).name();
     assert_ne!(name(&good), name(&stolen));
     assert_ne!(name(&good), name(&good.clone().with_level(Level::Auth)));
@@ -232,7 +232,7 @@ fn times_that_are_no_good() {
         let cell = Cell::new(seed, Level::Clear);
         let at = |secs: i64| UnixTime { secs: cell.now().checked_add_signed(secs).unwrap(), nanos: 0 };
         let token = cell.minted(|minting| (minting.begins, minting.expires) = (at(begins), at(expires)));
-        // Whoever has no clock of his own to look at learns it from the server.
+        // A client without a clock learns of the expiry from the server.
         let unaware = RxkadToken::new(token.format(), token.ticket(), token.key().clone(), None).unwrap();
         cell.refusal(&unaware)
     };
@@ -295,7 +295,7 @@ fn a_server_that_forgot_everything_is_answered_again() {
     let cell = Cell::new(23, Level::Clear);
     let token = cell.minted(|_| ());
     assert_eq!(cell.try_token(&token), Ok(42));
-    // Longer than a server keeps a connection that nobody uses.
+    // Longer than a server keeps an unused connection.
     cell.world.run_for(Duration::from_secs(1200));
     assert_eq!(cell.try_token(&token), Ok(42));
     assert_eq!(cell.callers.lock().unwrap().len(), 2);

@@ -1,6 +1,6 @@
-//! What OpenAFS sent and accepted: every response verified with the cell's key, every DATA packet opened with the
-//! session key and sealed again, and every refusal repeated. docs/protocol/rxkad.md "13. Worked example" says what
-//! each capture shows.
+//! Captured packets of OpenAFS: every response verified with the cell's key, every DATA packet opened with the
+//! session key and sealed again, and every refusal repeated. docs/protocol/rxkad.md "13. Worked example" describes
+//! each capture.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ use bytes::Bytes;
 /// When the captures were made.
 const WHEN: UnixTime = UnixTime { secs: 1_795_219_020, nanos: 0 };
 
-/// What OpenAFS answered to a ticket that is no DER: a code of its ASN.1 library.
+/// OpenAFS's code for a ticket that is not DER: from its ASN.1 library.
 const NOT_DER: i32 = 1_859_794_438;
 const BAD_TICKET: i32 = 19_270_407;
 
@@ -59,7 +59,7 @@ fn context(header: &Header) -> PacketContext {
     }
 }
 
-/// Somebody who sits between a client and a server of OpenAFS and has the cell's key.
+/// An observer between a client and a server of OpenAFS, with the cell's key.
 struct Listener {
     server: Box<dyn ServerSession>,
     client: Option<Box<dyn ClientSecurity>>,
@@ -86,7 +86,7 @@ impl Listener {
             PacketType::CHALLENGE => {
                 let nonce = payload.get(4..8).unwrap_or_default();
                 let mine = self.server.challenge(Instant::ZERO, &mut |out| out.copy_from_slice(nonce));
-                // The old challenge is shorter; nobody answered it.
+                // The old challenge is shorter; no client responded to it.
                 assert!(mine == payload || payload.len() == 8);
                 self.challenge = payload;
             }
@@ -121,7 +121,7 @@ impl Listener {
         }
     }
 
-    /// A client of ours with the same ticket answers with the same bytes.
+    /// Our client with the same ticket responds with the same bytes.
     fn answer_again(&mut self, proof: &Proof<'_>, verified: Verified, level: Level) {
         let kvno = u32::from_be_bytes(proof.payload[48..52].try_into().unwrap());
         let ticket = &proof.payload[56..];
@@ -159,7 +159,7 @@ impl Listener {
         let client = self.client.as_mut().unwrap();
         let mut sealed = vec![0; client.overhead().header];
         sealed.extend_from_slice(&data);
-        // What is behind the data is garbage in OpenAFS, and zeroes here.
+        // The bytes after the data are garbage in OpenAFS, and zeros here.
         let comparable = sealed.len() & !7;
         let checksum = client.seal(&PacketContext { checksum: 0, ..context }, &mut sealed).unwrap();
         assert_eq!((checksum, &sealed[..comparable]), (header.checksum, &payload[..comparable]));
@@ -181,7 +181,7 @@ fn listen(file: &[u8]) -> Found {
     found
 }
 
-/// Packets opened, and so many connections of the cell itself at this level.
+/// Packets opened, and the connections of the cell itself at these levels.
 fn of_the_cell(opened: usize, levels: &[Level]) -> Found {
     let accepted = levels.iter().map(|level| (Principal::CellKey, *level)).collect();
     Found { opened, accepted, refused: Vec::new() }
@@ -212,7 +212,7 @@ fn all_levels_all_tickets_and_their_errors() {
     let both = |level| [(Principal::CellKey, level), (admin(), level)];
     let more = [(admin(), Level::Crypt), (admin(), Level::Crypt)];
     let accepted = [both(Level::Clear), both(Level::Auth), both(Level::Crypt), more].concat();
-    // An unknown key, an expired ticket, a name with a dot, a ticket that is no DER.
+    // An unknown key, an expired ticket, a name with a dot, a ticket that is not DER.
     let refused = vec![19_270_408, 19_270_409, BAD_TICKET, BAD_TICKET];
     assert_eq!(found, Found { opened: 24, accepted, refused });
 }

@@ -1,4 +1,4 @@
-//! Runs what fuzz targets run, over seeded inputs: random ones, and real ones with changes.
+//! Runs the fuzz targets over seeded inputs: random ones, and real ones with changes.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use afs_auth::rxkad::local_token;
 use afs_rpc::{Level, Parts};
 use support::Dice;
 
-/// What each target reads when all is well.
+/// Valid input of each target.
 fn real() -> Vec<Vec<u8>> {
     let env = Parts::default().with_random(|bytes| bytes.fill(5)).shared();
     let mut keys = KeyRing::default();

@@ -1,4 +1,4 @@
-//! A server's endpoint against packets made by hand: what is repeated, replayed, changed, or nonsense.
+//! A server's endpoint against hand-made packets: repeated, replayed, changed, or meaningless.
 
 // The script is that of afs-rx.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -53,7 +53,7 @@ fn token(level: Level) -> RxkadToken {
     local_token(&keys(), &env, level).unwrap()
 }
 
-/// A client by hand and the server's endpoint.
+/// A hand-made client and the server's endpoint.
 struct Pair {
     script: Script,
     client: Box<dyn ClientSecurity>,
@@ -144,7 +144,7 @@ impl Pair {
         abort.abort()
     }
 
-    /// Both come from elsewhere: nothing of it may reach the application.
+    /// Both are sent from another address: nothing of them may reach the application.
     fn refused(&mut self, response: &(Header, Vec<u8>)) -> i32 {
         self.give(response);
         let code = self.abort();
@@ -272,7 +272,7 @@ fn what_is_cut_short_is_refused() {
     }
 }
 
-/// A forged packet comes first, and then the client's own again: only that one is read.
+/// A forged packet comes first, then the client's own again: only the latter is read.
 fn forged_then_genuine(pair: &mut Pair, forged: &(Header, Vec<u8>), genuine: &(Header, Vec<u8>)) {
     pair.give(forged);
     let call = pair.script.incoming();
@@ -344,7 +344,7 @@ fn a_ticket_opens_with_every_encryption_type() {
         };
         let printed = ticket::print(&part, key, &env).unwrap();
         assert_eq!(ticket::open(213, &printed, &keys()), Ok(part.clone()));
-        // Kerberos has marked it as not to be used yet.
+        // Kerberos has marked it as invalid for now.
         let unusable = ticket::check_times(&part, 1_000_000_002).map_err(|error| error.code());
         assert_eq!(unusable, Err(19_270_405));
     }
@@ -360,7 +360,7 @@ fn tickets_of_kerberos_4_and_unknown_formats() {
     assert_eq!(refused(257), Err(19_270_407));
 }
 
-/// Data from outside that begins like the real thing.
+/// Plausible data from outside.
 fn like_a_ticket() -> impl Strategy<Value = (u32, Vec<u8>)> {
     let real = token(Level::Clear).ticket().to_vec();
     let len = real.len();
@@ -385,7 +385,7 @@ proptest! {
         }
     }
 
-    /// What a KDC has encrypted is trusted, but need not be well made.
+    /// The contents that a KDC has encrypted are trusted, but need not be well-formed.
     #[test]
     fn no_content_of_a_ticket_makes_a_server_panic(
         plain in proptest::collection::vec(prop_oneof![Just(0x63_u8), Just(0x30), Just(0xa0), Just(4), any::<u8>()], 0..200)

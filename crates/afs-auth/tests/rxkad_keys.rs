@@ -1,4 +1,4 @@
-//! Key files: docs/protocol/rxkad.md "11. Key files".
+//! Tests of key files: docs/protocol/rxkad.md "11. Key files".
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ fn numbers(key: Option<&CellKey>) -> Option<(u32, i32)> {
     key.map(|key| (key.kvno, key.enctype))
 }
 
-/// What `asetkey add rxkad_krb5 7 18` wrote.
+/// Output of `asetkey add rxkad_krb5 7 18`.
 fn example() -> Vec<u8> {
     let words: [u32; 6] = [1, 16, 2, 7, 18, 32];
     words.iter().flat_map(|word| word.to_be_bytes()).chain(0..32).collect()
@@ -77,7 +77,7 @@ fn an_old_key_file_has_room_behind_its_keys() {
     assert_eq!(KeyRing::from_key_file(&[0, 0, 0, 9]), Err(KeyError::Format("KeyFile")));
 }
 
-/// A keytab entry as MIT Kerberos writes it.
+/// A keytab entry in the form of MIT Kerberos.
 fn keytab_entry(path: &[&str], (kvno, long_kvno): (u8, Option<u32>), enctype: u16, key: &[u8]) -> Vec<u8> {
     let counted = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
     let mut out = (path.len() as u16).to_be_bytes().to_vec();

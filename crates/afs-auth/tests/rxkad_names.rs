@@ -1,4 +1,4 @@
-//! Names: docs/protocol/rxkad.md "6.2 Kerberos 5" and "10. Authorisation mapping on servers".
+//! Tests of names: docs/protocol/rxkad.md "6.2 Kerberos 5" and "10. Authorisation mapping on servers".
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Known answers: docs/protocol/rxkad.md "13. Worked example", and the tables before it.
+//! Test vectors of rxkad: docs/protocol/rxkad.md "13. Worked example", and the tables before it.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -39,7 +39,7 @@ fn fcrypt_blocks() {
     for (key, plain, cipher) in cases {
         let fcrypt = Fcrypt::new(&key);
         assert_eq!((fcrypt.encrypt(plain), fcrypt.decrypt(cipher)), (cipher, plain));
-        // The parity bits of a key mean nothing.
+        // The parity bits of a key are ignored.
         assert_eq!(Fcrypt::new(&key.map(|byte| byte ^ 1)).encrypt(plain), cipher);
     }
 }
@@ -56,7 +56,7 @@ fn fcrypt_chained() {
     assert_eq!(text, cipher);
     fcrypt.decrypt_pcbc(vector, text.as_chunks_mut().0);
     assert_eq!(text, plain);
-    // Every number of blocks, since some are decrypted side by side.
+    // Every number of blocks, since some are decrypted interleaved.
     for blocks in 0..12 {
         let original: Vec<u8> = (0..blocks * 8).map(|at| at as u8).collect();
         let mut text = original.clone();

@@ -1,4 +1,4 @@
-//! What strangers on the network can do with what they have seen, against the real security classes.
+//! Attacks with recorded packets, against the real security classes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -44,8 +44,8 @@ fn admitted(end: &mut Endpoint) -> Vec<(usize, u32)> {
     calls
 }
 
-/// Four calls are recorded and given up, the server forgets everything, the recorded packets of three of them come
-/// again, and the client goes on with another call.
+/// Four calls are recorded and aborted, the server forgets everything, the recorded packets of three of them are
+/// replayed, and the client continues with another call.
 fn replayed(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     let now = Instant::from_nanos(1_000_000_000);
     let mut alice = Endpoint::new(Config::default(), [1; 32]);
@@ -83,7 +83,7 @@ fn replayed(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     assert_eq!(restarted.holdings().calls, 1);
 }
 
-/// A client proves itself; then a packet with its connection's numbers comes from another address.
+/// A client authenticates; then a packet with its connection's ids comes from another address.
 fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     let now = Instant::from_nanos(1_000_000_000);
     let mut alice = Endpoint::new(Config::default(), [1; 32]);
@@ -102,7 +102,8 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
         give(&mut alice, now, SERVER, &to_alice);
     }
     assert_eq!(admitted(&mut end), [(0, 1)]);
-    // The packet as it was, on another channel, and as the next call of the same: all that a listener could send.
+    // The recorded packet unchanged, on another channel, and as the next call of the same: all that an eavesdropper
+    // could send.
     let stranger = SocketAddr::from(([203, 0, 113, 9], 40000));
     for (channel, number) in [(0, 1), (0, 2), (1, 1), (2, 7)] {
         let mut forged = request.to_vec();
@@ -117,7 +118,7 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
         let asks = kind == PacketType::CHALLENGE && transmit.to == stranger;
         assert!(asks || transmit.to == address(CLIENT), "{kind:?} to {}", transmit.to);
     }
-    // Nor does anything of it end what alice has.
+    // Nor does any of it end the client's calls.
     let next = alice.open_call(now, connection).unwrap();
     alice.finish_send(now, next).unwrap();
     let from_alice = sent(&mut alice, now);
@@ -125,7 +126,8 @@ fn ridden(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     assert_eq!(admitted(&mut end), [(1, 1)]);
 }
 
-/// A client proves itself, goes elsewhere, and makes its next call from there: its packet comes twice, with the proof between.
+/// A client authenticates, moves to another address, and makes its next call from there: its packet is sent twice,
+/// with the authentication between.
 fn moved(client: Box<dyn ClientSecurity>, server: Box<dyn ServerSecurity>) {
     const ELSEWHERE: usize = 9;
     let mut now = Instant::from_nanos(1_000_000_000);
@@ -159,8 +161,7 @@ fn a_connection_follows_its_client_when_it_has_proven_itself_again() {
     }
 }
 
-/// What a client reads of a reply written without any key, with the server's address and the
-/// connection's ids.
+/// Result of a client's read of a reply forged without any key, with the server's address and the connection's ids.
 fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {
     let now = Instant::from_nanos(1_000_000_000);
     let mut alice = Endpoint::new(Config::default(), [1; 32]);
@@ -169,7 +170,7 @@ fn forged_reply(client: Box<dyn ClientSecurity>) -> Result<Read, CallError> {
     alice.finish_send(now, call).unwrap();
     let mut forged = sent(&mut alice, now)[0].to_vec();
     forged.truncate(28);
-    // From the server, the last of its reply.
+    // The last packet of the server's reply.
     forged[21] = flags::LAST_PACKET;
     forged.extend([b'x'; 100]);
     give(&mut alice, now, SERVER, &[forged.into()]);

@@ -1,4 +1,4 @@
-//! What fuzz targets run: each function takes any bytes and must come back without a panic.
+//! Entry points of fuzz targets: each function takes any bytes and must not panic.
 
 use afs_wire::login::{KeyBlob, SshSignature};
 
@@ -7,7 +7,7 @@ use crate::secret::LoginSecret;
 use crate::ssh::{self, UserKey};
 use crate::user::UserName;
 
-/// Everything the crate reads that comes from outside and is not of `afs-wire`.
+/// All decoders of the crate for input from outside, without those of `afs-wire`.
 pub fn login_values(bytes: &[u8]) {
     if let Ok(grant) = Grant::decode(bytes) {
         assert!(Grant::decode(&grant.encode()).is_ok_and(|again| again == grant));

@@ -1,4 +1,4 @@
-//! What a login gives.
+//! Result of a login: a token, with the right to renew it.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,12 +19,12 @@ const TOKEN_LEN_MAX: usize = 16 * 1024;
 pub struct Grant {
     /// The token.
     pub token: Token,
-    /// What the login service wants to see when the token is to be renewed; empty when it cannot be.
+    /// Evidence that the login service requires for a renewal; empty when the token cannot be renewed.
     pub renewal: Renewal,
-    /// Until when it can be renewed.
+    /// End of the renewable time.
     pub renewable_until: UnixTime,
-    /// The cell's login host key, told by a service that has proven itself: to be known at later logins. `None` for
-    /// tokens of other origin.
+    /// The cell's login host key, from an authenticated service, to be remembered for later logins. `None` for tokens
+    /// of other origin.
     pub host_key: Option<HostKey>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Grant {
     }
 }
 
-/// Why bytes are no grant. Does not say what they were.
+/// Bytes that are not an encoded grant. Does not reveal them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("what should hold a token does not")]
 pub struct BadGrant;
@@ -47,17 +47,17 @@ impl From<DecodeError> for BadGrant {
 }
 
 impl Grant {
-    /// What a token of other origin comes to: it cannot be renewed here.
+    /// The grant of a token of other origin: it cannot be renewed here.
     #[must_use]
     pub fn of_token(token: Token) -> Self {
         Self { token, renewal: Renewal::empty(), renewable_until: UnixTime::default(), host_key: None }
     }
 
-    /// The plain form, which holds the token's key: to be sealed before it goes anywhere.
+    /// The plain form, which holds the token's key: it must be sealed before it is sent.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let token = self.token.encode();
-        // Room for all of it, so that growing leaves no copies behind.
+        // Capacity for all of it, so that growing leaves no copies behind.
         let mut out = Zeroizing::new(Vec::with_capacity(token.len() + self.renewal.len() + 128));
         put_opaque(&token, &mut out);
         self.renewal.encode(&mut out);
@@ -66,7 +66,7 @@ impl Grant {
         out
     }
 
-    /// Reads [`Grant::encode`]'s bytes.
+    /// Decodes the bytes of [`Grant::encode`].
     ///
     /// # Errors
     /// [`BadGrant`].
@@ -83,13 +83,13 @@ impl Grant {
         Ok(Self { token, renewal, renewable_until, host_key })
     }
 
-    /// Its size is far below the bound unless the token is a giant; one that does not fit is no grant.
+    /// Its size is far below the bound unless the token is oversized; one that does not fit is refused.
     pub(crate) fn to_wire(sealed: Vec<u8>) -> Result<SealedGrant, BadGrant> {
         SealedGrant::new(sealed).map_err(|_| BadGrant)
     }
 
-    /// When to renew: with a tenth of the time from `now` to its end left, but at least five minutes before it.
-    /// `None` when it cannot be renewed beyond its end, or never ends.
+    /// When to renew: with a tenth of the time from `now` to its expiry left, but at least five minutes before it.
+    /// `None` when it cannot be renewed beyond its expiry, or never expires.
     #[must_use]
     pub fn renew_at(&self, now: UnixTime) -> Option<UnixTime> {
         let end = self.token.expires()?;
@@ -102,7 +102,7 @@ impl Grant {
     }
 }
 
-/// Least time before its end at which a token is renewed.
+/// Least time before its expiry at which a token is renewed.
 const EARLY_MIN: Duration = Duration::from_secs(300);
 
 pub(crate) fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! The cell's login host key, by which clients know its login service.
+//! The cell's login host key, which authenticates its login service to clients.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::crypto::Transcript;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostKey(pub [u8; 32]);
 
-/// What the key signs begins with this, so that nothing else it may ever sign is taken for it.
+/// Prefix of all signed data, so that a signature for another purpose cannot be reused.
 const LABEL: &[u8] = b"andrew login host key 1";
 
 impl HostKey {
-    /// Whether `signature` is its signature over what was said.
+    /// Verifies a signature over a transcript.
     pub(crate) fn has_signed(&self, said: &Transcript, signature: &Fixed<64>) -> bool {
         let signature = Signature::from_bytes(&signature.0);
         VerifyingKey::from_bytes(&self.0)
@@ -25,7 +25,7 @@ impl HostKey {
     }
 }
 
-/// What a login host key signs.
+/// The bytes that a login host key signs.
 pub(crate) fn signed_bytes(said: &Transcript) -> Vec<u8> {
     [LABEL, &said.digest()].concat()
 }

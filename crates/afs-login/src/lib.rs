@@ -1,6 +1,6 @@
-//! Login without Kerberos: a passphrase or an SSH key, and a token that every server of the cell accepts.
+//! Login without Kerberos: a passphrase or an SSH key is exchanged for a token that every server of the cell accepts.
 //!
-//! Both ends of the cell's login service: [`LoginServer`] answers its calls over stores that are handed in, and the
+//! Both ends of the cell's login service: [`LoginServer`] serves its calls over stores that are passed in, and the
 //! functions of [`client`] make them over any connection. Nothing here reads a clock, a file or a random generator,
 //! and no passphrase or key ever leaves the client. Source: `docs/protocol/login.md`.
 

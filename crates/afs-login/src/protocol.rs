@@ -1,4 +1,4 @@
-//! What both ends agree on beside the messages.
+//! Constants and transcripts of the exchanges, common to both ends.
 
 use afs_wire::ids::CellName;
 use afs_wire::login::{KeyBlob, Wish};
@@ -7,11 +7,11 @@ use opaque_ke::Identifiers;
 use crate::crypto::{Share, Transcript};
 use crate::user::UserName;
 
-/// The names that keep one kind of exchange apart from another.
+/// Labels that separate one kind of exchange from another.
 pub(crate) struct Kind {
-    /// What its transcript begins with.
+    /// Prefix of its transcript.
     label: &'static str,
-    /// What its key is for, and what the sealed grant is about.
+    /// Purpose of its key, and associated data of the sealed grant.
     pub(crate) purpose: &'static str,
 }
 
@@ -27,12 +27,12 @@ impl Kind {
     }
 }
 
-/// Who the two ends of OPAQUE are.
+/// Identifiers of the two ends in OPAQUE.
 pub(crate) fn identifiers<'a>(user: &'a UserName, cell: &'a CellName) -> Identifiers<'a> {
     Identifiers { client: Some(user.as_str().as_bytes()), server: Some(cell.as_str().as_bytes()) }
 }
 
-/// What follows in the transcript of a login with an SSH key; the user's key and the host key sign all of it.
+/// Further items in the transcript of a login with an SSH key; the user's key and the host key sign all of it.
 pub(crate) struct SshExchange<'a> {
     pub(crate) key: &'a KeyBlob,
     pub(crate) client: Share,

@@ -1,4 +1,4 @@
-//! What makes a login service this cell's.
+//! Long-term secrets of a cell's login service.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::host_key::{HostKey, signed_bytes};
 use crate::user::UserName;
 use afs_wire::login::Fixed;
 
-/// The secrets of a cell's login service: what passphrases are checked with, the login host key, and what renewals
-/// are sealed with. All login servers of a cell have the same one. Whoever has it and the records may guess
-/// passphrases at leisure, and pose as the cell's login service.
+/// The secrets of a cell's login service: the passphrase verification key, the login host key, and the sealing key of
+/// renewals. All login servers of a cell have the same one. With it and the records an attacker can guess passphrases
+/// offline, and impersonate the cell's login service.
 #[derive(Clone)]
 pub struct LoginSecret {
     pub(crate) setup: ServerSetup<Suite>,
@@ -27,7 +27,7 @@ pub struct LoginSecret {
     renewals: Secret,
 }
 
-/// Why bytes are no login secret. Does not say what they were.
+/// Bytes that are not an encoded login secret. Does not reveal them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not the secret of a login service, or one that another version wrote")]
 pub struct BadLoginSecret;
@@ -38,7 +38,7 @@ const FORMAT: u32 = 1;
 const SETUP_LEN_MAX: usize = 1024;
 
 impl LoginSecret {
-    /// A new one, for a new cell. Passphrases registered under another one are lost.
+    /// A random secret, for a new cell. Passphrases registered under another one are lost.
     #[must_use]
     pub fn generate(env: &EnvRef) -> Self {
         let mut randomness = Randomness(env);
@@ -47,7 +47,7 @@ impl LoginSecret {
         Self { setup, host, renewals: Secret::new(randomness.bytes::<32>().to_vec()) }
     }
 
-    /// As it is kept, in a file that only the server may read.
+    /// The stored form, for a file that only the server may read.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let setup = Zeroizing::new(self.setup.serialize().to_vec());
@@ -59,7 +59,7 @@ impl LoginSecret {
         out
     }
 
-    /// Reads [`LoginSecret::encode`]'s bytes.
+    /// Decodes the bytes of [`LoginSecret::encode`].
     ///
     /// # Errors
     /// [`BadLoginSecret`].
@@ -79,7 +79,7 @@ impl LoginSecret {
         Some(Self { setup, host, renewals: Secret::new(renewals.to_vec()) })
     }
 
-    /// The public login host key, by which clients know the cell's login service.
+    /// The public login host key, which authenticates the cell's login service to clients.
     #[must_use]
     pub fn host_key(&self) -> HostKey {
         HostKey(self.host.verifying_key().to_bytes())
@@ -89,7 +89,7 @@ impl LoginSecret {
         Fixed(self.host.sign(&signed_bytes(said)).to_bytes())
     }
 
-    /// What a user's record says of a place: of no use without the secret.
+    /// Keyed hash of a location, as stored in a user's record: of no use without the secret.
     pub(crate) fn place_mark(&self, user: &UserName, place: &[u8; 8]) -> [u8; 16] {
         let mut mark = [0; 16];
         let said = [b"andrew login place 1", &place[..], user.as_str().as_bytes()].concat();

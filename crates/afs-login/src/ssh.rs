@@ -1,4 +1,4 @@
-//! SSH keys as proof of who one is.
+//! SSH keys of users: signatures over transcripts.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::crypto::Transcript;
 
 /// The hash inside the signatures.
 const HASH: HashAlg = HashAlg::Sha512;
-/// Bit of a security key's signature: somebody touched it.
+/// Bit of a security key's signature: the user touched the key.
 const USER_PRESENT: u8 = 1;
 
 /// Signs with one SSH key: a key file, or an agent.
@@ -21,10 +21,10 @@ pub trait Signer: Send + Sync {
     /// The key.
     fn key(&self) -> &PublicKey;
 
-    /// An SSH signature over `data`. May block, as on an agent that asks its user.
+    /// An SSH signature over `data`. May block, as an agent that asks its user does.
     ///
     /// # Errors
-    /// A line for a person, without secrets.
+    /// A line for the user, without secrets.
     fn sign(&self, data: &[u8]) -> Result<Signature, String>;
 }
 
@@ -35,13 +35,13 @@ pub struct UserKey {
     key: PublicKey,
 }
 
-/// The key is of a kind that is not taken, or none at all.
+/// The key is of an unsupported kind, or invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not an SSH public key that can be used: take an Ed25519 key, or ECDSA over nistp256")]
 pub struct BadUserKey;
 
 impl UserKey {
-    /// Takes a public key: Ed25519, ECDSA over nistp256, or Ed25519 on a security key.
+    /// Accepts a public key: Ed25519, ECDSA over nistp256, or Ed25519 on a security key.
     ///
     /// # Errors
     /// [`BadUserKey`]: RSA among others, whose one implementation in Rust leaks through its timing.
@@ -54,7 +54,7 @@ impl UserKey {
         blob.map(|blob| Self { blob, key: key.clone() }).ok_or(BadUserKey)
     }
 
-    /// From its wire form.
+    /// Decodes the wire form.
     ///
     /// # Errors
     /// [`BadUserKey`].
@@ -68,12 +68,12 @@ impl UserKey {
         &self.blob
     }
 
-    /// What it is called in the store: the SHA-256 of its wire form.
+    /// Its id in the store: the SHA-256 of its wire form.
     pub(crate) fn hash(&self) -> [u8; 32] {
         Sha256::digest(&*self.blob).into()
     }
 
-    /// Whether `signature` is this key's over what was said in `cell`.
+    /// Verifies a signature over a transcript in `cell`.
     pub(crate) fn has_signed(&self, cell: &CellName, said: &Transcript, signature: &SshSig) -> bool {
         let touched = match self.key.key_data() {
             // Flags and a counter of four bytes end such a signature.
@@ -100,7 +100,7 @@ impl fmt::Debug for UserKey {
     }
 }
 
-/// A signer's signature over what was said, in the form of PROTOCOL.sshsig.
+/// A signature over a transcript, in the form of PROTOCOL.sshsig.
 pub(crate) fn sign(cell: &CellName, said: &Transcript, signer: &dyn Signer) -> Result<SshSig, String> {
     let told = |e: ssh_key::Error| e.to_string();
     let data = SshSig::signed_data(&namespace(cell), HASH, &said.digest()).map_err(told)?;
@@ -108,15 +108,15 @@ pub(crate) fn sign(cell: &CellName, said: &Transcript, signer: &dyn Signer) -> R
     SshSig::new(signer.key().key_data().clone(), namespace(cell), HASH, signature).map_err(told)
 }
 
-/// As it travels, or `None` for one that is far too long.
+/// The wire form, or `None` for one that is far too long.
 pub(crate) fn to_wire(signature: &SshSig) -> Option<SshSignature> {
     let mut bytes = Vec::new();
     signature.encode(&mut bytes).ok()?;
     SshSignature::new(bytes).ok()
 }
 
-/// From the wire; `None` when it is no signature, more than one, or not in the one form that it travels in: the version is not
-/// under the signature, and lengths of what is nested are not looked at when it is taken apart.
+/// Decodes the wire form; `None` if it is not exactly one signature in canonical form: the version is not under the
+/// signature, and the lengths of nested values are not verified by its parser.
 pub(crate) fn from_wire(bytes: &SshSignature) -> Option<SshSig> {
     let mut rest: &[u8] = bytes;
     let signature = SshSig::decode(&mut rest).ok().filter(|_| rest.is_empty())?;
@@ -124,7 +124,7 @@ pub(crate) fn from_wire(bytes: &SshSignature) -> Option<SshSig> {
     (same && signature.version() == SshSig::VERSION).then_some(signature)
 }
 
-/// Keeps a signature made for one cell, or for something else altogether, from counting in another.
+/// Prevents a signature made for one cell, or for another purpose, from being accepted in another.
 fn namespace(cell: &CellName) -> String {
     format!("login@{cell}.andrew")
 }

@@ -1,11 +1,11 @@
-//! A user's name.
+//! User names.
 
 use std::fmt;
 use std::sync::Arc;
 
 use afs_wire::login::UserText;
 
-/// A name as the protection database has it: lower-case, of this cell. At most 63 bytes.
+/// A name in the form of the protection database: lower-case, of this cell. At most 63 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UserName(Arc<str>);
 
@@ -20,10 +20,11 @@ pub struct BadUserName {
 }
 
 impl UserName {
-    /// Takes a name; capital letters become small ones.
+    /// Parses a name; capital letters become small ones.
     ///
     /// # Errors
-    /// It is empty or too long, or has a character that would make it a group, a foreigner, or a riddle.
+    /// It is empty or too long, or has a character that is not printable ASCII, or one that is special in group
+    /// names, foreign names, paths or quoted text.
     pub fn new(name: &str) -> Result<Self, BadUserName> {
         let fine = |c: char| c.is_ascii_graphic() && !"@:/\\\"'`".contains(c);
         if name.is_empty() || name.len() > UserText::MAX || !name.chars().all(fine) {
@@ -38,13 +39,13 @@ impl UserName {
         &self.0
     }
 
-    /// As it travels.
+    /// The wire form.
     pub(crate) fn to_wire(&self) -> UserText {
         // A name is never longer than its wire form may be.
         UserText::truncated(self.0.as_bytes())
     }
 
-    /// From the wire.
+    /// Decodes the wire form.
     pub(crate) fn from_wire(text: &UserText) -> Result<Self, BadUserName> {
         Self::new(&text.to_text())
     }

@@ -1,4 +1,4 @@
-//! Runs what the fuzz target runs over seeded inputs: random ones, and good ones with changes.
+//! Runs the fuzz target over seeded inputs: random ones, and valid ones with changes.
 
 #![allow(clippy::unwrap_used)]
 

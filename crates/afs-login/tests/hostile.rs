@@ -1,4 +1,4 @@
-//! Messages that were changed, repeated, or made up.
+//! Messages that were changed, repeated, or forged.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -18,16 +18,16 @@ use afs_wire::xdr::{Decode, Encode, Reader};
 use cell::{Cell, Key, cell, login, passphrase};
 use proptest::prelude::*;
 
-/// A wire on which one bit of one message flips.
+/// A connection that flips one bit of one message.
 #[derive(Clone)]
 struct Meddler {
     service: Connection,
-    /// Which message: requests and replies in order.
+    /// Number of the message: requests and replies in order.
     message: usize,
-    /// Where in it, as a fraction of its bits.
+    /// Position of the bit, as a fraction of the message's bits.
     place: f64,
     seen: Arc<AtomicUsize>,
-    /// Whether that made a difference.
+    /// Whether the change had an effect.
     changed: Arc<AtomicBool>,
 }
 
@@ -36,7 +36,7 @@ impl Meddler {
         Self { service, message, place, seen: Arc::default(), changed: Arc::default() }
     }
 
-    /// The value with a bit changed, if its turn has come and what comes of it is still such a value.
+    /// The value with a bit changed, if it is the chosen message and the result still decodes.
     fn meddle<T: Encode + Decode>(&self, value: &T) -> Result<T, CallError> {
         let (sent, mut bytes) = (value.to_bytes(), value.to_bytes());
         if self.seen.fetch_add(1, Ordering::SeqCst) == self.message {
@@ -44,7 +44,7 @@ impl Meddler {
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
         let value = T::decode(&mut Reader::new(&bytes))?;
-        // Padding carries nothing, and the letters of a name may change their case.
+        // Padding is ignored, and the letters of a name may change their case.
         self.changed.fetch_or(!value.to_bytes().eq_ignore_ascii_case(&sent), Ordering::SeqCst);
         Ok(value)
     }
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// Found by the test above: the length of the key within the signature was changed, which reading it does not look at.
+/// Found by the test above: the length of the key within the signature was changed, which its parser does not verify.
 #[test]
 fn a_signature_in_another_form_gives_no_token() {
     let cell = cell(21);
@@ -116,7 +116,7 @@ fn a_signature_in_another_form_gives_no_token() {
     assert!(changed.load(Ordering::SeqCst) && outcome.is_err(), "{outcome:?}");
 }
 
-/// Keeps what was sent.
+/// Records the messages sent.
 struct Recorder {
     service: Connection,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,

@@ -1,4 +1,4 @@
-//! Logging in, and what comes of it.
+//! Tests of logins, renewals and their limits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -37,7 +37,7 @@ fn the_right_passphrase_gives_a_token_that_proves_who_one_is() {
     assert!(end.abs_diff(after(cell.now(), LIFETIMES.token)) < 5);
     assert!(grant.renewable_until.secs.abs_diff(after(cell.now(), LIFETIMES.renewable)) < 5);
     assert_eq!(grant.host_key, Some(cell.secret.host_key()));
-    // The service itself believes it.
+    // The service itself accepts it.
     let service = cell.with(&grant.token);
     let ways = cell.world.run(async move { client::list_ways(&service, &user("alice")).await }).unwrap();
     assert!(ways.passphrase.0 > 0 && ways.keys.is_empty());
@@ -74,7 +74,7 @@ fn a_wrong_passphrase_and_an_unknown_user_are_refused_alike() {
     assert_eq!((lengths[0].1, lengths[1].1), (lengths[1].1, lengths[2].1));
 }
 
-/// A first message that OPAQUE accepts: a group element and what else it takes.
+/// A first message that OPAQUE accepts: a group element and the further fields.
 fn begun(name: &str) -> PassphraseStart {
     // The generator of ristretto255, a nonce, and the generator again.
     let generator = "e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76";
@@ -103,7 +103,7 @@ fn guessing_is_slowed_and_forgiven() {
         assert_eq!(outcomes.last(), Some(&slow), "{name}");
     }
     assert_eq!(cell.log_in("alice", "correct horse"), Err(LoginError::Slow));
-    // Others are not slowed.
+    // Other users are not delayed.
     assert!(guess("bob").is_ok());
     cell.world.run_for(Duration::from_secs(2));
     cell.log_in("alice", "correct horse").unwrap();
@@ -120,7 +120,7 @@ fn a_flood_from_one_place_is_turned_away_before_it_costs_anything() {
     assert!(answered <= 33, "{answered}");
 }
 
-/// Whether a passphrase login of alice from the host is answered.
+/// A passphrase login of alice from the host.
 fn log_in_from(cell: &Cell, host: u8, port: u16) -> Result<Grant, LoginError> {
     let at = SocketAddr::from(([192, 0, 2, host], port));
     let rx = cell.world.node_at(at, Default::default(), Limits::default());

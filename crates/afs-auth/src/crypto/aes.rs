@@ -36,7 +36,7 @@ impl Encryptor {
         }
     }
 
-    /// One block by itself.
+    /// Encrypts one block by itself.
     pub(super) fn block(&self, block: &mut [u8; BLOCK]) {
         let block = Array::cast_from_core_mut(block);
         match self {
@@ -45,8 +45,8 @@ impl Encryptor {
         }
     }
 
-    /// Whole blocks in CBC mode, after the cipher block `before`, which becomes the last one. Bytes beyond the last
-    /// whole block are left alone.
+    /// Encrypts whole blocks in CBC mode, after the cipher block `before`, which becomes the last one. Bytes beyond
+    /// the last whole block are left unchanged.
     pub(super) fn cbc(&self, before: &mut [u8; BLOCK], data: &mut [u8]) {
         let (blocks, _) = AesBlock::slice_as_chunks_mut(data);
         let vector = Array::cast_from_core(before);
@@ -59,7 +59,8 @@ impl Encryptor {
         }
     }
 
-    /// All blocks of `text` in CBC mode from a zero vector, and their checksum; answers the last cipher block.
+    /// Encrypts all blocks of `text` in CBC mode from a zero vector, and computes their checksum; returns the last
+    /// cipher block.
     pub(super) fn cbc_with_mac(&self, text: &mut [u8], mac: &mut HmacKey, pieces: Pieces) -> [u8; BLOCK] {
         let mut last = AesBlock::default();
         let chained = Chained { text, mac, pieces, last: &mut last };
@@ -70,7 +71,8 @@ impl Encryptor {
         last.into()
     }
 
-    /// The end of a message whose blocks before `last` (1 to 16 bytes) are encrypted: steals from the block before.
+    /// Encrypts the end of a message whose blocks before `last` (1 to 16 bytes) are encrypted, by stealing from the
+    /// previous block.
     pub(super) fn steal(&self, before: &[u8; BLOCK], previous: &mut [u8], last: &mut [u8]) {
         let mut block = *before;
         block.iter_mut().zip(last.iter()).for_each(|(byte, plain)| *byte ^= plain);
@@ -124,8 +126,8 @@ impl Decryptor {
     }
 }
 
-/// Where the part of a message of `len` bytes ends that plain CBC covers: the last two blocks, the second of which
-/// may be short, are left to stealing. One block alone has no partner, and is plain CBC.
+/// Length of the part of a message of `len` bytes that plain CBC covers: the last two blocks, the second of which may
+/// be short, are left to stealing. A single block is plain CBC.
 pub(super) const fn cbc_len(len: usize) -> usize {
     match len.div_ceil(BLOCK) {
         0 | 1 => BLOCK,

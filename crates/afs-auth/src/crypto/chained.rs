@@ -1,24 +1,24 @@
-//! Encryption and checksum side by side.
+//! Interleaved encryption and checksum.
 
 use aes::cipher::consts::U16;
 use aes::cipher::{Block, BlockCipherEncBackend, BlockCipherEncClosure, BlockSizeUser};
 
 use super::mac::HmacKey;
 
-/// In which pieces the text goes to the checksum.
+/// Division of the text into pieces for the checksum.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces {
     /// Bytes of the first piece, whole blocks.
     pub(super) first: usize,
     /// Bytes of every other one, whole blocks.
     pub(super) step: usize,
-    /// Whether the checksum is of what comes out, or of what goes in.
+    /// Whether the checksum covers the cipher text, or the plain text.
     pub(super) of_cipher_text: bool,
 }
 
-/// CBC from a zero vector and a checksum, piece by piece in turn. Each chain by itself waits for its own last step most
-/// of the time; a processor that looks ahead does both at once, as long as neither needs what the other is doing. So
-/// the checksum of cipher text is one piece late. This gives half as much again as one after the other.
+/// CBC from a zero vector and a checksum, piece by piece in turn. Each chain mostly waits for its own last step; an
+/// out-of-order processor runs both at once, as long as neither depends on the other. So the checksum of cipher text
+/// is one piece late. This is half as fast again as one after the other.
 pub(super) struct Chained<'a> {
     /// Whole blocks; encrypted in place.
     pub(super) text: &'a mut [u8],

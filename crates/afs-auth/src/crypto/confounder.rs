@@ -1,4 +1,4 @@
-//! Many unpredictable blocks from one seed.
+//! Generator of confounders from one seed.
 
 use afs_rpc::{EnvRef, Parts};
 use parking_lot::Mutex;
@@ -6,9 +6,8 @@ use parking_lot::Mutex;
 use super::CryptoError;
 use super::aes::{BLOCK, Encryptor};
 
-/// A generator of confounders: AES of a counter under a random key. Costs one block each, where asking the
-/// operating system every time would cost more than encrypting a packet. Unpredictable to whoever does not know the
-/// seed.
+/// A generator of confounders: AES of a counter under a random key. Costs one block each, where a system call would
+/// cost more than the encryption of a packet. Unpredictable without the seed.
 #[derive(Clone)]
 pub struct Confounders {
     cipher: Encryptor,
@@ -19,7 +18,7 @@ impl Confounders {
     /// Bytes of a seed.
     pub const SEED_LEN: usize = 32;
 
-    /// From a random seed.
+    /// A generator with a random seed.
     ///
     /// # Errors
     /// None in practice.
@@ -27,7 +26,7 @@ impl Confounders {
         Ok(Self { cipher: Encryptor::new(seed)?, counter: 0 })
     }
 
-    /// From a seed that `env` gives.
+    /// A generator with a seed from `env`.
     ///
     /// # Errors
     /// None in practice.

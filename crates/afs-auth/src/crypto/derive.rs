@@ -1,4 +1,4 @@
-//! Keys derived from keys: RFC 3961 section 5.1 for the SHA-1 types, RFC 8009 section 3 for the others.
+//! Key derivation: RFC 3961 section 5.1 for the SHA-1 types, RFC 8009 section 3 for the others.
 
 use zeroize::Zeroizing;
 
@@ -8,14 +8,14 @@ use super::nfold::n_fold;
 use super::profile::Profile;
 use super::{CryptoError, EncType};
 
-/// What a derived key is for; the value ends the derivation's constant.
+/// Purpose of a derived key; the value ends the derivation's constant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
-    /// Kc: a checksum alone.
+    /// Kc: checksum of unencrypted data.
     Checksum = 0x99,
-    /// Ke.
+    /// Ke: encryption.
     Encryption = 0xaa,
-    /// Ki: the checksum of what is encrypted too.
+    /// Ki: checksum of encrypted data.
     Integrity = 0x55,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn usage_key(
     }
 }
 
-/// DK: the folded constant encrypted again and again, as long as the key.
+/// DK: the folded constant encrypted repeatedly, as long as the key.
 pub(super) fn derived(key: &[u8], constant: &[u8]) -> Result<Zeroizing<Vec<u8>>, CryptoError> {
     let cipher = Encryptor::new(key)?;
     let mut block = Zeroizing::new(n_fold::<BLOCK>(constant));
@@ -53,7 +53,8 @@ pub(super) fn derived(key: &[u8], constant: &[u8]) -> Result<Zeroizing<Vec<u8>>,
     Ok(out)
 }
 
-/// KDF-HMAC-SHA2 of RFC 8009: one HMAC of a counter, a label, a context and the length in bits, cut to `len` bytes.
+/// KDF-HMAC-SHA2 of RFC 8009: one HMAC of a counter, a label, a context and the length in bits, truncated to `len`
+/// bytes.
 pub(super) fn labelled(
     profile: Profile,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Encryption types and what each can do in one call.
+//! Kerberos encryption types, with one-call encryption and decryption.
 
 use std::fmt;
 
@@ -13,25 +13,25 @@ use crate::Secret;
 pub enum EncType {
     /// 17: RFC 3962.
     Aes128Sha1,
-    /// 18: RFC 3962. What OpenAFS and most realms use.
+    /// 18: RFC 3962. Used by OpenAFS and most realms.
     Aes256Sha1,
     /// 19: RFC 8009.
     Aes128Sha256,
-    /// 20: RFC 8009. Our own keys are of this type.
+    /// 20: RFC 8009. The type of the keys generated here.
     Aes256Sha384,
-    /// 23: RFC 4757. Old; only to read and write Kerberos tickets with.
+    /// 23: RFC 4757. Old; only for Kerberos tickets.
     Rc4Hmac,
 }
 
 impl EncType {
-    /// What a new key is made for.
+    /// Type of new keys.
     pub const DEFAULT: Self = Self::Aes256Sha384;
 
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::Aes128Sha1, Self::Aes256Sha1, Self::Aes128Sha256, Self::Aes256Sha384, Self::Rc4Hmac];
 
-    /// The number that Kerberos gives to the type.
+    /// The Kerberos number of the type.
     #[must_use]
     pub const fn number(self) -> i32 {
         match self {
@@ -83,7 +83,7 @@ impl EncType {
         }
     }
 
-    /// True if rxgk can use the type: it then has derived keys, checksums and a PRF.
+    /// True if rxgk can use the type: it has derived keys, checksums and a PRF.
     #[must_use]
     pub fn is_for_rxgk(self) -> bool {
         self.profile().is_ok()
@@ -98,7 +98,7 @@ impl EncType {
         Secret::new(bytes)
     }
 
-    /// Encrypts `plain`; the answer also holds a random confounder and the checksum.
+    /// Encrypts `plain`; the result also holds a random confounder and the checksum.
     ///
     /// # Errors
     /// [`CryptoError::KeyLength`].
@@ -123,7 +123,7 @@ impl EncType {
         Ok(message)
     }
 
-    /// Decrypts what [`EncType::encrypt`] made with the same key and usage.
+    /// Decrypts the result of [`EncType::encrypt`] with the same key and usage.
     ///
     /// # Errors
     /// [`CryptoError::KeyLength`], [`CryptoError::Short`], [`CryptoError::Integrity`].

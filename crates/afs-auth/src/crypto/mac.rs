@@ -1,4 +1,4 @@
-//! HMAC with the hash of a profile, cut to the profile's length.
+//! HMAC with the hash of a profile, truncated to the profile's length.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
@@ -46,7 +46,7 @@ impl HmacKey {
         }
     }
 
-    /// The whole HMAC.
+    /// The full HMAC.
     pub(super) fn finish(self) -> Vec<u8> {
         match self {
             Self::Sha1(mac) => mac.finalize().into_bytes().to_vec(),
@@ -55,7 +55,7 @@ impl HmacKey {
         }
     }
 
-    /// As much of the HMAC as the profile's checksums have.
+    /// The HMAC, truncated to the profile's checksum length.
     pub(super) fn tag(self) -> Tag {
         match self {
             Self::Sha1(mac) => cut(Profile::Sha1, &mac.finalize().into_bytes()),

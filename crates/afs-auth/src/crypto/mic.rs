@@ -1,4 +1,4 @@
-//! Checksums of messages that are not encrypted.
+//! Checksums of unencrypted messages.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::mac::HmacKey;
 use super::profile::Profile;
 use super::{CryptoError, EncType, equal_in_constant_time};
 
-/// Makes and verifies the mandatory checksum of an encryption type, for one key and usage.
+/// Computes and verifies the mandatory checksum of an encryption type, for one key and usage.
 #[derive(Clone)]
 pub struct MicKey {
     profile: Profile,
@@ -31,7 +31,7 @@ impl MicKey {
         self.profile.mac_len()
     }
 
-    /// Writes the checksum of `first` and `second`, one after the other, to `out`.
+    /// Writes the checksum of the concatenation of `first` and `second` to `out`.
     ///
     /// # Errors
     /// [`CryptoError::Short`] when `out` does not have [`MicKey::mac_len`] bytes.
@@ -43,7 +43,7 @@ impl MicKey {
         Ok(())
     }
 
-    /// Verifies what [`MicKey::sign`] made.
+    /// Verifies a checksum of [`MicKey::sign`].
     ///
     /// # Errors
     /// [`CryptoError::Integrity`].

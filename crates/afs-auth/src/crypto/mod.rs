@@ -1,7 +1,7 @@
-//! Kerberos encryption types (RFC 3961): encrypt, checksum, key derivation, PRF.
+//! Kerberos encryption types (RFC 3961): encryption, checksums, key derivation, PRF.
 //!
-//! [`EncType`] does everything in one call; [`SealKey`], [`OpenKey`] and [`MicKey`] hold the derived keys of one use, so
-//! that a packet costs no derivation, and work in place.
+//! [`EncType`] does everything in one call; [`SealKey`], [`OpenKey`] and [`MicKey`] hold the derived keys of one
+//! usage, so that a packet costs no derivation, and work in place.
 
 mod aes;
 mod chained;
@@ -29,7 +29,7 @@ pub use seal::SealKey;
 /// Longest checksum of any encryption type, in bytes.
 pub const MIC_LEN_MAX: usize = 24;
 
-/// Equal, in a time that depends on the lengths alone.
+/// Comparison in a time that depends on the lengths alone.
 #[must_use]
 pub fn equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     subtle::ConstantTimeEq::ct_eq(a, b).into()

@@ -1,6 +1,6 @@
-//! n-fold: RFC 3961 section 5.1.
+//! The n-fold function: RFC 3961 section 5.1.
 
-/// Stretches or squeezes `input` to `N` bytes: the input is repeated, each time rotated by 13 bits more, up to the
+/// Stretches or compresses `input` to `N` bytes: the input is repeated, each time rotated by 13 bits more, up to the
 /// least common multiple of both lengths, and the pieces of `N` bytes are added in ones' complement.
 pub(super) fn n_fold<const N: usize>(input: &[u8]) -> [u8; N] {
     let mut out = [0; N];

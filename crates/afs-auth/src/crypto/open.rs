@@ -1,4 +1,4 @@
-//! Decrypting many messages with one key.
+//! Decryption key of one usage, derived once for many messages.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::mac::HmacKey;
 use super::profile::Profile;
 use super::{CryptoError, EncType, equal_in_constant_time};
 
-/// Decrypts for one key and usage.
+/// Decrypts with one key and usage.
 #[derive(Clone)]
 pub struct OpenKey {
     profile: Profile,
@@ -29,8 +29,8 @@ impl OpenKey {
         Ok(Self { profile, cipher, mac })
     }
 
-    /// Verifies and decrypts in place; answers where in `message` the plain text is. After an error the content of
-    /// `message` is of no use.
+    /// Verifies and decrypts in place; returns the range of the plain text in `message`. After an error the contents
+    /// of `message` are undefined.
     ///
     /// # Errors
     /// [`CryptoError::Short`], [`CryptoError::Integrity`].

@@ -1,4 +1,4 @@
-//! The pseudo-random function of an encryption type, and RFC 4402's way to more bytes.
+//! The pseudo-random function of an encryption type, and its extension PRF+ of RFC 4402.
 
 use sha1::{Digest, Sha1};
 use zeroize::Zeroizing;

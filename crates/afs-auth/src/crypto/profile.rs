@@ -1,6 +1,6 @@
-//! What sets the AES encryption types apart.
+//! Parameters of the AES encryption types.
 
-/// The hash of an AES encryption type, from which the rest follows.
+/// The hash of an AES encryption type, which determines the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Profile {
     /// RFC 3962: the checksum is of the plain text.
@@ -21,7 +21,7 @@ impl Profile {
         }
     }
 
-    /// Bytes given to cipher and hash in turn: blocks of the hash, as many as measured fastest.
+    /// Bytes given to cipher and hash in turn: the number of hash blocks that measured fastest.
     pub(super) const fn piece(self) -> usize {
         match self {
             Self::Sha1 => 64,

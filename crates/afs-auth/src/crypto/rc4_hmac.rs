@@ -1,4 +1,4 @@
-//! The old encryption type of Windows: RFC 4757. Kerberos tickets may still be in it.
+//! Encryption type rc4-hmac of Windows: RFC 4757. Old Kerberos tickets may still use it.
 
 use afs_rpc::EnvRef;
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,7 +10,7 @@ use super::{CryptoError, equal_in_constant_time};
 const TAG: usize = 16;
 const CONFOUNDER: usize = 8;
 
-/// Checksum, then confounder and text encrypted.
+/// The checksum, then confounder and text, encrypted.
 pub(super) fn encrypt(key: &[u8], usage: u32, plain: &[u8], env: &EnvRef) -> Vec<u8> {
     let mut message = vec![0; TAG + CONFOUNDER];
     env.random(&mut message[TAG..]);
@@ -39,7 +39,7 @@ pub(super) fn decrypt(key: &[u8], usage: u32, cipher: &[u8]) -> Result<Vec<u8>, 
 }
 
 fn signing_key(key: &[u8], usage: u32) -> Zeroizing<[u8; TAG]> {
-    // RFC 4757 section 3: these usages share the numbers of older ones.
+    // RFC 4757 section 3: these usages have the numbers of older ones.
     let usage = match usage {
         3 | 9 => 8,
         23 => 13,

@@ -1,4 +1,4 @@
-//! Encrypting many messages with one key.
+//! Encryption key of one usage, derived once for many messages.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::mac::{HmacKey, Tag};
 use super::profile::Profile;
 use super::{CryptoError, EncType};
 
-/// Encrypts for one key and usage.
+/// Encrypts with one key and usage.
 #[derive(Clone)]
 pub struct SealKey {
     profile: Profile,
@@ -69,13 +69,13 @@ impl SealKey {
         mac.tag()
     }
 
-    /// RFC 8009. The initial vector counts as the first cipher block; the first piece is shorter by it, so that the
-    /// hash always gets whole blocks.
+    /// RFC 8009. The initial vector counts as the first cipher block, and the first piece is shorter by its length,
+    /// so that the hash always gets whole blocks.
     fn encrypt_and_mac(&self, text: &mut [u8]) -> Tag {
         let mut mac = self.mac.clone();
         mac.update(&[0; BLOCK]);
         let (body, last) = text.split_at_mut(cbc_len(text.len()));
-        // Stealing changes the last block of the body once more.
+        // Stealing modifies the last block of the body once more.
         let (early, previous) = body.split_at_mut(body.len() - BLOCK);
         let step = self.profile.piece();
         let pieces = Pieces { first: step - BLOCK, step, of_cipher_text: true };

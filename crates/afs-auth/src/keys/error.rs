@@ -1,17 +1,17 @@
-//! What can be wrong with keys.
+//! Errors of keys and key files.
 
 use afs_wire::xdr::DecodeError;
 
 use super::KeyKind;
 
-/// Why a key, or a file of keys, is refused. Says nothing of a key's content.
+/// Why a key, or a file of keys, is refused. Reveals nothing of a key's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The file ends too early, or a length in it is out of bounds.
     #[error("the key file is damaged: {0}")]
     Damaged(#[from] DecodeError),
-    /// The file is of another kind.
+    /// The file is of another format.
     #[error("this is no {0}")]
     Format(&'static str),
     /// The key has no bytes, or more than [`KeyRing::KEY_LEN_MAX`](super::KeyRing::KEY_LEN_MAX).

@@ -1,15 +1,15 @@
-//! `KeyFile`: the DES keys of a cell.
+//! OpenAFS's `KeyFile`: the DES keys of a cell.
 
 use afs_wire::xdr::Reader;
 
 use super::{CellKey, KeyError, KeyKind, KeyRing};
 use crate::Secret;
 
-/// Keys in a `KeyFile`, at most.
+/// Most keys in a `KeyFile`.
 const KEYS_MAX: u32 = 8;
 
 impl KeyRing {
-    /// Reads OpenAFS's `KeyFile`: a count, and for each key its number and eight bytes. Old files have unused room
+    /// Reads OpenAFS's `KeyFile`: a count, and for each key its number and eight bytes. Old files have unused space
     /// after the last key, which is ignored.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! `KeyFileExt`: all other keys of a cell, and the file Andrew writes its own into.
+//! OpenAFS's `KeyFileExt`: all other keys of a cell; also the format in which Andrew stores its own.
 
 use afs_wire::xdr::{DecodeError, Reader};
 
@@ -8,11 +8,11 @@ use crate::Secret;
 /// Bytes of a record between its own length and the key's length: kind, number, subtype, and the key's length.
 const META_LEN: u32 = 16;
 
-/// Longest such header: what a later version may append is skipped.
+/// Longest such header: fields appended by a later version are skipped.
 const META_LEN_MAX: u32 = 256;
 
 impl KeyRing {
-    /// Reads a `KeyFileExt`. Records of kinds unknown here are skipped, as OpenAFS does.
+    /// Reads a `KeyFileExt`. Records of unknown kinds are skipped, as OpenAFS does.
     ///
     /// # Errors
     /// [`KeyError`] for anything that is not such a file, or is longer than its records.
@@ -38,7 +38,7 @@ impl KeyRing {
     #[must_use]
     pub fn to_key_file_ext(&self) -> Secret {
         let lens = self.iter().map(|key| 20 + key.secret.expose().len());
-        // Room for everything at once: growing would leave copies of keys behind.
+        // Capacity for everything at once: growing would leave copies of keys behind.
         let mut out = Vec::with_capacity(4 + lens.sum::<usize>());
         out.extend(word(self.iter().count()));
         for key in self.iter() {

@@ -1,4 +1,4 @@
-//! New keys.
+//! Generation of cell keys.
 
 use afs_rpc::EnvRef;
 

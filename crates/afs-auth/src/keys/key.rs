@@ -1,10 +1,10 @@
-//! One key of the cell.
+//! One key of the cell, with its kind and version.
 
 use std::fmt;
 
 use crate::Secret;
 
-/// What a key is for. The number is the one in `KeyFileExt`.
+/// Purpose of a key. The number is the one in `KeyFileExt`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum KeyKind {
     /// 0: rxkad with a DES key, as in `KeyFile`. Its encryption type here is 0.
@@ -38,7 +38,7 @@ impl KeyKind {
     }
 }
 
-/// As `asetkey` writes it.
+/// In `asetkey`'s notation.
 impl fmt::Display for KeyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -52,7 +52,7 @@ impl fmt::Display for KeyKind {
 /// A key that the servers of a cell share, perhaps with a KDC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CellKey {
-    /// What it is for.
+    /// Its purpose.
     pub kind: KeyKind,
     /// Its version number.
     pub kvno: u32,

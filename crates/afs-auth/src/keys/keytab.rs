@@ -1,4 +1,4 @@
-//! Keytabs of MIT Kerberos, version 0x502: `rxkad.keytab`, and what `kadmin` writes for the cell's principal.
+//! Keytabs of MIT Kerberos, version 0x502: `rxkad.keytab`, and the output of `kadmin` for the cell's principal.
 //!
 //! The layout is that of MIT's "Keytab file format" document
 //! (<https://web.mit.edu/kerberos/krb5-latest/doc/formats/keytab_file_format.html>).
@@ -35,7 +35,7 @@ impl KeyRing {
     }
 }
 
-/// The next record; `None` for a hole that a removed entry left, and for other principals.
+/// The next record; `None` for the hole of a removed entry, and for other principals.
 fn next(reader: &mut Reader<'_>) -> Result<Option<CellKey>, KeyError> {
     let size = reader.i32()?;
     let record = reader.raw(size.unsigned_abs() as usize)?;
@@ -54,7 +54,7 @@ fn entry(reader: &mut Reader<'_>) -> Result<Option<CellKey>, KeyError> {
     let short_kvno = u32::from(reader.array::<1>()?[0]);
     let enctype = i32::from(half(reader)?.cast_signed());
     let secret = counted(reader)?;
-    // Present in newer files, for numbers that do not fit a byte.
+    // Present in newer files, for numbers above 255.
     let kvno = reader.u32().ok().filter(|kvno| *kvno != 0).unwrap_or(short_kvno);
     if !ours {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! The cell's keys and the files they are kept in: `docs/protocol/rxkad.md` "11. Key files".
+//! The cell's keys and their file formats: `docs/protocol/rxkad.md` "11. Key files".
 //!
-//! Whoever has one of these keys is the cell: he can say that he is anybody. Nothing here opens a file; bytes come
-//! in and go out, so that whoever owns the file can see to its mode (0600) and to writing it at once.
+//! A holder of one of these keys can impersonate every user and server of the cell. Nothing here opens a file; bytes
+//! are passed in and out, so that the caller is responsible for the file's mode (0600) and for replacing it
+//! atomically.
 
 mod error;
 mod file;

@@ -1,22 +1,21 @@
-//! All keys of a cell.
+//! Key ring: all keys of a cell, by kind, number and encryption type.
 
 use super::{CellKey, KeyError, KeyKind};
 
-/// Encryption types for tickets that are printed here, best first. Those that OpenAFS knows come first, because its
-/// servers may share the key (`docs/protocol/rxkad.md` "9. Self-made tickets"); nothing here encrypts with its last,
-/// triple DES.
+/// Encryption types of tickets made here, best first. Those that OpenAFS supports come first, because its servers may
+/// share the key (`docs/protocol/rxkad.md` "9. Self-made tickets"); its last one, triple DES, is not supported here.
 const RXKAD_ORDER: [i32; 5] = [18, 17, 20, 19, 23];
 
-/// Encryption types of rxgk from worst to best, as far as there is a cipher for them here
-/// (`docs/protocol/rxgk.md` "4. Tokens").
+/// Encryption types of rxgk from worst to best, as far as they are supported here (`docs/protocol/rxgk.md` "4.
+/// Tokens").
 const RXGK_ORDER: [i32; 4] = [17, 19, 18, 20];
 
-/// The keys of a cell, at most one for each kind, number and encryption type. In the order of those.
+/// The keys of a cell, at most one for each kind, number and encryption type, in this order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyRing(Vec<CellKey>);
 
 impl KeyRing {
-    /// Most keys there may be.
+    /// Most keys in a ring.
     pub const KEYS_MAX: usize = 256;
 
     /// Longest key, in bytes.
@@ -40,8 +39,9 @@ impl KeyRing {
         self.0.get(at)
     }
 
-    /// The key to make something new with, of those that can be encrypted with here. For rxgk the highest number, and of those the best encryption type; for
-    /// `rxkad_krb5` the best encryption type, and of those the highest number; for DES the highest number.
+    /// The key to make a new token with, among the supported ones. For rxgk the highest number, and of those the best
+    /// encryption type; for `rxkad_krb5` the best encryption type, and of those the highest number; for DES the
+    /// highest number.
     #[must_use]
     pub fn best(&self, kind: KeyKind) -> Option<&CellKey> {
         let keys = self.0.iter().filter(|key| key.kind == kind);
@@ -58,13 +58,13 @@ impl KeyRing {
         }
     }
 
-    /// The highest number in use for a kind, whatever the encryption type: a new key takes the next.
+    /// The highest number in use for a kind, whatever the encryption type: a new key gets the next.
     #[must_use]
     pub fn latest(&self, kind: KeyKind) -> Option<u32> {
         self.0.iter().filter(|key| key.kind == kind).map(|key| key.kvno).max()
     }
 
-    /// Puts a key in. One that is there already is left alone.
+    /// Adds a key. An identical one is left unchanged.
     ///
     /// # Errors
     /// [`KeyError::Length`]; [`KeyError::TooMany`]; [`KeyError::Twice`] when another key has its numbers.
@@ -81,7 +81,7 @@ impl KeyRing {
         }
     }
 
-    /// Puts every key of `other` in, or none.
+    /// Adds every key of `other`, or none.
     ///
     /// # Errors
     /// As for [`KeyRing::add`].
@@ -92,7 +92,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Takes a key out. False if it was not there.
+    /// Removes a key. False if there is none.
     pub fn remove(&mut self, kind: KeyKind, kvno: u32, enctype: i32) -> bool {
         let before = self.0.len();
         self.0.retain(|key| identifier(key) != (kind, kvno, enctype));
@@ -104,7 +104,7 @@ fn identifier(key: &CellKey) -> (KeyKind, u32, i32) {
     (key.kind, key.kvno, key.enctype)
 }
 
-/// The place in an order.
+/// Position in an order of preference.
 fn position(order: &[i32], enctype: i32) -> Option<usize> {
     order.iter().position(|known| *known == enctype)
 }

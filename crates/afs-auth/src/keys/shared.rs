@@ -1,4 +1,4 @@
-//! Keys that may be exchanged while servers run.
+//! Shared key ring that can be replaced while servers run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use parking_lot::RwLock;
 
 use super::KeyRing;
 
-/// A key ring that every security class of a server looks into, and that can be replaced at any time.
+/// A key ring that all security classes of a server read, and that can be replaced at any time.
 ///
-/// Connections that were proven with a key of the old ring stay proven.
+/// Connections that were authenticated with a key of the old ring stay authenticated.
 #[derive(Clone, Default)]
 pub struct SharedKeys(Arc<RwLock<Arc<KeyRing>>>);
 
 impl SharedKeys {
-    /// Begins with `keys`.
+    /// A shared ring with `keys`.
     #[must_use]
     pub fn new(keys: KeyRing) -> Self {
         Self(Arc::new(RwLock::new(Arc::new(keys))))
     }
 
-    /// The keys as they are.
+    /// The current keys.
     #[must_use]
     pub fn get(&self) -> Arc<KeyRing> {
         self.0.read().clone()

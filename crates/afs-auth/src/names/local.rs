@@ -1,4 +1,4 @@
-//! Whose people are the cell's own.
+//! Mapping of authenticated names to principals: the cell's own realms, and exceptions.
 
 use std::collections::BTreeSet;
 
@@ -7,30 +7,30 @@ use afs_rpc::Principal;
 use super::translate::{check_part, check_realm};
 use super::{AfsName, NameError, afs_name};
 
-/// The name under which the cell's own servers speak, in tickets that they print themselves.
+/// Name of the cell's own servers, in tickets that they make themselves.
 const CELL_SERVICE: &str = "afs";
 
-/// How the names in tickets and tokens become those of the protection database.
+/// Mapping of the names in tickets and tokens to those of the protection database.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LocalNames {
     /// The cell's name. The realm of the same name, whatever its case, is the cell's own.
     pub cell: String,
-    /// More realms whose people are the cell's own (OpenAFS's `krb.conf`), whatever their case.
+    /// More realms whose users are the cell's own (OpenAFS's `krb.conf`), whatever their case.
     pub realms: Vec<String>,
-    /// Who is not, although his realm is in `realms`: `name@REALM` or `name.instance@REALM`, case kept (OpenAFS's
+    /// Foreign users although their realm is in `realms`: `name@REALM` or `name.instance@REALM`, case kept (OpenAFS's
     /// `krb.excl`).
     pub exceptions: BTreeSet<String>,
 }
 
 impl LocalNames {
-    /// A cell with the realm of its own name and no other.
+    /// A cell whose only realm has its own name.
     #[must_use]
     pub fn of_cell(cell: impl Into<String>) -> Self {
         Self { cell: cell.into(), ..Self::default() }
     }
 
-    /// Who this is, once a ticket has proven it. An empty realm is the cell's own: only its key makes such tickets,
-    /// and `afs` in it is the cell's key itself.
+    /// The principal of an authenticated name. An empty realm is the cell's own: only its key makes such tickets, and
+    /// `afs` in it is the cell's key itself.
     ///
     /// # Errors
     /// [`NameError`] for parts that are empty, too long or misleading.
@@ -50,8 +50,8 @@ impl LocalNames {
         Ok(Principal::Named { name: full.to_ascii_lowercase().into(), cell })
     }
 
-    /// Who is meant by the text of a Kerberos principal, as `alice@EXAMPLE.ORG`, `alice/admin@EXAMPLE.ORG`, or
-    /// `alice` of the cell itself. Never the cell's key.
+    /// The principal of a Kerberos name in text form, as `alice@EXAMPLE.ORG`, `alice/admin@EXAMPLE.ORG`, or `alice`
+    /// of the cell itself. Never the cell's key.
     ///
     /// # Errors
     /// [`NameError`], also for `afs` without a realm.

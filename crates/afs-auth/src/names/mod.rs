@@ -1,4 +1,4 @@
-//! Names: what a Kerberos principal is called in AFS, and whose people are our own.
+//! Names: translation of Kerberos principals to AFS names, and the cell's own realms.
 //!
 //! `docs/protocol/rxkad.md` "6.2 Kerberos 5" (name rules) and "10. Authorisation mapping on servers".
 

@@ -1,14 +1,14 @@
-//! From the components of a Kerberos principal to name and instance.
+//! Translation of the components of a Kerberos principal to name and instance.
 
-/// Longest name and longest instance, in bytes. OpenAFS cuts longer ones, which makes two people one; they are
+/// Longest name and longest instance, in bytes. OpenAFS truncates longer ones, which can make two users one; they are
 /// refused here.
 const PART_LEN_MAX: usize = 63;
 
 /// Longest realm, in bytes.
 const REALM_LEN_MAX: usize = 255;
 
-/// Services whose second component is a host name, of which the instance is the first label. The table is the one
-/// that MIT's krb524 had.
+/// Services whose second component is a host name, of which the instance is the first label. The table is that of
+/// MIT's krb524.
 const HOST_SERVICES: [&str; 38] = [
     "host",
     "discuss",
@@ -50,10 +50,10 @@ const HOST_SERVICES: [&str; 38] = [
     "mupdate",
 ];
 
-/// Services whose second component does not matter.
+/// Services whose second component is ignored.
 const SINGLE_SERVICES: [&str; 2] = ["kadmin", "zephyr"];
 
-/// A name as AFS and Kerberos 4 have it.
+/// A name in the form of AFS and Kerberos 4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AfsName<'a> {
     /// Not empty.
@@ -62,7 +62,7 @@ pub struct AfsName<'a> {
     pub instance: &'a str,
 }
 
-/// Why a name cannot be an AFS name. The texts do not repeat it: it came from outside.
+/// Why a name cannot be an AFS name. The messages do not repeat it: it is untrusted input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -75,22 +75,22 @@ pub enum NameError {
     /// A host's name without a domain.
     #[error("the host in a principal has no domain")]
     Host,
-    /// Nothing, or more than 63 bytes (a realm: 255).
+    /// Empty, or more than 63 bytes (a realm: 255).
     #[error("a part of the name is empty or too long")]
     Length,
-    /// A character that AFS names give another meaning, or that nobody can see.
+    /// A character with a special meaning in AFS names, or an invisible one.
     #[error("a character in the name is not allowed")]
     Character,
-    /// The name under which the cell's own servers speak.
+    /// The reserved name of the cell's own servers.
     #[error("this name is the cell's own")]
     Reserved,
 }
 
-/// The AFS name of a Kerberos principal: `alice` is itself, `alice/admin` has instance `admin`,
-/// `host/x.example.org` is `rcmd` with instance `x`.
+/// The AFS name of a Kerberos principal: `alice` is itself, `alice/admin` has instance `admin`, `host/x.example.org`
+/// is `rcmd` with instance `x`.
 ///
 /// # Errors
-/// [`NameError`] for what has no such name.
+/// [`NameError`] for a principal without such a name.
 pub fn afs_name<'a>(components: &[&'a str]) -> Result<AfsName<'a>, NameError> {
     let (name, instance) = match *components {
         [name] => (name, ""),

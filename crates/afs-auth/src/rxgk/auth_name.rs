@@ -1,4 +1,4 @@
-//! Names inside tokens.
+//! Identities inside tokens: `PrAuthName`, and its principal.
 
 use afs_rpc::Principal;
 use afs_rx::SecurityError;
@@ -8,14 +8,14 @@ use super::code;
 use super::wire::put_opaque;
 use crate::names::LocalNames;
 
-/// `PrAuthName`: a name in the form that some other system gave it.
+/// `PrAuthName`: a name in the form of some authentication system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AuthName {
     /// 1: as in rxkad, `name.instance@realm`; 2: a name exported by GSS.
     pub kind: i32,
     /// The name; at most 2048 bytes.
     pub data: Vec<u8>,
-    /// The name for people; at most 2048 bytes. Nothing is decided by it.
+    /// The name for display; at most 2048 bytes. Not used for any decision.
     pub display: Vec<u8>,
 }
 
@@ -23,13 +23,13 @@ const KIND_KRB4: i32 = 1;
 const KIND_GSS: i32 = 2;
 const PART_MAX: usize = 2048;
 
-/// Start of a name that GSS exported (RFC 2743 section 3.2) from Kerberos 5: token id, length and DER form of the
-/// mechanism's object identifier.
+/// First bytes of a name that GSS exported (RFC 2743 section 3.2) from Kerberos 5: token id, length and DER form of
+/// the mechanism's object identifier.
 const GSS_KRB5: [u8; 15] =
     [0x04, 0x01, 0x00, 0x0b, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02];
 
 impl AuthName {
-    /// A name in rxkad's form: `name` or `name.instance` for the cell's own people, with `@realm` for others.
+    /// A name in rxkad's form: `name` or `name.instance` for users of the cell, with `@realm` for others.
     #[must_use]
     pub fn krb4(text: &str) -> Self {
         Self { kind: KIND_KRB4, data: text.into(), display: text.into() }
@@ -47,7 +47,7 @@ impl AuthName {
         Ok(Self { kind, data, display: reader.opaque(PART_MAX)?.to_vec() })
     }
 
-    /// Who it is. Never the cell's key, whatever the name says.
+    /// The principal of the name. Never the cell's key, whatever the name.
     fn principal(&self, names: &LocalNames) -> Result<Principal, SecurityError> {
         let unknown = |_| code::NOT_AUTHENTICATED;
         let found = match self.kind {
@@ -70,8 +70,8 @@ impl AuthName {
     }
 }
 
-/// Who holds a token with these identities. Nobody but the cell's key makes a token without any: a printed token,
-/// whose holder may do everything.
+/// The principal of a token with these identities. Only the cell's key makes a token without any: its holder has all
+/// rights.
 pub(super) fn holder(identities: &[AuthName], names: &LocalNames) -> Result<Principal, SecurityError> {
     match identities {
         [] => Ok(Principal::CellKey),
@@ -80,7 +80,7 @@ pub(super) fn holder(identities: &[AuthName], names: &LocalNames) -> Result<Prin
     }
 }
 
-/// The text of the principal in a name that GSS exported.
+/// The text of the principal in a name exported by GSS.
 fn exported_by_krb5(name: &[u8]) -> Option<&str> {
     let (len, text) = name.strip_prefix(&GSS_KRB5)?.split_first_chunk::<4>()?;
     let right = usize::try_from(u32::from_be_bytes(*len)).ok()? == text.len();

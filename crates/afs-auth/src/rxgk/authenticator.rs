@@ -1,4 +1,4 @@
-//! The proof that a client knows K0: `docs/protocol/rxgk.md` "5. Challenge and response".
+//! Authenticator: the client's proof that it knows K0: `docs/protocol/rxgk.md` "5. Challenge and response".
 
 use afs_rpc::{EnvRef, Level};
 use afs_rx::{CHANNELS, Cid, Epoch, SecurityError};
@@ -16,14 +16,14 @@ pub const NONCE_LEN: usize = 20;
 /// Longest authenticator when sealed, in bytes.
 pub(super) const SEALED_MAX: usize = 1416;
 
-/// What a client seals with the connection's transport key.
+/// The authenticator, which a client seals with the connection's transport key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Authenticator {
     /// The challenge.
     pub nonce: [u8; NONCE_LEN],
-    /// Whatever else the client has to say. May have a key in it.
+    /// Application data, which may contain a key.
     pub appdata: Secret,
-    /// The level's number; must be the token's.
+    /// The level's number; must be that of the token.
     pub level: i32,
     /// The connection's epoch.
     pub epoch: u32,
@@ -34,7 +34,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// The answer to a challenge on a connection.
+    /// The authenticator for a challenge on a connection.
     #[must_use]
     pub fn new(nonce: [u8; NONCE_LEN], level: Level, epoch: Epoch, cid: Cid) -> Self {
         let cid = cid.with_channel(0);
@@ -60,10 +60,10 @@ impl Authenticator {
         if sealed.len() <= SEALED_MAX { Ok(sealed) } else { Err(code::DATA_LEN) }
     }
 
-    /// Opens what [`Authenticator::seal`] made.
+    /// Opens a sealed authenticator.
     ///
     /// # Errors
-    /// [`code::SEALED_INCONSISTENT`]; [`code::BAD_CHALLENGE`] when what is inside has another form.
+    /// [`code::SEALED_INCONSISTENT`]; [`code::BAD_CHALLENGE`] when the content has another form.
     pub fn open(transport: &MasterKey, sealed: &[u8]) -> Result<Self, SecurityError> {
         let (enctype, key) = (transport.enctype(), transport.secret().expose());
         let plain = enctype.decrypt(key, usage::CLIENT_ENC_RESPONSE, sealed);
@@ -87,7 +87,7 @@ impl Authenticator {
     }
 
     fn encode(&self) -> Zeroizing<Vec<u8>> {
-        // Room for all of it, so that no copy of the data stays behind when the vector grows.
+        // Capacity for all of it, so that no copy of the data stays behind when the vector grows.
         let mut out = Zeroizing::new(Vec::with_capacity(64 + self.appdata.expose().len()));
         out.extend_from_slice(&self.nonce);
         put_opaque(self.appdata.expose(), &mut out);

@@ -1,5 +1,5 @@
-//! How a server can call its client back so that the client knows who calls: `docs/protocol/rxgk.md` "5. Challenge
-//! and response", planned content of the application data.
+//! Token for authenticated callbacks from a server to its client: `docs/protocol/rxgk.md` "5. Challenge and
+//! response", planned content of the application data.
 
 use afs_rpc::{EnvRef, Level};
 use afs_rx::SecurityError;
@@ -13,8 +13,8 @@ use crate::Secret;
 use crate::crypto::EncType;
 use crate::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 
-/// A client's readiness to be called: a key that it made for itself, with which it prints a token for each server it
-/// proves itself to. The callback service accepts those tokens, and no others.
+/// A client's offer to receive callbacks: a key of its own, with which it makes a token for each server it
+/// authenticates to. The callback service accepts those tokens, and no others.
 #[derive(Debug)]
 pub struct CallbackOffer {
     client: Uuid,
@@ -35,20 +35,20 @@ impl CallbackOffer {
         Ok(Self { client, keys })
     }
 
-    /// Whom servers shall call.
+    /// The client that servers shall call.
     #[must_use]
     pub const fn client(&self) -> Uuid {
         self.client
     }
 
-    /// The keys with which the callback service accepts tokens. To that service, whoever holds one is
+    /// The keys with which the callback service accepts tokens. To that service, the holder of such a token is
     /// [`Principal::CellKey`](afs_rpc::Principal::CellKey).
     #[must_use]
     pub fn keys(&self) -> SharedKeys {
         SharedKeys::new(self.keys.clone())
     }
 
-    /// Application data for one connection: a fresh token of the connection's own level.
+    /// Application data of one connection: a fresh token with the connection's own level.
     pub(super) fn appdata(
         &self,
         variant: Variant,
@@ -62,13 +62,13 @@ impl CallbackOffer {
         put_opaque(&token.sealed, &mut out);
         put_opaque(token.key.secret().expose(), &mut out);
         token.key.enctype().number().encode(&mut out);
-        // The server that is meant is the one that can read this.
+        // The server that can decrypt this is the intended one.
         Uuid::NIL.encode(&mut out);
         Ok(Secret::new(out))
     }
 }
 
-/// The token for calling a client back, if application data has one that we understand.
+/// The token for calls back to a client, if its application data contains one in a known form.
 pub(super) fn token(variant: Variant, appdata: &[u8], level: Level) -> Option<RxgkToken> {
     let (sealed, secret, enctype) = decode(appdata).ok()?;
     let key = MasterKey::new(enctype, secret).ok()?;

@@ -1,4 +1,4 @@
-//! The client's half of a connection.
+//! Client session of rxgk.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use super::source::Holder;
 use super::{Authenticator, ConnectionSeed, PacketKeys, Response, RxgkTime, code};
 use crate::crypto::Confounders;
 
-/// Proves that it holds a token, and protects packets with it.
+/// Authenticates with a token, and protects packets with it.
 pub(super) struct RxgkClient {
     holder: Arc<Holder>,
     start: RxgkTime,
     overhead: Overhead,
-    /// Made when the connection's numbers are known, that is with the first packet.
+    /// Created with the first packet, when the connection's ids are known.
     shield: Option<Shield>,
 }
 
 impl RxgkClient {
     pub(super) fn new(holder: Arc<Holder>) -> Self {
         let start = RxgkTime::from(holder.env.wall());
-        // Any key has the overhead of its encryption type and level.
+        // All keys have the overhead of their encryption type and level.
         let keys = PacketKeys::new(holder.token.level, &holder.token.key, Side::Client);
         let overhead = keys.map(|keys| keys.overhead()).unwrap_or_default();
         Self { holder, start, overhead, shield: None }

@@ -1,4 +1,4 @@
-//! Why a connection is refused: `docs/protocol/rxgk.md` "2. Constants".
+//! Abort codes of rxgk: `docs/protocol/rxgk.md` "2. Constants".
 
 use afs_rx::SecurityError;
 
@@ -12,25 +12,25 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Something that cannot be, or is not supported.
+    /// A contradiction, or something unsupported.
     INCONSISTENCY = 0;
     /// Bytes are missing.
     PACKET_SHORT = 1;
-    /// The response does not answer our challenge.
+    /// The response does not match the challenge.
     BAD_CHALLENGE = 2;
-    /// An encryption type that is not known here.
+    /// Unknown encryption type.
     BAD_ENCTYPE = 3;
-    /// A level that is not known here, or is lower than the server wants.
+    /// A level that is unknown, or lower than the server's minimum.
     BAD_LEVEL = 4;
     /// A key number that is neither in use nor next.
     BAD_KEY_NUMBER = 5;
     /// The token has expired.
     EXPIRED = 6;
-    /// The token's holder is nobody who could be given rights.
+    /// The token's identity cannot be given any rights.
     NOT_AUTHENTICATED = 7;
-    /// No token at all.
+    /// Not a token.
     BAD_TOKEN = 8;
-    /// Something sealed does not open: changed, made with another key, or meant for another packet.
+    /// Sealed data does not open: modified, sealed with another key, or for another packet.
     SEALED_INCONSISTENT = 9;
     /// A length does not fit.
     DATA_LEN = 10;
@@ -39,7 +39,7 @@ codes! {
 /// The server does not have the key that the token names. The code is that of OpenAFS's cell configuration.
 pub const NO_SUCH_KEY: SecurityError = SecurityError { code: 70_354_689 };
 
-/// The code for what a cipher has to say.
+/// The code of a cipher's error.
 pub(super) fn of(error: CryptoError) -> SecurityError {
     match error {
         CryptoError::Short => PACKET_SHORT,

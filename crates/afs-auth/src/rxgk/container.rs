@@ -1,4 +1,4 @@
-//! A token as its holder has it: sealed.
+//! Sealing and opening of tokens with a key of the cell.
 
 use afs_rpc::EnvRef;
 use afs_rx::SecurityError;
@@ -30,11 +30,11 @@ pub fn seal_token(
     Ok(out)
 }
 
-/// Opens a token with the key of the cell that it names. Its expiry is the caller's to check.
+/// Opens a token with the key of the cell that it names. The caller must check its expiry.
 ///
 /// # Errors
 /// [`code::BAD_TOKEN`], [`code::NO_SUCH_KEY`], [`code::SEALED_INCONSISTENT`], and [`code::BAD_ENCTYPE`] or
-/// [`code::BAD_LEVEL`] for a good token that asks for something unknown.
+/// [`code::BAD_LEVEL`] for a valid token with an unknown type or level.
 pub fn open_token(variant: Variant, token: &[u8], keys: &KeyRing) -> Result<TokenContents, SecurityError> {
     let mut reader = Reader::new(token);
     let (kvno, enctype, sealed) = container(&mut reader).ok_or(code::BAD_TOKEN)?;

@@ -1,4 +1,4 @@
-//! What a token says, in the clear.
+//! Decrypted contents of a token.
 
 use afs_rpc::Level;
 use afs_rx::SecurityError;
@@ -16,13 +16,13 @@ pub struct TokenContents {
     pub key: MasterKey,
     /// The level of every connection made with the token.
     pub level: Level,
-    /// Since when the token is good; not looked at. Only index 6 has it.
+    /// Start of the token's validity; ignored. Only index 6 has it.
     pub start: RxgkTime,
     /// Limits on each transport key.
     pub lifetime: Lifetime,
-    /// When the token ends.
+    /// When the token expires.
     pub expires: RxgkTime,
-    /// Whose token it is. Empty only in tokens that the cell's key printed for itself.
+    /// The identities of the token's holder. Empty only in tokens that the cell's key made for itself.
     pub identities: Vec<AuthName>,
 }
 
@@ -31,7 +31,7 @@ const KEY_MAX: usize = 256;
 
 impl TokenContents {
     pub(super) fn encode(&self, variant: Variant) -> Zeroizing<Vec<u8>> {
-        // Room for all of it, so that no copy of the key stays behind when the vector grows.
+        // Capacity for all of it, so that no copy of the key stays behind when the vector grows.
         let names = self.identities.iter().map(|name| 24 + name.data.len() + name.display.len());
         let mut out = Zeroizing::new(Vec::with_capacity(128 + names.sum::<usize>()));
         self.key.enctype().number().encode(&mut out);
@@ -61,7 +61,7 @@ impl TokenContents {
     }
 }
 
-/// What follows the level.
+/// The fields after the level.
 struct Rest {
     start: RxgkTime,
     lifetime: Lifetime,

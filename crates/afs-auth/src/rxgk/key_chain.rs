@@ -1,4 +1,4 @@
-//! The transport keys of a connection, one after another: `docs/protocol/rxgk.md` "7. Key numbers and rekeying".
+//! Sequence of a connection's transport keys: `docs/protocol/rxgk.md` "7. Key numbers and rekeying".
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use afs_rx::{SecurityError, Side};
 
 use super::{ConnectionSeed, Lifetime, MasterKey, PacketKeys, code};
 
-/// One end's view of which key is in use. Both ends begin with the same number; either may go to the next, and the
+/// One end's view of the current key. Both ends begin with the same number; either may advance to the next, and the
 /// other follows when it has verified a packet with it.
 pub(super) struct KeyChain {
     derivation: Derivation,
     lifetime: Lifetime,
     current: u32,
-    /// The highest number that the peer is known to use. We never go further than one beyond it, since the peer
-    /// would refuse that.
+    /// The highest number that the peer is known to use. This end never advances more than one beyond it, since the
+    /// peer would refuse that.
     confirmed: u32,
-    /// When the current key came into use.
+    /// When the current key was first used.
     since: UnixTime,
-    /// What the current key has protected, both ways.
+    /// Bytes that the current key has protected, in both directions.
     bytes: u64,
-    /// The keys made so far, a few at most.
+    /// The keys derived so far, a few at most.
     made: Vec<(u32, PacketKeys)>,
 }
 
-/// All it takes to make a key.
+/// Inputs of the derivation of a key.
 pub(super) struct Derivation {
     pub(super) master: MasterKey,
     pub(super) seed: ConnectionSeed,
@@ -32,15 +32,15 @@ pub(super) struct Derivation {
     pub(super) side: Side,
 }
 
-/// How many numbers before the current one are still accepted. The protocol demands one, for packets that were under
-/// way or are sent again; more helps a peer whose application reads one call late while others go on.
+/// How many numbers before the current one are still accepted. The protocol requires one, for packets in flight or
+/// retransmitted; more helps a peer whose application reads one call late while others continue.
 const OLDER: u32 = 3;
 
 /// The current key, the next, and the older ones.
 const MADE_MAX: usize = 2 + OLDER as usize;
 
-/// Least time between two changes of our own. A peer may accept one older number only, and what was sealed before
-/// the last change should have arrived by the next.
+/// Least time between two changes by this end. A peer may accept one older number only, and packets sealed before the
+/// last change should have arrived by the next.
 const SETTLED: Duration = Duration::from_secs(10);
 
 impl KeyChain {
@@ -59,7 +59,7 @@ impl KeyChain {
         self.derivation.master.transport_key(&self.derivation.seed, number)
     }
 
-    /// The number and keys for sending this many bytes more; now is the time for new ones if these are used up.
+    /// The number and keys for sending `bytes` more; advances to new ones if the current ones are used up.
     pub(super) fn sending(
         &mut self,
         bytes: usize,
@@ -75,7 +75,7 @@ impl KeyChain {
         Ok((current, self.keys(current)?))
     }
 
-    /// The number that these 16 bits stand for, if it is one that may arrive.
+    /// The number with these low 16 bits, if it is acceptable.
     pub(super) fn number_of(&self, low_bits: u16) -> Result<u32, SecurityError> {
         let later = self.current.checked_add(1);
         let earlier = (1..=OLDER).filter_map(|back| self.current.checked_sub(back));
@@ -83,7 +83,7 @@ impl KeyChain {
         candidates.find(|number| *number as u16 == low_bits).ok_or(code::BAD_KEY_NUMBER)
     }
 
-    /// The keys with a number that [`KeyChain::number_of`] gave.
+    /// The keys of a number from [`KeyChain::number_of`].
     pub(super) fn keys(&mut self, number: u32) -> Result<&PacketKeys, SecurityError> {
         let known = self.made.iter().position(|(made, _)| *made == number);
         let at = match known {
@@ -93,7 +93,7 @@ impl KeyChain {
         self.made.get(at).map(|(_, keys)| keys).ok_or(code::INCONSISTENCY)
     }
 
-    /// A packet with this number was good: the peer has the key, and we follow if it is ahead.
+    /// A packet with this number was verified: the peer has the key, and this end follows if the peer is ahead.
     pub(super) fn verified(&mut self, number: u32, bytes: usize, now: UnixTime) {
         self.confirmed = self.confirmed.max(number);
         if number > self.current {
@@ -122,7 +122,7 @@ impl KeyChain {
     }
 }
 
-/// The wall clock may jump back; nothing is older then than it was.
+/// The wall clock may jump back; the age is zero then.
 fn age(since: UnixTime, now: UnixTime) -> Duration {
     Duration::from_secs(now.secs.saturating_sub(since.secs))
 }
@@ -167,11 +167,11 @@ mod tests {
     fn one_ahead_of_the_peer_and_no_further() {
         let mut chain = chain(0, Lifetime { seconds: 0, bytelife: 10 });
         assert_eq!(chain.sending(2000, at(5)).unwrap().0, 0);
-        // Used up, but too soon after the last change, which is the connection's beginning.
+        // Used up, but too soon after the last change, the connection's beginning.
         assert_eq!(chain.sending(2000, at(9)).unwrap().0, 0);
         assert_eq!(chain.sending(2000, at(10)).unwrap().0, 1);
         assert_eq!(chain.sending(2000, at(1000)).unwrap().0, 1);
-        // What the peer sent before it knew is good, and is no confirmation.
+        // A packet that the peer sent before it knew of the change is valid, and no confirmation.
         chain.verified(0, 100, at(1001));
         assert_eq!(chain.sending(2000, at(1001)).unwrap().0, 1);
         chain.verified(1, 100, at(1002));
@@ -184,7 +184,7 @@ mod tests {
         chain.verified(1, 100, at(59));
         assert_eq!(chain.sending(10, at(118)).unwrap().0, 1);
         assert_eq!(chain.sending(10, at(119)).unwrap().0, 2);
-        // A clock that was set back makes nothing older.
+        // The age does not grow when the clock is set back.
         chain.verified(2, 1, at(3));
         assert_eq!(chain.sending(10, at(3)).unwrap().0, 2);
     }

@@ -1,8 +1,8 @@
-//! How long and for how much a transport key may be used.
+//! Limits on the use of a transport key, in time and bytes.
 
 use std::time::Duration;
 
-/// A token's limits on each key derived from it. Both are wishes: a key is replaced when one is used up, as soon as
+/// A token's limits on each key derived from it. Both are soft: a key is replaced when one is exceeded, as soon as
 /// the peer can follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lifetime {
@@ -14,10 +14,10 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// What printed tokens have: ten hours, or a gigabyte.
+    /// Limits of tokens made here: ten hours, or a gigabyte.
     pub const USUAL: Self = Self { seconds: 36_000, bytelife: 30 };
 
-    /// True when a key that is this old, and protected so many bytes, should give way.
+    /// True when a key of this age, which has protected so many bytes, should be replaced.
     #[must_use]
     pub fn is_used_up(self, age: Duration, bytes: u64) -> bool {
         let too_old = self.seconds > 0 && age.as_secs() >= u64::from(self.seconds);

@@ -1,4 +1,4 @@
-//! Tokens for people.
+//! Creation of tokens for users.
 
 use afs_rpc::{EnvRef, Level, Principal, UnixTime};
 
@@ -7,41 +7,41 @@ use crate::crypto::EncType;
 use crate::keys::{KeyKind, KeyRing};
 use crate::names::{LocalNames, NameError};
 
-/// What a new token shall say.
+/// Properties of a new token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Minting {
-    /// One of the cell's own: `name` or `name.instance`.
+    /// A user of the cell: `name` or `name.instance`.
     pub name: String,
     /// The level of every connection made with the token.
     pub level: Level,
-    /// When it ends. There is no token for a person that does not end.
+    /// When it expires. A user's token always expires.
     pub expires: UnixTime,
     /// Encryption type of its key.
     pub enctype: EncType,
 }
 
-/// Why there is no token.
+/// Why no token was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MintError {
     /// The name cannot be in a token.
     #[error("no token can be made for this name: {0}")]
     Name(#[from] NameError),
-    /// The name stands for the cell itself, or for somebody of another one.
+    /// The name is that of the cell itself, or of a user of another cell.
     #[error("no token can be made for a name that is not one of the cell's own people")]
     Reserved,
-    /// The expiry is the one that means never.
+    /// The expiry is the value that means never.
     #[error("a token for a person must end")]
     Endless,
     /// The cell has no key for rxgk.
     #[error("the cell has no rxgk key to seal a token with")]
     NoKey,
-    /// A key's encryption type is not usable here.
+    /// A key's encryption type is not supported.
     #[error("the encryption type cannot be used for rxgk")]
     EncType,
 }
 
-/// Makes a token for one of the cell's people, sealed with the cell's best key. It is for index 4.
+/// Makes a token for a user of the cell, sealed with the cell's best key. It is for index 4.
 ///
 /// # Errors
 /// [`MintError`].
@@ -67,7 +67,7 @@ pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxgkToken
     Ok(RxgkToken::of_contents(variant, contents, sealed))
 }
 
-/// What a server will make of the name: it must be a person, as written, of this cell.
+/// The name must be parsed by servers as a user, unchanged, of this cell.
 fn check_name(text: &str) -> Result<(), MintError> {
     if text.contains('@') {
         return Err(MintError::Reserved);

@@ -1,9 +1,9 @@
-//! rxgk: security index 4, and 6 as Linux speaks it (`docs/protocol/rxgk.md`).
+//! Security class rxgk: index 4, and 6 for Linux's variant (`docs/protocol/rxgk.md`).
 //!
 //! A token is a key (K0) and, sealed with the cell's key, the same key with a name and a level. Client and server
-//! derive transport keys from K0 for each connection; the client's answer to the server's challenge proves that it
-//! knows K0. [`RxgkToken`] makes the client's half of connections, [`RxgkServer`] the server's. The other types are
-//! what both are made of.
+//! derive transport keys from K0 for each connection; the client's response to the server's challenge proves that it
+//! knows K0. [`RxgkToken`] creates client sessions, [`RxgkServer`] server sessions. The other types are their
+//! components.
 
 mod auth_name;
 mod authenticator;
@@ -55,5 +55,5 @@ pub(crate) mod usage {
     pub(crate) const SERVER_ENC_TOKEN: u32 = 1036;
 }
 
-/// What rxdebug calls the class.
+/// rxdebug's number of the class.
 const REPORT_KIND: u8 = 4;

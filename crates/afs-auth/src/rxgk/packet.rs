@@ -1,4 +1,4 @@
-//! DATA packets under one transport key: `docs/protocol/rxgk.md` "6. Packets (DATA only)".
+//! Protection of DATA packets with one transport key: `docs/protocol/rxgk.md` "6. Packets (DATA only)".
 
 use afs_rpc::Level;
 use afs_rx::{Overhead, PacketContext, SecurityError, Side};
@@ -11,32 +11,32 @@ use crate::crypto::{Confounders, CryptoError, MicKey, OpenKey, SealKey, equal_in
 /// Bytes of a confounder.
 const CONFOUNDER: usize = 16;
 
-/// The keys of one end of a connection under one transport key, ready for use.
+/// The derived keys of one end of a connection for one transport key.
 #[derive(Clone, Debug)]
 pub enum PacketKeys {
     /// Packets are not protected.
     Clear,
     /// A checksum before the data.
     Auth(Box<AuthKeys>),
-    /// Everything is encrypted.
+    /// Packets are encrypted.
     Crypt(Box<CryptKeys>),
 }
 
-/// Keys of checksums.
+/// Checksum keys.
 #[derive(Clone, Debug)]
 pub struct AuthKeys {
-    /// For what this end sends.
+    /// For sending.
     ours: MicKey,
-    /// For what the other end sends.
+    /// For receiving.
     theirs: MicKey,
 }
 
-/// Keys of encryption.
+/// Encryption keys.
 #[derive(Clone, Debug)]
 pub struct CryptKeys {
-    /// For what this end sends.
+    /// For sending.
     ours: SealKey,
-    /// For what the other end sends.
+    /// For receiving.
     theirs: OpenKey,
 }
 
@@ -66,10 +66,10 @@ impl PacketKeys {
         }
     }
 
-    /// Protects a payload in place. It begins with room for the header of [`PacketKeys::overhead`].
+    /// Protects a payload in place. It begins with space for the header of [`PacketKeys::overhead`].
     ///
     /// # Errors
-    /// [`code::INCONSISTENCY`] when there is no such room.
+    /// [`code::INCONSISTENCY`] when there is no such space.
     pub fn seal(
         &self,
         packet: &PacketContext,
@@ -93,7 +93,7 @@ impl PacketKeys {
         }
     }
 
-    /// Verifies a payload, and answers the data in it. Works in place when nobody else holds the bytes.
+    /// Verifies a payload, and returns its data. Works in place when the bytes are not shared.
     ///
     /// # Errors
     /// [`code::PACKET_SHORT`], [`code::SEALED_INCONSISTENT`].
@@ -135,7 +135,7 @@ impl CryptKeys {
     }
 }
 
-/// What this end uses, and what the other does.
+/// Usage numbers for this end, and for the other.
 fn by_side(side: Side, client: u32, server: u32) -> (u32, u32) {
     match side {
         Side::Client => (client, server),
@@ -143,7 +143,7 @@ fn by_side(side: Side, client: u32, server: u32) -> (u32, u32) {
     }
 }
 
-/// The data behind the pseudo-header, if that is the packet's. There may be padding after the data.
+/// The data after the pseudo-header, if that is the packet's. There may be padding after the data.
 fn data_of(packet: &PacketContext, message: &Bytes) -> Result<Bytes, SecurityError> {
     let (pseudo, data) =
         message.split_first_chunk::<{ pseudo_header::LEN }>().ok_or(code::SEALED_INCONSISTENT)?;

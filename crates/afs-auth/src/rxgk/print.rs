@@ -1,4 +1,4 @@
-//! Tokens that the holder of the cell's key makes for himself (`-localauth`): `docs/protocol/rxgk.md` "4. Tokens".
+//! Token of the cell itself, made with the cell's key (`-localauth`): `docs/protocol/rxgk.md` "4. Tokens".
 
 use afs_rpc::{EnvRef, Level};
 use afs_rx::SecurityError;
@@ -7,7 +7,7 @@ use super::{Lifetime, MasterKey, RxgkTime, RxgkToken, TokenContents, Variant, co
 use crate::crypto::EncType;
 use crate::keys::{CellKey, KeyKind, KeyRing};
 
-/// A token of the cell itself, whose holder may do everything. `None` without a key for rxgk that can be used.
+/// A token of the cell itself, whose holder has all rights. `None` without a usable key for rxgk.
 #[must_use]
 pub fn local_token(keys: &KeyRing, variant: Variant, level: Level, env: &EnvRef) -> Option<RxgkToken> {
     print(variant, keys.best(KeyKind::Rxgk)?, level, env).ok()

@@ -1,4 +1,4 @@
-//! What binds a sealed packet to its place: `docs/protocol/rxgk.md` "6. Packets (DATA only)".
+//! Pseudo-header that binds a sealed packet to its position: `docs/protocol/rxgk.md` "6. Packets (DATA only)".
 
 use afs_rx::PacketContext;
 

@@ -1,4 +1,4 @@
-//! RESPONSE: `docs/protocol/rxgk.md` "5. Challenge and response".
+//! Encoding of RESPONSE payloads: `docs/protocol/rxgk.md` "5. Challenge and response".
 
 use afs_rx::SecurityError;
 use afs_wire::xdr::{DecodeError, Encode, Reader};
@@ -10,9 +10,9 @@ use super::{RxgkTime, code};
 /// The payload of a RESPONSE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
-    /// When the client made the connection, by its own clock; part of every transport key's derivation.
+    /// When the client created the connection, by its own clock; part of every transport key's derivation.
     pub start: RxgkTime,
-    /// The token as its holder has it.
+    /// The sealed token.
     pub token: Vec<u8>,
     /// The sealed authenticator.
     pub authenticator: Vec<u8>,
@@ -29,10 +29,10 @@ impl Response {
         out
     }
 
-    /// Reads the payload. Bytes behind it are ignored, as other servers do.
+    /// Decodes the payload. Bytes after it are ignored, as by other servers.
     ///
     /// # Errors
-    /// [`code::PACKET_SHORT`], also for what is longer than it may be.
+    /// [`code::PACKET_SHORT`], also for fields longer than permitted.
     pub fn decode(bytes: &[u8]) -> Result<Self, SecurityError> {
         Self::read(&mut Reader::new(bytes)).map_err(|_| code::PACKET_SHORT)
     }

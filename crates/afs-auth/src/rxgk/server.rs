@@ -1,4 +1,4 @@
-//! The class as a server offers it.
+//! rxgk as a class that a server offers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::session::RxgkSession;
 use crate::keys::SharedKeys;
 use crate::names::LocalNames;
 
-/// What the sessions of a server share.
+/// State that the sessions of a server share.
 pub(super) struct Offered {
     pub(super) variant: Variant,
     pub(super) keys: SharedKeys,
@@ -25,8 +25,8 @@ pub(super) struct Offered {
 pub struct RxgkServer(Arc<Offered>);
 
 impl RxgkServer {
-    /// Accepts tokens that one of `keys` has sealed and whose level is at least `minimum`. A key that is removed
-    /// ends no connection that exists.
+    /// Accepts tokens that one of `keys` has sealed and whose level is at least `minimum`. Removal of a key ends no
+    /// existing connection.
     #[must_use]
     pub fn new(
         variant: Variant,

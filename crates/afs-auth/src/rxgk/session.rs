@@ -1,4 +1,4 @@
-//! The server's half of a connection: `docs/protocol/rxgk.md` "5. Challenge and response".
+//! Server session of rxgk: `docs/protocol/rxgk.md` "5. Challenge and response".
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::crypto::Confounders;
 
-/// Challenges a client, and protects packets once it has answered.
+/// Challenges a client, and protects packets once it has responded.
 pub(super) struct RxgkSession {
     offered: Arc<Offered>,
     asked: Option<Asked>,
@@ -28,16 +28,16 @@ pub(super) struct RxgkSession {
 
 type Seed = Zeroizing<[u8; Confounders::SEED_LEN]>;
 
-/// An open challenge, and what the connection needs of the endpoint's randomness.
+/// An open challenge, and random seeds for the connection.
 struct Asked {
     nonce: [u8; NONCE_LEN],
-    /// For this connection's confounders.
+    /// Seed of this connection's confounders.
     seed: Seed,
-    /// For those of connections that call the client back.
+    /// Seed of the confounders of connections back to the client.
     callback_seed: Seed,
 }
 
-/// A client that has answered.
+/// State of an authenticated client.
 struct Proven {
     shield: Shield,
     expires: RxgkTime,
@@ -49,7 +49,7 @@ impl RxgkSession {
         Self { offered, asked: None, proven: None }
     }
 
-    /// The client's half, while its token is good.
+    /// The authenticated client, while its token is valid.
     fn proven(&mut self, now: UnixTime) -> Result<&mut Proven, SecurityError> {
         let proven = self.proven.as_mut().ok_or(code::NOT_AUTHENTICATED)?;
         if proven.expires.has_passed(now) { Err(code::EXPIRED) } else { Ok(proven) }
@@ -96,7 +96,7 @@ impl RxgkSession {
     }
 }
 
-/// The keys for a connection if the response holds good.
+/// Verifies a response, and returns the keys of the connection.
 fn shield(
     asked: &Asked,
     proof: &Proof<'_>,
@@ -104,7 +104,7 @@ fn shield(
     token: &TokenContents,
     now: UnixTime,
 ) -> Result<Shield, SecurityError> {
-    // The connection begins at 0, so 1 is the furthest that the client can be.
+    // The connection begins at 0, so 1 is the highest number that the client can have.
     let number = match proof.checksum {
         number @ (0 | 1) => u32::from(number),
         _ => return Err(code::BAD_KEY_NUMBER),
@@ -178,7 +178,7 @@ impl ServerSession for RxgkSession {
         self.proven.is_some()
     }
 
-    /// The same nonce until a response succeeds or fails, since an answer may cross the next challenge.
+    /// The same nonce until a response succeeds or fails, since a response may cross the next challenge.
     fn challenge(&mut self, _: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
         let asked = self.asked.get_or_insert_with(|| {
             let (mut nonce, mut seed, mut callback_seed) = ([0; NONCE_LEN], Seed::default(), Seed::default());

@@ -1,4 +1,4 @@
-//! What both ends of a connection do with DATA.
+//! Packet protection of one end of a connection, with the current key of its chain.
 
 use afs_rpc::{Level, UnixTime};
 use afs_rx::{Overhead, PacketContext, SecurityError};
@@ -8,7 +8,7 @@ use super::key_chain::{Derivation, KeyChain};
 use super::{Lifetime, MasterKey};
 use crate::crypto::Confounders;
 
-/// Seals and opens the packets of one end of a connection, under whichever key is in use.
+/// Seals and opens the packets of one end of a connection, with the current key.
 pub(super) struct Shield {
     level: Level,
     overhead: Overhead,
@@ -39,13 +39,13 @@ impl Shield {
         self.overhead
     }
 
-    /// The number in use, and TK with it.
+    /// The current number and its transport key.
     pub(super) fn transport_key(&self) -> Result<(u32, MasterKey), SecurityError> {
         let number = self.chain.current();
         Ok((number, self.chain.transport_key(number)?))
     }
 
-    /// Answers the header's checksum field: the number of the key.
+    /// Returns the header's checksum field: the number of the key.
     pub(super) fn seal(
         &mut self,
         packet: &PacketContext,

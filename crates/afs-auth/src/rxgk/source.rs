@@ -1,4 +1,4 @@
-//! Connections made with one token.
+//! Source of client sessions for one token.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 use super::client::RxgkClient;
 use super::{CallbackOffer, RxgkToken};
 
-/// What the clients of all connections with one token share.
+/// State that the clients of all connections with one token share.
 pub(super) struct Holder {
     pub(super) token: RxgkToken,
     pub(super) env: EnvRef,
     pub(super) offer: Option<Arc<CallbackOffer>>,
 }
 
-/// Makes clients.
+/// Creates client sessions.
 pub(super) struct RxgkSource {
     holder: Arc<Holder>,
     name: String,
@@ -39,9 +39,9 @@ impl SecuritySource for RxgkSource {
     }
 }
 
-/// A name that another token has only if it is the same in everything. It must depend on the key: the token itself
-/// travels in the clear, and whoever repeats it with a made-up key must not get the connections of its owner. The key
-/// is no easier to find from it than from one packet.
+/// A name that two tokens share only if they are equal. It must depend on the key: the token itself is sent in the
+/// clear, and an attacker who presents it with an invented key must not share the connections of its owner. The name
+/// reveals no more of the key than one packet does.
 fn name(token: &RxgkToken, offer: Option<&CallbackOffer>) -> String {
     let digest = Sha256::new()
         .chain_update([token.variant.index(), token.level.number()])

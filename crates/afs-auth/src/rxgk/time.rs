@@ -1,4 +1,4 @@
-//! Time as rxgk has it.
+//! Time in rxgk's units.
 
 use afs_rpc::UnixTime;
 
@@ -9,16 +9,16 @@ const TICKS_PER_SECOND: i64 = 10_000_000;
 pub struct RxgkTime(pub i64);
 
 impl RxgkTime {
-    /// The expiry of what does not expire.
+    /// The expiry of a token without one.
     pub const NEVER: Self = Self(0);
 
-    /// True when this is an expiry that has come.
+    /// True when this is an expiry that has passed.
     #[must_use]
     pub fn has_passed(self, now: UnixTime) -> bool {
         self != Self::NEVER && self <= Self::from(now)
     }
 
-    /// The expiry for people and other interfaces; `None` is never. Times before 1970 become 1970.
+    /// The expiry as a time; `None` is never. Times before 1970 become 1970.
     #[must_use]
     pub fn expiry(self) -> Option<UnixTime> {
         (self != Self::NEVER).then(|| {

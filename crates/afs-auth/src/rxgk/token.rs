@@ -1,4 +1,4 @@
-//! What the holder of a token has.
+//! rxgk token of a client: the sealed token with its key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use afs_rpc::{EnvRef, Level, SecuritySource, UnixTime};
 use super::source::RxgkSource;
 use super::{CallbackOffer, Lifetime, MasterKey, RxgkTime, TokenContents, Variant};
 
-/// A token of rxgk with its key. The level of its connections was settled when it was made.
+/// A token of rxgk with its key. The level of its connections was determined when it was made.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RxgkToken {
-    /// Whose dialect of rxgk it is for.
+    /// The variant of rxgk that it is for.
     pub variant: Variant,
     /// K0.
     pub key: MasterKey,
@@ -19,33 +19,33 @@ pub struct RxgkToken {
     pub level: Level,
     /// Limits on each transport key.
     pub lifetime: Lifetime,
-    /// When the token ends, as its maker said.
+    /// When the token expires, according to its maker.
     pub expires: RxgkTime,
     /// The token itself, which only servers can open; at most 12 KiB.
     pub sealed: Vec<u8>,
 }
 
 impl RxgkToken {
-    /// The holder's part of a token that was sealed.
+    /// The holder's part of a sealed token.
     #[must_use]
     pub fn of_contents(variant: Variant, contents: TokenContents, sealed: Vec<u8>) -> Self {
         let TokenContents { key, level, lifetime, expires, .. } = contents;
         Self { variant, key, level, lifetime, expires, sealed }
     }
 
-    /// When it ends; `None` is never.
+    /// When it expires; `None` is never.
     #[must_use]
     pub fn expires(&self) -> Option<UnixTime> {
         self.expires.expiry()
     }
 
-    /// Makes connections with this token.
+    /// A source of connections with this token.
     #[must_use]
     pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
         Arc::new(RxgkSource::new(self.clone(), env, None))
     }
 
-    /// As [`RxgkToken::source`]; servers are told how to call this client back.
+    /// As [`RxgkToken::source`]; servers also get a token for authenticated calls back to this client.
     #[must_use]
     pub fn source_with_callback(&self, env: EnvRef, offer: Arc<CallbackOffer>) -> Arc<dyn SecuritySource> {
         Arc::new(RxgkSource::new(self.clone(), env, Some(offer)))

@@ -1,4 +1,4 @@
-//! Transport keys: `docs/protocol/rxgk.md` "3. Cryptographic building blocks".
+//! Derivation of transport keys: `docs/protocol/rxgk.md` "3. Cryptographic building blocks".
 
 use afs_rx::{Cid, Epoch, SecurityError};
 
@@ -6,21 +6,21 @@ use super::{RxgkTime, code};
 use crate::Secret;
 use crate::crypto::{EncType, prf_plus};
 
-/// K0, the key that a token is about, with its encryption type.
+/// K0, the key of a token, with its encryption type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MasterKey {
     enctype: EncType,
     secret: Secret,
 }
 
-/// What makes the transport keys of a connection its own.
+/// Inputs that make the transport keys of a connection unique.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionSeed {
     /// The connection's epoch.
     pub epoch: Epoch,
     /// The connection's id, without the channel.
     pub cid: Cid,
-    /// When the client made the connection, by whatever clock it likes.
+    /// When the client created the connection, by its own clock.
     pub start: RxgkTime,
 }
 

@@ -1,6 +1,6 @@
-//! The two dialects.
+//! The two variants of rxgk.
 
-/// Whose rxgk: the security index, and the form of what a token seals. All else is the same.
+/// Variant of rxgk: the security index, and the form of a token's contents. All else is the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Variant {
     /// Index 4: the drafts, OpenAFS and ourselves.

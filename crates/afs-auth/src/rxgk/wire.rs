@@ -1,4 +1,4 @@
-//! XDR pieces that several structures here have.
+//! XDR helpers for counted opaque data, and the size limit of tokens.
 
 use afs_wire::xdr::Encode;
 

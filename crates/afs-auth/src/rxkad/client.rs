@@ -1,4 +1,4 @@
-//! The client's half.
+//! Client session of rxkad.
 
 use afs_rpc::{EnvRef, Level, SecuritySource};
 use afs_rx::{
@@ -11,7 +11,7 @@ use super::handshake::{Answer, ChallengeText};
 use super::packets::{Packets, overhead, report};
 use super::{INDEX, RxkadError, RxkadToken};
 
-/// Makes connections with a token.
+/// Creates client sessions with a token.
 pub(super) struct Source {
     token: RxkadToken,
     env: EnvRef,

@@ -1,10 +1,10 @@
-//! What rxkad refuses, and the code that says so: `docs/protocol/rxkad.md` "12. Errors".
+//! Errors of rxkad, and their abort codes: `docs/protocol/rxkad.md` "12. Errors".
 
 use afs_rx::SecurityError;
 
 use crate::names::NameError;
 
-/// Why a connection is not trusted.
+/// Why a connection, token or packet is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RxkadError {
@@ -14,37 +14,38 @@ pub enum RxkadError {
     /// A challenge or response is shorter than its fields.
     #[error("a packet of the handshake is too short")]
     PacketShort,
-    /// The server asks for more than the client's level, or the client's level is none, or below the server's minimum.
+    /// The server requires more than the client's level, or the client's level is unknown, or below the server's
+    /// minimum.
     #[error("the protection level does not suffice")]
     Level,
-    /// Less than 32 bytes of ticket, or more than 12000, or not as many as announced.
+    /// A ticket of less than 32 or more than 12000 bytes, or not of the announced length.
     #[error("the ticket's length is out of bounds")]
     TicketLength,
-    /// The response answers another challenge.
+    /// The response is for another challenge.
     #[error("the response answers another challenge")]
     OutOfSequence,
-    /// The ticket is not valid, or not yet.
+    /// The ticket is invalid, or not valid yet.
     #[error("the ticket is not valid, or not yet")]
     NotValidYet,
     /// The ticket's session key cannot be used with rxkad.
     #[error("the session key is of no use to rxkad")]
     BadKey,
-    /// The ticket is damaged, or says what no good ticket says.
+    /// The ticket is damaged, or has impossible contents.
     #[error("the ticket is not acceptable")]
     BadTicket,
     /// The ticket's client has no AFS name.
     #[error("the ticket's client has no AFS name: {0}")]
     Name(#[from] NameError),
-    /// The server does not have the key that the ticket is encrypted with, or does not use keys of its kind: DES.
+    /// The server does not have the key that the ticket is encrypted with, or does not support keys of its kind: DES.
     #[error("the ticket is encrypted with a key that is not known")]
     UnknownKey,
-    /// The time of the ticket is over.
+    /// The ticket has expired.
     #[error("the ticket has expired")]
     Expired,
-    /// A checksum or something sealed is not what it must be.
+    /// A checksum or sealed data is wrong.
     #[error("sealed data is inconsistent")]
     Sealed,
-    /// A packet says that it has more data than it has.
+    /// A packet announces more data than it has.
     #[error("a sealed packet is too short")]
     DataLength,
 }

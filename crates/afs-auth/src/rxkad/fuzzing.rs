@@ -1,5 +1,5 @@
-//! What fuzz targets run: each function takes any bytes and must come back without a panic. `fuzz/` calls them with
-//! bytes that libFuzzer makes up, `tests/rxkad_fuzzing.rs` with seeded ones.
+//! Entry points of fuzz targets: each function takes any bytes and must not panic. `fuzz/` calls them with inputs of
+//! libFuzzer, `tests/rxkad_fuzzing.rs` with seeded ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::Secret;
 use crate::keys::{CellKey, KeyKind, KeyRing, SharedKeys};
 use crate::names::LocalNames;
 
-/// A target: a name and what it runs.
+/// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
@@ -23,7 +23,7 @@ const EPOCH: Epoch = Epoch(0x8000_0001);
 const CID: Cid = Cid(0x1000);
 const SERVICE: u16 = 1;
 
-/// `KeyFile`, `KeyFileExt` and keytabs. What is read of a `KeyFileExt` is written and read again.
+/// `KeyFile`, `KeyFileExt` and keytabs. A `KeyFileExt` that was read is written and read again.
 pub fn key_files(bytes: &[u8]) {
     let _ = KeyRing::from_key_file(bytes);
     let _ = KeyRing::from_keytab(bytes);
@@ -32,7 +32,7 @@ pub fn key_files(bytes: &[u8]) {
     }
 }
 
-/// Tickets as they come, in both formats, and what is inside one.
+/// Tickets in both formats, and their decrypted contents.
 pub fn rxkad_ticket(bytes: &[u8]) {
     let keys = keys();
     for format in [TicketFormat::EncryptedData, TicketFormat::Ticket] {

@@ -1,4 +1,4 @@
-//! CHALLENGE and RESPONSE, version 2: `docs/protocol/rxkad.md` "5. Challenge / response".
+//! Encoding of CHALLENGE and RESPONSE, version 2: `docs/protocol/rxkad.md` "5. Challenge / response".
 
 use std::ops::{Range, RangeInclusive};
 
@@ -11,18 +11,18 @@ const VERSION: u32 = 2;
 
 /// Bytes of a RESPONSE before its ticket.
 const FIXED_LEN: usize = 56;
-/// Of those, what is sealed.
+/// The sealed part of these.
 const SEALED: Range<usize> = 8..48;
 const CHECKSUM: Range<usize> = 16..20;
 
-/// Bytes of a ticket.
+/// Permitted length of a ticket in bytes.
 pub(super) const TICKET_LEN: RangeInclusive<usize> = 32..=12_000;
 
-/// What a server asks.
+/// A server's challenge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ChallengeText {
     pub nonce: u32,
-    /// The least level the server takes, as a number.
+    /// The least level that the server accepts, as a number.
     pub minimum: i32,
 }
 
@@ -34,7 +34,7 @@ impl ChallengeText {
             .collect()
     }
 
-    /// Only version 2: a server that has seen our header checksums sends nothing older.
+    /// Only version 2: a server that has seen this client's header checksums sends nothing older.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, RxkadError> {
         let mut reader = Reader::new(bytes);
         let mut word = || reader.u32().map_err(|_| RxkadError::PacketShort);
@@ -48,28 +48,28 @@ impl ChallengeText {
     }
 }
 
-/// What is sealed in a response, but for the checksum.
+/// The sealed part of a response, without the checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
     pub epoch: Epoch,
     pub cid: Cid,
     pub call_numbers: [u32; 4],
-    /// The challenge's nonce and one.
+    /// The challenge's nonce plus one.
     pub nonce: u32,
     pub level: i32,
 }
 
-/// A RESPONSE as it travels.
+/// A RESPONSE as on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResponseText<'a> {
     fixed: [u8; FIXED_LEN],
-    /// Which format the ticket has, or the number of its key.
+    /// The format of the ticket, or the number of its key.
     pub kvno: u32,
     pub ticket: &'a [u8],
 }
 
 impl Answer {
-    /// The whole RESPONSE.
+    /// Seals and encodes a RESPONSE.
     pub(super) fn seal(&self, key: &SessionKey, kvno: u32, ticket: &[u8]) -> Result<Vec<u8>, RxkadError> {
         let ticket_len = u32::try_from(ticket.len()).map_err(|_| RxkadError::TicketLength)?;
         if !TICKET_LEN.contains(&ticket.len()) {
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl<'a> ResponseText<'a> {
-    /// Takes a RESPONSE apart. Nothing in it is proven yet.
+    /// Decodes a RESPONSE. Nothing in it is authenticated yet.
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, RxkadError> {
         let (fixed, ticket) = bytes.split_first_chunk().ok_or(RxkadError::PacketShort)?;
         let [version, .., kvno, ticket_len] = words(fixed);
@@ -105,7 +105,7 @@ impl<'a> ResponseText<'a> {
     /// Opens the sealed part with the ticket's session key.
     ///
     /// # Errors
-    /// [`RxkadError::Sealed`] if its maker did not have that key.
+    /// [`RxkadError::Sealed`] if it was not sealed with that key.
     pub(super) fn open(&self, key: &SessionKey) -> Result<Answer, RxkadError> {
         let mut clear = self.fixed;
         key.cipher().decrypt_pcbc(key.initial_vector(), clear[SEALED].as_chunks_mut().0);
@@ -119,7 +119,7 @@ impl<'a> ResponseText<'a> {
     }
 }
 
-/// The sum over the fixed part in clear, with no checksum in it.
+/// Checksum of the decrypted fixed part, with the checksum field zero.
 fn checksum(clear: &[u8]) -> u32 {
     let add = |sum: u32, byte: &u8| u32::from(*byte).wrapping_add(sum.wrapping_mul(0x1020_4081));
     clear.iter().fold(1_000_003, add)

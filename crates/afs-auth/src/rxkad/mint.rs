@@ -1,4 +1,4 @@
-//! Tokens that the owner of a cell's key makes himself: `docs/protocol/rxkad.md` "9. Self-made tickets".
+//! Creation of tokens with the cell's key: `docs/protocol/rxkad.md` "9. Self-made tickets".
 
 use afs_rpc::{EnvRef, Level, UnixTime};
 
@@ -13,23 +13,23 @@ const END: u64 = 0x7fff_ffff;
 /// Key type of the session keys made here: a DES key, used as it is.
 const KEYTYPE: i32 = 1;
 
-/// For whom a token is made.
+/// Properties of a new token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Minting {
     /// The components of the user's Kerberos name: `["alice"]`, `["alice", "admin"]`.
     pub client: Vec<String>,
-    /// His realm. Never empty: without one, servers take `afs` for the cell itself.
+    /// The user's realm. Never empty: without one, servers take `afs` for the cell itself.
     pub realm: String,
-    /// From when it is good.
+    /// Start of its validity.
     pub begins: UnixTime,
-    /// Until when. Servers refuse more than 30 days.
+    /// Its expiry. Servers refuse more than 30 days.
     pub expires: UnixTime,
-    /// How its holder will protect packets.
+    /// Protection level of its connections.
     pub level: Level,
 }
 
-/// What `-localauth` uses: a token that says that its holder has the cell's key. `None` without a key of kind
-/// `rxkad_krb5` to print it with.
+/// The token of `-localauth`: it states that its holder has the cell's key. `None` without a key of kind
+/// `rxkad_krb5`.
 #[must_use]
 pub fn local_token(keys: &KeyRing, env: &EnvRef, level: Level) -> Option<RxkadToken> {
     let cell = TicketPart {
@@ -69,7 +69,7 @@ pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxkadToke
     Ok(printed(user, key, env)?.with_level(minting.level))
 }
 
-/// With a session key of its own.
+/// With a new session key.
 fn printed(part: TicketPart, key: &CellKey, env: &EnvRef) -> Result<RxkadToken, RxkadError> {
     let session_key = SessionKey::generate(env);
     let part = TicketPart { key: Secret::new(session_key.expose().to_vec()), ..part };

@@ -1,8 +1,8 @@
-//! rxkad: security index 2 (`docs/protocol/rxkad.md`).
+//! Security class rxkad: index 2 (`docs/protocol/rxkad.md`).
 //!
-//! A client proves who he is with a Kerberos ticket; its session key then marks the header of each packet, and at a
-//! higher level seals the packet's first eight bytes or all of it. The cipher has keys of 56 bits, and nothing proves
-//! the server to the client at the lowest level. It is here because every deployed cell speaks it.
+//! A client authenticates with a Kerberos ticket; its session key then marks the header of each packet, and at a
+//! higher level seals the packet's first eight bytes or all of it. The cipher has keys of 56 bits, and at the lowest
+//! level the server is not authenticated to the client. It is here because every deployed cell uses it.
 
 pub mod cipher;
 mod client;

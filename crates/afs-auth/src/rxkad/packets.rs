@@ -1,4 +1,4 @@
-//! DATA packets: `docs/protocol/rxkad.md` "4. DATA packets".
+//! Protection of DATA packets: `docs/protocol/rxkad.md` "4. DATA packets".
 
 use afs_rpc::{Level, UnixTime};
 use afs_rx::{Overhead, PacketContext, SecurityReport};
@@ -16,7 +16,7 @@ pub(super) struct Packets {
     cipher: Fcrypt,
     initial_vector: u64,
     level: Level,
-    /// Made for the first packet, which says which connection this is.
+    /// Computed at the first packet, when the connection's ids are known.
     mask: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ impl Packets {
         if self.level == Level::Clear {
             return Ok(payload);
         }
-        // In place when nobody else holds the datagram.
+        // In place when the datagram is not shared.
         let mut sealed = payload.try_into_mut().unwrap_or_else(|shared| shared.as_ref().into());
         self.unseal(&mut sealed)?;
         let len = data_len(packet, &sealed)?;
@@ -67,7 +67,7 @@ impl Packets {
         Ok(sealed.freeze().slice(start..start + len))
     }
 
-    /// Afterwards there is at least one whole block.
+    /// The result has at least one whole block.
     fn unseal(&self, sealed: &mut [u8]) -> Result<(), RxkadError> {
         let first = sealed.first_chunk_mut::<BLOCK>().ok_or(RxkadError::DataLength)?;
         if self.level == Level::Auth {
@@ -94,7 +94,7 @@ impl Packets {
     }
 }
 
-/// What a level adds to a packet.
+/// Overhead of a level.
 pub(super) const fn overhead(level: Level) -> Overhead {
     let header = match level {
         Level::Clear => 0,
@@ -104,7 +104,7 @@ pub(super) const fn overhead(level: Level) -> Overhead {
     Overhead { header, trailer: header }
 }
 
-/// For rxdebug, of an authenticated connection.
+/// Properties of an authenticated connection for rxdebug.
 pub(super) fn report(proven: Option<(Level, Option<UnixTime>)>) -> SecurityReport {
     const KIND: u8 = 3;
     const UNALLOCATED: u32 = 1;

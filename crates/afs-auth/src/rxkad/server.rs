@@ -1,4 +1,4 @@
-//! The server's half.
+//! Server session of rxkad.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{INDEX, RxkadError, SessionKey};
 use crate::keys::SharedKeys;
 use crate::names::{LocalNames, afs_name};
 
-/// What a server insists on.
+/// Requirements of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RxkadLimits {
     /// The least level a client may choose. Default [`Level::Clear`], as OpenAFS's servers have it.
@@ -35,7 +35,7 @@ struct Shared {
 }
 
 impl RxkadServer {
-    /// With the cell's keys, of which only those of kind `rxkad_krb5` count.
+    /// Accepts tickets for the cell's keys, of which only those of kind `rxkad_krb5` are used.
     #[must_use]
     pub fn new(keys: SharedKeys, names: Arc<LocalNames>, env: EnvRef, limits: RxkadLimits) -> Self {
         Self(Arc::new(Shared { keys, names, env, limits }))
@@ -55,20 +55,20 @@ impl ServerSecurity for RxkadServer {
 /// One connection.
 struct Session {
     server: Arc<Shared>,
-    /// Of the challenge that waits for its answer. All repetitions have the same, so that a slow network does not make
-    /// a good answer a wrong one.
+    /// Nonce of the open challenge. Its repetitions have the same nonce, so that a valid response on a slow network
+    /// is not refused.
     nonce: Option<u32>,
     proven: Option<Proven>,
 }
 
-/// What a good response has established.
+/// Result of a valid response.
 struct Proven {
     packets: Packets,
     credential: Arc<Credential>,
 }
 
 impl Session {
-    /// The state of a proven connection whose ticket is still good: the time is looked at for every packet.
+    /// The state of an authenticated connection whose ticket is still valid: the time is checked for every packet.
     fn good(&mut self) -> Result<&mut Proven, RxkadError> {
         let expired = self.is_expired();
         let proven = self.proven.as_mut().ok_or(RxkadError::NotValidYet)?;

@@ -1,4 +1,4 @@
-//! The key that client and server share.
+//! Session key of an rxkad connection.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use super::RxkadError;
 use super::cipher::{Fcrypt, compress_triple_des, derive, is_weak, with_odd_parity};
 use crate::Secret;
 
-/// Shortest Kerberos key that eight bytes can be derived from.
+/// Shortest Kerberos key that a session key can be derived from.
 const KEY_LEN_MIN: usize = 7;
 
-/// Eight bytes. As initial vector all bits count, as key those that DES would use.
+/// Eight bytes. As an initial vector all bits count, as a key those that DES would use.
 #[derive(Clone)]
 pub struct SessionKey(Zeroizing<[u8; 8]>);
 
 impl SessionKey {
-    /// Takes the bytes as they are.
+    /// A key of these bytes, unchanged.
     #[must_use]
     pub fn new(bytes: [u8; 8]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// From the session key of a Kerberos ticket: `docs/protocol/rxkad.md` "7. Session key from non-DES Kerberos
-    /// keys".
+    /// Derives the session key from that of a Kerberos ticket: `docs/protocol/rxkad.md` "7. Session key from non-DES
+    /// Kerberos keys".
     ///
     /// # Errors
-    /// [`RxkadError::BadKey`] for key types that give none.
+    /// [`RxkadError::BadKey`] for key types without a derivation.
     pub fn from_kerberos(keytype: i32, key: &[u8]) -> Result<Self, RxkadError> {
         let bytes = match keytype {
             1..=3 => key.try_into().ok(),
@@ -38,14 +38,14 @@ impl SessionKey {
         bytes.map(Self::new).ok_or(RxkadError::BadKey)
     }
 
-    /// A new one.
+    /// A random key.
     #[must_use]
     pub fn generate(env: &EnvRef) -> Self {
         let mut bytes = [0; 8];
         env.random(&mut bytes);
         let mut bytes = with_odd_parity(bytes);
         if is_weak(bytes) {
-            // No weak key begins like that. The parity stays.
+            // No weak key begins like that. The parity is unchanged.
             bytes[0] ^= 0xf0;
         }
         Self::new(bytes)

@@ -1,4 +1,4 @@
-//! What a client holds: a ticket and its session key.
+//! rxkad token of a client: a ticket and its session key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::client::Source;
 use super::handshake::TICKET_LEN;
 use super::{RxkadError, SessionKey, TicketFormat};
 
-/// An rxkad token. Whoever sees the ticket pass knows nothing; whoever has the session key is the user.
+/// An rxkad token. The ticket alone is useless to an eavesdropper; the holder of the session key is the user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RxkadToken {
     format: TicketFormat,
@@ -21,7 +21,8 @@ pub struct RxkadToken {
 }
 
 impl RxkadToken {
-    /// From a ticket in one of the formats, at [`Level::Crypt`]. `expires` is the ticket's end; `None` is never.
+    /// A token from a ticket in one of the formats, at [`Level::Crypt`]. `expires` is the ticket's expiry; `None` is
+    /// never.
     ///
     /// # Errors
     /// [`RxkadError::TicketLength`] for less than 32 and more than 12000 bytes.
@@ -37,8 +38,8 @@ impl RxkadToken {
         Ok(Self { format, ticket: ticket.into(), key, expires, level: Level::Crypt })
     }
 
-    /// From what a KDC gave: the whole ticket for `afs/cell` or `afs` in DER, and its session key with the key's
-    /// type, at [`Level::Crypt`].
+    /// A token from a KDC's reply: the whole ticket for `afs/cell` or `afs` in DER, and its session key with the
+    /// key's type, at [`Level::Crypt`].
     ///
     /// # Errors
     /// As [`RxkadToken::new`]; [`RxkadError::BadKey`] for key types that rxkad cannot use.
@@ -57,25 +58,25 @@ impl RxkadToken {
         Self { level, ..self }
     }
 
-    /// How packets are protected.
+    /// Protection level of its connections.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// When it ends; `None` is never.
+    /// When it expires; `None` is never.
     #[must_use]
     pub fn expires(&self) -> Option<UnixTime> {
         self.expires
     }
 
-    /// How the ticket is written.
+    /// Format of the ticket.
     #[must_use]
     pub fn format(&self) -> TicketFormat {
         self.format
     }
 
-    /// The ticket as it travels in clear.
+    /// The ticket, as sent in the clear.
     #[must_use]
     pub fn ticket(&self) -> &[u8] {
         &self.ticket
@@ -87,15 +88,15 @@ impl RxkadToken {
         &self.key
     }
 
-    /// What makes connections with this token.
+    /// A source of connections with this token.
     #[must_use]
     pub fn source(&self, env: EnvRef) -> Arc<dyn SecuritySource> {
         Arc::new(Source::new(self.clone(), env))
     }
 
-    /// A name that another token has only if ticket, key and level are the same. It must depend on the key: the ticket
-    /// is no secret, and whoever repeats it with a made-up key must not get the connections of its owner. The key is
-    /// no easier to find from it than from one packet.
+    /// A name that two tokens share only if ticket, key and level are equal. It must depend on the key: the ticket is
+    /// no secret, and an attacker who presents it with an invented key must not share the connections of its owner.
+    /// The name reveals no more of the key than one packet does.
     pub(super) fn name(&self) -> String {
         let digest = Sha256::new()
             .chain_update([self.level.number()])

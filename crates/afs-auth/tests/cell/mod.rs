@@ -1,4 +1,4 @@
-//! A client and a server of one small cell on a simulated network, with rxgk between them.
+//! Test kit: a client and a server of one small cell on a simulated network, with rxgk between them.
 
 #![allow(dead_code)]
 
@@ -25,10 +25,10 @@ use support::{CLIENT, SERVER, Weather, World, address, pattern};
 
 pub const SERVICE: u16 = 1;
 pub const NOW: u64 = 1_800_000_000;
-/// Longest run of a test's world, in steps.
+/// Most steps of a test's simulation.
 const STEPS_MAX: u32 = 2_000_000;
 
-/// A wall clock that goes where a test says, and perhaps a second on each time somebody looks.
+/// A wall clock that a test sets, and that may advance by a second at each reading.
 #[derive(Clone, Default)]
 pub struct Wall(Arc<(AtomicU64, AtomicU64)>);
 
@@ -37,7 +37,7 @@ impl Wall {
         self.0.0.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// From here on every look takes this many seconds.
+    /// From here on each reading advances the clock by this many seconds.
     pub fn tick(&self, seconds: u64) {
         self.0.1.store(seconds, Ordering::Relaxed);
     }
@@ -81,7 +81,7 @@ pub struct Cell {
     pub env: EnvRef,
     /// Key numbers that the client has sent and received.
     pub numbers: Arc<Mutex<BTreeSet<u16>>>,
-    /// Whom the server has seen.
+    /// The clients that the server has authenticated.
     pub credentials: Vec<Credential>,
 }
 
@@ -107,7 +107,7 @@ impl Cell {
         mint(&self.keys, &minting, &self.env).unwrap()
     }
 
-    /// The token with its contents changed by somebody who has the cell's key.
+    /// The token with its contents changed by a holder of the cell's key.
     pub fn changed(
         &self,
         token: &RxgkToken,
@@ -195,7 +195,7 @@ impl Cell {
     }
 }
 
-/// Notes the key numbers that pass a client.
+/// Records the key numbers used by a client.
 struct Spy {
     session: Box<dyn ClientSecurity>,
     numbers: Arc<Mutex<BTreeSet<u16>>>,

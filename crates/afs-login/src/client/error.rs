@@ -1,36 +1,36 @@
-//! Why a login did not succeed.
+//! Errors of the login client.
 
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
 
 use crate::host_key::HostKey;
 
-/// Why a call of the login service came to nothing. Holds no secret.
+/// Why a call of the login service failed. Holds no secret.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
-    /// The user does not exist, or what he proved himself with is wrong; or the service is not this cell's.
+    /// The user does not exist, or the passphrase or key is wrong; or the service is not this cell's.
     #[error("the user does not exist, or the passphrase or key is wrong")]
     Denied,
-    /// Too many attempts have failed; there is a wait of up to a minute between two.
+    /// Too many attempts have failed; attempts are limited to one in up to a minute.
     #[error("too many failed logins; wait a minute")]
     Slow,
     /// The passphrase is shorter than [`PASSPHRASE_LEN_MIN`](super::PASSPHRASE_LEN_MIN).
     #[error("a passphrase has at least {0} characters")]
     TooShort(usize),
-    /// The service did not prove that it has the host key it showed, or it is not the one expected.
+    /// The service's host key is not the expected one.
     #[error("the login service shows the host key {0}, which is not the one known for this cell")]
     Host(HostKey),
-    /// The service showed a host key without having it.
+    /// The service presented a host key that it does not have.
     #[error("the login service could not prove that it has its host key")]
     Unproven,
-    /// The SSH key could not sign; why, in words.
+    /// The SSH key could not sign; the reason as text.
     #[error("the SSH key cannot sign: {0}")]
     Signer(String),
-    /// The service answered something that it never should.
+    /// The service sent an invalid reply.
     #[error("the login service's answer makes no sense: {0}")]
     Answer(&'static str),
-    /// The service refused for another reason, or did not answer.
+    /// The service refused for another reason, or did not reply.
     #[error("{0}")]
     Call(CallError),
 }

@@ -1,4 +1,4 @@
-//! Keeps a token alive while its renewable time lasts.
+//! Renewal loop of a token.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use afs_wire::error::AbortCode;
 use super::LoginError;
 use crate::grant::Grant;
 
-/// How [`keep`] ended.
+/// Why [`keep`] ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// The token does not end, or cannot be renewed any further; it ends when it says.
+    /// The token never expires, or cannot be renewed any further; it expires as stated.
     Final(Grant),
-    /// The service refused for good.
+    /// The service refused finally.
     Refused(Grant, LoginError),
 }
 
-/// Between two attempts at renewing.
+/// Pause between two attempts at renewing.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Longest sleep: the wall clock may jump, and a machine may have been suspended.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
-/// Renews `grant` with `renew` each time that a tenth of its time is left, and hands each new one to `renewed`. Tries
-/// again each minute when the service does not answer. Ends when nothing more can be renewed; log that, for its
-/// user has to log in again before the token's end.
+/// Renews `grant` with `renew` each time that a tenth of its time is left, and passes each new one to `renewed`.
+/// Retries each minute when the service does not reply. Ends when nothing more can be renewed; log that, since the
+/// user must log in again before the token expires.
 pub async fn keep<R, F>(env: &EnvRef, mut grant: Grant, renew: R, renewed: impl Fn(&Grant) + Send) -> Kept
 where
     R: Fn(Grant) -> F + Send,
@@ -46,7 +46,7 @@ where
     }
 }
 
-/// Whether asking again is of no use.
+/// Whether a retry cannot succeed.
 fn is_final(error: &LoginError) -> bool {
     let codes =
         [AbortCode::LGNNOTRENEWABLE, AbortCode::LGNPERM, AbortCode::LGNPROTECTION, AbortCode::LGNVERSION];

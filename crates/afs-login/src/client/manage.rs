@@ -1,6 +1,7 @@
-//! How a user may log in: asked for and changed by himself or an administrator.
+//! Queries and changes of a user's ways to log in, by the user or an administrator.
 //!
-//! `service` is a connection at level crypt with a token of either, or the way of a cell's owner.
+//! `service` is a connection at level crypt with a token of either, or the administrator's route on the server's
+//! host.
 
 use afs_auth::Secret;
 use afs_rpc::EnvRef;
@@ -21,11 +22,11 @@ use crate::user::UserName;
 /// Least length of a passphrase, in characters.
 pub const PASSPHRASE_LEN_MIN: usize = 8;
 
-/// Sets or changes a passphrase. The service never sees it. Tokens got with an earlier one are not renewed any more.
-/// Costs as much as a login.
+/// Sets or changes a passphrase. The service never sees it. Tokens obtained with an earlier one are not renewed any
+/// more. Costs as much as a login.
 ///
 /// # Errors
-/// [`LoginError::TooShort`], or what the service says.
+/// [`LoginError::TooShort`], or the error of the service.
 pub async fn register_passphrase(
     service: &impl Ask,
     cell: &CellName,
@@ -65,18 +66,18 @@ fn upload(
     to_message(&finished.message.serialize())
 }
 
-/// Takes a passphrase away.
+/// Removes a passphrase.
 ///
 /// # Errors
-/// What the service says.
+/// The error of the service.
 pub async fn remove_passphrase(service: &impl Ask, user: &UserName) -> Result<(), LoginError> {
     Ok(service.ask(&RemovePassphrase { version: VERSION, user: user.to_wire() }).await?)
 }
 
-/// Lets a user log in with an SSH key. A key that he has already gets the new comment.
+/// Adds an SSH key to log in with. An existing key gets the new comment.
 ///
 /// # Errors
-/// What the service says.
+/// The error of the service.
 pub async fn add_ssh_key(
     service: &impl Ask,
     user: &UserName,
@@ -88,19 +89,19 @@ pub async fn add_ssh_key(
     Ok(service.ask(&add).await?)
 }
 
-/// Takes an SSH key away. Tokens got earlier, with whichever key, are not renewed any more.
+/// Removes an SSH key. Tokens obtained earlier, with any key, are not renewed any more.
 ///
 /// # Errors
-/// What the service says.
+/// The error of the service.
 pub async fn remove_ssh_key(service: &impl Ask, user: &UserName, key: &UserKey) -> Result<(), LoginError> {
     let remove = RemoveSshKey { version: VERSION, user: user.to_wire(), key: key.blob().clone() };
     Ok(service.ask(&remove).await?)
 }
 
-/// How a user may log in.
+/// A user's ways to log in.
 ///
 /// # Errors
-/// What the service says.
+/// The error of the service.
 pub async fn list_ways(service: &impl Ask, user: &UserName) -> Result<Ways, LoginError> {
     Ok(service.ask(&ListWays { version: VERSION, user: user.to_wire() }).await?.ways)
 }

@@ -1,4 +1,4 @@
-//! The client's end: asks the login service for tokens, and changes how users log in.
+//! Login client: obtains tokens from the login service, and changes how users log in.
 
 mod error;
 mod keep;
@@ -25,9 +25,9 @@ pub use passphrase::login_with_passphrase;
 pub use renew::renew;
 pub use ssh::login_with_ssh;
 
-/// A way to the login service.
+/// A route to the login service.
 pub trait Ask: Send + Sync {
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the reply.
     fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send;
 }
 
@@ -37,21 +37,21 @@ impl Ask for Connection {
     }
 }
 
-/// Who logs in where, and what he wants.
+/// Parameters of a login.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Login {
-    /// The cell. A service of another one cannot give a token.
+    /// The cell. A service of another cell cannot issue a token.
     pub cell: CellName,
     /// The user.
     pub user: UserName,
-    /// Seconds until the token ends; 0 leaves it to the cell, which may also give less.
+    /// Lifetime of the token in seconds; 0 leaves it to the cell, which may also grant less.
     pub lifetime: u32,
-    /// How connections made with the token are protected.
+    /// Protection level of the token's connections.
     pub level: Level,
 }
 
 impl Login {
-    /// A login with the cell's own lifetime, and connections that nobody can read.
+    /// A login with the cell's own lifetime, and encrypted connections.
     #[must_use]
     pub fn new(cell: CellName, user: UserName) -> Self {
         Self { cell, user, lifetime: 0, level: Level::Crypt }

@@ -12,14 +12,14 @@ use crate::crypto::{Randomness, SealKey, Suite, stretching};
 use crate::grant::Grant;
 use crate::protocol::{Kind, PASSPHRASE, identifiers};
 
-/// Logs in with a passphrase, which never leaves this function. A service that does not know the user's record
-/// cannot give a token, nor learn anything about the passphrase but whether one guess was right.
+/// Logs in with a passphrase, which never leaves this function. A service without the user's record cannot issue a
+/// token, nor learn anything about the passphrase but whether one guess was right.
 ///
 /// Takes 64 MiB of memory and a good tenth of a second of processor time (Argon2id), in the poll that the service's
-/// first answer wakes.
+/// first reply wakes.
 ///
 /// # Errors
-/// [`LoginError::Denied`], [`LoginError::Slow`], or what went wrong on the way.
+/// [`LoginError::Denied`], [`LoginError::Slow`], or another error of the exchange.
 pub async fn login_with_passphrase(
     service: &impl Ask,
     login: &Login,

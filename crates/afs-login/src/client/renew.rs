@@ -1,4 +1,4 @@
-//! A new token in place of one that still counts.
+//! Renewal of a valid token.
 
 use afs_rpc::EnvRef;
 use afs_wire::login::{Renew, Renewal, VERSION};
@@ -12,8 +12,8 @@ use crate::protocol::RENEW;
 /// Has a token renewed. `service` is a connection made with that token, at level auth or better.
 ///
 /// # Errors
-/// `LGNNOTRENEWABLE` in a [`LoginError::Call`] when the time for that is over, or when the user's passphrase or one
-/// of his SSH keys has been replaced or removed since the login; or what went wrong on the way.
+/// `LGNNOTRENEWABLE` in a [`LoginError::Call`] when its renewable time is over, or when the user's passphrase or an
+/// SSH key has been replaced or removed since the login; or another error of the exchange.
 pub async fn renew(
     service: &impl Ask,
     login: &Login,

@@ -11,14 +11,14 @@ use crate::host_key::HostKey;
 use crate::protocol::{SSH, SshExchange};
 use crate::ssh::{self, Signer, UserKey};
 
-/// Logs in with an SSH key. `trusted` is asked whether the service's host key is the cell's, before anything is
-/// signed. A service without the host key's secret half cannot give a token: only where `trusted` takes a key for
-/// the cell's that is not, as on first use, can another service stand in.
+/// Logs in with an SSH key. `trusted` decides whether the service's host key is the cell's, before anything is
+/// signed. A service without the host key's secret half cannot issue a token: only where `trusted` accepts a wrong
+/// key, as on first use, can another service impersonate it.
 ///
-/// `signer` may block, and does so in the poll that the service's first answer wakes.
+/// `signer` may block, and does so in the poll that the service's first reply wakes.
 ///
 /// # Errors
-/// [`LoginError::Denied`], [`LoginError::Host`], [`LoginError::Signer`], or what went wrong on the way.
+/// [`LoginError::Denied`], [`LoginError::Host`], [`LoginError::Signer`], or another error of the exchange.
 pub async fn login_with_ssh(
     service: &impl Ask,
     login: &Login,

@@ -1,4 +1,4 @@
-//! The ciphers of a login, and what each key is for.
+//! Cryptography of a login, with the purpose of each key.
 //!
 //! OPAQUE is RFC 9807's configuration of ristretto255, SHA-512 and triple Diffie-Hellman, stretched with Argon2id;
 //! everything else is X25519, Ed25519, HKDF with SHA-512 and XChaCha20-Poly1305. Source: `docs/protocol/login.md`.

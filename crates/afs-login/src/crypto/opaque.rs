@@ -1,4 +1,4 @@
-//! The passphrase protocol's parts (RFC 9807).
+//! Configuration of OPAQUE, the passphrase protocol (RFC 9807).
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use opaque_ke::errors::InternalError;
@@ -16,12 +16,12 @@ impl CipherSuite for Suite {
     type Ksf = Stretching;
 }
 
-/// How a passphrase is stretched: Argon2id with 64 MiB and three passes, RFC 9106's second recommendation but for
-/// its lanes, which would only help one who has idle processors. The client pays for it, never the server.
+/// Key stretching of passphrases: Argon2id with 64 MiB and three passes, RFC 9106's second recommendation but for its
+/// lanes, which help only a machine with idle processors. The client does the work, never the server.
 #[derive(Default)]
 pub(crate) struct Stretching(());
 
-/// The one that the protocol's version 1 means.
+/// The stretching of the protocol's version 1.
 pub(crate) fn stretching() -> Stretching {
     Stretching(())
 }
@@ -29,7 +29,7 @@ pub(crate) fn stretching() -> Stretching {
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
 const LANES: u32 = 1;
-/// OPAQUE salts what is stretched with the server's secret; Argon2's own salt is all zero, as RFC 9807 has it.
+/// OPAQUE salts the stretched value with the server's secret; Argon2's own salt is all zero, as in RFC 9807.
 const SALT: [u8; argon2::RECOMMENDED_SALT_LEN] = [0; argon2::RECOMMENDED_SALT_LEN];
 
 impl Ksf for Stretching {

@@ -1,9 +1,9 @@
-//! The randomness handed in, as the cipher crates want it.
+//! Adapter from `Env`'s randomness to the traits of the cipher crates.
 
 use afs_rpc::EnvRef;
 use rand_core::{CryptoRng, RngCore};
 
-/// A generator over the world's randomness, which is good enough for keys.
+/// A generator over the environment's randomness, which is fit for keys.
 pub(crate) struct Randomness<'a>(pub(crate) &'a EnvRef);
 
 impl Randomness<'_> {

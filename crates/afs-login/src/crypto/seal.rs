@@ -1,4 +1,4 @@
-//! Authenticated encryption under keys that have one use each.
+//! Authenticated encryption with single-purpose keys.
 
 use afs_rpc::EnvRef;
 use chacha20poly1305::aead::{Aead, Payload};
@@ -11,11 +11,11 @@ use super::randomness::Randomness;
 
 const NONCE_LEN: usize = 24;
 
-/// A key that seals (XChaCha20-Poly1305 with random nonces). Wiped when dropped.
+/// A sealing key (XChaCha20-Poly1305 with random nonces). Wiped when dropped.
 pub(crate) struct SealKey(Zeroizing<[u8; 32]>);
 
 impl SealKey {
-    /// The key for one purpose, from a secret that only those share who may open (HKDF-SHA-512).
+    /// The key for one purpose, from a secret shared by the ends that may open (HKDF-SHA-512).
     pub(crate) fn derive(secret: &[u8], salt: &[u8], purpose: &'static str) -> Self {
         let mut key = Zeroizing::new([0; 32]);
         // HKDF refuses only lengths beyond 255 hashes.
@@ -25,12 +25,12 @@ impl SealKey {
         Self(key)
     }
 
-    /// A key of its own.
+    /// A random key.
     pub(crate) fn fresh(env: &EnvRef) -> Self {
         Self(Zeroizing::new(Randomness(env).bytes()))
     }
 
-    /// The sealed form: nonce, then ciphertext and tag. `about` is not in it but must be the same when it is opened.
+    /// The sealed form: nonce, then ciphertext and tag. `about` is not in it but must be the same for opening.
     pub(crate) fn seal(&self, about: &[u8], plain: &[u8], env: &EnvRef) -> Vec<u8> {
         let nonce: [u8; NONCE_LEN] = Randomness(env).bytes();
         let sealed = self.cipher().encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: about });
@@ -38,7 +38,7 @@ impl SealKey {
         [nonce.as_slice(), &sealed.unwrap_or_default()].concat()
     }
 
-    /// What was sealed, or `None` for anything that was not sealed just so with this key.
+    /// The plain text, or `None` if it was not sealed with this key and the same `about`.
     pub(crate) fn open(&self, about: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let payload = Payload { msg: sealed, aad: about };

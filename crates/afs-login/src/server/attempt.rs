@@ -1,4 +1,4 @@
-//! A login under way, as it travels with the client.
+//! State of a login in progress, sealed and kept by the client.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use super::slowdown::Counted;
 use crate::grant::put_opaque;
 use crate::user::UserName;
 
-/// How long a login may take from start to finish, with a person at a security key.
+/// Longest duration of a login, with a user at a security key.
 pub(super) const LIFETIME: Duration = Duration::from_secs(120);
-/// Longest state of a protocol.
+/// Longest state of an exchange.
 const STATE_LEN_MAX: usize = 512;
 
-/// Which protocol it is.
+/// The kind of exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     Passphrase,
     Ssh,
 }
 
-/// What the server has to know again when the client comes back.
+/// State that the server needs when the client continues.
 pub(super) struct Attempt {
     pub(super) way: Way,
     pub(super) user: UserName,
     pub(super) wish: Wish,
-    /// Nothing of a login whose proof cannot be guessed.
+    /// The counters of the attempt; `None` for a login with a proof that cannot be guessed.
     pub(super) counted: Option<Counted>,
-    /// Of the protocol. Holds secrets.
+    /// State of the exchange. Holds secrets.
     pub(super) state: Zeroizing<Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl Way {
 }
 
 impl LoginServer {
-    /// Seals an attempt that begins now.
+    /// Seals the state of an attempt that begins now.
     pub(super) fn seal_attempt(&self, attempt: &Attempt) -> Result<login::Attempt, AbortCode> {
         let mut plain = Zeroizing::new(Vec::with_capacity(STATE_LEN_MAX * 2));
         self.env.now().as_nanos().encode(&mut plain);
@@ -62,7 +62,7 @@ impl LoginServer {
         login::Attempt::new(sealed).map_err(|_| AbortCode::LGNIO)
     }
 
-    /// Opens an attempt of this process that is not too old.
+    /// Opens the state of an attempt of this process that is not too old.
     pub(super) fn open_attempt(&self, way: Way, sealed: &login::Attempt) -> Result<Attempt, AbortCode> {
         let plain = self.attempts.open(way.about(), sealed).ok_or(AbortCode::LGNOVER)?;
         let (begun, attempt) = read(way, &plain).ok_or(AbortCode::LGNOVER)?;

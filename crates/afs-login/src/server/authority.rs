@@ -1,4 +1,4 @@
-//! Who may change how a user logs in.
+//! Authorisation of changes to a user's ways to log in.
 
 use afs_rpc::{Caller, Class, Identity, Level, Principal};
 use afs_wire::error::AbortCode;
@@ -9,15 +9,15 @@ use super::LoginServer;
 use super::records::failed;
 use crate::user::UserName;
 
-/// Whose records a call is about.
+/// The user whose records a call changes.
 pub(super) struct Target {
     pub(super) user: UserName,
     pub(super) id: ViceId,
 }
 
 impl LoginServer {
-    /// The user a call is about, if the caller may change how he logs in: he himself (also with an empty name),
-    /// an administrator, a holder of the cell's key, or the owner of this cell.
+    /// The user that a call is about, if the caller may change this user's ways to log in: the user (also with an
+    /// empty name), an administrator, a holder of the cell's key, or the owner of this cell.
     pub(super) async fn target(&self, caller: &Caller, user: &UserText) -> Result<Target, AbortCode> {
         let caller = self.changer(&caller.identity)?;
         let user = match (user.is_empty(), &caller) {
@@ -50,7 +50,7 @@ impl LoginServer {
 }
 
 enum Changer {
-    /// May change everybody's.
+    /// May change those of every user.
     Administrator,
     /// A user, who may be an administrator.
     User(UserName),

@@ -1,4 +1,4 @@
-//! A user's SSH keys.
+//! Calls that list, add and remove a user's SSH keys.
 
 use std::sync::Arc;
 

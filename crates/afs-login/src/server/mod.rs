@@ -1,4 +1,4 @@
-//! The cell's end: answers the calls of the login service.
+//! Login server: serves the calls of the login service.
 
 mod attempt;
 mod authority;
@@ -33,12 +33,14 @@ use slowdown::Slowdown;
 
 pub use stores::{KeyMint, LoginStore, Mint, StoreError, User, Users};
 
-/// How long tokens last.
+/// Lifetimes of tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lifetimes {
-    /// From login or renewal to the token's end, at most. Default 25 h: a day, and an hour to be late in. At least a minute.
+    /// Longest time from login or renewal to the token's expiry. Default 25 h: a day, and an hour to be late in. At
+    /// least a minute.
     pub token: Duration,
-    /// From login to the end of the last renewed token. Default 7 d. Less than [`Lifetimes::token`] is no renewal at all.
+    /// From login to the expiry of the last renewed token. Default 7 d. Less than [`Lifetimes::token`] permits no
+    /// renewal at all.
     pub renewable: Duration,
 }
 
@@ -48,25 +50,26 @@ impl Default for Lifetimes {
     }
 }
 
-/// What a login server is made of.
+/// Components of a login server.
 pub struct LoginConfig {
     /// Time and randomness.
     pub env: EnvRef,
-    /// The cell it logs people in to.
+    /// The cell that users log in to.
     pub cell: CellName,
     /// The cell's login secret.
     pub secret: LoginSecret,
-    /// How long tokens last.
+    /// Lifetimes of tokens.
     pub lifetimes: Lifetimes,
-    /// Where users' records are kept.
+    /// Store of users' records.
     pub store: Arc<dyn LoginStore>,
     /// The protection database.
     pub users: Arc<dyn Users>,
-    /// Makes tokens with the cell's key.
+    /// Creates tokens with the cell's key.
     pub mint: Arc<dyn Mint>,
 }
 
-/// The cell's login service. It keeps nothing in memory of a login under way: that travels, sealed, with the client.
+/// The cell's login service. It keeps no state in memory of a login in progress: that is sealed and kept by the
+/// client.
 pub struct LoginServer {
     env: EnvRef,
     cell: CellName,
@@ -75,7 +78,7 @@ pub struct LoginServer {
     records: Records,
     users: Arc<dyn Users>,
     mint: Arc<dyn Mint>,
-    /// Seals logins under way; of this process only, so that none outlives it.
+    /// Seals the state of logins in progress; a key of this process only, so that no state outlives it.
     attempts: SealKey,
     slowdown: Slowdown,
 }
@@ -87,7 +90,7 @@ impl fmt::Debug for LoginServer {
 }
 
 impl LoginServer {
-    /// A server that is ready to answer.
+    /// A server from its components.
     #[must_use]
     pub fn new(config: LoginConfig) -> Arc<Self> {
         let LoginConfig { env, cell, secret, lifetimes, store, users, mint } = config;
@@ -97,8 +100,8 @@ impl LoginServer {
         Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, attempts, slowdown })
     }
 
-    /// As a service. Offer it with the cell's security classes and with none: who logs in has nothing to prove
-    /// himself with yet, and who renews or sets a passphrase must.
+    /// The server as a service. Offer it with the cell's security classes and with none: a client that logs in cannot
+    /// authenticate yet, and one that renews or sets a passphrase must.
     #[must_use]
     pub fn service(self: &Arc<Self>) -> Arc<dyn Service> {
         let table =
@@ -128,7 +131,7 @@ impl LoginServer {
         Arc::new(with_keys(table))
     }
 
-    /// Mints a token for a user who has proven himself, and seals it for him.
+    /// Makes a token for an authenticated user, and seals it.
     fn grant(&self, to: &Grantee<'_>, key: &SealKey, kind: &Kind) -> Result<SealedGrant, AbortCode> {
         let now = self.env.wall();
         let level = Level::from_number(to.wish.level).ok_or(AbortCode::RXGEN_SS_UNMARSHAL)?;
@@ -163,7 +166,7 @@ fn with_keys(table: Table<LoginServer>) -> Table<LoginServer> {
         })
 }
 
-/// Who gets a token, and until when he may renew it.
+/// The user who gets a token, and the end of the renewable time.
 struct Grantee<'a> {
     user: &'a UserName,
     wish: &'a Wish,

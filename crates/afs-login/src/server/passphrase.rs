@@ -1,4 +1,4 @@
-//! Login with a passphrase.
+//! Login with a passphrase, server side.
 
 use afs_rpc::{Caller, EnvExt};
 use afs_wire::error::AbortCode;
@@ -37,7 +37,8 @@ impl LoginServer {
         Ok(login::PassphraseStartReply { attempt: self.seal_attempt(&attempt)?, message })
     }
 
-    /// Counts an attempt. Where others have spoilt it for this user, a place where he has logged in before still counts.
+    /// Counts an attempt. Where failures from elsewhere delay this user, a location of an earlier login is still
+    /// admitted.
     async fn count(&self, user: &UserName, source: IpAddr) -> Result<Counted, AbortCode> {
         match self.slowdown.begin(user, source, false, self.env.now()) {
             Ok(counted) => return Ok(counted),
@@ -47,10 +48,10 @@ impl LoginServer {
         self.slowdown.begin(user, source, true, self.env.now()).map_err(|_| AbortCode::LGNSLOW)
     }
 
-    /// What the user has registered. Whoever does not exist, or has no passphrase, is answered as if he had.
+    /// The user's registration. A user who does not exist, or has no passphrase, gets a reply that looks the same.
     async fn registration(&self, user: &UserName) -> Result<Option<ServerRegistration<Suite>>, AbortCode> {
         let Some(known) = self.users.user(user.as_str()).await.map_err(super::records::failed)? else {
-            // The same reading as for one who exists.
+            // The same read as for an existing user.
             return self.records.passphrase(user, afs_wire::ids::ViceId::ANONYMOUS).await.map(|_| None);
         };
         let record = self.records.passphrase(user, known.id).await?;

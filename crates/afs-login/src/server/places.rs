@@ -1,4 +1,4 @@
-//! The places where a user has logged in with the passphrase before, kept with the user's records.
+//! Known locations: hashed addresses of a user's earlier passphrase logins, kept with the user's records.
 
 use std::net::IpAddr;
 
@@ -8,14 +8,14 @@ use super::LoginServer;
 use super::slowdown::place;
 use crate::user::UserName;
 
-/// Places remembered for one user; the oldest gives way.
+/// Locations remembered for one user; the oldest is dropped.
 pub(super) const PLACES_MAX: usize = 16;
 
-/// A place as it is kept: a keyed hash, so that the records do not tell where users are.
+/// Stored form of a location: a keyed hash, so that the records do not reveal where users are.
 pub(super) type PlaceMark = [u8; 16];
 
 impl LoginServer {
-    /// Whether the user has logged in from there before.
+    /// Whether the user has logged in from this address before.
     pub(super) async fn is_known_place(&self, user: &UserName, source: IpAddr) -> Result<bool, AbortCode> {
         let Some(known) = self.users.user(user.as_str()).await.map_err(super::records::failed)? else {
             return Ok(false);
@@ -24,7 +24,7 @@ impl LoginServer {
         Ok(places.contains(&self.secret.place_mark(user, &place(source))))
     }
 
-    /// The user has logged in from there. A record that cannot be written keeps nobody from logging in.
+    /// Remembers the address of a login. A failed write does not fail the login.
     pub(super) async fn remember_place(&self, user: &UserName, source: IpAddr) {
         if let Err(code) = self.add_place(user, source).await {
             tracing::warn!(%user, "the place of a login is not remembered: {code}");

@@ -1,4 +1,4 @@
-//! A user's records: bytes in the store, values here.
+//! Encoding of a user's records in the store.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ const FORMAT: u32 = 1;
 const PASSPHRASE: &str = "passphrase";
 const GENERATION: &str = "generation";
 const PLACES: &str = "places";
-/// Followed by the key's hash in hexadecimal digits.
+/// Prefix of a key's record, before its hash in hexadecimal digits.
 const SSH: &str = "ssh-";
 
-/// Changes whenever a way to log in is taken away or replaced: renewals of earlier logins end with that.
+/// Changes whenever a way to log in is removed or replaced: tokens of earlier logins are not renewed after that.
 pub(super) type Generation = [u8; 16];
 
-/// What checks a passphrase.
+/// Passphrase verifier of a user.
 pub(super) struct PassphraseRecord {
     pub(super) set: UnixSeconds,
     /// OPAQUE's record, of no use without the login secret.
@@ -36,7 +36,7 @@ pub(super) struct PassphraseRecord {
 pub(super) struct Records(pub(super) Arc<dyn LoginStore>);
 
 impl Records {
-    /// The passphrase record of a user, if it was made for the one who has the name today.
+    /// The passphrase record of a user, if it was made for the current holder of the name.
     pub(super) async fn passphrase(
         &self,
         user: &UserName,
@@ -64,7 +64,7 @@ impl Records {
         self.0.delete(user.as_str(), PASSPHRASE).await.map_err(failed)
     }
 
-    /// The places where the user has logged in, the latest first.
+    /// The locations of the user's logins, the latest first.
     pub(super) async fn places(&self, user: &UserName, id: ViceId) -> Result<Vec<PlaceMark>, AbortCode> {
         let Some(bytes) = self.get(user, PLACES).await? else { return Ok(Vec::new()) };
         Ok(belonging_to(id, decode(&bytes, places))?.unwrap_or_default())
@@ -81,7 +81,7 @@ impl Records {
         self.put(user, PLACES, bytes).await
     }
 
-    /// Whether a key is the user's.
+    /// Whether the user has this key.
     pub(super) async fn has_key(
         &self,
         user: &UserName,

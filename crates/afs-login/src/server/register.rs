@@ -1,4 +1,4 @@
-//! Setting a passphrase, and taking it away.
+//! Calls that set and remove a passphrase.
 
 use std::sync::Arc;
 

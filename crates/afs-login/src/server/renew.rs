@@ -1,4 +1,4 @@
-//! A first token, and a new one in place of an old one.
+//! Issue of first tokens, and of renewed ones.
 
 use afs_rpc::{Caller, Class, Identity, Level, Principal, UnixTime};
 use afs_wire::error::AbortCode;
@@ -14,7 +14,7 @@ use crate::user::UserName;
 
 const ABOUT: &[u8] = b"andrew login renewal 1";
 
-/// The right to renew, which its holder keeps sealed.
+/// The right to renew, which the client keeps sealed.
 struct Right {
     user: UserName,
     id: ViceId,
@@ -23,7 +23,7 @@ struct Right {
 }
 
 impl LoginServer {
-    /// The token of one who has just proven himself.
+    /// The token of a user who has just authenticated.
     pub(super) async fn first_grant(
         &self,
         user: &UserName,
@@ -85,7 +85,7 @@ impl LoginServer {
     }
 }
 
-/// Who renews: one whose token nobody could have changed the packets of.
+/// The user who renews, if the token's connection is protected against modification.
 fn renewing(identity: &Identity) -> Result<UserName, AbortCode> {
     let protection = identity.protection();
     match identity.principal() {

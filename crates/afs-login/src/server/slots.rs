@@ -1,6 +1,6 @@
-//! Counters of failed attempts, in a fixed number of slots that a keyed hash chooses: one in each of several rows. The least
-//! of its counters is taken for a source (a count-min sketch): a source is delayed for the failures of other sources only where
-//! it shares a slot with them in every row.
+//! Count-min sketch of failed attempts: a fixed number of slots, of which a keyed hash chooses one in each of several
+//! rows. The least of a source's counters is its count, so a source is delayed for the failures of other sources only
+//! where it shares a slot with them in every row.
 
 /// Rows, each with its own part of the slots and of the hash.
 const ROWS: usize = 3;
@@ -9,16 +9,16 @@ const ROW_BITS: usize = 21;
 
 /// Longest wait between two attempts, in seconds.
 const WAIT_MAX: u64 = 60;
-/// After so many seconds without an attempt everything is forgotten.
+/// Seconds without an attempt after which all failures are dropped.
 pub(super) const FORGET: u64 = 1800;
-/// Failures counted beyond the free ones: no higher than the wait grows, so that the way back is as short.
+/// Failures counted beyond the free ones: as many as increase the delay, so that it decreases as soon as possible.
 const BEYOND_MAX: u32 = 8;
 
-/// Slots of one kind, and how many failures are free in each.
+/// Slots of one kind, and the number of free failures in each.
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: u32,
-    /// Seconds after which one failure is forgotten while attempts go on, times `free`; 0 is never.
+    /// Seconds after which one failure expires while attempts continue, times `free`; 0 is never.
     drain: u64,
 }
 
@@ -35,7 +35,7 @@ impl Slots {
         Self { slots: vec![Slot::default(); count.max(ROWS)], free, drain: 0 }
     }
 
-    /// The free failures come back evenly over `seconds`.
+    /// The free failures expire evenly over `seconds`.
     pub(super) fn draining(mut self, seconds: u64) -> Self {
         self.drain = seconds;
         self
@@ -55,7 +55,7 @@ impl Slots {
         for place in self.places(hash) {
             let Some(slot) = self.slots.get(place).copied() else { continue };
             let left = self.left(slot, now);
-            // What has not drained yet goes on to drain from the last whole failure on.
+            // A partly expired failure continues to expire from the last whole one on.
             let last = if self.drain > 0 && left == slot.failures && left > 0 { slot.last } else { now };
             let failures = (left + 1).min(self.free + BEYOND_MAX);
             if let Some(slot) = self.slots.get_mut(place) {
@@ -72,7 +72,7 @@ impl Slots {
         }
     }
 
-    /// Failures that still count.
+    /// Failures that have not expired.
     fn left(&self, slot: Slot, now: u64) -> u32 {
         let since = now.saturating_sub(slot.last);
         if since >= FORGET {

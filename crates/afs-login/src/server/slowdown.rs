@@ -1,8 +1,9 @@
-//! Slows down those who try passphrases.
+//! Rate limit of passphrase attempts, per user, source and pair of both.
 //!
-//! A source is an address that has proven itself to the transport (`docs/protocol/rx.md` "9. Keepalive"). It is slowed by
-//! what came from it, for one user and for all users; a user is slowed everywhere only when many sources try at once, and
-//! not at all where he has logged in before. Memory is fixed: two who share all their slots share a delay.
+//! A source is an address that the transport has validated (`docs/protocol/rx.md` "9. Keepalive"). It is delayed for
+//! its failures, for one user and for all users; a user is delayed everywhere only when many sources try at once, and
+//! not at all at a location of an earlier login. Memory is fixed: two sources that share all their slots share a
+//! delay.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,24 +17,24 @@ use super::slots::Slots;
 use crate::crypto::Randomness;
 use crate::user::UserName;
 
-/// Slots for pairs of user and source: 6 MiB, which no thousands of sources fill with the failures that are free to them. For
-/// sources, and for users: 768 KiB each.
+/// Slots for pairs of user and source: 6 MiB, which even thousands of sources do not fill with their free failures.
+/// For sources, and for users: 768 KiB each.
 const PAIR_SLOTS: usize = 393_216;
 const SLOTS: usize = 49_152;
-/// Failures after which a slot is slowed: of one user from one source; of a source, where many users may sit; of a user
-/// from everywhere.
+/// Free failures of a slot: of one user from one source; of a source, which many users may share; of a user from
+/// everywhere.
 const PAIR_FREE: u32 = 5;
 const SOURCE_FREE: u32 = 30;
 const USER_FREE: u32 = 500;
-/// The time in which the failures of a user from everywhere are forgotten, in seconds. One source, slowed to one attempt
-/// a minute, never comes near.
+/// The time in which the failures of a user from everywhere expire, in seconds. One source, delayed to one attempt a
+/// minute, never reaches the limit.
 const USER_DRAIN: u64 = 1800;
-/// Finished logins remembered at one time, so that each takes back one failure.
+/// Finished logins remembered at one time, so that each refunds its failure once.
 const FINISHED_MAX: usize = 4096;
 
-/// Counts attempts that have not succeeded.
+/// Counts of attempts that have not succeeded.
 pub(super) struct Slowdown {
-    /// Keeps others from choosing who shares a slot with whom.
+    /// Prevents attackers from choosing which users and sources share a slot.
     seed: [u8; 32],
     state: Mutex<State>,
 }
@@ -42,26 +43,26 @@ struct State {
     pairs: Slots,
     sources: Slots,
     users: Slots,
-    /// When each was finished, and the digest of its sealed state.
+    /// Times of the finished logins, with the digests of their sealed states.
     finished: VecDeque<(u64, [u8; 32])>,
 }
 
-/// Why it is too early to try.
+/// Why an attempt is delayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Slowed {
-    /// This source has tried this user too often.
+    /// This source has too many failures for this user.
     Here,
-    /// The source has tried too many users, or too many sources have tried the user: no matter where the user has logged
-    /// in before.
+    /// The source has too many failures for all users, or the user has too many from all sources: disregarded at a
+    /// location of an earlier login.
     ByOthers,
 }
 
-/// Where an attempt is counted.
+/// The counters of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Counted {
     pub(super) user: u64,
     pub(super) source: u64,
-    /// The user has logged in from there before: counted for the pair alone.
+    /// A location of an earlier login: counted for the pair alone.
     pub(super) known: bool,
 }
 
@@ -76,8 +77,8 @@ impl Slowdown {
         Self { seed: Randomness(env).bytes(), state: Mutex::new(state) }
     }
 
-    /// Counts an attempt as a failure until [`Slowdown::succeeded`] says otherwise. `known`: the user has logged in from
-    /// this source before.
+    /// Counts an attempt as a failure until [`Slowdown::succeeded`]. `known`: the user has logged in from this source
+    /// before.
     pub(super) fn begin(
         &self,
         user: &UserName,
@@ -103,7 +104,7 @@ impl Slowdown {
         Ok(counted)
     }
 
-    /// Takes the failure back, once for each `attempt` (its sealed state).
+    /// Refunds the failure, once for each `attempt` (its sealed state).
     pub(super) fn succeeded(&self, counted: Counted, attempt: &[u8], now: Instant) {
         let (now, digest) = (seconds(now), Sha256::digest(attempt).into());
         let mut state = self.state.lock();
@@ -124,7 +125,7 @@ impl Slowdown {
 }
 
 impl State {
-    /// Whether it was; from here on it is.
+    /// Whether the login was finished before; records it.
     fn was_finished(&mut self, digest: [u8; 32], now: u64) -> bool {
         while self.finished.front().is_some_and(|(at, _)| at + LIFETIME.as_secs() < now) {
             self.finished.pop_front();
@@ -150,7 +151,7 @@ fn seconds(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000_000
 }
 
-/// The bytes that name a source: an IPv4 address, or an IPv6 network of 64 bits.
+/// The bytes that identify a source: an IPv4 address, or an IPv6 network of 64 bits.
 pub(super) fn place(source: IpAddr) -> [u8; 8] {
     let mut bytes = [0; 8];
     match source.to_canonical() {

@@ -1,4 +1,4 @@
-//! Login with an SSH key.
+//! Login with an SSH key, server side.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::protocol::{SSH, SshExchange};
 use crate::ssh::{self, UserKey};
 use crate::user::UserName;
 
-/// Bytes that an exchange's secret has.
+/// Length of an exchange's secret.
 const SECRET_LEN: usize = 32;
 
 impl LoginServer {
@@ -58,7 +58,7 @@ impl LoginServer {
             Challenge::read(&attempt.state).ok_or(AbortCode::LGNOVER)?;
         let said = SshExchange { key: key.blob(), client, server, host_key: self.secret.host_key().0 };
         let transcript = said.transcript(&self.cell, &attempt.user, &attempt.wish);
-        // Always both questions, so that the time taken does not tell which of them failed.
+        // Both checks are always made, so that the time does not reveal which of them failed.
         let signed = key.has_signed(&self.cell, &transcript, &signature);
         if !(self.is_key_of(&attempt.user, &key).await? & signed) {
             return Err(AbortCode::LGNDENIED);
@@ -78,7 +78,7 @@ impl LoginServer {
     }
 }
 
-/// What the server has to know again.
+/// State that the server needs when the client continues.
 struct Challenge {
     key: UserKey,
     exchange: Exchange,

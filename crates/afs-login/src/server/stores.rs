@@ -1,4 +1,4 @@
-//! What the login service is handed.
+//! Interfaces of the login service to its stores: records, users, keys.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use afs_wire::ids::ViceId;
 
 use crate::user::UserName;
 
-/// A store did not do what it should.
+/// Why an operation of a store failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It is shared by several servers, and this one reaches no majority of them: another may.
+    /// The store is shared by several servers, and this one reaches no majority of them: another may.
     #[error("the servers that keep the records have no quorum")]
     NoQuorum,
     /// Anything else; the text is for the log.
@@ -23,12 +23,12 @@ pub enum StoreError {
 }
 
 /// Opaque records of users, by user and kind. A kind is at most 68 bytes of ASCII, a record at most 4 KiB; a user has
-/// at most 35 records. What `put` and `delete` did is durable when they are ready.
+/// at most 35 records. Changes by `put` and `delete` are durable when the calls complete.
 pub trait LoginStore: Send + Sync + 'static {
     /// One record.
     fn get<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
-    /// Makes or replaces one record.
+    /// Creates or replaces one record.
     fn put<'a>(
         &'a self,
         user: &'a str,
@@ -36,7 +36,7 @@ pub trait LoginStore: Send + Sync + 'static {
         record: Vec<u8>,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Removes one record; one that is not there is no error.
+    /// Removes one record; a missing one is no error.
     fn delete<'a>(&'a self, user: &'a str, kind: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Kind and content of all records of a user.
@@ -47,9 +47,9 @@ pub trait LoginStore: Send + Sync + 'static {
 /// A user of the protection database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct User {
-    /// His id. Records of another user of the same name, from an earlier time, do not count.
+    /// The user's id. Records of an earlier user of the same name are ignored.
     pub id: ViceId,
-    /// Whether he is in `system:administrators`.
+    /// Whether the user is in `system:administrators`.
     pub administrator: bool,
 }
 
@@ -59,18 +59,18 @@ pub trait Users: Send + Sync + 'static {
     fn user<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<User>, StoreError>>;
 }
 
-/// Makes tokens that every server of the cell accepts.
+/// Creates tokens that every server of the cell accepts.
 pub trait Mint: Send + Sync + 'static {
-    /// A token for `user` that ends at `expires`; `None` when the cell has no key to make one with.
+    /// A token for `user` that expires at `expires`; `None` when the cell has no key for it.
     fn mint(&self, user: &UserName, level: Level, expires: UnixTime) -> Option<Token>;
 }
 
-/// Makes rxgk tokens with the cell's best key.
+/// Creates rxgk tokens with the cell's best key.
 #[derive(Clone)]
 pub struct KeyMint {
     /// The cell's keys.
     pub keys: SharedKeys,
-    /// For the tokens' keys.
+    /// Randomness for the tokens' keys.
     pub env: EnvRef,
 }
 

@@ -1,4 +1,4 @@
-//! A cell with a login service in one small world.
+//! Test kit: a cell with a login service in a small simulation.
 
 #![allow(dead_code)]
 
@@ -105,7 +105,7 @@ pub const LIFETIMES: Lifetimes =
 pub struct Cell {
     pub world: Arc<World>,
     pub client: Rx,
-    /// A client whom the servers take for the cell's owner.
+    /// A client that the servers treat as the cell's owner.
     pub owner: Rx,
     pub server_at: SocketAddr,
     pub server_rx: Rx,
@@ -180,7 +180,7 @@ pub fn passphrase(text: &str) -> Secret {
 }
 
 impl Cell {
-    /// The login service begins anew, with its records, at another port.
+    /// The login service restarts, with its records, at another port.
     pub fn restart(&mut self) {
         self.server_rx.close();
         (self.server_rx, self.server_at) = self.world.node(self.server_at.port() + 1000);
@@ -188,7 +188,7 @@ impl Cell {
         offer(&self.server_rx, &self.server, &self.keys, &self.env);
     }
 
-    /// As nobody in particular.
+    /// An anonymous connection.
     pub fn anonymous(&self) -> Connection {
         self.client.connection(self.server_at, ServiceId::LOGIN, Security::null())
     }

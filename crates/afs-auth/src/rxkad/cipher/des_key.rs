@@ -1,4 +1,4 @@
-//! What makes eight bytes a DES key. There is no DES here: rxkad only keeps its habits.
+//! Parity and weak keys of DES. There is no DES here: rxkad keeps only these rules.
 
 /// The weak and semi-weak keys of DES (FIPS 74, section 3.6).
 const WEAK: [u64; 16] = [
@@ -26,7 +26,7 @@ pub fn with_odd_parity(key: [u8; 8]) -> [u8; 8] {
     key.map(|byte| byte & 0xfe | u8::from((byte & 0xfe).count_ones().is_multiple_of(2)))
 }
 
-/// True for the sixteen keys that nobody should use. Expects odd parity.
+/// True for the sixteen keys that must not be used. Expects odd parity.
 #[must_use]
 pub fn is_weak(key: [u8; 8]) -> bool {
     WEAK.contains(&u64::from_be_bytes(key))

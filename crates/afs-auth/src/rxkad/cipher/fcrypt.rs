@@ -1,4 +1,4 @@
-//! fcrypt, one block: `docs/protocol/rxkad.md` "2. fcrypt".
+//! The block cipher fcrypt: `docs/protocol/rxkad.md` "2. fcrypt".
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use super::boxes::BOXES;
 
 const ROUNDS: usize = 16;
 
-/// For each byte of the round function's input, from the most significant, what it contributes to its output: the
-/// box, the byte's place and the rotation in one look-up.
+/// The contribution of each byte of the round function's input, from the most significant, to its output: the box,
+/// the byte's position and the rotation in one look-up.
 static ROUND: [[u32; 256]; 4] = [table(0, 8), table(1, 0), table(2, 16), table(3, 24)];
 
-/// A box whose output goes `shift` bits up, before the word is rotated right by five.
+/// A box whose output is shifted up by `shift` bits, before the word is rotated right by five.
 const fn table(number: usize, shift: u32) -> [u32; 256] {
     let mut out = [0; 256];
     let mut at = 0;
@@ -28,7 +28,7 @@ const fn table(number: usize, shift: u32) -> [u32; 256] {
 pub struct Fcrypt([u32; ROUNDS]);
 
 impl Fcrypt {
-    /// Expands a key. The low bit of each byte does not count, and no key is refused.
+    /// Expands a key. The low bit of each byte is ignored, and no key is refused.
     #[must_use]
     pub fn new(key: &[u8; 8]) -> Self {
         let mut bits = key.iter().fold(0_u64, |bits, byte| bits << 7 | u64::from(byte >> 1));
@@ -59,7 +59,7 @@ impl Fcrypt {
         plain
     }
 
-    /// Blocks side by side: each waits for its own look-ups only, so the processor works on all at once.
+    /// Decrypts several blocks interleaved: each depends on its own look-ups only, so the processor overlaps them.
     pub(super) fn decrypt_several<const N: usize>(&self, blocks: [u64; N]) -> [u64; N] {
         let mut halves = blocks.map(split);
         for [even, odd] in self.0.as_chunks::<2>().0.iter().rev() {

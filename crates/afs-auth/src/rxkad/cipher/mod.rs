@@ -1,5 +1,5 @@
-//! The ciphers and digests that rxkad is made of. All are constants of the protocol and long broken: a 56-bit block
-//! cipher and a key derivation on MD5. Nothing else may use them.
+//! Ciphers and digests of rxkad. All are fixed by the protocol and long broken: a 56-bit block cipher and a key
+//! derivation on MD5. Nothing else may use them.
 
 mod boxes;
 mod des_key;

@@ -2,7 +2,7 @@
 
 use super::Fcrypt;
 
-/// Blocks decrypted side by side.
+/// Blocks decrypted interleaved.
 const LANES: usize = 4;
 
 impl Fcrypt {

@@ -1,4 +1,4 @@
-//! The shapes of RFC 4120 in DER: sequences whose fields are tagged by number.
+//! DER helpers for the structures of RFC 4120: sequences whose fields are tagged by number.
 
 use der::asn1::AnyRef;
 use der::{Decode, Encode, Error, ErrorKind, Reader, Result, SliceReader, Tag, TagNumber, Tagged};
@@ -7,20 +7,20 @@ use der::{Decode, Encode, Error, ErrorKind, Reader, Result, SliceReader, Tag, Ta
 pub(super) struct Fields<'a>(SliceReader<'a>);
 
 impl<'a> Fields<'a> {
-    /// Of this sequence.
+    /// The fields of this sequence.
     pub(super) fn of(sequence: AnyRef<'a>) -> Result<Self> {
         sequence.tag().assert_eq(Tag::Sequence)?;
         SliceReader::new(sequence.value()).map(Self)
     }
 
-    /// Of the sequence in an APPLICATION element, which may be followed by anything.
+    /// The fields of the sequence in an APPLICATION element; bytes after it are ignored.
     pub(super) fn of_application(number: u32, bytes: &'a [u8]) -> Result<Self> {
         let element = AnyRef::decode(&mut SliceReader::new(bytes)?)?;
         element.tag().assert_eq(Tag::Application { constructed: true, number: TagNumber(number) })?;
         Self::of(AnyRef::from_der(element.value())?)
     }
 
-    /// The field with this number, if the next one with a number at least that high is it. Those before are skipped.
+    /// The field with this number, if it is present. Fields with lower numbers are skipped.
     pub(super) fn optional<T: Decode<'a, Error = Error>>(&mut self, number: u32) -> Result<Option<T>> {
         while !self.0.is_finished() {
             let Tag::ContextSpecific { constructed: true, number: TagNumber(found) } = Tag::peek(&self.0)?
@@ -38,7 +38,7 @@ impl<'a> Fields<'a> {
         Ok(None)
     }
 
-    /// The field with this number, which must be there.
+    /// The field with this number, which must be present.
     pub(super) fn required<T: Decode<'a, Error = Error>>(&mut self, number: u32) -> Result<T> {
         self.optional(number)?.ok_or_else(|| ErrorKind::Failed.into())
     }
@@ -59,7 +59,7 @@ pub(super) fn field_of(number: u32, value: &[u8]) -> Result<Vec<u8>> {
     field(number, &AnyRef::from_der(value)?)
 }
 
-/// A sequence of what is encoded already.
+/// A sequence of encoded elements.
 pub(super) fn sequence(parts: &[Vec<u8>]) -> Result<Vec<u8>> {
     element(Tag::Sequence, &parts.concat())
 }

@@ -1,4 +1,4 @@
-//! The part of a ticket that only the service can read.
+//! Encrypted part of a ticket.
 
 use der::Decode;
 use der::asn1::{AnyRef, OctetStringRef};
@@ -20,7 +20,7 @@ pub(super) struct EncryptedData<'a> {
 }
 
 impl<'a> EncryptedData<'a> {
-    /// Realm and service of a whole ticket are not looked at: the key says for whom it is.
+    /// Realm and service of a whole ticket are ignored: the key determines whom it is for.
     pub(super) fn of_ticket(format: TicketFormat, ticket: &'a [u8]) -> Result<Self, RxkadError> {
         let found = match format {
             TicketFormat::EncryptedData => AnyRef::from_der(ticket).and_then(Self::decode),
@@ -33,7 +33,7 @@ impl<'a> EncryptedData<'a> {
     fn decode(element: AnyRef<'a>) -> der::Result<Self> {
         let mut fields = Fields::of(element)?;
         let enctype = fields.required(0)?;
-        // Some KDCs write numbers above 2^31 as negative ones.
+        // Some KDCs encode numbers above 2^31 as negative ones.
         let kvno = fields.optional::<i64>(1)?.map(|kvno| (kvno & 0xffff_ffff).cast_unsigned());
         let kvno = kvno.map(|kvno| u32::try_from(kvno).unwrap_or_default());
         let cipher = fields.required::<&OctetStringRef>(2)?.as_bytes();
@@ -49,7 +49,7 @@ impl<'a> EncryptedData<'a> {
         ])
     }
 
-    /// The key it is encrypted with. A number left out means 0.
+    /// The key it is encrypted with. A missing number means 0.
     pub(super) fn key<'k>(&self, keys: &'k KeyRing) -> Result<(&'k CellKey, EncType), RxkadError> {
         let kvno = self.kvno.unwrap_or_default();
         let key = keys.find(KeyKind::RxkadKrb5, kvno, self.enctype);

@@ -1,8 +1,8 @@
-//! What the kvno word of a RESPONSE says about its ticket: `docs/protocol/rxkad.md` "6. Tickets".
+//! Ticket formats, from the kvno word of a RESPONSE: `docs/protocol/rxkad.md` "6. Tickets".
 
 use super::RxkadError;
 
-/// How a ticket is written.
+/// Format of a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TicketFormat {
     /// 213: the encrypted part of a Kerberos 5 ticket.
@@ -24,8 +24,8 @@ impl TicketFormat {
     /// The format with this number.
     ///
     /// # Errors
-    /// [`RxkadError::UnknownKey`] for tickets of Kerberos 4, as a server without a DES key answers;
-    /// [`RxkadError::BadTicket`] for what has no meaning.
+    /// [`RxkadError::UnknownKey`] for tickets of Kerberos 4, as from a server without a DES key;
+    /// [`RxkadError::BadTicket`] for undefined numbers.
     pub const fn from_number(number: u32) -> Result<Self, RxkadError> {
         match number {
             213 => Ok(TicketFormat::EncryptedData),

@@ -1,6 +1,6 @@
-//! Kerberos 5 tickets, as far as AFS looks at them: `docs/protocol/rxkad.md` "6.2 Kerberos 5".
+//! Kerberos 5 tickets, as far as AFS uses them: `docs/protocol/rxkad.md` "6.2 Kerberos 5".
 //!
-//! Tickets of Kerberos 4, sealed with DES, are refused: nobody can still rely on them.
+//! Tickets of Kerberos 4, sealed with DES, are refused: they are no longer secure.
 
 mod der;
 mod encrypted;
@@ -32,8 +32,8 @@ const USAGE: u32 = 2;
 /// Opens a ticket with the cell's key that it names.
 ///
 /// # Errors
-/// [`RxkadError::UnknownKey`] for keys we do not have and for DES; [`RxkadError::BadTicket`] for what is damaged,
-/// forged, or no ticket.
+/// [`RxkadError::UnknownKey`] for missing keys and for DES; [`RxkadError::BadTicket`] for a damaged or forged ticket,
+/// or other data.
 pub fn open(kvno: u32, ticket: &[u8], keys: &KeyRing) -> Result<TicketPart, RxkadError> {
     let encrypted = EncryptedData::of_ticket(TicketFormat::from_number(kvno)?, ticket)?;
     let (key, enctype) = encrypted.key(keys)?;
@@ -45,7 +45,7 @@ pub fn open(kvno: u32, ticket: &[u8], keys: &KeyRing) -> Result<TicketPart, Rxka
 /// Makes a ticket in the format [`TicketFormat::EncryptedData`] with one of the cell's keys.
 ///
 /// # Errors
-/// [`RxkadError::UnknownKey`] if nothing can be encrypted with this key, or the ticket is absurdly large.
+/// [`RxkadError::UnknownKey`] if this key cannot encrypt, or the ticket is too large.
 pub fn print(part: &TicketPart, key: &CellKey, env: &EnvRef) -> Result<Vec<u8>, RxkadError> {
     let enctype = crate::crypto::EncType::from_number(key.enctype).ok_or(RxkadError::UnknownKey)?;
     let plain = part.encode().map_err(|_| RxkadError::UnknownKey)?;

@@ -1,4 +1,4 @@
-//! What a ticket says.
+//! Decrypted contents of a ticket.
 
 use core::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::Secret;
 /// RFC 4120, section 5.3: `EncTicketPart` is APPLICATION 3.
 const PART: u32 = 3;
 
-/// Components of a client's name, at most: more than any that is accepted.
+/// Most components of a client's name: more than any that is accepted.
 const COMPONENTS_MAX: usize = 8;
 
-/// `EncTicketPart` of RFC 4120, section 5.3, but for what AFS does not look at. Times in Unix seconds.
+/// `EncTicketPart` of RFC 4120, section 5.3, without the fields that AFS ignores. Times in Unix seconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TicketPart {
-    /// Bit 0 of Kerberos is the most significant.
+    /// Flags; bit 0 of Kerberos is the most significant.
     pub flags: u32,
     /// Encryption type of the session key.
     pub keytype: i32,
@@ -31,7 +31,7 @@ pub struct TicketPart {
     pub authtime: u64,
     /// From when the ticket is valid; `authtime` if there is none.
     pub starttime: Option<u64>,
-    /// Until when it is valid.
+    /// Its expiry.
     pub endtime: u64,
 }
 
@@ -72,7 +72,7 @@ impl TicketPart {
         element(Tag::Application { constructed: true, number: TagNumber(PART) }, &whole).map(Secret::new)
     }
 
-    /// The type of the name is "unknown", as in OpenAFS's own tickets: nobody looks at it.
+    /// The type of the name is "unknown", as in OpenAFS's own tickets: it is ignored.
     fn encode_client(&self) -> Result<Vec<u8>> {
         let components = self.client.iter().map(|part| general_string(part)).collect::<Result<Vec<_>>>()?;
         sequence(&[field(0, &0)?, field_of(1, &sequence(&components)?)?])
