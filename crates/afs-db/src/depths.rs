@@ -1,4 +1,4 @@
-//! Rows of the store of one process in two forms: those that are in memory, and those that may have to come from the disk.
+//! Row readers of the embedded store at two depths: memory alone, and memory or disk.
 
 use std::cell::Cell;
 
@@ -8,8 +8,8 @@ use crate::embedded::store_error;
 use crate::row_cache::{Question, RowCache};
 use crate::{LocationError, Row, Rows};
 
-/// Rows as of one commit, without the disk: those written since the last two checkpoints, and those found on the disk
-/// before. Remembers whether a question could not be answered.
+/// Rows as of one commit, without the disk: those written since the last two checkpoints, and those cached
+/// from earlier reads. Records whether a query could not be answered.
 pub(crate) struct InMemory<'a> {
     snapshot: &'a Snapshot,
     cache: &'a RowCache,
@@ -21,7 +21,7 @@ impl<'a> InMemory<'a> {
         Self { snapshot, cache, has_missed: Cell::new(false) }
     }
 
-    /// Whether an answer that was found with these rows counts for nothing.
+    /// Whether a query missed, so that the result found with these rows is void.
     pub(crate) fn has_missed(&self) -> bool {
         self.has_missed.get()
     }
@@ -55,7 +55,7 @@ impl Rows for InMemory<'_> {
     }
 }
 
-/// Rows as of one commit, from wherever they are, kept for [`InMemory`]. May block on a disk.
+/// Rows as of one commit, from memory or disk, cached for [`InMemory`]. May block on a disk.
 pub(crate) struct Kept<'a> {
     snapshot: &'a Snapshot,
     cache: &'a RowCache,

@@ -10,7 +10,7 @@ use crate::{EmbeddedRows, LocationError, Refusal, Row, Rows, RowsMut, StoredLoca
 pub type EmbeddedLocationDb = StoredLocationDb<EmbeddedRows>;
 
 impl EmbeddedLocationDb {
-    /// Takes a store that was opened with at least [`crate::TABLES`].
+    /// A database in a store that was opened with at least [`crate::TABLES`].
     pub fn new(kv: Kv) -> Self {
         Self::over(EmbeddedRows::new(kv))
     }
@@ -91,7 +91,7 @@ mod tests {
 
     use crate::{Answer, EntryKey, Filter, LocationDb, Proposal, ProposedSite, TABLES, Totals, entry_flags};
 
-    /// With work run inline every answer is there at the first poll.
+    /// With blocking work run inline every result is ready at the first poll.
     fn wait<T>(answer: Answer<'_, T>) -> Result<T, LocationError> {
         match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,

@@ -1,4 +1,4 @@
-//! Entries: finding, creating, replacing, deleting, and the indexes that go with them.
+//! Location entries: look-up, creation, replacement, deletion, and their indexes.
 
 use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId, VolumeKind};
 
@@ -31,8 +31,8 @@ pub(crate) fn by_id(
     Ok((row, entry))
 }
 
-/// The entry with a name as clients give it: with or without suffix, or a decimal volume id
-/// (docs/protocol vldb.md "4. Semantics", Names).
+/// The entry with a name as clients give it: with or without suffix, or a decimal volume id (docs/protocol
+/// vldb.md "4. Semantics", Names).
 pub(crate) fn by_name(rows: &(impl Rows + ?Sized), name: &str) -> Result<Found, LocationError> {
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
         let id = name.parse().map_err(|_| Refusal::NoEntry)?;
@@ -49,7 +49,7 @@ pub(crate) fn at(rows: &(impl Rows + ?Sized), row: u32) -> Result<Option<Entry>,
     rows.get(ENTRY, &row.to_be_bytes())?.map(|value| Entry::decode(&value)).transpose()
 }
 
-/// Adds the servers that the sites of an entry name.
+/// Adds the servers of the entry's sites.
 pub(crate) fn locate(rows: &(impl Rows + ?Sized), (row, entry): Found) -> Result<Located, LocationError> {
     let servers = entry
         .sites
@@ -59,7 +59,7 @@ pub(crate) fn locate(rows: &(impl Rows + ?Sized), (row, entry): Found) -> Result
     Ok(Located { row, entry, servers })
 }
 
-/// How many entries there are.
+/// Number of entries.
 pub(crate) fn count(rows: &(impl Rows + ?Sized)) -> Result<u32, LocationError> {
     rows.get(META, COUNT)?.map_or(Ok(0), |value| number(&value))
 }
@@ -73,7 +73,7 @@ pub(crate) fn create(rows: &mut (impl RowsMut + ?Sized), proposal: &Proposal) ->
     append(rows, &entry)
 }
 
-/// Writes an entry that has been checked into a row of its own, behind all others.
+/// Writes a checked entry into a new row, after all others.
 pub(crate) fn append(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), LocationError> {
     let row = rows.get(META, NEXT_ROW)?.map_or(Ok(1), |value| number(&value))?;
     // Row numbers travel as signed numbers in list indexes.
@@ -86,8 +86,8 @@ pub(crate) fn append(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Resul
     write(rows, row, None, entry)
 }
 
-/// Replaces a whole entry, its flags too, then releases its lock as told
-/// (docs/protocol vldb.md "4. Semantics", ReplaceEntry).
+/// Replaces a whole entry, with its flags, then releases its lock as requested (docs/protocol vldb.md "4.
+/// Semantics", ReplaceEntry).
 pub(crate) fn replace(
     rows: &mut (impl RowsMut + ?Sized),
     id: VolumeId,
@@ -122,7 +122,7 @@ pub(crate) fn delete(
     rows.delete(ENTRY, &row.to_be_bytes())
 }
 
-/// Writes an entry over an old one and keeps the indexes in step.
+/// Replaces a stored entry and updates the indexes.
 pub(crate) fn write(
     rows: &mut (impl RowsMut + ?Sized),
     row: u32,
@@ -159,7 +159,7 @@ fn site_key(site: &Site, row: u32) -> [u8; 5] {
     [site.server.0, row[0], row[1], row[2], row[3]]
 }
 
-/// Checks of a proposal that need no look at the database, in the order of the codes' precedence.
+/// Checks of a proposal that do not need the database, in the order of the codes' precedence.
 fn check(proposal: &Proposal) -> Result<(), Refusal> {
     check_name(&proposal.name)?;
     if proposal.sites.is_empty() || proposal.sites.len() > SITES_MAX {
@@ -173,7 +173,7 @@ fn check(proposal: &Proposal) -> Result<(), Refusal> {
     }
     let [rw, ro, backup] = proposal.ids;
     let twice = |a: VolumeId, b: VolumeId| a.0 != 0 && a == b;
-    // A read-only copy that stands alone is entered as its own read-write volume too (`vos copy -readonly`).
+    // A stand-alone read-only copy has the id of its read-write volume as well (`vos copy -readonly`).
     if twice(rw, backup) || twice(ro, backup) {
         return Err(Refusal::IdExists);
     }
@@ -188,7 +188,7 @@ pub(crate) fn check_site_flags(flags: i32) -> Result<u8, Refusal> {
     u8::try_from(flags).ok().filter(|flags| *flags <= 0x80).ok_or(Refusal::BadSiteFlag)
 }
 
-/// Turns a checked proposal into an entry. Servers nobody knew yet are added to the table.
+/// Turns a checked proposal into an entry. Unknown servers are added to the table.
 fn resolve(
     rows: &mut (impl RowsMut + ?Sized),
     proposal: &Proposal,
@@ -213,7 +213,7 @@ pub(crate) fn resolve_site(
     site: &ProposedSite,
 ) -> Result<Site, LocationError> {
     let partition = check_partition(site.partition)?;
-    // That the server is registered is said in answers only.
+    // The flag for a registered server is set in replies only.
     let flags = check_site_flags(site.flags)? & !crate::site_flags::UUID;
     Ok(Site { server: servers::find_or_add(rows, site.address)?, partition, flags })
 }
@@ -225,7 +225,7 @@ pub(crate) fn check_name_free(rows: &(impl Rows + ?Sized), name: &str) -> Result
     }
 }
 
-/// Checks that ids other than the entry's `own` belong to nobody, as whatever kind.
+/// Checks that ids other than the entry's `own` belong to no entry, of whatever kind.
 pub(crate) fn check_ids_free(
     rows: &(impl Rows + ?Sized),
     ids: &[VolumeId],

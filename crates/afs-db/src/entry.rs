@@ -1,4 +1,4 @@
-//! One entry of the location database: a volume group and where its members are.
+//! Location entry: a volume group and the sites of its volumes.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use afs_wire::ids::{KindNumber, PartitionId, UnixSeconds, VolumeId, VolumeKind};
 
 use crate::{LocationError, Refusal, Server, ServerSlot};
 
-/// Most sites an entry has (docs/protocol vldb.md "2. Structures").
+/// Most sites of an entry (docs/protocol vldb.md "2. Structures").
 pub const SITES_MAX: usize = 13;
 /// Longest name of an entry, in bytes (docs/protocol vldb.md "4. Semantics").
 pub const NAME_MAX: usize = 64;
@@ -35,7 +35,7 @@ pub mod entry_flags {
 
 /// Bits of [`Site::flags`] (docs/protocol vldb.md "2.1 Flags").
 pub mod site_flags {
-    /// The site has the release that is going on.
+    /// The site has the new state of the release in progress.
     pub const NEW_RELEASE: u8 = 0x01;
     /// A read-only volume is here.
     pub const READ_ONLY: u8 = 0x02;
@@ -43,14 +43,14 @@ pub mod site_flags {
     pub const READ_WRITE: u8 = 0x04;
     /// The backup volume is here.
     pub const BACKUP: u8 = 0x08;
-    /// In answers only: the site's server is named by its permanent name.
+    /// In replies only: the site's server is given by its UUID.
     pub const UUID: u8 = 0x10;
     /// Nothing has been released to this site yet.
     pub const DO_NOT_USE: u8 = 0x20;
 }
 
-/// Reads a type in a look-up: 0, 1, 2, or -1 for any (docs/protocol vldb.md "1. Endpoint and conventions"). Others are
-/// [`Refusal::BadVolumeType`].
+/// Decodes a volume type in a look-up: 0, 1, 2, or -1 for any (docs/protocol vldb.md "1. Endpoint and
+/// conventions"). Others are [`Refusal::BadVolumeType`].
 pub fn kind_selector(number: KindNumber) -> Result<Option<VolumeKind>, Refusal> {
     match number.check() {
         None if number != KindNumber::ANY => Err(Refusal::BadVolumeType),
@@ -58,7 +58,7 @@ pub fn kind_selector(number: KindNumber) -> Result<Option<VolumeKind>, Refusal> 
     }
 }
 
-/// One place where a volume of the group lies.
+/// A site of a volume of the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
     /// The server.
@@ -69,20 +69,20 @@ pub struct Site {
     pub flags: u8,
 }
 
-/// An entry as it is stored.
+/// A stored entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Name of the read-write volume, without suffix.
     pub name: String,
-    /// Ids by [`VolumeKind::index`]; 0 where there is none.
+    /// Ids by [`VolumeKind::index`]; 0 if there is none.
     pub ids: [VolumeId; 3],
-    /// Id of the temporary clone of a release that is going on, else 0. Kept for the tools.
+    /// Id of the temporary clone of a release in progress, else 0. Kept for the tools.
     pub clone: VolumeId,
-    /// [`entry_flags`]; the tools set them, the database does not mend them.
+    /// [`entry_flags`]; the tools set them, the database does not correct them.
     pub flags: u32,
-    /// When the entry was locked; 0 while it is not.
+    /// Time of locking; 0 if unlocked.
     pub locked: UnixSeconds,
-    /// One to [`SITES_MAX`] places.
+    /// One to [`SITES_MAX`] sites.
     pub sites: Vec<Site>,
 }
 
@@ -147,10 +147,10 @@ impl Entry {
 /// First byte of a stored entry.
 const FORMAT: u8 = 1;
 
-/// An entry together with the servers its sites name.
+/// An entry with the servers of its sites.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// Row number: what `ListEntry` counts in.
+    /// Row number, which `ListEntry` uses as index.
     pub row: u32,
     /// The entry.
     pub entry: Entry,
@@ -158,7 +158,7 @@ pub struct Located {
     pub servers: Vec<Server>,
 }
 
-/// A site as a tool proposes it; nothing in it has been checked.
+/// A site as proposed by a tool; unchecked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProposedSite {
     /// Any address of the server.
@@ -169,23 +169,23 @@ pub struct ProposedSite {
     pub flags: i32,
 }
 
-/// An entry as a tool proposes it; nothing in it has been checked.
+/// An entry as proposed by a tool; unchecked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proposal {
     /// Name of the read-write volume, without suffix.
     pub name: String,
-    /// Ids by [`VolumeKind::index`]; 0 where there is none.
+    /// Ids by [`VolumeKind::index`]; 0 if there is none.
     pub ids: [VolumeId; 3],
     /// Id of a temporary clone, or 0.
     pub clone: VolumeId,
     /// [`entry_flags`].
     pub flags: u32,
-    /// The places.
+    /// The sites.
     pub sites: Vec<ProposedSite>,
 }
 
-/// Checks a new name: 1 to [`NAME_MAX`] letters, digits, `.`, `-`, `_`, and not all digits, which would
-/// read as an id.
+/// Checks a new name: 1 to [`NAME_MAX`] letters, digits, `.`, `-`, `_`, and not only digits, which would read
+/// as an id.
 pub fn check_name(name: &str) -> Result<(), Refusal> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let digits_only = name.bytes().all(|byte| byte.is_ascii_digit());
@@ -195,7 +195,7 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The stored name behind a looked-up one: one `.readonly` or `.backup` is taken off when something remains.
+/// The stored name for a looked-up one: one `.readonly` or `.backup` is stripped if something remains.
 pub fn base_name(name: &str) -> &str {
     [".readonly", ".backup"]
         .iter()

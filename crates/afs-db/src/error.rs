@@ -1,4 +1,4 @@
-//! What the location database can refuse, with the code a client is told.
+//! Errors of the location database, with their codes on the wire.
 
 use std::fmt;
 
@@ -9,14 +9,13 @@ pub const VL_BASE: i32 = 363_520;
 
 macro_rules! refusals {
     ($($(#[$doc:meta])* $name:ident = $offset:literal, $text:literal;)*) => {
-        /// A reason of the location service to refuse a call
-        /// (docs/protocol vldb.md "5. Error codes").
+        /// Why the location service refuses a call (docs/protocol vldb.md "5. Error codes").
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
         #[non_exhaustive]
         pub enum Refusal { $($(#[$doc])* $name,)* }
 
         impl Refusal {
-            /// The code that goes out in the abort.
+            /// The abort code.
             pub const fn code(self) -> i32 {
                 VL_BASE + match self { $(Refusal::$name => $offset,)* }
             }
@@ -40,7 +39,7 @@ refusals! {
     NoEntry = 4, "NOENT";
     /// A name that is too long or has characters outside letters, digits, `.`, `-`, `_`.
     BadName = 7, "BADNAME";
-    /// A list index that never came from this database.
+    /// A list index that does not come from this database.
     BadIndex = 8, "BADINDEX";
     /// A volume type outside read-write, read-only, backup and "any".
     BadVolumeType = 9, "BADVOLTYPE";
@@ -48,17 +47,17 @@ refusals! {
     BadServer = 10, "BADSERVER";
     /// A partition number outside 0 to 255.
     BadPartition = 11, "BADPARTITION";
-    /// All places for sites are taken.
+    /// The entry has the maximum number of sites.
     SitesFull = 12, "REPSFULL";
     /// The entry has no site at that server and partition.
     NoSuchSite = 13, "NOREPSERVER";
     /// The entry has a site at that server and partition already.
     DuplicateSite = 14, "DUPREPSERVER";
-    /// The answer does not fit into the reply.
+    /// The result does not fit into the reply.
     SizeExceeded = 17, "SIZEEXCEEDED";
-    /// The replacement changes what may not change.
+    /// The replacement changes an unchangeable field.
     BadEntry = 18, "BADENTRY";
-    /// More ids asked for at once than there can be.
+    /// More ids requested at once than permitted.
     BadIdBump = 19, "BADVOLIDBUMP";
     /// The entry is locked by another operation.
     EntryLocked = 21, "ENTRYLOCKED";
@@ -78,7 +77,7 @@ refusals! {
     MultipleAddresses = 30, "MULTIPADDR";
     /// A selection that is not exactly one of the known ones.
     BadMask = 31, "BADMASK";
-    /// The database contradicts itself.
+    /// The database is inconsistent.
     Damaged = 32, "DBBAD";
 }
 
@@ -88,24 +87,24 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why an operation on the location database did not happen. Nothing was changed.
+/// Why an operation on the location database failed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocationError {
-    /// The request is refused by the rules of the service.
+    /// Refused by the rules of the service.
     #[error("the location database refuses: {0}")]
     Refused(Refusal),
-    /// The store beneath could not be read or written.
+    /// The underlying store could not be read or written.
     #[error("the location database's store failed: {0}")]
     Store(String),
-    /// No majority of the servers that keep the database together can be reached. If it was lost while a change was
-    /// on its way, the change may have happened.
+    /// No majority of the servers of the shared store can be reached. If it was lost during a change, the
+    /// change may have happened.
     #[error("the servers that keep the database have no quorum")]
     NoQuorum,
 }
 
 impl LocationError {
-    /// The code a client is told.
+    /// The abort code for a client.
     pub fn code(&self) -> i32 {
         match self {
             LocationError::Refused(refusal) => refusal.code(),

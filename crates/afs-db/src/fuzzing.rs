@@ -1,4 +1,4 @@
-//! What fuzz targets run: each function takes any bytes and must come back without a panic.
+//! Entry points of the fuzz targets: each function takes any bytes and must return without a panic.
 
 use crate::import::samples::{LocationFile, ProtectionFile};
 use crate::import::{location, protection};
@@ -55,14 +55,14 @@ pub fn import_protection(bytes: &[u8]) {
     assert!(merged.is_ok_and(|merged| merged.conflicts.is_empty()), "what was read can be written");
 }
 
-/// A sound database in which bytes are changed: of each five, three say where and two are written. One group of them in
-/// eight goes into a redo log instead.
+/// A sound database with some bytes changed: of each five input bytes, three give the position and two are
+/// written. One such group in eight goes into a redo log instead.
 fn damaged<'a>(sound: &[u8], bytes: &'a [u8]) -> (Vec<u8>, DamagedLog<'a>) {
     let (log, changes) = bytes.split_at(bytes.len() / 8);
     let mut database = sound.to_vec();
     for change in changes.chunks_exact(5) {
         let place = u32::from_be_bytes([0, change[0], change[1], change[2]]) as usize;
-        // Half of the places are words of the entries, which are behind the much larger header.
+        // Half of the positions are in the entries, which follow the much larger header.
         let tail = database.len().saturating_sub(4096);
         let at =
             if change[0] & 1 == 0 { place % database.len() } else { tail + place % (database.len() - tail) };
@@ -75,7 +75,7 @@ fn damaged<'a>(sound: &[u8], bytes: &'a [u8]) -> (Vec<u8>, DamagedLog<'a>) {
     (database, DamagedLog(log))
 }
 
-/// A redo log of any bytes, behind a header.
+/// A redo log with arbitrary content after a header.
 struct DamagedLog<'a>(&'a [u8]);
 
 impl crate::import::Source for DamagedLog<'_> {

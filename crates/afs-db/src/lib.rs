@@ -1,10 +1,11 @@
-//! The databases of a cell: which servers hold which volumes and where those servers are; who is in which group
-//! ([`protection`]); and what the login service remembers ([`login`]).
+//! The databases of a cell: sites of volumes and addresses of servers (the location database); users, groups
+//! and memberships ([`protection`]); the journal of operations ([`journal`]); and the records of the login
+//! service ([`login`]).
 //!
-//! One small trait, [`LocationDb`], stands between the location service and whatever keeps the entries.
-//! [`EmbeddedLocationDb`] keeps them in the transactional store of one process. The rules are written once,
-//! against ordered rows ([`Rows`]), so every store obeys the same ones (docs/protocol vldb.md "4. Semantics").
-//! The other databases are made alike, and may share the store.
+//! One small trait, [`LocationDb`], separates the location service from its storage. [`EmbeddedLocationDb`]
+//! keeps the entries in the transactional store of one process. The rules are written once, against ordered
+//! rows ([`Rows`]), so every store obeys the same ones (docs/protocol vldb.md "4. Semantics"). The other
+//! databases have the same structure, and may share the store.
 
 mod depths;
 mod embedded;

@@ -1,4 +1,4 @@
-//! Listing entries: page by page, by attributes.
+//! Listing of location entries by attributes, page by page.
 
 use std::net::Ipv4Addr;
 
@@ -9,11 +9,11 @@ use crate::pattern::Pattern;
 use crate::rows::{ENTRY, SITE, number};
 use crate::{Entry, Located, LocationError, Rows, ServerSlot, Site, entries, servers};
 
-/// Most entries one page looks at. A page may thus hold fewer matches than asked for, even none, and still
-/// not be the last.
+/// Most entries that one page examines. A page may thus have fewer matches than requested, even none, and
+/// still not be the last.
 const LOOKED_AT_MAX: usize = 4096;
 
-/// Which entries to list; what is `None` does not matter. `volume` overrides the others.
+/// A filter for entries; `None` matches all. `volume` overrides the other fields.
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
     /// Entries with a site at the server with this address.
@@ -33,21 +33,21 @@ pub struct Filter {
 pub struct Listed {
     /// The entry.
     pub located: Located,
-    /// What matched: site flag of the kind in the high half, site number in the low one
-    /// (docs/protocol vldb.md "4. Semantics", ListAttributesN2).
+    /// The match: site flag of the kind in the high half, site number in the low one (docs/protocol vldb.md
+    /// "4. Semantics", ListAttributesN2).
     pub match_index: u32,
 }
 
-/// Some of the entries that match.
+/// A page of matching entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
     /// The matches.
     pub entries: Vec<Listed>,
-    /// Where to go on; `None` after the last page.
+    /// Row to continue from; `None` after the last page.
     pub next: Option<u32>,
 }
 
-/// The first entry after a row, which is how the old list calls walk.
+/// The first entry after a row, as the old list calls iterate.
 pub(crate) fn after(rows: &(impl Rows + ?Sized), row: u32) -> Result<Option<Located>, LocationError> {
     let from = row.saturating_add(1).to_be_bytes();
     let Some((key, value)) = rows.range(ENTRY, &from, &LAST, 1)?.pop() else { return Ok(None) };
@@ -125,7 +125,7 @@ fn matching(entry: &Entry, filter: &Filter, server: Option<ServerSlot>) -> Optio
     })
 }
 
-/// Which volume at a site bears a matching name, as site flag; without a pattern the first that is there.
+/// The volume at a site with a matching name, as site flag; without a pattern the first at the site.
 fn kind_at(entry: &Entry, site: &Site, pattern: Option<&Pattern>) -> Option<u8> {
     let kinds: &[(u8, u32, &str)] = if site.flags & site_flags::READ_ONLY != 0 {
         &[(site_flags::READ_ONLY, entry_flags::RO_EXISTS, ".readonly")]

@@ -1,4 +1,4 @@
-//! What the location service asks of its database, whichever store it is in.
+//! Interface of the location database, independent of its store.
 
 use std::future::Future;
 use std::net::Ipv4Addr;
@@ -8,31 +8,31 @@ use afs_wire::ids::{UnixSeconds, Uuid, VolumeId, VolumeKind};
 
 use crate::{EntryUpdate, Filter, Located, LocationError, Page, Proposal, Release, Server, ServerSlot};
 
-/// An answer that may have to wait for a disk or another machine.
+/// A result that may have to wait for a disk or another machine.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LocationError>> + Send + 'a>>;
 
-/// How a tool names an entry.
+/// The key with which a tool refers to an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EntryKey {
     /// By the id of one kind, or of any kind.
     Id(VolumeId, Option<VolumeKind>),
-    /// By name, with or without suffix; all digits are an id.
+    /// By name, with or without suffix; only digits are an id.
     Name(String),
 }
 
 /// Numbers that describe the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Totals {
-    /// How many entries there are.
+    /// Number of entries.
     pub entries: u32,
-    /// The next volume id that nobody was given.
+    /// The next unused volume id.
     pub next_volume_id: VolumeId,
 }
 
-/// The location database of a cell: which servers hold which volumes, and where those servers are.
+/// The location database of a cell: sites of volumes, and addresses of servers.
 ///
-/// Every change is durable when its answer comes, and happened as a whole or not at all. The rules and
-/// the codes are those of docs/protocol vldb.md "4. Semantics".
+/// Every change is durable when its future resolves, and is atomic. The rules and the codes are those of
+/// docs/protocol vldb.md "4. Semantics".
 pub trait LocationDb: Send + Sync + 'static {
     /// The entry with an id or name.
     fn entry(&self, key: EntryKey) -> Answer<'_, Located>;
@@ -40,7 +40,7 @@ pub trait LocationDb: Send + Sync + 'static {
     /// Creates an entry.
     fn create(&self, proposal: Proposal) -> Answer<'_, ()>;
 
-    /// Replaces a whole entry, then releases its lock as told.
+    /// Replaces a whole entry, then releases its lock as requested.
     fn replace(
         &self,
         id: VolumeId,
@@ -49,7 +49,7 @@ pub trait LocationDb: Send + Sync + 'static {
         release: Release,
     ) -> Answer<'_, ()>;
 
-    /// Changes some fields of an entry, then releases its lock as told.
+    /// Changes some fields of an entry, then releases its lock as requested.
     fn update(&self, key: EntryKey, update: EntryUpdate, release: Release) -> Answer<'_, ()>;
 
     /// Deletes an entry.
@@ -67,13 +67,14 @@ pub trait LocationDb: Send + Sync + 'static {
     /// Releases the lock of an entry.
     fn unlock(&self, id: VolumeId, kind: Option<VolumeKind>, release: Release) -> Answer<'_, ()>;
 
-    /// Hands out `count` new volume ids in a row and answers the first; 0 only reads the counter.
+    /// Allocates `count` consecutive volume ids and returns the first; 0 only reads the counter.
     fn new_volume_ids(&self, count: u32) -> Answer<'_, VolumeId>;
 
-    /// The first entry after a row number; 0 begins.
+    /// The first entry after a row number; 0 is the start.
     fn next_entry(&self, row: u32) -> Answer<'_, Option<Located>>;
 
-    /// At most `limit` matching entries from row `start` on. Bounded work: go on while [`Page::next`] says so.
+    /// At most `limit` matching entries from row `start` on. The work is bounded: continue while
+    /// [`Page::next`] is `Some`.
     fn list(&self, filter: Filter, start: u32, limit: usize) -> Answer<'_, Page>;
 
     /// Registers a server's addresses under its permanent name.
@@ -91,6 +92,6 @@ pub trait LocationDb: Send + Sync + 'static {
     /// The server registered with a permanent name.
     fn server_by_uuid(&self, uuid: Uuid) -> Answer<'_, Option<Server>>;
 
-    /// Counts.
+    /// Totals of the database.
     fn totals(&self) -> Answer<'_, Totals>;
 }

@@ -1,11 +1,11 @@
-//! Locks of entries: which tool is working on a volume.
+//! Locks of location entries, set by tools while they work on a volume.
 
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 
 use crate::entry::entry_flags;
 use crate::{Entry, LocationError, Refusal, RowsMut, entries};
 
-/// What a lock is to be released of (docs/protocol vldb.md "4. Semantics", ReleaseLock).
+/// The parts of a lock to be released (docs/protocol vldb.md "4. Semantics", ReleaseLock).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Release {
     timestamp: bool,
@@ -13,13 +13,13 @@ pub struct Release {
 }
 
 impl Release {
-    /// Leaves the lock as it is.
+    /// Leaves the lock unchanged.
     pub const NOTHING: Release = Release { timestamp: false, operation: false };
-    /// What the tools ask for.
+    /// Releases the lock, as the tools do.
     pub const ALL: Release = Release { timestamp: true, operation: true };
 
-    /// Reads a release type: bit 1 clears the time, 2 the operation, 4 the owner, which is not kept.
-    /// Zero asks for nothing; other bits alone are [`Refusal::BadRelease`].
+    /// Decodes a release type: bit 1 clears the time, 2 the operation, 4 the owner, which is not kept. Zero
+    /// releases nothing; other bits alone are [`Refusal::BadRelease`].
     pub const fn from_wire(bits: i32) -> Result<Release, Refusal> {
         if bits != 0 && bits & 7 == 0 {
             return Err(Refusal::BadRelease);
@@ -57,7 +57,7 @@ pub(crate) fn set(
         return Err(Refusal::Rerelease.into());
     }
     let flags = old.flags & !entry_flags::OPERATIONS | operation;
-    // A clock that stands at zero must not make a lock that looks like none.
+    // A clock at zero must not create a lock that looks like none.
     let locked = UnixSeconds(now.0.max(1));
     let new = Entry { locked, flags, ..old.clone() };
     entries::write(rows, row, Some(&old), &new)

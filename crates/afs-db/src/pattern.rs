@@ -1,7 +1,7 @@
-//! Name patterns: the part of POSIX basic regular expressions that volume names need.
+//! Name patterns: the subset of POSIX basic regular expressions that volume names need.
 //!
 //! Literals, `.`, `[...]` with ranges and negation, `*`, and `\` before a special character. Groups,
-//! back-references and counted repetition are refused: none of them says more about a volume name.
+//! back-references and counted repetition are refused: volume names do not need them.
 
 use crate::Refusal;
 
@@ -40,7 +40,7 @@ impl Set {
 }
 
 impl Pattern {
-    /// Reads a pattern; the empty one and `.*` match everything. What cannot be read is
+    /// Parses a pattern; the empty one and `.*` match everything and give `None`. A malformed one is
     /// [`Refusal::BadName`].
     pub fn parse(text: &str) -> Result<Option<Pattern>, Refusal> {
         if text.is_empty() || text == ".*" {
@@ -53,7 +53,7 @@ impl Pattern {
         let mut rest = text.strip_suffix('$').filter(|head| !head.ends_with('\\')).unwrap_or(text).as_bytes();
         let mut atoms: Vec<Atom> = Vec::new();
         while let Some((&byte, tail)) = rest.split_first() {
-            // A star with nothing before it stands for itself.
+            // A star with nothing before it is a literal.
             if let (b'*', Some(last)) = (byte, atoms.last_mut()) {
                 last.repeated = true;
                 rest = tail;
@@ -66,7 +66,7 @@ impl Pattern {
         Ok(Some(Pattern { atoms }))
     }
 
-    /// Whether the whole of `name` matches. Takes time proportional to both lengths.
+    /// Whether the whole of `name` matches. Takes time proportional to the product of both lengths.
     pub fn matches(&self, name: &[u8]) -> bool {
         let mut at = vec![false; self.atoms.len() + 1];
         at[0] = true;
@@ -84,7 +84,7 @@ impl Pattern {
         at[self.atoms.len()]
     }
 
-    /// A repeated atom may match nothing.
+    /// A repeated atom may match the empty string.
     fn skip_repeated(&self, at: &mut [bool]) {
         for (place, atom) in self.atoms.iter().enumerate() {
             if at[place] && atom.repeated {
@@ -108,7 +108,7 @@ fn set(byte: u8, rest: &[u8]) -> Result<(Set, &[u8]), Refusal> {
     }
 }
 
-/// Reads what follows a `[`. A `]` that comes first stands for itself.
+/// Parses a class after its `[`. A `]` that comes first is a literal.
 fn class(mut rest: &[u8]) -> Result<(Set, &[u8]), Refusal> {
     let negated = rest.first() == Some(&b'^');
     if negated {

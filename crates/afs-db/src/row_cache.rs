@@ -1,4 +1,4 @@
-//! Rows found on the disk, kept for the next lookups: a bounded cache that one commit of the store empties.
+//! Cache of rows read from the disk, bounded, and emptied by every commit of the store.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::Row;
 
 /// Bytes of keys and values in one generation, and so in half the cache.
 const BYTES_MAX: usize = 2 << 20;
-/// About what an answer costs beside its bytes.
+/// Estimated overhead of a cached result, in bytes.
 const ANSWER_BYTES: usize = 128;
 
-/// A question at the rows of a table.
+/// A query on the rows of a table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Question {
     /// The row of a key.
     Get(&'static str, Vec<u8>),
-    /// So many rows between two keys.
+    /// At most so many rows between two keys.
     Range(&'static str, Vec<u8>, Vec<u8>, usize),
 }
 
-/// Answers as of one commit. Bounded: what was not asked for since half of it was filled anew is forgotten.
+/// Results as of one commit. Bounded: a result not used since half the cache was refilled is evicted.
 #[derive(Default)]
 pub(crate) struct RowCache(Mutex<Generations>);
 
@@ -29,12 +29,12 @@ struct Generations {
     sequence: u64,
     young: BTreeMap<Question, Vec<Row>>,
     old: BTreeMap<Question, Vec<Row>>,
-    /// Of the young.
+    /// Bytes of the young generation.
     bytes: usize,
 }
 
 impl RowCache {
-    /// What was found in exactly this commit.
+    /// The result found in exactly this commit.
     pub(crate) fn get(&self, sequence: u64, question: &Question) -> Option<Vec<Row>> {
         let mut cache = self.0.lock();
         if cache.sequence != sequence {
@@ -48,7 +48,7 @@ impl RowCache {
         Some(rows)
     }
 
-    /// Remembers what was found in a commit. A slow read does not bring back what a later commit has changed.
+    /// Stores a result found in a commit. A slow read does not bring back what a later commit has changed.
     pub(crate) fn put(&self, sequence: u64, question: Question, rows: Vec<Row>) {
         let mut cache = self.0.lock();
         if cache.sequence > sequence {

@@ -1,7 +1,7 @@
-//! The few things the databases ask of the store beneath them.
+//! Interface of ordered rows, which the databases need from their store.
 //!
-//! The rules of the databases are written against these traits, so that the embedded store, a remote one
-//! and a plain map in tests all run the same code.
+//! The rules of the databases are written against these traits, so the embedded store, a shared one and a
+//! plain map in tests all run the same code.
 
 use crate::LocationError;
 use crate::journal::rows as journal;
@@ -26,12 +26,12 @@ pub trait Rows {
     ) -> Result<Vec<Row>, LocationError>;
 }
 
-/// Changing rows, within one transaction that happens as a whole or not at all.
+/// Changing rows, within one atomic transaction.
 pub trait RowsMut: Rows {
     /// Sets the value of `key`.
     fn put(&mut self, table: &'static str, key: &[u8], value: &[u8]) -> Result<(), LocationError>;
 
-    /// Removes `key`; a key that is not there is no error.
+    /// Removes `key`; an absent key is no error.
     fn delete(&mut self, table: &'static str, key: &[u8]) -> Result<(), LocationError>;
 }
 
@@ -47,12 +47,12 @@ pub(crate) const SERVER: &str = "vl-server";
 pub(crate) const ADDRESS: &str = "vl-address";
 /// Slot of a server by its permanent name.
 pub(crate) const UUID: &str = "vl-uuid";
-/// Which entries have a site at a server: slot and row number, no value.
+/// Entries with a site at a server: slot and row number, no value.
 pub(crate) const SITE: &str = "vl-site";
 /// Counters.
 pub(crate) const META: &str = "vl-meta";
 
-/// Every table of the databases: what whoever opens the store must name.
+/// Every table of the databases, for opening the store.
 pub const TABLES: &[&str] = &[
     ENTRY,
     NAME,
@@ -75,13 +75,13 @@ pub const TABLES: &[&str] = &[
     journal::META,
 ];
 
-/// Reads a big-endian number that this crate wrote.
+/// Decodes a big-endian number that this crate wrote.
 pub(crate) fn number(value: &[u8]) -> Result<u32, LocationError> {
     let bytes: [u8; 4] = value.try_into().map_err(|_| crate::Refusal::Damaged)?;
     Ok(u32::from_be_bytes(bytes))
 }
 
-/// A plain ordered map as store.
+/// An ordered map as store.
 #[derive(Clone, Default, Debug)]
 pub struct MemoryRows {
     rows: std::collections::BTreeMap<(&'static str, Vec<u8>), Vec<u8>>,

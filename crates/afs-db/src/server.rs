@@ -1,4 +1,4 @@
-//! The file servers that the location database knows.
+//! Server record of the location database.
 
 use std::net::Ipv4Addr;
 
@@ -11,25 +11,25 @@ pub const ADDRESSES_MAX: usize = 15;
 /// Most servers of a cell.
 pub const SERVERS_MAX: u8 = 254;
 
-/// Place of a server in the table, 1 to [`SERVERS_MAX`]; also its index in `GetAddrsU`.
+/// Index of a server in the table, 1 to [`SERVERS_MAX`]; also its index in `GetAddrsU`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ServerSlot(pub u8);
 
 /// A file server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Server {
-    /// Its place in the table.
+    /// Its index in the table.
     pub slot: ServerSlot,
     /// Its permanent name, once it has registered.
     pub uuid: Option<Uuid>,
-    /// Changes whenever the address list of a registered server changes; clients refetch then.
+    /// Changes with the address list of a registered server; clients refetch then.
     pub uniquifier: u32,
-    /// One to [`ADDRESSES_MAX`] addresses; the first stands for the server in old-style entries.
+    /// One to [`ADDRESSES_MAX`] addresses; the first identifies the server in old-style entries.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Server {
-    /// The address that stands for the server where only one fits.
+    /// The address that identifies the server where only one fits.
     pub fn first_address(&self) -> Ipv4Addr {
         self.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
     }

@@ -1,4 +1,4 @@
-//! Servers: registering, finding, changing addresses.
+//! Servers in the location database: registration, look-up, change of addresses.
 
 use std::net::Ipv4Addr;
 
@@ -44,7 +44,7 @@ pub(crate) fn all(rows: &(impl Rows + ?Sized)) -> Result<Vec<Server>, LocationEr
         .collect()
 }
 
-/// The slot of the server with `address`; a server nobody knows gets a slot of its own, unregistered.
+/// The slot of the server with `address`; an unknown server gets a slot of its own, unregistered.
 pub(crate) fn find_or_add(
     rows: &mut (impl RowsMut + ?Sized),
     address: Ipv4Addr,
@@ -140,7 +140,8 @@ fn sharing(
     slots.into_iter().map(|slot| by_slot(rows, slot)?.ok_or_else(|| Refusal::Damaged.into())).collect()
 }
 
-/// Takes addresses away from the servers that had them. None of them loses its last one: the caller looked.
+/// Removes addresses from the servers that had them. None of them loses its last one, as the caller has
+/// checked.
 fn release_addresses(
     rows: &mut (impl RowsMut + ?Sized),
     others: &[Server],
@@ -155,7 +156,8 @@ fn release_addresses(
     Ok(())
 }
 
-/// Gives a registered server a new list; the same list is no change, so that clients need not refetch.
+/// Gives a registered server a new address list; the same list is no change, so that clients need not
+/// refetch.
 fn relist(
     rows: &mut (impl RowsMut + ?Sized),
     server: Server,
@@ -168,7 +170,7 @@ fn relist(
     Ok(server.slot)
 }
 
-/// A server with a new permanent name on a known address keeps the volumes recorded there.
+/// A server with a new UUID on a known address keeps the volumes recorded there.
 fn take_over(
     rows: &mut (impl RowsMut + ?Sized),
     old: &Server,
@@ -180,7 +182,7 @@ fn take_over(
     Ok(old.slot)
 }
 
-/// Writes a server and keeps both indexes in step.
+/// Writes a server and updates both indexes.
 pub(crate) fn write(
     rows: &mut (impl RowsMut + ?Sized),
     old: Option<&Server>,
@@ -208,7 +210,7 @@ fn free_slot(rows: &(impl Rows + ?Sized)) -> Result<Option<ServerSlot>, Location
     Ok((1..=SERVERS_MAX).map(ServerSlot).find(|slot| taken.iter().all(|server| server.slot != *slot)))
 }
 
-/// Addresses without zeros and repetitions, in the order given.
+/// Addresses without zeros and duplicates, in the given order.
 fn distinct(addresses: &[Ipv4Addr]) -> Vec<Ipv4Addr> {
     let mut distinct = Vec::new();
     for address in addresses {

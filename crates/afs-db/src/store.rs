@@ -1,4 +1,4 @@
-//! What keeps the rows of the databases: the store of one process, or one that several servers share.
+//! Interface of a row store: the store of one process, or one that several servers share.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::{LocationError, Rows, RowsMut};
 
 /// A store of rows. Cheap to clone; clones are the same store.
 ///
-/// The rules of a database are closures over rows, which may be run more than once: only the last run counts.
+/// The rules of a database are closures over rows, which may run more than once: only the last run counts.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// What `question` finds in one state of the rows. Never blocks the calling thread on a disk.
+    /// The result of `question` on one state of the rows. Never blocks the calling thread on a disk.
     fn read<'a, T, E>(
         &'a self,
         question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
@@ -23,7 +23,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         T: Send + 'static,
         E: From<LocationError> + Send + 'static;
 
-    /// Makes the changes of `change` durable, all of them or, when it fails, none.
+    /// Makes the changes of `change` durable, atomically; when it fails, none.
     fn change<'a, T, E>(
         &'a self,
         change: impl Fn(&mut dyn RowsMut) -> Result<T, E> + Send + Sync + 'static,
@@ -32,18 +32,18 @@ pub trait Store: Clone + Send + Sync + 'static {
         T: Send + 'static,
         E: From<LocationError> + Send + 'static;
 
-    /// A number that is larger after every change that an answer can show. Costs no I/O.
+    /// A number that increases with every change that a read can see. Costs no I/O.
     fn version(&self) -> u64;
 
-    /// How many entries one change may be about at most: far below what its transaction takes.
+    /// Most entries that one change may concern: far below the capacity of its transaction.
     fn part_max(&self) -> usize;
 }
 
 /// Rows as tables of an [`afs_kv::Kv`], which must be opened with at least [`crate::TABLES`].
 ///
-/// A read is answered at once where memory suffices: the rows written since the last two checkpoints, and up to 4 MiB of rows
-/// that were read from the disk since the last commit. Else it goes to a thread that may wait for a disk. A change is one
-/// operation of the store's next batch.
+/// A read returns at once if memory suffices: the rows written since the last two checkpoints, and up to 4
+/// MiB of rows that were read from the disk since the last commit. Otherwise it runs on a thread that may
+/// wait for a disk. A change is one operation of the store's next batch.
 #[derive(Clone)]
 pub struct EmbeddedRows {
     kv: Kv,
@@ -56,7 +56,7 @@ impl EmbeddedRows {
         EmbeddedRows { kv, cache: Arc::default() }
     }
 
-    /// What memory alone answers, if it does.
+    /// The result from memory alone, if that suffices.
     fn in_memory<T>(&self, question: impl FnOnce(&dyn Rows) -> T) -> Option<T> {
         let snapshot = self.kv.snapshot();
         let rows = InMemory::new(&snapshot, &self.cache);

@@ -16,7 +16,7 @@ use crate::{
 pub struct StoredLocationDb<S>(S);
 
 impl<S: Store> StoredLocationDb<S> {
-    /// The database in a store, which may hold the others too.
+    /// The database in a store, which may contain the others too.
     pub fn over(store: S) -> Self {
         StoredLocationDb(store)
     }

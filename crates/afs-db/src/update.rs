@@ -1,4 +1,4 @@
-//! Changing an entry field by field.
+//! Change of single fields of a location entry.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::{Entry, LocationError, ProposedSite, Refusal, Release, RowsMut, Serve
 /// Sites that fit into the structure of an update (docs/protocol vldb.md "2. Structures").
 const UPDATED_SITES_MAX: usize = 8;
 
-/// Which fields to change, and to what; `None` leaves a field alone.
+/// The fields to change; `None` leaves one unchanged.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct EntryUpdate {
     /// The name.
@@ -21,11 +21,11 @@ pub struct EntryUpdate {
     pub clone: Option<VolumeId>,
     /// The flags.
     pub flags: Option<u32>,
-    /// Changes of sites, done one after the other.
+    /// Changes of sites, made one after the other.
     pub sites: Vec<SiteUpdate>,
 }
 
-/// What to do with the site at one server and partition.
+/// A change of the site at one server and partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SiteUpdate {
     /// Any address of the site's server.
@@ -46,7 +46,7 @@ pub enum SiteChange {
         /// Site flags, unchecked.
         flags: i32,
     },
-    /// Change what is given.
+    /// Change the given fields.
     Change {
         /// The server.
         address: Option<Ipv4Addr>,
@@ -57,7 +57,7 @@ pub enum SiteChange {
     },
 }
 
-/// Applies an update to an entry that was found (docs/protocol vldb.md "4. Semantics", UpdateEntry).
+/// Applies an update to an entry (docs/protocol vldb.md "4. Semantics", UpdateEntry).
 pub(crate) fn update(
     rows: &mut (impl RowsMut + ?Sized),
     (row, old): entries::Found,

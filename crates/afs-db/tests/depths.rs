@@ -1,4 +1,5 @@
-//! Lookups in the store of one process: what is in memory is answered at once, the rest where a disk may be waited for.
+//! Look-ups in the embedded store: what is in memory is answered at once, the rest on a thread that may wait
+//! for a disk.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +15,7 @@ use afs_wire::ids::VolumeId;
 
 type Jobs = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
 
-/// A world whose blocking work waits in a list.
+/// An environment whose blocking work waits in a list.
 fn with_list() -> (EnvRef, Jobs) {
     let jobs = Jobs::default();
     let kept = jobs.clone();
@@ -25,7 +26,7 @@ fn open(medium: &MemoryMedium, env: EnvRef) -> Kv {
     Kv::open(Arc::new(medium.clone()), TABLES, env, Config::default()).unwrap()
 }
 
-/// The answer, and how often a thread that may wait for a disk had to work for it.
+/// The result, and how often a thread that may wait for a disk had to work for it.
 fn answer<T>(future: impl Future<Output = T>, jobs: &Jobs) -> (T, usize) {
     let mut future = std::pin::pin!(future);
     for count in 0.. {

@@ -1,4 +1,4 @@
-//! Calls to whichever etcd server answers.
+//! Client of an etcd cluster: tries its endpoints in turn.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,18 +15,18 @@ use crate::http::{Question, Said, Server};
 use crate::messages::{AuthenticateReply, AuthenticateRequest, ErrorReply};
 use crate::{ConfigError, EtcdConfig, Password, tls};
 
-/// How long a server may take for a read, and for a change, which waits for disks.
+/// Time-outs of a read, and of a change, which waits for disks.
 pub(crate) const READ_MAX: Duration = Duration::from_millis(1500);
 pub(crate) const CHANGE_MAX: Duration = Duration::from_secs(3);
 
-/// Codes of gRPC.
+/// gRPC codes.
 const OUT_OF_RANGE: i32 = 11;
 const UNAUTHENTICATED: i32 = 16;
-/// Those that say that another server, or the same one later, may do better: cancelled, unknown, late, internal,
+/// Codes on which another endpoint, or a later attempt, may succeed: cancelled, unknown, late, internal,
 /// unavailable.
 const PASSING: [i32; 5] = [1, 2, 4, 13, 14];
 
-/// The servers of an etcd. The one that answered last is asked first.
+/// The endpoints of an etcd cluster. The one that replied last is tried first.
 pub(crate) struct Client {
     servers: Vec<Server>,
     preferred: AtomicUsize,
@@ -52,7 +52,7 @@ impl Client {
         })
     }
 
-    /// Asks one server after the other, each at most `patience`.
+    /// Calls one endpoint after the other, each for at most `patience`.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         path: &'static str,
@@ -71,7 +71,7 @@ impl Client {
         Err(last)
     }
 
-    /// Begins to read a stream from the server that answered last.
+    /// Starts to read a stream from the endpoint that replied last.
     pub(crate) async fn stream(
         &self,
         path: &'static str,
@@ -85,7 +85,7 @@ impl Client {
             if answer.status().is_success() {
                 return Ok(answer);
             }
-            // A token that is too old is got anew at the next attempt.
+            // An expired token is renewed at the next attempt.
             self.forget_token();
             Err(server.trouble(answer.status()))
         };
@@ -100,7 +100,7 @@ impl Client {
         (index, &self.servers[index])
     }
 
-    /// Leaves a server for the next, unless somebody has.
+    /// Switches to the next endpoint, unless another task has.
     fn leave(&self, index: usize, server: &Server, why: String) -> SharedError {
         server.forget();
         let next = (index + 1) % self.servers.len();
@@ -161,7 +161,7 @@ fn error_of(said: &Said) -> ErrorReply {
     serde_json::from_slice(&said.body).unwrap_or_default()
 }
 
-/// An answer, or what an error means.
+/// Decodes a reply, or classifies an error.
 pub(crate) fn read<T: DeserializeOwned>(server: &Server, said: &Said) -> Result<T, SharedError> {
     if said.good {
         return serde_json::from_slice(&said.body).map_err(|error| server.trouble(error));
@@ -170,7 +170,7 @@ pub(crate) fn read<T: DeserializeOwned>(server: &Server, said: &Said) -> Result<
     let message = if message.is_empty() { error } else { message };
     match code {
         OUT_OF_RANGE => Err(SharedError::Forgotten(Revision(0))),
-        // Without a code, something in between has spoken.
+        // Without a code, an intermediary has replied.
         0 => Err(server.trouble(if message.is_empty() {
             "an answer that is none of etcd's"
         } else {

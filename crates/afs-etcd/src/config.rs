@@ -1,4 +1,4 @@
-//! Where etcd is, and what it is called with.
+//! Endpoints and credentials of an etcd cluster.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use crate::ConfigError;
 /// A store in etcd.
 #[derive(Clone, Debug)]
 pub struct EtcdConfig {
-    /// Where its servers are; the nearest first. At least one.
+    /// Its endpoints; the nearest first. At least one.
     pub endpoints: Vec<Endpoint>,
-    /// What the keys of the cell begin with.
+    /// Prefix of the cell's keys.
     pub prefix: String,
-    /// The user to call it as, where it asks for one.
+    /// User and password, if etcd requires them.
     pub user: Option<(String, Password)>,
-    /// How to know its servers, and to be known by them.
+    /// Certificates for TLS, of its servers and of this one.
     pub tls: TlsFiles,
 }
 
-/// A user's password. Not shown, and wiped.
+/// A user's password. Never printed, and wiped.
 #[derive(Clone)]
 pub struct Password(Zeroizing<String>);
 
@@ -46,19 +46,19 @@ impl fmt::Debug for Password {
 /// Files in PEM.
 #[derive(Clone, Debug, Default)]
 pub struct TlsFiles {
-    /// Certificates of the authorities that etcd's servers are known by. Needed for https.
+    /// Certificates of the authorities of etcd's servers. Needed for https.
     pub authority: Option<PathBuf>,
-    /// The certificate that this server shows.
+    /// The certificate of this server.
     pub certificate: Option<PathBuf>,
     /// The key of that certificate.
     pub key: Option<PathBuf>,
 }
 
-/// The client side of one etcd server.
+/// One endpoint of the cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Endpoint {
     pub(crate) secure: bool,
-    /// A name or address, without brackets.
+    /// A host name or address, without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }

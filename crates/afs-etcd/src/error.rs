@@ -1,4 +1,4 @@
-//! What can be wrong with the configuration of a store in etcd.
+//! Errors in the configuration of a store in etcd.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// An endpoint that is none.
+    /// An invalid endpoint.
     #[error("{0:?} is no etcd endpoint; write http://HOST:PORT or https://HOST:PORT")]
     Endpoint(String),
-    /// None was given.
+    /// No endpoint was given.
     #[error("no etcd endpoint is given")]
     NoEndpoint,
-    /// One is https, and there is nothing to know the servers by.
+    /// An endpoint is https, and no authority is given.
     #[error("an endpoint is https; say by which certificate authority its servers are known")]
     NoAuthority,
     /// A certificate without its key, or the other way round.
     #[error("a certificate and its key go together")]
     HalfIdentity,
-    /// A file that cannot be used.
+    /// An unusable file.
     #[error("{}: {why}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// The kernel gives no thread or socket.
+    /// The kernel provides no thread or socket.
     #[error("etcd cannot be called: {0}")]
     System(#[from] std::io::Error),
 }

@@ -1,5 +1,5 @@
-//! What the fuzz target runs: any bytes, which must be read without a panic. `fuzz/` calls it with bytes that libFuzzer
-//! makes up, the test here with damaged answers of etcd.
+//! Entry point of the fuzz target: any bytes must be decoded without a panic. `fuzz/` calls it with bytes
+//! from libFuzzer, the test here with damaged replies of etcd.
 
 use afs_db::shared::{Outcome, Revision};
 use serde::de::DeserializeOwned;
@@ -11,11 +11,11 @@ use crate::store::{Rows, outcome_of};
 use crate::watch::batch;
 use crate::{Endpoint, EtcdConfig, TlsFiles};
 
-/// Keys that a refused transaction looks at.
+/// Keys that a refused transaction reads.
 const LOOKED: usize = 3;
 
-/// An answer of etcd's, by each call that could have asked for it. The first byte says whether it comes as an error; a line
-/// of a watch is never one.
+/// Decodes a reply of etcd for each call that may receive it. The first byte says whether it is an error; a
+/// line of a watch never is.
 pub fn answers(bytes: &[u8]) {
     let Some((good, body)) = bytes.split_first() else { return };
     let (Ok(rows), Ok(endpoint)) = (Rows::of(&config()), "http://192.0.2.1:2379".parse::<Endpoint>()) else {

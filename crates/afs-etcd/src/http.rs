@@ -1,4 +1,4 @@
-//! Requests to one etcd server.
+//! HTTP requests to one etcd endpoint, over a pool of connections.
 
 use std::time::Duration;
 
@@ -18,28 +18,28 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Endpoint;
 
-/// Longest time for a connection to be there.
+/// Time-out for establishing a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// Longest answer that is read.
+/// Longest reply that is read.
 const ANSWER_MAX: usize = 64 << 20;
-/// Connections kept for the next requests.
+/// Most idle connections kept.
 const IDLE_MAX: usize = 8;
 
-/// One etcd server.
+/// One etcd endpoint.
 pub(crate) struct Server {
     endpoint: Endpoint,
     tls: Option<TlsConnector>,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
-/// A request: where to, with which body, as whom.
+/// A request: path, body, token.
 pub(crate) struct Question {
     pub(crate) path: &'static str,
     pub(crate) body: Bytes,
     pub(crate) token: Option<String>,
 }
 
-/// What a server answered.
+/// A reply.
 pub(crate) struct Said {
     pub(crate) good: bool,
     pub(crate) body: Bytes,
@@ -54,7 +54,7 @@ impl Server {
         &self.endpoint
     }
 
-    /// Asks, and reads the whole answer.
+    /// Sends a request, and reads the whole reply.
     pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Said, SharedError> {
         let asked = async {
             let (answer, connection) = self.send(question).await?;
@@ -67,7 +67,7 @@ impl Server {
         timeout(patience, asked).await.unwrap_or_else(|_| Err(self.trouble("no answer in time")))
     }
 
-    /// Asks, and leaves the answer to be read as it comes. The connection is gone with it.
+    /// Sends a request, and leaves the reply to be streamed. The connection is not reused.
     pub(crate) async fn begin(
         &self,
         question: &Question,
@@ -110,7 +110,7 @@ impl Server {
             .map_err(|error| SharedError::Refused(error.to_string()))
     }
 
-    /// A connection of an earlier request that the server has not closed.
+    /// An idle connection that the server has not closed.
     fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
         let mut idle = self.idle.lock();
         while let Some(connection) = idle.pop() {
@@ -128,7 +128,7 @@ impl Server {
         }
     }
 
-    /// Connections that may be dead are not used again.
+    /// Drops idle connections that may be dead.
     pub(crate) fn forget(&self) {
         self.idle.lock().clear();
     }
@@ -157,7 +157,7 @@ impl Server {
         S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     {
         let (sender, connection) = handshake(stream).await.map_err(|error| self.trouble(error))?;
-        // It ends when the sender is dropped, or the server closes; whoever waits for an answer is told.
+        // Ends when the sender is dropped, or the server closes; waiting requests then fail.
         drop(tokio::spawn(connection));
         Ok(sender)
     }

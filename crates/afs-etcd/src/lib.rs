@@ -1,8 +1,8 @@
-//! The shared store of a cell's databases in etcd, version 3.4 or later, by the JSON side of its API.
+//! The shared store of a cell's databases in etcd, version 3.4 or later, through its JSON API.
 //!
-//! [`Etcd`] keeps the rows of one cell under one prefix of keys. It knows several endpoints: one that does not answer in
-//! time is left for the next, and a request that cannot be answered by a majority is an error in bounded time. It has
-//! sockets and a thread of its own, so that nobody above it needs to know of them.
+//! [`Etcd`] keeps the rows of one cell under one prefix of keys. With several endpoints, one that does not
+//! reply in time is left for the next, and a request that no majority can serve is an error in bounded time.
+//! The crate has sockets and a thread of its own, so the layers above need none.
 
 mod client;
 mod config;

@@ -1,10 +1,10 @@
-//! The messages of etcd's API, in JSON: bytes are base64, and numbers of 64 bits are text.
+//! Messages of etcd's JSON API: bytes are base64, and 64-bit numbers are text.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes, as they travel.
+/// Bytes, in base64 on the wire.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Blob(pub(crate) Vec<u8>);
 
@@ -21,7 +21,7 @@ impl<'de> Deserialize<'de> for Blob {
     }
 }
 
-/// A number of 64 bits, as it travels.
+/// A 64-bit number, as text on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Number(pub(crate) u64);
 
@@ -151,7 +151,7 @@ pub(crate) struct TxnReply {
     pub(crate) responses: Vec<OperationReply>,
 }
 
-/// A line of the stream that a watch answers with.
+/// A line of the stream of a watch.
 #[derive(Deserialize, Debug, Default)]
 pub(crate) struct WatchLine {
     #[serde(default)]
@@ -174,21 +174,21 @@ pub(crate) struct WatchReply {
 
 #[derive(Deserialize, Debug, Default)]
 pub(crate) struct Event {
-    /// Not there for a put.
+    /// Absent for a put.
     #[serde(default, rename = "type")]
     pub(crate) kind: String,
     #[serde(default)]
     pub(crate) kv: KeyValue,
 }
 
-/// What an error says.
+/// The body of an error.
 #[derive(Deserialize, Debug, Default)]
 pub(crate) struct ErrorReply {
     #[serde(default)]
     pub(crate) message: String,
     #[serde(default)]
     pub(crate) error: String,
-    /// Of gRPC.
+    /// The gRPC code.
     #[serde(default)]
     pub(crate) code: i32,
 }

@@ -1,9 +1,9 @@
-//! Large transactions: etcd counts the operations of a transaction level by level, so many of them go into few as
-//! transactions within transactions.
+//! Packing of large transactions: etcd limits the operations of a transaction level by level, so many
+//! operations are nested as transactions within transactions.
 
 use crate::messages::{Operation, TxnRequest};
 
-/// Operations of one level. Three levels of so many stay below etcd's default of 128 on every path.
+/// Most operations of one level. Three levels of so many stay below etcd's default of 128 on every path.
 const LEVEL_MAX: usize = 40;
 
 /// The same operations in at most [`LEVEL_MAX`] at each level.

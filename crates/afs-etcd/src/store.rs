@@ -1,4 +1,4 @@
-//! The rows of one cell in etcd.
+//! [`SharedStore`] in etcd: the rows of one cell.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ pub(crate) struct Rows {
 }
 
 impl Etcd {
-    /// Nothing is asked of etcd yet.
+    /// A store that has made no request yet.
     ///
     /// # Errors
-    /// A configuration that cannot be used.
+    /// An unusable configuration.
     pub fn open(config: &EtcdConfig) -> Result<Self, ConfigError> {
         let rows = Rows::of(config)?;
         let runtime =
@@ -41,7 +41,7 @@ impl Etcd {
         Ok(Etcd { runtime: Some(runtime), rows: Arc::new(rows) })
     }
 
-    /// Work goes on where the sockets are, and its value comes back to whoever waits.
+    /// Runs work on the thread with the sockets, and returns its result to the waiting task.
     fn there<'a, T, F>(&'a self, work: impl FnOnce(Arc<Rows>) -> F) -> Answer<'a, T>
     where
         T: Send + 'static,
@@ -96,7 +96,7 @@ impl Rows {
         Blob([&self.prefix, key].concat())
     }
 
-    /// All keys of the cell, and what is behind them.
+    /// The range of all keys of the cell.
     pub(crate) fn all(&self) -> (Blob, Blob) {
         let mut end = self.prefix.clone();
         while let Some(last) = end.pop() {
@@ -105,7 +105,7 @@ impl Rows {
                 break;
             }
         }
-        // Without an end: everything behind the first key.
+        // Without an end: every key from the first on.
         (Blob(self.prefix.clone()), Blob(if end.is_empty() { vec![0] } else { end }))
     }
 
@@ -132,7 +132,7 @@ impl Rows {
         limit: usize,
     ) -> Result<Page, SharedError> {
         let (first, end) = self.all();
-        // The key behind another is that key and a zero.
+        // The successor of a key is that key and a zero.
         let key = after.map_or(first, |after| self.key(&[after, &[0]].concat()));
         let request = RangeRequest {
             key,
@@ -179,7 +179,7 @@ impl Rows {
     }
 }
 
-/// What became of a transaction that looks at `count` keys when it is refused.
+/// The outcome of a transaction that reads `count` keys when it is refused.
 pub(crate) fn outcome_of(reply: TxnReply, count: usize) -> Outcome {
     match reply.succeeded {
         true => Outcome::Done(Revision(reply.header.revision.0)),
@@ -187,7 +187,7 @@ pub(crate) fn outcome_of(reply: TxnReply, count: usize) -> Outcome {
     }
 }
 
-/// What was found of each key, as many as were asked for.
+/// The values of the keys that were read, as many as were requested.
 fn looked(replies: Vec<OperationReply>, count: usize) -> Vec<Option<Versioned>> {
     let mut found: Vec<_> = replies
         .into_iter()

@@ -1,4 +1,4 @@
-//! How etcd's servers are known, and this server by them.
+//! TLS connector for etcd's endpoints.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::{ConfigError, TlsFiles};
 
-/// What secure connections are made with; `None` without an authority.
+/// The connector; `None` without an authority.
 pub(crate) fn connector(files: &TlsFiles) -> Result<Option<TlsConnector>, ConfigError> {
     let Some(authority) = &files.authority else { return Ok(None) };
     let mut roots = RootCertStore::empty();

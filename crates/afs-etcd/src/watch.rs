@@ -1,4 +1,4 @@
-//! Following what happens to the rows of a cell.
+//! Stream of changes to the rows of a cell.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::store::Rows;
 /// Longest line that is read: a batch of etcd's, in base64.
 const LINE_MAX: usize = 64 << 20;
 
-/// The stream of a watch: a line of JSON a batch.
+/// The stream of a watch: a line of JSON for each batch.
 pub(crate) struct EtcdWatch {
     rows: Arc<Rows>,
     body: Incoming,
     buffer: BytesMut,
-    /// Up to where `buffer` has no end of a line.
+    /// Prefix of `buffer` known to have no end of a line.
     searched: usize,
     after: Revision,
 }
@@ -60,7 +60,7 @@ impl EtcdWatch {
     }
 }
 
-/// What a line of a watch of everything behind `after` says.
+/// Decodes a line of a watch of everything after `after`.
 pub(crate) fn batch(rows: &Rows, after: Revision, line: &[u8]) -> Result<Batch, SharedError> {
     let line: WatchLine = serde_json::from_slice(line).map_err(lost)?;
     if let Some(error) = line.error {

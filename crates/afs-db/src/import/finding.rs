@@ -1,20 +1,20 @@
-//! What is odd in a file that is imported.
+//! Findings: irregularities in an imported file.
 
 use std::fmt;
 
 use super::image::UBIK_HEADER_LEN;
 
-/// Most findings that are kept; the rest is only counted.
+/// Most findings that are kept; further ones are only counted.
 pub const FINDINGS_MAX: usize = 1000;
 
-/// Something that is not as it should be.
+/// An irregularity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Where in the file.
+    /// Position in the file.
     pub offset: u64,
-    /// Whether something is lost by it. Otherwise it is a difference that importing mends.
+    /// Whether data is lost. Otherwise it is a difference that the import corrects.
     pub damage: bool,
-    /// What it is, and what becomes of it.
+    /// Description, with its consequence.
     pub text: String,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings in the order they were met.
+/// Findings in the order in which they were made.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Findings {
     kept: Vec<Finding>,
@@ -38,23 +38,23 @@ impl Findings {
         &self.kept
     }
 
-    /// How many there are by which something is lost.
+    /// Number of findings with loss of data.
     pub fn damages(&self) -> u64 {
         self.damages
     }
 
-    /// How many there are that importing mends.
+    /// Number of findings that the import corrects.
     pub fn differences(&self) -> u64 {
         self.differences
     }
 
-    /// Something is lost: what is at this address of the database.
+    /// Adds a loss of the data at this address of the database.
     pub(super) fn damage(&mut self, address: u32, text: impl Into<String>) {
         self.damages += 1;
         self.keep(true, address, text.into());
     }
 
-    /// Something is not as it should be, and will be.
+    /// Adds an irregularity that the import corrects.
     pub(super) fn difference(&mut self, address: u32, text: impl Into<String>) {
         self.differences += 1;
         self.keep(false, address, text.into());

@@ -1,4 +1,4 @@
-//! A ubik database as addresses: the file behind its header, with a committed redo log laid over it
+//! Image of a ubik database, by address: the file after its header, with a committed redo log applied
 //! (docs/protocol operations.md "3.5 File format").
 
 use std::cell::RefCell;
@@ -8,15 +8,15 @@ use super::finding::Findings;
 use super::redo::{self, PAGE_LEN, Pages};
 use super::source::{ImportError, Source};
 
-/// Where addresses begin in the file.
+/// Position of address 0 in the file.
 pub(super) const UBIK_HEADER_LEN: u64 = 64;
 
-/// Version of a database: the time of the election and a count of changes since.
+/// Version of a database: the time of the election and the number of changes since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct UbikVersion {
-    /// Seconds of the election after which the first of these changes was made.
+    /// Seconds of the election that preceded the first of these changes.
     pub epoch: u32,
-    /// Changes since.
+    /// Number of changes since.
     pub counter: u32,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for UbikVersion {
     }
 }
 
-/// A database to read from.
+/// A database being read.
 pub(super) struct Image<'a> {
     source: &'a dyn Source,
     pages: Pages,
@@ -35,7 +35,7 @@ pub(super) struct Image<'a> {
     pub(super) version: UbikVersion,
 }
 
-/// The piece of the file that was read last: entries are read one after the other.
+/// The part of the file read last: entries are read sequentially.
 #[derive(Default)]
 struct Window {
     offset: u64,
@@ -43,7 +43,7 @@ struct Window {
 }
 
 impl<'a> Image<'a> {
-    /// Looks at the header, and at the redo log if there is one.
+    /// Checks the header, and applies the redo log if there is one.
     pub(super) fn open(
         source: &'a dyn Source,
         log: Option<&dyn Source>,
@@ -65,7 +65,7 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// How many bytes there are behind the header.
+    /// Number of bytes after the header.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
@@ -82,7 +82,7 @@ impl<'a> Image<'a> {
         self.bytes(address).map(u32::from_be_bytes)
     }
 
-    /// Numbers one after the other.
+    /// Consecutive numbers.
     pub(super) fn words(&self, address: u32, count: usize) -> Result<Vec<u32>, ImportError> {
         let mut bytes = vec![0; 4 * count];
         self.read(u64::from(address), &mut bytes)?;
@@ -99,7 +99,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    /// Reads what the file has; what lies behind its end is zeros.
+    /// Reads the file without the log; bytes behind its end are zeros.
     pub(super) fn beneath(&self, address: u64, into: &mut [u8]) -> Result<(), ImportError> {
         let offset = UBIK_HEADER_LEN + address;
         let there = usize::try_from(self.source.size().saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -113,7 +113,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    /// What a redo log does to the database.
+    /// Sets the length, as a redo log does.
     pub(super) fn set_len(&mut self, len: u64) {
         self.len = len;
     }

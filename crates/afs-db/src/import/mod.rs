@@ -1,13 +1,13 @@
-//! Reading the databases of an OpenAFS cell, `vldb.DB0` and `prdb.DB0` (docs/protocol operations.md "3.5 File format",
-//! "4. vldb.DB0" and "5. prdb.DB0"), and writing what they say into ours.
+//! Import of the databases of an OpenAFS cell, `vldb.DB0` and `prdb.DB0` (docs/protocol operations.md "3.5
+//! File format", "4. vldb.DB0" and "5. prdb.DB0").
 //!
-//! Reading is pure: bytes come through a [`Source`], in bounded pieces. Every entry is looked for in two ways, along the
-//! file and along the hash chains, so that one damaged pointer loses nothing. What was found on the way is told as
-//! [`Finding`]s; whoever imports decides whether to go on where something is damaged. Memory is about the size of
-//! the file, which ubik keeps below 2 GiB.
+//! Reading has no side effects: bytes come through a [`Source`], in bounded pieces. Every entry is looked for
+//! in two ways, by a sequential scan and along the hash chains, so that one damaged pointer loses nothing.
+//! Irregularities are reported as [`Finding`]s; the caller decides whether to continue with a damaged file.
+//! Memory is about the size of the file, which ubik keeps below 2 GiB.
 //!
-//! Writing ([`location::Part`], [`protection::Part`]) is some large transactions. A mark in the database says that not
-//! all of them are there yet.
+//! Writing ([`location::Part`], [`protection::Part`]) takes some large transactions. A mark in the database
+//! says that not all of them are done yet.
 
 mod finding;
 mod image;
@@ -24,20 +24,21 @@ pub use source::{ImportError, Source};
 
 use crate::{LocationError, Rows};
 
-/// What became of one part of an import, or would become of it.
+/// Effect of one part of an import.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Merged {
-    /// Entries that are new.
+    /// Number of new entries.
     pub added: u64,
-    /// Entries that were there already, and stay as they are.
+    /// Number of entries that existed already, and stay unchanged.
     pub there: u64,
-    /// Entries of the database that made room for one of the file.
+    /// Number of entries of the database that were replaced by one of the file.
     pub replaced: u64,
-    /// Servers that are new.
+    /// Number of new servers.
     pub servers: u64,
-    /// Memberships that are new.
+    /// Number of new memberships.
     pub memberships: u64,
-    /// What contradicts the database. Nothing is written when there is any. At most [`FINDINGS_MAX`].
+    /// Contradictions between file and database. Nothing is written if there are any. At most
+    /// [`FINDINGS_MAX`].
     pub conflicts: Vec<String>,
 }
 
@@ -48,7 +49,7 @@ impl Merged {
         }
     }
 
-    /// Adds what became of another part.
+    /// Adds the effect of another part.
     pub fn add(&mut self, other: Merged) {
         self.added += other.added;
         self.there += other.there;
@@ -59,7 +60,7 @@ impl Merged {
     }
 }
 
-/// Whether an import into these databases was begun and not finished: some of what it was to bring may be missing.
+/// Whether an import into these databases was started and not finished: some of its data may be missing.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -68,5 +69,5 @@ pub fn is_unfinished(rows: &(impl Rows + ?Sized)) -> Result<bool, LocationError>
     Ok(of_people || location::is_unfinished(rows)?)
 }
 
-/// Key of the mark in a database that an import is not finished.
+/// Key of the mark of an unfinished import.
 pub(crate) const MARK: &[u8] = b"import";

@@ -1,5 +1,5 @@
-//! The redo log beside a database, `NAME.DBSYS1` (docs/protocol operations.md "3.5 File format"): what a commit that was
-//! interrupted still had to write. A log without a commit is of a change that never happened.
+//! Redo log beside a database, `NAME.DBSYS1` (docs/protocol operations.md "3.5 File format"): the writes of
+//! an interrupted commit. A log without a commit record is of a change that never happened.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::finding::Findings;
 use super::image::{Image, UBIK_HEADER_LEN, UbikVersion};
 use super::source::{ImportError, Source};
 
-/// Bytes of a page that a log changes.
+/// Length of a page of a log.
 pub(super) const PAGE_LEN: u64 = 1024;
 /// Longest log that is read.
 const LOG_LEN_MAX: u64 = 256 << 20;
@@ -16,11 +16,11 @@ const PAGES_MAX: usize = 64 * 1024;
 /// Bytes of one record that are copied at once.
 const PIECE_LEN: usize = 64 * 1024;
 
-/// Pages as a log leaves them.
+/// Pages as changed by a log.
 #[derive(Default)]
 pub(super) struct Pages(BTreeMap<u64, Box<[u8; PAGE_LEN as usize]>>);
 
-/// One record of a log; the number is where the next one begins.
+/// One record of a log, with the position of the next.
 enum Record {
     Begin,
     Write { address: u64, at: u64, len: u64 },
@@ -29,7 +29,7 @@ enum Record {
     Abort,
 }
 
-/// Lays a committed log over the database.
+/// Applies a committed log to the database.
 pub(super) fn replay(
     image: &mut Image<'_>,
     log: &dyn Source,
@@ -64,7 +64,7 @@ pub(super) fn replay(
     Ok(())
 }
 
-/// Whether the log goes as far as a commit.
+/// Whether the log contains a commit record.
 fn is_committed(log: &dyn Source) -> Result<bool, ImportError> {
     let mut at = UBIK_HEADER_LEN;
     while let Some((record, next)) = record(log, at)? {
@@ -77,7 +77,7 @@ fn is_committed(log: &dyn Source) -> Result<bool, ImportError> {
     Ok(false)
 }
 
-/// The record at an offset; `None` when there is no whole one.
+/// The record at a position; `None` if there is no complete one.
 fn record(log: &dyn Source, at: u64) -> Result<Option<(Record, u64)>, ImportError> {
     let words = |offset: u64, count: u64| -> Result<Option<[u32; 3]>, ImportError> {
         let mut bytes = [0; 12];
@@ -152,7 +152,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Writes into pages that are there.
+    /// Writes into existing pages.
     pub(super) fn write(&mut self, address: u64, bytes: &[u8]) {
         let end = address + bytes.len() as u64;
         for (number, page) in self.0.range_mut(address / PAGE_LEN..end.div_ceil(PAGE_LEN)) {
@@ -163,7 +163,7 @@ impl Pages {
         }
     }
 
-    /// Puts what was written over what was read.
+    /// Overwrites what was read with the pages of the log.
     pub(super) fn lay_over(&self, address: u64, into: &mut [u8]) {
         let end = address + into.len() as u64;
         for (number, page) in self.0.range(address / PAGE_LEN..end.div_ceil(PAGE_LEN)) {

@@ -1,4 +1,4 @@
-//! Small databases as OpenAFS writes them, for tests and as a beginning for fuzzing.
+//! Small databases in OpenAFS's format, for tests and as a starting point for fuzzing.
 
 /// Builds a database by address.
 pub(crate) struct File(Vec<u8>);
@@ -40,7 +40,7 @@ impl File {
         self.0.truncate(len);
     }
 
-    /// Puts what is at `address` at the head of a hash chain.
+    /// Inserts the entry at `address` at the head of a hash chain.
     fn chain(&mut self, head: u32, address: u32, next: u32) {
         let old = self.get(head);
         self.word(address + next, old);
@@ -55,7 +55,7 @@ pub(crate) struct LocationFile {
     end: u32,
 }
 
-/// Where its first entry is: behind the extension block.
+/// Address of its first entry: after the extension block.
 pub(crate) const FIRST_ENTRY: u32 = 132_120 + 8192;
 /// UUID of its server number 1, which is in the extension block.
 pub(crate) const SAMPLE_UUID: [u8; 16] = [7; 16];
@@ -77,7 +77,7 @@ impl LocationFile {
         LocationFile { file, version, end: FIRST_ENTRY }
     }
 
-    /// Adds an entry with sites (server number, partition, flags), and answers its address.
+    /// Adds an entry with sites (server number, partition, flags), and returns its address.
     pub(crate) fn entry(&mut self, name: &str, ids: [u32; 3], sites: &[[u8; 3]]) -> u32 {
         let at = self.end;
         let (next, name_at, sites_at, count) =
@@ -111,7 +111,7 @@ pub(crate) struct ProtectionFile {
 }
 
 impl ProtectionFile {
-    /// With what every cell has.
+    /// A database with the entries that every cell has.
     pub(crate) fn new() -> Self {
         let mut file = File::new(65_600);
         file.words(0, &[0, 65_600, 0, 65_600, (-300i32) as u32, 400]);
@@ -123,7 +123,8 @@ impl ProtectionFile {
         made
     }
 
-    /// Adds a user or group, and answers its address. `members` are those of a group, or the groups of a user.
+    /// Adds a user or group, and returns its address. `members` are those of a group, or the groups of a
+    /// user.
     pub(crate) fn entry(&mut self, name: &str, id: i32, owner: i32, members: &[i32]) -> u32 {
         let at = self.slot();
         self.file.words(at, &[if id < 0 { 2 } else { 0 }, id as u32]);
@@ -160,7 +161,7 @@ impl ProtectionFile {
     }
 }
 
-/// A redo log: a write, and a commit unless it was interrupted earlier.
+/// A redo log: a write, and a commit record if `committed`.
 #[cfg(test)]
 pub(crate) fn log(address: u32, bytes: &[u8], committed: bool) -> Vec<u8> {
     let mut log = vec![0; 64];

@@ -1,14 +1,14 @@
-//! Where the bytes of a file come from, and why they cannot be imported.
+//! Source of a file's bytes, and the errors of an import.
 
-/// The bytes of a file, read where they are needed.
+/// Random access to the bytes of a file.
 pub trait Source {
-    /// How many there are.
+    /// Number of bytes.
     fn size(&self) -> u64;
 
     /// Fills `into` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// They cannot be read, or there are fewer; a line for a person.
+    /// They cannot be read, or there are fewer; one line for display.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), String>;
 }
 
@@ -25,24 +25,24 @@ impl Source for &[u8] {
     }
 }
 
-/// Why nothing of a file can be imported. Offsets are in the file, its header counted.
+/// Why nothing of a file can be imported. Positions are in the file, its header included.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The file could not be read.
     #[error("cannot read at offset {offset}: {why}")]
     Read {
-        /// Where.
+        /// The position.
         offset: u64,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// It is not such a file.
+    /// Not a file of this kind.
     #[error("{what} (at offset {offset})")]
     NotOne {
-        /// Where it shows.
+        /// The position that shows it.
         offset: u64,
-        /// What is wrong, and what to do.
+        /// The error, and what to do.
         what: String,
     },
 }

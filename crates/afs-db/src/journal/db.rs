@@ -1,4 +1,4 @@
-//! What the journal's service asks of its database.
+//! Database interface of the journal service.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,36 +8,37 @@ use afs_wire::operations::SnapshotSchedule;
 
 use super::{Draft, Holder, Kept, OperationError};
 
-/// An answer that may have to wait for a disk or another machine.
+/// A result that may have to wait for a disk or another machine.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, OperationError>> + Send + 'a>>;
 
-/// The journal. Every change is durable when its answer comes; `now` is the caller's clock.
+/// The journal. Every change is durable when its future resolves; `now` is the caller's clock.
 ///
 /// # Errors
-/// All: a store that fails. Changes by one who does not hold the operation: [`OperationError::Lost`], or
-/// [`OperationError::Gone`] when it has ended.
+/// All methods: a store that fails. Changes by a caller that does not hold the operation:
+/// [`OperationError::Lost`], or [`OperationError::Gone`] when it has ended.
 pub trait OperationsDb: Send + Sync + 'static {
-    /// Begins an operation. [`OperationError::Busy`] while another one on the volume has not ended.
+    /// Begins an operation. [`OperationError::Busy`] while another operation on the volume has not ended.
     fn begin(&self, draft: Draft, now: UnixSeconds) -> Answer<'_, Kept>;
 
-    /// Writes the next step, and prolongs the lease.
+    /// Writes the next step, and extends the lease.
     fn step(&self, id: u64, holding: u64, step: String, detail: Vec<u8>, now: UnixSeconds) -> Answer<'_, ()>;
 
-    /// Prolongs the lease.
+    /// Extends the lease.
     fn heartbeat(&self, id: u64, holding: u64, now: UnixSeconds) -> Answer<'_, ()>;
 
     /// Removes an operation.
     fn end(&self, id: u64, holding: u64) -> Answer<'_, ()>;
 
-    /// At most `limit` operations with numbers over `after`, by number.
+    /// At most `limit` operations with ids above `after`, by id.
     fn list(&self, after: u64, limit: usize) -> Answer<'_, Vec<Kept>>;
 
-    /// The schedule of snapshots, if one was ever set.
+    /// The schedule of snapshots, if one was set.
     fn schedule(&self) -> Answer<'_, Option<SnapshotSchedule>>;
 
     /// Sets the schedule of snapshots.
     fn set_schedule(&self, schedule: SnapshotSchedule) -> Answer<'_, ()>;
 
-    /// Gives an operation whose lease is over to another holder. [`OperationError::Busy`] while it is not.
+    /// Gives an operation whose lease has expired to another holder. [`OperationError::Busy`] while it has
+    /// not.
     fn take_over(&self, id: u64, holder: Holder, now: UnixSeconds) -> Answer<'_, Kept>;
 }

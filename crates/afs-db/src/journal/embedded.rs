@@ -5,11 +5,11 @@ use afs_kv::Kv;
 use super::StoredOperationsDb;
 use crate::EmbeddedRows;
 
-/// The journal as tables of an [`afs_kv::Kv`], which holds the other databases too.
+/// The journal as tables of an [`afs_kv::Kv`], which may contain the other databases too.
 pub type EmbeddedOperationsDb = StoredOperationsDb<EmbeddedRows>;
 
 impl EmbeddedOperationsDb {
-    /// Takes a store that was opened with at least [`crate::TABLES`].
+    /// A journal in a store that was opened with at least [`crate::TABLES`].
     pub fn new(kv: Kv) -> Self {
         Self::over(EmbeddedRows::new(kv))
     }

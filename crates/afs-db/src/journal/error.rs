@@ -1,21 +1,21 @@
-//! Why the journal does not do what it is asked for.
+//! Errors of the journal.
 
 use crate::LocationError;
 
-/// Why a change of the journal did not happen. Nothing was changed.
+/// Why a change of the journal failed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// Another operation on the volume has not ended, or the holder's lease has not.
+    /// Another operation on the volume has not ended, or the holder's lease has not expired.
     #[error("somebody else holds it")]
     Busy,
     /// The operation has ended.
     #[error("there is no such operation")]
     Gone,
-    /// Somebody else has taken the operation over.
+    /// Another holder has taken the operation over.
     #[error("the operation was taken over")]
     Lost,
-    /// As many operations as there can be.
+    /// The journal has [`OPERATIONS_MAX`](super::OPERATIONS_MAX) operations.
     #[error("the journal is full")]
     Full,
     /// A text or detail that is too long.
@@ -24,7 +24,7 @@ pub enum OperationError {
     /// No majority of the database servers can be reached.
     #[error("the servers that keep the database have no quorum")]
     NoQuorum,
-    /// The store beneath could not be read or written.
+    /// The underlying store could not be read or written.
     #[error("the journal's store failed: {0}")]
     Store(String),
 }

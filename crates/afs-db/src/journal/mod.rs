@@ -1,7 +1,8 @@
-//! The journal of operations on volumes: what is being done to which volume, by whom, and how far it got.
+//! Journal of operations on volumes: volume, holder and progress of each operation.
 //!
-//! What an operation is, and how it is resumed, is its own affair: the journal keeps who holds it and lets one holder after
-//! another write. The bounds are small: an operation is hours of work at most, and a cell has few at a time.
+//! The content of an operation, and how it is resumed, is opaque to the journal: it records the holder and
+//! lets one holder after another write. The bounds are small: an operation is hours of work at most, and a
+//! cell has few at a time.
 
 mod db;
 mod embedded;
@@ -21,7 +22,7 @@ pub use stored::StoredOperationsDb;
 pub const OPERATIONS_MAX: usize = 1024;
 /// Longest word, name or step, in bytes.
 pub const TEXT_MAX: usize = 128;
-/// Most bytes of what is needed to resume an operation.
+/// Most bytes of detail for resuming an operation.
 pub const DETAIL_MAX: usize = 16 << 10;
-/// A holder who has not been heard of for so long has lost his lease, in seconds. He says that he lives every 5.
+/// Lease of a holder in seconds, from its last heartbeat. Heartbeats come every 5.
 pub const LEASE_SECONDS: u32 = 20;

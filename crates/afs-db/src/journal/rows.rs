@@ -1,4 +1,4 @@
-//! Operations as rows.
+//! Rows of operations.
 
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::operations::{Detail, OpenOperation, OperationHolder, Text};
@@ -7,17 +7,17 @@ use afs_wire::xdr::{Decode, Encode};
 use super::{DETAIL_MAX, LEASE_SECONDS, OperationError, TEXT_MAX};
 use crate::Refusal;
 
-/// Operations by number: which holding it is, then the operation as it travels.
+/// Operations by id: the number of the holding, then the operation as on the wire.
 pub(crate) const OPERATION: &str = "op-entry";
-/// Number of the operation on a volume.
+/// Id of the operation on a volume.
 pub(crate) const VOLUME: &str = "op-volume";
-/// The last number given away.
+/// The last id assigned.
 pub(crate) const META: &str = "op-meta";
 
-/// Who holds an operation.
+/// The holder of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// The user, as he says.
+    /// The user, as the holder says.
     pub who: String,
     /// The machine.
     pub host: String,
@@ -25,46 +25,46 @@ pub struct Holder {
     pub pid: u32,
 }
 
-/// An operation that is to begin.
+/// An operation to begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
-    /// Which operation.
+    /// The kind of operation.
     pub word: String,
-    /// Number of the group's read-write volume.
+    /// Id of the group's read-write volume.
     pub volume: VolumeId,
     /// The volume's name.
     pub name: String,
-    /// Who begins it.
+    /// The holder that begins it.
     pub holder: Holder,
     /// Its first step.
     pub step: String,
-    /// What is needed to resume it.
+    /// Detail for resuming it.
     pub detail: Vec<u8>,
 }
 
 /// An operation in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Its number, never used again.
+    /// Its id, never reused.
     pub id: u64,
-    /// Which holding it is: another one after it was taken over.
+    /// Number of the present holding; it changes when the operation is taken over.
     pub holding: u64,
-    /// What it is, who holds it, how far it got.
+    /// Kind, holder and progress.
     pub draft: Draft,
-    /// When it began.
+    /// Start time.
     pub since: UnixSeconds,
-    /// When its holder was last heard of.
+    /// Time of the holder's last heartbeat.
     pub heard: UnixSeconds,
 }
 
 impl Kept {
-    /// Whether the lease is over. A clock that jumped back does not prolong it beyond its length.
+    /// Whether the lease has expired. A clock that jumped back does not extend it beyond its length.
     #[must_use]
     pub fn is_lapsed(&self, now: UnixSeconds) -> bool {
         now.0.abs_diff(self.heard.0) > LEASE_SECONDS
     }
 
-    /// As it travels.
+    /// The form on the wire.
     #[must_use]
     pub fn to_wire(&self, now: UnixSeconds) -> OpenOperation {
         let Draft { word, volume, name, holder, step, detail } = &self.draft;

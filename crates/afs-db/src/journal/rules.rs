@@ -1,4 +1,4 @@
-//! What the journal does, over any rows: each function is one transaction.
+//! Operations of the journal over any rows: each function is one transaction.
 
 use afs_wire::ids::UnixSeconds;
 
@@ -51,7 +51,7 @@ pub fn step<R: RowsMut + ?Sized>(
     Ok(rows.put(OPERATION, &id.to_be_bytes(), &kept.to_row())?)
 }
 
-/// Prolongs a lease.
+/// Extends a lease.
 ///
 /// # Errors
 /// [`OperationError::Lost`], [`OperationError::Gone`], or the store's.
@@ -76,7 +76,7 @@ pub fn end<R: RowsMut + ?Sized>(rows: &mut R, id: u64, holding: u64) -> Result<(
     Ok(rows.delete(OPERATION, &id.to_be_bytes())?)
 }
 
-/// Operations by number.
+/// Operations by id.
 ///
 /// # Errors
 /// The store's.
@@ -86,7 +86,7 @@ pub fn list<R: Rows + ?Sized>(rows: &R, after: u64, limit: usize) -> Result<Vec<
     found.iter().map(|(_, row)| Kept::from_row(row)).collect()
 }
 
-/// Gives an operation whose lease is over to another holder.
+/// Gives an operation whose lease has expired to another holder.
 ///
 /// # Errors
 /// [`OperationError::Busy`], [`OperationError::Gone`], or the store's.

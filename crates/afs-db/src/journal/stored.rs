@@ -11,7 +11,7 @@ use crate::Store;
 pub struct StoredOperationsDb<S>(S);
 
 impl<S: Store> StoredOperationsDb<S> {
-    /// The journal in a store, which may hold the databases too.
+    /// The journal in a store, which may contain the databases too.
     pub fn over(store: S) -> Self {
         StoredOperationsDb(store)
     }

@@ -1,4 +1,4 @@
-//! What the login service asks of its database.
+//! Database interface of the login service.
 
 use std::fmt;
 use std::future::Future;
@@ -6,15 +6,15 @@ use std::pin::Pin;
 
 use super::LoginError;
 
-/// An answer that may have to wait for a disk or another machine.
+/// A result that may have to wait for a disk or another machine.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoginError>> + Send + 'a>>;
 
 /// A record of one user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What it is, in the login service's words.
+    /// Its kind, named by the login service.
     pub kind: String,
-    /// What is in it: as good as a passphrase, and never printed.
+    /// Its content: as secret as a passphrase, never printed.
     pub bytes: Vec<u8>,
 }
 
@@ -24,10 +24,10 @@ impl fmt::Debug for Record {
     }
 }
 
-/// Login records by user and kind. Every change is durable when its answer comes.
+/// Login records by user and kind. Every change is durable when its future resolves.
 ///
 /// # Errors
-/// All: names and kinds that cannot be, and a store that fails.
+/// All methods: invalid names and kinds, and a store that fails.
 pub trait LoginDb: Send + Sync + 'static {
     /// A user's record of a kind.
     fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>>;
@@ -35,7 +35,7 @@ pub trait LoginDb: Send + Sync + 'static {
     /// Sets a record. [`LoginError::TooLong`] and [`LoginError::TooMany`] beyond the bounds.
     fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()>;
 
-    /// Removes a record; answers whether there was one.
+    /// Removes a record; returns whether there was one.
     fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool>;
 
     /// All records of a user, by kind.

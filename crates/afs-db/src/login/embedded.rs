@@ -5,11 +5,11 @@ use afs_kv::Kv;
 use super::StoredLoginDb;
 use crate::EmbeddedRows;
 
-/// Login records as a table of an [`afs_kv::Kv`], which may hold the other databases too.
+/// Login records as a table of an [`afs_kv::Kv`], which may contain the other databases too.
 pub type EmbeddedLoginDb = StoredLoginDb<EmbeddedRows>;
 
 impl EmbeddedLoginDb {
-    /// Takes a store that was opened with at least [`crate::TABLES`].
+    /// Records in a store that was opened with at least [`crate::TABLES`].
     pub fn new(kv: Kv) -> Self {
         Self::over(EmbeddedRows::new(kv))
     }

@@ -1,8 +1,8 @@
-//! Why a login record cannot be kept.
+//! Errors of the login records.
 
 use crate::LocationError;
 
-/// Why an operation on the login records did not happen. Nothing was changed.
+/// Why an operation on the login records failed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
@@ -21,7 +21,7 @@ pub enum LoginError {
     /// No majority of the database servers can be reached.
     #[error("the servers that keep the database have no quorum")]
     NoQuorum,
-    /// The store beneath could not be read or written.
+    /// The underlying store could not be read or written.
     #[error("the login records' store failed: {0}")]
     Store(String),
 }

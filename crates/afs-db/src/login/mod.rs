@@ -1,4 +1,4 @@
-//! What the login service remembers of users: records whose inside is its own affair.
+//! Records of users for the login service, opaque to the database.
 
 mod db;
 mod embedded;

@@ -1,4 +1,4 @@
-//! The table of login records.
+//! Table of login records.
 
 use super::{KIND_MAX, LoginError, RECORD_MAX, RECORDS_MAX, Record, USER_MAX};
 use crate::{Rows, RowsMut};
@@ -6,7 +6,7 @@ use crate::{Rows, RowsMut};
 /// Login records: user, NUL, kind.
 pub(crate) const LOGIN: &str = "login";
 
-/// What the keys of a user's records begin with.
+/// The prefix of the keys of a user's records.
 pub(super) fn prefix(user: &str) -> Result<Vec<u8>, LoginError> {
     if user.is_empty() || user.len() > USER_MAX || user.contains('\0') {
         return Err(LoginError::BadUser);
@@ -21,7 +21,7 @@ pub(super) fn key(user: &str, kind: &str) -> Result<Vec<u8>, LoginError> {
     Ok([&prefix(user)?, kind.as_bytes()].concat())
 }
 
-/// The rows behind a prefix, which ends with a NUL: its successor ends with a one.
+/// The rows with a prefix, which ends with a NUL: its successor ends with a one.
 pub(super) fn records(rows: &(impl Rows + ?Sized), prefix: &[u8]) -> Result<Vec<Record>, LoginError> {
     let mut until = prefix.to_vec();
     until.pop();

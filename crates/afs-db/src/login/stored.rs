@@ -9,7 +9,7 @@ use crate::Store;
 pub struct StoredLoginDb<S>(S);
 
 impl<S: Store> StoredLoginDb<S> {
-    /// The records in a store, which may hold the databases too.
+    /// The records in a store, which may contain the databases too.
     pub fn over(store: S) -> Self {
         StoredLoginDb(store)
     }
@@ -53,7 +53,7 @@ impl<S: Store> LoginDb for StoredLoginDb<S> {
     }
 }
 
-/// A key, or why there is none.
+/// The key, or the error of making it.
 fn known(key: &Result<Vec<u8>, LoginError>) -> Result<&[u8], LoginError> {
     key.as_deref().map_err(Clone::clone)
 }

@@ -1,23 +1,23 @@
-//! Who may see and do what with an entry.
+//! Access rights on protection entries.
 
 use afs_wire::ids::ViceId;
 
 use super::{Asker, Entry, Known, Privacy, Refusal};
 
-/// What somebody wants to do with an entry.
+/// The kind of access that is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Right {
-    /// See it.
+    /// See the entry.
     Status,
     /// See its memberships.
     Membership,
-    /// See what it owns.
+    /// See the groups it owns.
     Owned,
     /// Add members.
     Add,
     /// Remove members.
     Remove,
-    /// Change or delete it.
+    /// Change or delete the entry.
     Change,
 }
 
@@ -49,13 +49,13 @@ pub(super) fn allows(asker: &Asker, known: &Known, entry: &Entry, right: Right) 
     }
     let (members, anyone) = right.bits();
     let owner = entry.owner.0 != 0 && known.is(entry.owner);
-    // A user may look at itself; what there is to add, remove or change is its owner's.
+    // A user may read its own entry; adding, removing and changing belong to its owner.
     let itself = known.id == entry.id && right.reads();
     let member = entry.id.is_group() && known.is(entry.id);
     owner || itself || entry.privacy.has(anyone) || member && entry.privacy.has(members)
 }
 
-/// Refuses what is not allowed.
+/// Refuses access that is not permitted.
 pub(super) fn check(asker: &Asker, known: &Known, entry: &Entry, right: Right) -> Result<(), Refusal> {
     if allows(asker, known, entry, right) { Ok(()) } else { Err(Refusal::Permission) }
 }

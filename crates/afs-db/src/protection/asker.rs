@@ -1,27 +1,27 @@
-//! Who asks, and what of it the database knows.
+//! Caller of a protection query: its authenticated name, and its entry in the database.
 
 use afs_wire::ids::ViceId;
 
 use super::{ProtectionError, Refusal, cps, rows};
 use crate::Rows;
 
-/// Who asks, as far as it was proven.
+/// The authenticated identity of a caller.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Who {
-    /// Nobody in particular.
+    /// An anonymous caller.
     Anonymous,
-    /// Whoever holds the cell's key, or runs the cell: `system:administrators` itself.
+    /// A holder of the cell's key, or a program of the cell itself: `system:administrators`.
     CellKey,
-    /// Somebody of this cell, in lower case.
+    /// A user of this cell, in lower case.
     Local(String),
-    /// Somebody of another cell: `name@cell`, in lower case. Never taken for anybody of this cell.
+    /// A user of another cell: `name@cell`, in lower case. Never taken for a user of this cell.
     Foreign(String),
 }
 
-/// Who asks, under which rules.
+/// A caller, with the rules that apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asker {
-    /// Who.
+    /// The identity.
     pub who: Who,
     /// Whether only administrators may change anything (`-restricted`).
     pub restricted: bool,
@@ -32,7 +32,7 @@ impl Asker {
     pub const CELL: Asker = Asker { who: Who::CellKey, restricted: false };
 }
 
-/// An asker found in the database.
+/// A caller found in the database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) id: ViceId,
@@ -41,15 +41,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Finds an asker (docs/protocol ptserver.md "4. Access control inside PR"): a local name that is not in the
-    /// database and a foreign one, registered or not, are refused.
+    /// Looks up a caller (docs/protocol ptserver.md "4. Access control inside PR"): a local name without an
+    /// entry and a foreign one, registered or not, are refused.
     pub(super) fn of(rows: &(impl Rows + ?Sized), asker: &Asker) -> Result<Self, ProtectionError> {
         let id = match &asker.who {
             Who::Anonymous => ViceId::ANONYMOUS,
             Who::CellKey => return Ok(Known::administrators()),
             Who::Local(name) if !name.contains('@') => {
                 let id = rows::id_of(rows, name)?;
-                // A principal may be called like a group, or like nobody.
+                // A principal may have the name of a group, or of the anonymous user.
                 id.filter(|id| !id.is_group() && *id != ViceId::ANONYMOUS).ok_or(Refusal::Permission)?
             }
             Who::Local(_) | Who::Foreign(_) => return Err(Refusal::Permission.into()),
@@ -57,12 +57,12 @@ impl Known {
         Ok(Known { id, groups: cps::subdomain(rows, id)? })
     }
 
-    /// Administrators themselves.
+    /// A member of `system:administrators` without an entry of its own.
     pub(super) fn administrators() -> Self {
         Known { id: ViceId::ADMINISTRATORS, groups: vec![ViceId::ADMINISTRATORS] }
     }
 
-    /// Whether it is that user or in that group.
+    /// Whether it is this user or in this group.
     pub(super) fn is(&self, id: ViceId) -> bool {
         self.groups.binary_search(&id).is_ok()
     }
@@ -71,7 +71,7 @@ impl Known {
         self.is(ViceId::ADMINISTRATORS)
     }
 
-    /// Refuses all but administrators.
+    /// Refuses all callers but administrators.
     pub(super) fn administrator_only(&self) -> Result<(), Refusal> {
         if self.is_administrator() { Ok(()) } else { Err(Refusal::Permission) }
     }

@@ -1,4 +1,4 @@
-//! What every protection database has (docs/protocol ptserver.md "2. Ids").
+//! Initial entries of every protection database (docs/protocol ptserver.md "2. Ids").
 
 use afs_wire::ids::ViceId;
 
@@ -17,11 +17,12 @@ pub(super) const WELL_KNOWN: [ViceId; 6] = [
     ViceId::ANONYMOUS,
 ];
 
-/// Makes what a database must have and does not: the entries that every cell has, and in a new one user 1, a member of
-/// `system:administrators`. What is there already stays as it is: an administrator who was removed does not come back.
+/// Creates the entries that a database lacks: those that every cell has, and in a new one user 1, a member of
+/// `system:administrators`. Existing entries are unchanged: an administrator who was removed is not added
+/// again.
 ///
 /// # Errors
-/// [`Refusal::NameExists`] when `administrator` is the name of another user or group.
+/// [`Refusal::NameExists`] if `administrator` is the name of another user or group.
 pub fn bootstrap_protection<'a>(db: &'a dyn ProtectionDb, administrator: &'a str) -> Answer<'a, ()> {
     db.bootstrap(administrator.into())
 }
@@ -44,7 +45,7 @@ pub(super) fn bootstrap(
     if group_max.is_none() {
         rows::set_max(rows, ViceId::BACKUP, true)?;
     }
-    // A database that has given ids, such as one that was imported, has had its first user.
+    // A database that has assigned ids, such as an imported one, has had its first user.
     if user_max.is_none() { first_user(rows, administrator) } else { Ok(()) }
 }
 

@@ -1,4 +1,4 @@
-//! Another name, owner or id for an entry.
+//! Change of an entry's name, owner or id.
 
 use afs_wire::ids::ViceId;
 
@@ -8,10 +8,10 @@ use super::rows::{GROUP, MEMBER, OWNED, pair};
 use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, ids, members, names, rows};
 use crate::RowsMut;
 
-/// What to change of an entry; `None` leaves it. Nothing in it has been checked.
+/// The fields to change; `None` leaves one unchanged. Unchecked.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The name, in any case.
+    /// The name, in upper or lower case.
     pub name: Option<String>,
     /// The owner. The prefix of the group's name follows, unless a name is given too.
     pub owner: Option<ViceId>,
@@ -55,7 +55,7 @@ pub(super) fn change(
     rows::insert(rows, &new)
 }
 
-/// Only groups of this cell change hands.
+/// Only groups of this cell can be given to another owner.
 fn check_owned(entry: &Entry) -> Result<(), Refusal> {
     if entry.id.is_group() && !names::is_foreign_group(&entry.name) {
         Ok(())
@@ -64,7 +64,7 @@ fn check_owned(entry: &Entry) -> Result<(), Refusal> {
     }
 }
 
-/// The name an entry has afterwards, checked against the owner it has then.
+/// The new name of an entry, checked against its new owner.
 fn new_name(
     rows: &mut (impl RowsMut + ?Sized),
     known: &Known,
@@ -93,7 +93,8 @@ fn new_name(
     Ok(name)
 }
 
-/// The name of a group with the prefix of a new owner; without a prefix it stays, and so it does under itself.
+/// The name of a group with the prefix of a new owner; a name without a prefix is unchanged, and so is that
+/// of a group that owns itself.
 fn under_owner(
     rows: &mut (impl RowsMut + ?Sized),
     known: &Known,
@@ -109,7 +110,7 @@ fn under_owner(
     }
 }
 
-/// Whether an entry may have that id. Those of foreign cells say where a user is from.
+/// Whether an entry may have that id. Ids of foreign users encode their cell.
 fn check_id(
     rows: &mut (impl RowsMut + ?Sized),
     known: &Known,
@@ -126,7 +127,7 @@ fn check_id(
     }
 }
 
-/// Moves everything that refers to an id: memberships both ways, counts, ownership.
+/// Updates everything that refers to an id: memberships both ways, counts, ownership.
 fn renumber(
     rows: &mut (impl RowsMut + ?Sized),
     from: ViceId,

@@ -1,4 +1,4 @@
-//! The current protection subdomain: everybody whom somebody counts as.
+//! Current protection subdomain (CPS): the id of a subject with all its groups.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -12,10 +12,10 @@ use crate::Rows;
 /// Most groups of one subdomain, nested ones included.
 pub const CPS_MAX: usize = 20_000;
 
-/// All groups an id is in, directly and through groups in groups.
+/// All groups that an id is in, directly and through nested groups.
 pub(super) fn groups(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<BTreeSet<ViceId>, ProtectionError> {
     let (mut found, mut fresh) = (BTreeSet::new(), vec![id]);
-    // Rules on adding keep paths within the bound, so the walk leaves nothing out.
+    // Nesting is bounded when members are added, so the walk is complete.
     for _ in 0..NESTING_MAX {
         let mut next = Vec::new();
         for id in fresh {
@@ -40,12 +40,12 @@ pub(super) fn subdomain(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<Vec<V
     Ok(all.into_iter().collect())
 }
 
-/// Whether an id is in `system:authuser`: an authenticated one of this cell.
+/// Whether an id is in `system:authuser`: an authenticated user of this cell.
 pub(super) fn is_local(id: ViceId, is_foreign: bool) -> bool {
     !matches!(id, ViceId::ANONYMOUS | ViceId::ANYUSER) && !is_foreign
 }
 
-/// The groups of a host, sorted: those of the users named by its address and by the networks it is in.
+/// The groups of a host, sorted: those of the users named by its address and by its networks.
 pub(super) fn of_host(rows: &(impl Rows + ?Sized), host: Ipv4Addr) -> Result<Vec<ViceId>, ProtectionError> {
     let [a, b, c, d] = host.octets();
     let mut all = BTreeSet::new();

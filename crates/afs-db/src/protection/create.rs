@@ -1,4 +1,4 @@
-//! Making users and groups (docs/protocol ptserver.md "5. Creation, naming, ownership").
+//! Creation of users and groups (docs/protocol ptserver.md "5. Creation, naming, ownership").
 
 use afs_wire::ids::ViceId;
 
@@ -6,7 +6,7 @@ use super::entry::FOREIGN_QUOTA_DEFAULT;
 use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, Who, ids, members, names, rows};
 use crate::RowsMut;
 
-/// Which id a new entry gets; it says whether it is a user or a group.
+/// The id of a new entry, which determines whether it is a user or a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewId {
     /// The next id of a user.
@@ -17,18 +17,18 @@ pub enum NewId {
     Given(ViceId),
 }
 
-/// An entry to be made; nothing in it has been checked.
+/// An entry to be created; unchecked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewEntry {
-    /// The name, in any case.
+    /// The name, in upper or lower case.
     pub name: String,
     /// The id.
     pub id: NewId,
-    /// Owner of a group; 0 is whoever makes it. Users are always owned by administrators.
+    /// Owner of a group; 0 is the caller. Users are always owned by administrators.
     pub owner: ViceId,
 }
 
-/// Makes an entry and answers its id.
+/// Creates an entry and returns its id.
 pub(super) fn create(
     rows: &mut (impl RowsMut + ?Sized),
     asker: &Asker,
@@ -46,7 +46,8 @@ pub(super) fn create(
     if group { create_group(rows, asker, &known, new, name) } else { create_user(rows, &known, new, name) }
 }
 
-/// Who makes the entry. A foreign user may make its own, and counts as an administrator for that alone.
+/// The caller that creates the entry. A foreign user may create its own, and counts as an administrator for
+/// that alone.
 fn maker(
     rows: &mut (impl RowsMut + ?Sized),
     asker: &Asker,
@@ -79,7 +80,7 @@ fn create_user(
     create_foreign(rows, known, new.id, name, &cell)
 }
 
-/// A user of a foreign cell, who is in the cell's group from the beginning.
+/// Creates a user of a foreign cell, as a member of the cell's group.
 fn create_foreign(
     rows: &mut (impl RowsMut + ?Sized),
     known: &Known,
@@ -121,7 +122,8 @@ fn create_group(
     }
     let owner = if new.owner == ViceId(0) { known.id } else { new.owner };
     let itself = if let NewId::Given(id) = new.id { Some(id) } else { None };
-    // Only administrators choose ids, and only who chooses can name a group that is not there yet as its owner.
+    // Only administrators choose ids, and only a caller that chooses one can name a group that does not exist
+    // yet as its owner.
     if itself.is_some() && !administrator && itself != Some(ids::next(rows, true)?) {
         return Err(Refusal::Permission.into());
     }
@@ -138,7 +140,7 @@ fn create_group(
     write(rows, &entry).map(|()| id)
 }
 
-/// Takes one unit of somebody's quota of groups.
+/// Takes one unit of the creator's group quota.
 fn pay(rows: &mut (impl RowsMut + ?Sized), creator: ViceId) -> Result<(), ProtectionError> {
     let mut creator = rows::find(rows, creator)?;
     if creator.group_quota <= 0 {

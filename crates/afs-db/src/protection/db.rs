@@ -1,4 +1,4 @@
-//! What the protection service asks of its database, whichever store it is in.
+//! Interface of the protection database, independent of its store.
 
 use std::future::Future;
 use std::net::Ipv4Addr;
@@ -8,16 +8,16 @@ use afs_wire::ids::ViceId;
 
 use super::{After, Asker, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Status};
 
-/// An answer that may have to wait for a disk or another machine.
+/// A result that may have to wait for a disk or another machine.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ProtectionError>> + Send + 'a>>;
 
-/// The users and groups of a cell, and who is in which group.
+/// The users, groups and memberships of a cell.
 ///
-/// Every change is durable when its answer comes, and happened as a whole or not at all; whether the asker may do it
-/// is decided in the same transaction. The rules and the codes are those of docs/protocol ptserver.md.
+/// Every change is durable when its future resolves, and is atomic; the caller's permission is checked in the
+/// same transaction. The rules and the codes are those of docs/protocol ptserver.md.
 pub trait ProtectionDb: Send + Sync + 'static {
-    /// A number that is larger after every change that an answer can show. Costs no I/O. Something remembered is good
-    /// as long as this is what it was before the question.
+    /// A number that increases with every change that a query can see. Costs no I/O. A cached result is valid
+    /// as long as this equals its value before the query.
     fn version(&self) -> u64;
 
     /// The ids behind names, which are compared exactly.
@@ -26,38 +26,38 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// The names of ids.
     fn names_of(&self, ids: Vec<ViceId>) -> Answer<'_, Vec<Option<String>>>;
 
-    /// The current protection subdomain of an id, sorted, whoever asks.
+    /// The current protection subdomain of an id, sorted, without a check of the caller.
     fn cps(&self, id: ViceId) -> Answer<'_, Vec<ViceId>>;
 
     /// The groups of a host, sorted.
     fn host_cps(&self, host: Ipv4Addr) -> Answer<'_, Vec<ViceId>>;
 
-    /// The asker's own id.
+    /// The caller's own id.
     fn identify(&self, asker: Asker) -> Answer<'_, ViceId>;
 
-    /// Makes a user or group and answers its id.
+    /// Creates a user or group and returns its id.
     fn create(&self, asker: Asker, new: NewEntry) -> Answer<'_, ViceId>;
 
     /// Removes a user or group.
     fn delete(&self, asker: Asker, id: ViceId) -> Answer<'_, ()>;
 
-    /// Gives an entry another name, owner or id.
+    /// Changes an entry's name, owner or id.
     fn change(&self, asker: Asker, id: ViceId, change: Change) -> Answer<'_, ()>;
 
     /// Sets privacy and quotas.
     fn set_fields(&self, asker: Asker, id: ViceId, fields: Fields) -> Answer<'_, ()>;
 
-    /// Puts a user or group into a group.
+    /// Adds a user or group to a group.
     fn add_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, ()>;
 
-    /// Takes a member out of a group.
+    /// Removes a member from a group.
     fn remove_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, ()>;
 
     /// An entry.
     fn status(&self, asker: Asker, id: ViceId) -> Answer<'_, Status>;
 
-    /// As [`ProtectionDb::cps`] for those who may see it, together with the groups of a host if one is given. With a
-    /// host the id may be [`BAD_ID`](super::BAD_ID) for nobody.
+    /// As [`ProtectionDb::cps`] for callers that may see it, together with the groups of a host if one is
+    /// given. With a host the id may be [`BAD_ID`](super::BAD_ID) for none.
     fn cps_of(&self, asker: Asker, id: ViceId, host: Option<Ipv4Addr>) -> Answer<'_, Vec<ViceId>>;
 
     /// The members of a group, or the groups of a user, sorted. At most [`MEMBERS_MAX`](super::MEMBERS_MAX).
@@ -66,7 +66,7 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// The groups a group is in directly, sorted.
     fn supergroups(&self, asker: Asker, id: ViceId) -> Answer<'_, Vec<ViceId>>;
 
-    /// Whether somebody is in a group, directly or through groups in groups.
+    /// Whether a user or group is in a group, directly or through nested groups.
     fn is_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, bool>;
 
     /// At most `limit` groups of an owner, ascending; owner 0 is for groups without one.
@@ -75,7 +75,7 @@ pub trait ProtectionDb: Send + Sync + 'static {
     /// At most `limit` entries.
     fn list(&self, asker: Asker, kinds: Kinds, after: After, limit: usize) -> Answer<'_, Page<Status>>;
 
-    /// The largest user id and the smallest group id that were given.
+    /// The largest user id and the smallest group id ever assigned.
     fn max_ids(&self) -> Answer<'_, (ViceId, ViceId)>;
 
     /// Sets the largest user id, or the smallest group id.

@@ -1,4 +1,4 @@
-//! Removing users and groups.
+//! Deletion of users and groups.
 
 use afs_wire::ids::ViceId;
 
@@ -8,7 +8,7 @@ use super::rows::{OWNED, pair};
 use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, cps, members, names, rows};
 use crate::RowsMut;
 
-/// Entries that stay as they are.
+/// Entries that cannot be deleted or renumbered.
 pub(super) fn is_fixed(id: ViceId) -> bool {
     matches!(id, ViceId::ANYUSER | ViceId::AUTHUSER | ViceId::ADMINISTRATORS | ViceId::ANONYMOUS)
 }
@@ -39,7 +39,7 @@ pub(super) fn delete(
     orphan(rows, id)
 }
 
-/// Groups of an owner who is gone belong to nobody.
+/// Groups of a deleted owner have no owner.
 fn orphan(rows: &mut (impl RowsMut + ?Sized), owner: ViceId) -> Result<(), ProtectionError> {
     for group in rows::seconds(rows, OWNED, owner, BAD_ID, usize::MAX)? {
         let entry = Entry { owner: ViceId(0), ..rows::find(rows, group)? };
@@ -50,7 +50,7 @@ fn orphan(rows: &mut (impl RowsMut + ?Sized), owner: ViceId) -> Result<(), Prote
     Ok(())
 }
 
-/// Gives back what the entry cost: to its creator, or to its foreign cell.
+/// Returns the quota that the entry used: to its creator, or to its foreign cell.
 fn give_back(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
     if entry.id.is_group() {
         let Some(mut creator) = rows::entry(rows, entry.creator)?.filter(|c| !c.id.is_group()) else {

@@ -1,15 +1,16 @@
-//! A user or group as it is stored.
+//! Protection entry: a user or group as stored.
 
 use afs_wire::ids::ViceId;
 
 use super::{ProtectionError, Refusal};
 
-/// Groups that a new user may create, and the most an administrator gets back by deleting groups
+/// Groups that a new user may create, and the most that an administrator gets back by deleting groups
 /// (docs/protocol ptserver.md "5. Creation, naming, ownership").
 pub const QUOTA_DEFAULT: i32 = 20;
-/// Users of a foreign cell who may come, for a new group of that cell (docs/protocol ptserver.md "2. Ids").
+/// Users of a foreign cell that may register, for a new group of that cell (docs/protocol ptserver.md "2.
+/// Ids").
 pub const FOREIGN_QUOTA_DEFAULT: i32 = 30;
-/// No entry has this id: OpenAFS's mark for removed memberships.
+/// The null id: OpenAFS's mark for removed memberships.
 pub const BAD_ID: ViceId = ViceId(i32::MIN);
 
 /// The eight privacy bits of an entry (docs/protocol ptserver.md "4. Access control inside PR").
@@ -17,26 +18,26 @@ pub const BAD_ID: ViceId = ViceId(i32::MIN);
 pub struct Privacy(pub u8);
 
 impl Privacy {
-    /// Anyone may see the entry.
+    /// Any caller may see the entry.
     pub const STATUS_ANY: u8 = 0x80;
     /// Members may see the entry.
     pub const STATUS_MEMBER: u8 = 0x40;
-    /// Anyone may see what it owns.
+    /// Any caller may see what it owns.
     pub const OWNED_ANY: u8 = 0x20;
-    /// Anyone may see its memberships.
+    /// Any caller may see its memberships.
     pub const MEMBERSHIP_ANY: u8 = 0x10;
     /// Members may see its memberships.
     pub const MEMBERSHIP_MEMBER: u8 = 0x08;
-    /// Anyone may add members.
+    /// Any caller may add members.
     pub const ADD_ANY: u8 = 0x04;
     /// Members may add members.
     pub const ADD_MEMBER: u8 = 0x02;
     /// Members may remove members.
     pub const REMOVE_MEMBER: u8 = 0x01;
 
-    /// What a new user begins with: `S----`.
+    /// Default of a new user: `S----`.
     pub const USER: Privacy = Privacy(Self::STATUS_ANY);
-    /// What a new group begins with: `S-M--`.
+    /// Default of a new group: `S-M--`.
     pub const GROUP: Privacy = Privacy(Self::STATUS_ANY | Self::MEMBERSHIP_ANY);
 
     pub(super) fn of_new(id: ViceId) -> Self {
@@ -48,20 +49,21 @@ impl Privacy {
     }
 }
 
-/// A user or group. Members are rows of their own.
+/// A user or group. Members are separate rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Positive for users, negative for groups.
     pub id: ViceId,
     /// 1 to 63 bytes, without upper-case letters of ASCII.
     pub name: String,
-    /// Who may change it; 0 is administrators alone.
+    /// The owner, who may change it; 0 is administrators alone.
     pub owner: ViceId,
-    /// Who made it.
+    /// The creator.
     pub creator: ViceId,
-    /// Who may see what.
+    /// Its privacy bits.
     pub privacy: Privacy,
-    /// How many more groups a user may create; of a foreign cell's group, how many more of its users may come.
+    /// Number of further groups that a user may create; for a foreign cell's group, of further users that may
+    /// register.
     pub group_quota: i32,
     /// Kept for the tools.
     pub user_quota: i32,
@@ -128,7 +130,7 @@ impl Entry {
 /// First byte of a stored entry.
 const FORMAT: u8 = 1;
 
-/// An entry and how many memberships it has.
+/// An entry with the number of its memberships.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
     /// The entry.

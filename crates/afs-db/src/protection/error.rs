@@ -1,4 +1,4 @@
-//! What the protection database can refuse, with the code a client is told.
+//! Errors of the protection database, with their codes on the wire.
 
 use afs_wire::error::AbortCode;
 
@@ -6,14 +6,14 @@ use crate::LocationError;
 
 macro_rules! refusals {
     ($($(#[$doc:meta])* $name:ident = $code:ident;)*) => {
-        /// A reason of the protection service to refuse a call
-        /// (docs/protocol ptserver.md "8. Error codes (base 267264)").
+        /// Why the protection service refuses a call (docs/protocol ptserver.md "8. Error codes (base
+        /// 267264)").
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
         #[non_exhaustive]
         pub enum Refusal { $($(#[$doc])* $name,)* }
 
         impl Refusal {
-            /// The code that goes out in the abort.
+            /// The abort code.
             pub const fn code(self) -> AbortCode {
                 match self { $(Refusal::$name => AbortCode::$code,)* }
             }
@@ -30,32 +30,32 @@ refusals! {
     NoIds = PRNOIDS;
     /// No such user, group or membership.
     NoEntry = PRNOENT;
-    /// The asker may not do this, or nobody may.
+    /// The caller may not do this, or no caller may.
     Permission = PRPERM;
-    /// A group is needed, and this is a user.
+    /// The entry is a user where a group is needed.
     NotGroup = PRNOTGROUP;
-    /// A name that cannot be, or has the wrong prefix for its owner.
+    /// An invalid name, or one with the wrong prefix for its owner.
     BadName = PRBADNAM;
-    /// An argument that makes no sense.
+    /// An invalid argument.
     BadArgument = PRBADARG;
     /// A quota is used up.
     NoMore = PRNOMORE;
-    /// The group that is to own has no members.
+    /// The group that is to be the owner has no members.
     GroupEmpty = PRGROUPEMPTY;
-    /// More members, groups or levels than there may be.
+    /// More members, groups or levels than permitted.
     TooMany = PRTOOMANY;
-    /// The database contradicts itself.
+    /// The database is inconsistent.
     Damaged = PRDBBAD;
 }
 
-/// Why an operation on the protection database did not happen. Nothing was changed.
+/// Why an operation on the protection database failed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtectionError {
-    /// The request is refused by the rules of the service.
+    /// Refused by the rules of the service.
     #[error("the protection database refuses: {}", .0.code())]
     Refused(Refusal),
-    /// The store beneath could not be read or written.
+    /// The underlying store could not be read or written.
     #[error("the protection database's store failed: {0}")]
     Store(String),
     /// As [`LocationError::NoQuorum`].
@@ -64,7 +64,7 @@ pub enum ProtectionError {
 }
 
 impl ProtectionError {
-    /// The code a client is told.
+    /// The abort code for a client.
     pub fn code(&self) -> AbortCode {
         match self {
             ProtectionError::Refused(refusal) => refusal.code(),
@@ -80,7 +80,7 @@ impl From<Refusal> for ProtectionError {
     }
 }
 
-/// What the rows beneath say: they know damage and failures only.
+/// Errors of the rows below: damage and failures only.
 impl From<LocationError> for ProtectionError {
     fn from(error: LocationError) -> Self {
         match error {

@@ -6,14 +6,14 @@ use super::access::{self, Right};
 use super::{Asker, Known, Privacy, ProtectionError, Refusal, rows};
 use crate::RowsMut;
 
-/// Which fields to set; nothing in it has been checked.
+/// The fields to set; unchecked.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Fields {
-    /// Which privacy bits to set.
+    /// Mask of the privacy bits to set.
     pub privacy_mask: u8,
-    /// What to set them to.
+    /// Their new values.
     pub privacy: u8,
-    /// How many more groups a user may create.
+    /// Number of further groups that a user may create.
     pub group_quota: Option<i32>,
     /// Quota of foreign users.
     pub user_quota: Option<i32>,

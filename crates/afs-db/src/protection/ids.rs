@@ -1,18 +1,18 @@
-//! Ids for new users and groups (docs/protocol ptserver.md "2. Ids").
+//! Allocation of ids for new users and groups (docs/protocol ptserver.md "2. Ids").
 
 use afs_wire::ids::ViceId;
 
 use super::{Asker, BAD_ID, Known, ProtectionError, Refusal, rows};
 use crate::{Rows, RowsMut};
 
-/// How many ids in a row are tried before the counter counts as stuck.
+/// Consecutive ids that are tried before the counter counts as stuck.
 const TRIES: i32 = 50;
-/// Before the first group: those that every cell has are the last.
+/// The group id before the first: the ids of the groups that every cell has come before.
 const FIRST_GROUP: ViceId = ViceId::BACKUP;
-/// Foreign ids hold the user's number above the 16 bits of its cell, and are positive.
+/// Foreign ids have the user's number above the 16 bits of its cell, and are positive.
 const FOREIGN_NUMBER_MAX: u32 = 0x7fff;
 
-/// The largest user id and the smallest group id that were given.
+/// The largest user id and the smallest group id ever assigned.
 pub(super) fn max(rows: &(impl Rows + ?Sized)) -> Result<(ViceId, ViceId), ProtectionError> {
     let (user, group) = rows::max_ids(rows)?;
     Ok((user.unwrap_or_default(), group.unwrap_or(FIRST_GROUP)))
@@ -33,7 +33,7 @@ pub(super) fn set_max(
     rows::set_max(rows, id, group)
 }
 
-/// The next free id of a user or group. The counter follows when the entry is made.
+/// The next free id of a user or group. The counter moves when the entry is created.
 pub(super) fn next(rows: &(impl Rows + ?Sized), group: bool) -> Result<ViceId, ProtectionError> {
     let (user_max, group_max) = max(rows)?;
     for step in 1..=TRIES {

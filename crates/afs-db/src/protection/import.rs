@@ -1,4 +1,4 @@
-//! Writing what a `prdb.DB0` says into a protection database.
+//! Import of the content of a `prdb.DB0` into a protection database, part by part.
 
 use afs_wire::ids::ViceId;
 
@@ -7,43 +7,43 @@ use super::{Entry, ProtectionError, members, rows};
 use crate::import::{MARK, Merged};
 use crate::{Rows, RowsMut};
 
-/// A part of an import: one transaction. Parts with entries come before those with their memberships.
+/// A part of an import: one transaction. Parts with entries precede those with their memberships.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Users and groups.
     pub entries: Vec<Entry>,
-    /// Members and the groups they are in. With `entries` at most as many as the database takes at once.
+    /// Memberships (member, group). Together with `entries` at most as many as the database takes at once.
     pub memberships: Vec<(ViceId, ViceId)>,
-    /// The largest user id that was given. The counter does not go back.
+    /// The largest user id ever assigned. The counter never decreases.
     pub max_user: ViceId,
-    /// The smallest group id that was given. The counter does not go back.
+    /// The smallest group id ever assigned. The counter never increases.
     pub max_group: ViceId,
-    /// The first part asks that the database has nothing but what every cell has, unless it is to be merged, or an
-    /// earlier import was not finished.
+    /// The first part requires a database with only the entries of every cell, unless it is to be merged, or
+    /// an earlier import was not finished.
     pub first: bool,
-    /// The last part says that the import is finished.
+    /// The last part marks the import as finished.
     pub last: bool,
-    /// Whether entries may be there already. Those of the same name and id stay, and others are conflicts.
+    /// Whether the database may have entries. Those of the same name and id stay, others are conflicts.
     pub merge: bool,
-    /// As `merge`, but entries that contradict the file make room for its own, and those of the same name and id take its
-    /// owner, quotas and flags. Who is in which group stays, and what the file says of it is added.
+    /// As `merge`, but entries that contradict the file are replaced, and those of the same name and id take
+    /// the file's owner, quotas and flags. Memberships stay, and those of the file are added.
     pub replace: bool,
 }
 
-/// What is to be written.
+/// The changes to be written.
 struct Plan {
-    /// Entries that every new cell has, and make room.
+    /// Entries of every new cell that are to be replaced.
     removed: Vec<Entry>,
     added: Vec<Entry>,
     merged: Merged,
 }
 
-/// Whether an import was begun and not finished.
+/// Whether an import was started and not finished.
 pub(crate) fn is_unfinished(rows: &(impl Rows + ?Sized)) -> Result<bool, ProtectionError> {
     Ok(rows.get(rows::META, MARK)?.is_some())
 }
 
-/// What would become of a part.
+/// Reports the effect of a part.
 pub(crate) fn check(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Merged, ProtectionError> {
     let mut plan = plan(rows, part)?;
     plan.merged.memberships = part.memberships.len() as u64;
@@ -127,7 +127,7 @@ impl Plan {
         Ok(())
     }
 
-    /// An entry may stand in the way of two.
+    /// One entry may conflict with two.
     fn make_room(&mut self, others: Vec<Entry>) {
         let new = others.into_iter().filter(|entry| !self.removed.contains(entry)).collect::<Vec<_>>();
         self.removed.extend(new);
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-/// Whether there is anything but what every new cell has.
+/// Whether the database has entries beyond those of every new cell.
 fn has_more_than_a_new_cell(rows: &(impl Rows + ?Sized)) -> Result<bool, ProtectionError> {
     let some = rows::entries(rows, super::BAD_ID, ViceId(i32::MAX), WELL_KNOWN.len() + 2)?;
     Ok(some.iter().any(|entry| !WELL_KNOWN.contains(&entry.id) && entry.id != FIRST_USER))
@@ -149,7 +149,8 @@ fn is_well_known(entry: &Entry) -> bool {
     WELL_KNOWN.contains(&entry.id)
 }
 
-/// Removes an entry with its memberships. One that every cell has keeps its members: it comes again at once.
+/// Removes an entry with its memberships. One that every cell has keeps its members: it is written again at
+/// once.
 fn remove(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
     let id = entry.id;
     if !is_well_known(entry) {

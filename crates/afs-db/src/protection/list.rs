@@ -1,4 +1,4 @@
-//! Looking at entries, alone and in lists (docs/protocol ptserver.md "7. Listing").
+//! Reading of entries, one by one and in lists (docs/protocol ptserver.md "7. Listing").
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use super::rows::OWNED;
 use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, Status, cps, members, rows};
 use crate::Rows;
 
-/// Which entries to list.
+/// Kinds of entries to list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kinds {
     /// Users.
@@ -18,25 +18,25 @@ pub struct Kinds {
     pub groups: bool,
 }
 
-/// Where a list goes on: behind the entry with this id. Users come first, then groups, each ascending.
+/// Position in a list: after the entry with this id. Users come first, then groups, each ascending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct After(pub ViceId);
 
 impl After {
-    /// The beginning.
+    /// The start.
     pub const START: After = After(ViceId(0));
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page<T> {
-    /// What there is.
+    /// Its items.
     pub items: Vec<T>,
-    /// Where to go on; `None` at the end.
+    /// Position to continue from; `None` at the end.
     pub next: Option<After>,
 }
 
-/// An entry whose status the asker may see.
+/// The entry of an id, if the caller may see its status.
 pub(super) fn status(
     rows: &(impl Rows + ?Sized),
     asker: &Asker,
@@ -67,7 +67,7 @@ pub(super) fn cps_of(
 ) -> Result<Vec<ViceId>, ProtectionError> {
     let mut all = Vec::new();
     match host {
-        // The groups of a host are for anybody to know.
+        // The groups of a host are visible to every caller.
         Some(_) if id == BAD_ID => drop(Known::of(rows, asker)?),
         _ => {
             seen(rows, asker, id, Right::Membership)?;
@@ -92,7 +92,7 @@ pub(super) fn elements(
     if id.is_group() { members::members_of(rows, id) } else { members::groups_of(rows, id) }
 }
 
-/// The groups a group is in directly.
+/// The groups that a group is in directly.
 pub(super) fn supergroups(
     rows: &(impl Rows + ?Sized),
     asker: &Asker,
@@ -102,7 +102,7 @@ pub(super) fn supergroups(
     if id.is_group() { members::groups_of(rows, id) } else { Err(Refusal::NotGroup.into()) }
 }
 
-/// Whether somebody is in a group, directly or through groups in groups.
+/// Whether a user or group is in a group, directly or through nested groups.
 pub(super) fn is_member(
     rows: &(impl Rows + ?Sized),
     asker: &Asker,
@@ -169,7 +169,7 @@ pub(super) fn entries(
     Ok(Page { items: items.collect::<Result<_, ProtectionError>>()?, next: page.next })
 }
 
-/// Cuts off what is more than `limit`.
+/// Truncates the items to `limit`.
 fn page<T>(mut items: Vec<T>, limit: usize, id: impl Fn(&T) -> ViceId) -> Page<T> {
     let more = items.len() > limit;
     items.truncate(limit);

@@ -1,4 +1,4 @@
-//! Who is in which group.
+//! Memberships in groups: addition, removal, and their bounds.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::rows::{GROUP, MEMBER, pair};
 use super::{Asker, BAD_ID, Known, ProtectionError, Refusal, rows};
 use crate::{Rows, RowsMut};
 
-/// Most members of one group. Deleting it must fit into one transaction, and listing it into one answer.
+/// Most members of one group. Deleting it must fit into one transaction, and listing it into one reply.
 pub const MEMBERS_MAX: usize = 100_000;
-/// Most groups that one user or group is in directly; as many as old clients take.
+/// Most groups that one user or group is in directly; as many as old clients accept.
 pub const GROUPS_MAX: usize = 5000;
-/// Most groups on one path of groups in groups: a user in one, that in a second, up to a fifth
-/// (docs/protocol ptserver.md "5. Creation, naming, ownership", AddToGroup). A longer path is refused when it would
-/// come to be, so that no membership is ever left out.
+/// Most groups on one path of nested groups: a user in one, that in a second, up to a fifth (docs/protocol
+/// ptserver.md "5. Creation, naming, ownership", AddToGroup). An addition that would create a longer path is
+/// refused, so that no membership is ever left out.
 pub const NESTING_MAX: usize = 5;
 
-/// The groups an id is in directly, sorted.
+/// The groups that an id is in directly, sorted.
 pub(super) fn groups_of(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<Vec<ViceId>, ProtectionError> {
     rows::seconds(rows, GROUP, id, BAD_ID, usize::MAX)
 }
@@ -28,7 +28,7 @@ pub(super) fn members_of(rows: &(impl Rows + ?Sized), group: ViceId) -> Result<V
     rows::seconds(rows, MEMBER, group, BAD_ID, usize::MAX)
 }
 
-/// Whether somebody is in a group directly.
+/// Whether a member is in a group directly.
 pub(super) fn is_in(
     rows: &(impl Rows + ?Sized),
     member: ViceId,
@@ -37,7 +37,7 @@ pub(super) fn is_in(
     Ok(rows.get(MEMBER, &pair(group, member))?.is_some())
 }
 
-/// Puts somebody into a group.
+/// Adds a member to a group.
 pub(super) fn add(
     rows: &mut (impl RowsMut + ?Sized),
     asker: &Asker,
@@ -45,7 +45,8 @@ pub(super) fn add(
     group: ViceId,
 ) -> Result<(), ProtectionError> {
     let known = Known::of(rows, asker)?;
-    // What everybody is in has no list, and everybody or nobody in particular cannot be on one.
+    // `system:anyuser` and `system:authuser` have no member list, and neither they nor the anonymous user can
+    // be on one.
     let everybody = |id| matches!(id, ViceId::ANYUSER | ViceId::AUTHUSER);
     if everybody(group) || everybody(member) || member == ViceId::ANONYMOUS {
         return Err(Refusal::Permission.into());
@@ -63,7 +64,7 @@ pub(super) fn add(
     put(rows, member, group)
 }
 
-/// Takes a member out of a group.
+/// Removes a member from a group.
 pub(super) fn remove(
     rows: &mut (impl RowsMut + ?Sized),
     asker: &Asker,
@@ -83,7 +84,7 @@ pub(super) fn remove(
     take(rows, member, group)
 }
 
-/// Writes a membership and both counts; a group counts its members only.
+/// Writes a membership and both counts; the count of a group is that of its members only.
 pub(super) fn put(
     rows: &mut (impl RowsMut + ?Sized),
     member: ViceId,
@@ -98,7 +99,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Removes a membership, and writes both counts.
+/// Removes a membership and updates both counts.
 pub(super) fn take(
     rows: &mut (impl RowsMut + ?Sized),
     member: ViceId,
@@ -113,18 +114,18 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Whose counts a membership changes.
+/// The ids whose counts a membership changes.
 fn counted(member: ViceId, group: ViceId) -> impl Iterator<Item = ViceId> {
     [Some(group), Some(member).filter(|id| !id.is_group())].into_iter().flatten()
 }
 
-/// Whether one more membership stays within the bounds.
+/// Checks that one more membership stays within the bounds.
 pub(super) fn check_room(
     rows: &(impl Rows + ?Sized),
     member: ViceId,
     group: ViceId,
 ) -> Result<(), ProtectionError> {
-    // Only of users it is counted how many groups they are in.
+    // Only for users is the number of groups counted.
     let groups = match member.is_group() {
         true => rows::seconds(rows, GROUP, member, BAD_ID, GROUPS_MAX)?.len(),
         false => rows::count(rows, member)? as usize,
@@ -135,14 +136,14 @@ pub(super) fn check_room(
     if member.is_group() { check_nesting(rows, member, group) } else { Ok(()) }
 }
 
-/// Whether one group may be put into another: not in a circle, and not too deep.
+/// Checks that adding one group to another creates no cycle and is not too deep.
 fn check_nesting(rows: &(impl Rows + ?Sized), member: ViceId, group: ViceId) -> Result<(), ProtectionError> {
     let above = levels(group, member, |id| groups_of(rows, id))?;
     let below = levels(member, group, |id| groups_in(rows, id))?;
     if above + below > NESTING_MAX { Err(Refusal::TooMany.into()) } else { Ok(()) }
 }
 
-/// The groups in a group; they stand before its users.
+/// The groups in a group; they precede its users.
 fn groups_in(rows: &(impl Rows + ?Sized), group: ViceId) -> Result<Vec<ViceId>, ProtectionError> {
     let (from, until) = (pair(group, BAD_ID), pair(group, ViceId(0)));
     let found = rows.range(MEMBER, &from, &until, MEMBERS_MAX)?;
@@ -151,7 +152,7 @@ fn groups_in(rows: &(impl Rows + ?Sized), group: ViceId) -> Result<Vec<ViceId>, 
     found.iter().map(|(key, _)| id(key).ok_or_else(|| Refusal::Damaged.into())).collect()
 }
 
-/// Groups on the longest path from `start`, itself included. Meeting `forbidden` is a circle.
+/// Groups on the longest path from `start`, itself included. Meeting `forbidden` is a cycle.
 fn levels(
     start: ViceId,
     forbidden: ViceId,

@@ -1,8 +1,8 @@
-//! The protection database: users, groups, and who is in which group.
+//! The protection database: users, groups and memberships.
 //!
-//! The rules are written against ordered rows, like those of the location database, and stand in
-//! docs/protocol ptserver.md. Who asks is part of every question: whether the asker may do something is decided in
-//! the transaction that does it.
+//! The rules are written against ordered rows, like those of the location database, and are given in
+//! docs/protocol ptserver.md. The caller is an argument of every query: permission is checked in the
+//! transaction that does the work.
 
 mod access;
 mod asker;

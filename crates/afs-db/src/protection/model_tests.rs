@@ -1,4 +1,4 @@
-//! Random histories against a model that looks at everything each time.
+//! Random histories compared with a simple model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::{
 use crate::test_answers::wait;
 
 const CELL: Asker = Asker::CELL;
-/// What every list is read in pages of.
+/// Page size for reading lists.
 const PAGE: usize = 4;
 
-/// A move of an administrator; numbers choose among what is there.
+/// A change by an administrator; numbers choose among existing entries.
 #[derive(Clone, Debug)]
 enum Move {
     NewUser(u8),
@@ -44,7 +44,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(one, 1..80)
 }
 
-/// Names, owners and pairs; nothing is indexed and nothing is counted.
+/// Names, owners and pairs, without indexes or counts.
 #[derive(Default, Debug)]
 struct Model {
     names: BTreeMap<ViceId, String>,
@@ -142,8 +142,8 @@ fn everything(db: &EmbeddedProtectionDb) -> Vec<Status> {
     }
 }
 
-/// The model of a database that has only what every database has. What is fixed has no owner here, so that moves leave
-/// it alone.
+/// The model of a database with only the initial entries. Fixed entries have no owner here, so changes leave
+/// them alone.
 fn model(db: &EmbeddedProtectionDb) -> Model {
     let mut model = Model::default();
     for Status { entry, .. } in everything(db) {
@@ -218,7 +218,7 @@ fn step(db: &EmbeddedProtectionDb, model: &mut Model, step: &Move) {
     }
 }
 
-/// Moves need somebody and some group.
+/// Changes need at least one user and one group.
 fn refill(db: &EmbeddedProtectionDb, mut model: Model) -> Model {
     for (name, kind) in [("somebody", NewId::User), ("some", NewId::Group)] {
         let new = NewEntry { name: name.into(), id: kind, owner: ViceId(0) };
@@ -266,7 +266,7 @@ fn chown(db: &EmbeddedProtectionDb, model: &mut Model, id: usize, owner: usize) 
     }
 }
 
-/// What the database says is what the model says, from every side.
+/// Compares the database with the model in every query.
 fn compare(db: &EmbeddedProtectionDb, model: &Model) {
     let all = everything(db);
     assert_eq!(all.len(), model.names.len());

@@ -1,4 +1,4 @@
-//! Which names there may be (docs/protocol ptserver.md "5. Creation, naming, ownership").
+//! Rules for names of users and groups (docs/protocol ptserver.md "5. Creation, naming, ownership").
 
 use afs_wire::ids::ViceId;
 
@@ -7,7 +7,7 @@ use crate::Rows;
 
 /// Longest name, in bytes.
 pub const NAME_MAX: usize = 63;
-/// What the names of groups of foreign cells begin with.
+/// Prefix of the names of groups of foreign cells.
 const FOREIGN_GROUP: &str = "system:authuser@";
 /// The prefix of groups that administrators own.
 const SYSTEM: &str = "system";
@@ -17,18 +17,18 @@ pub(super) fn lower(name: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// The name of the group that every user of a foreign cell is in.
+/// The name of the group of all users of a foreign cell.
 pub(super) fn foreign_group(cell: &str) -> String {
     format!("{FOREIGN_GROUP}{cell}")
 }
 
-/// Whether a group has the users of a foreign cell.
+/// Whether a group is that of the users of a foreign cell.
 pub(super) fn is_foreign_group(name: &str) -> bool {
     name.starts_with(FOREIGN_GROUP)
 }
 
-/// Checks what all names have in common. A name with white space cannot stand in an access list, and a number would
-/// be taken for the id of an entry that is gone.
+/// Checks the rules common to all names. A name with white space cannot stand in an access list, and a number
+/// would be taken for the id of a deleted entry.
 fn check_text(name: &str) -> Result<(), Refusal> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     let digits = name.strip_prefix('-').unwrap_or(name);
@@ -39,7 +39,7 @@ fn check_text(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks a user's name and answers the foreign cell in it.
+/// Checks a user's name and returns the foreign cell in it.
 pub(super) fn check_user(name: &str) -> Result<Option<&str>, Refusal> {
     check_text(name)?;
     if name.contains(':') {
@@ -52,7 +52,7 @@ pub(super) fn check_user(name: &str) -> Result<Option<&str>, Refusal> {
     }
 }
 
-/// Checks the name of a group against its owner, who must exist unless the group `itself` is meant.
+/// Checks the name of a group against its owner, who must exist unless it is the group `itself`.
 pub(super) fn check_group(
     rows: &(impl Rows + ?Sized),
     asker: &Known,
@@ -83,7 +83,7 @@ fn is_cell(cell: &str) -> bool {
     !cell.is_empty() && !cell.contains(['@', ':'])
 }
 
-/// What the names of an owner's groups begin with; `None` if there is no such owner.
+/// Prefix of the names of an owner's groups; `None` if there is no such owner.
 pub(super) fn owner_prefix(
     rows: &(impl Rows + ?Sized),
     asker: &Known,
@@ -92,7 +92,7 @@ pub(super) fn owner_prefix(
     if owner == ViceId::ADMINISTRATORS {
         return Ok(Some(SYSTEM.into()));
     }
-    // Whoever owns a group decides who is in it: that cannot be everybody.
+    // The owner of a group decides on its members: it must not be the group of all users.
     let everybody = matches!(owner, ViceId::ANONYMOUS | ViceId::ANYUSER);
     if everybody || owner == ViceId::AUTHUSER && !asker.is_administrator() {
         return Err(Refusal::Permission.into());

@@ -1,4 +1,4 @@
-//! Tables of the protection database, and reading and writing their rows.
+//! Tables of the protection database, and access to their rows.
 
 use afs_wire::ids::ViceId;
 
@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = "pt-name";
 pub(crate) const MEMBER: &str = "pt-member";
 /// Memberships by member: member and group, no value.
 pub(crate) const GROUP: &str = "pt-group";
-/// How many members a group has, or how many groups a user is in.
+/// Number of members of a group, or of groups of a user.
 pub(crate) const COUNT: &str = "pt-count";
 /// Groups by owner: owner (0 for none) and group, no value.
 pub(crate) const OWNED: &str = "pt-owned";
@@ -35,13 +35,13 @@ pub(super) fn pair(first: ViceId, second: ViceId) -> [u8; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The id behind the last four bytes of a key.
+/// The id in the last four bytes of a key.
 fn last_id(row: &[u8]) -> Result<ViceId, ProtectionError> {
     let bytes = row.last_chunk::<4>().ok_or(Refusal::Damaged)?;
     Ok(ViceId((u32::from_be_bytes(*bytes) ^ 0x8000_0000) as i32))
 }
 
-/// The second ids of at most `limit` pairs that begin with `first`, from the second id `from` on, ascending.
+/// The second ids of at most `limit` pairs that start with `first`, from the second id `from` on, ascending.
 pub(super) fn seconds(
     rows: &(impl Rows + ?Sized),
     table: &'static str,
@@ -49,7 +49,7 @@ pub(super) fn seconds(
     from: ViceId,
     limit: usize,
 ) -> Result<Vec<ViceId>, ProtectionError> {
-    // Longer than any pair, so that it lies behind the last one.
+    // Longer than any pair, so it sorts after the last one.
     let until = [&key(first)[..], &[0xff; 5]].concat();
     let found = rows.range(table, &pair(first, from), &until, limit)?;
     found.iter().map(|(key, _)| last_id(key)).collect()
@@ -88,7 +88,7 @@ pub(super) fn put(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(
     Ok(rows.put(ENTRY, &key(entry.id), &entry.encode())?)
 }
 
-/// Writes an entry together with what leads to it.
+/// Writes an entry with its indexes.
 pub(super) fn insert(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
     put(rows, entry)?;
     rows.put(NAME, entry.name.as_bytes(), &entry.id.0.to_be_bytes())?;
@@ -98,7 +98,7 @@ pub(super) fn insert(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Resul
     Ok(())
 }
 
-/// Removes an entry together with what leads to it; memberships and its count stay.
+/// Removes an entry from its table and indexes; memberships and its count stay.
 pub(super) fn remove(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Result<(), ProtectionError> {
     rows.delete(ENTRY, &key(entry.id))?;
     rows.delete(NAME, entry.name.as_bytes())?;
@@ -106,12 +106,12 @@ pub(super) fn remove(rows: &mut (impl RowsMut + ?Sized), entry: &Entry) -> Resul
     Ok(())
 }
 
-/// How many memberships an entry has.
+/// Number of an entry's memberships.
 pub(super) fn count(rows: &(impl Rows + ?Sized), id: ViceId) -> Result<u32, ProtectionError> {
     Ok(rows.get(COUNT, &key(id))?.map(|row| number(&row)).transpose()?.unwrap_or(0))
 }
 
-/// Writes how many memberships an entry has; none is no row.
+/// Writes the number of an entry's memberships; zero has no row.
 pub(super) fn set_count(
     rows: &mut (impl RowsMut + ?Sized),
     id: ViceId,
@@ -124,7 +124,7 @@ pub(super) fn set_count(
     Ok(())
 }
 
-/// The largest user id and the smallest group id that were given; `None` before the first start.
+/// The largest user id and the smallest group id ever assigned; `None` before the first start.
 pub(super) fn max_ids(
     rows: &(impl Rows + ?Sized),
 ) -> Result<(Option<ViceId>, Option<ViceId>), ProtectionError> {

@@ -17,7 +17,7 @@ use crate::{Rows, Store};
 pub struct StoredProtectionDb<S>(S);
 
 impl<S: Store> StoredProtectionDb<S> {
-    /// The database in a store, which may hold the others too.
+    /// The database in a store, which may contain the others too.
     pub fn over(store: S) -> Self {
         StoredProtectionDb(store)
     }

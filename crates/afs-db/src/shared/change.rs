@@ -1,4 +1,5 @@
-//! Changes: rules run on this server's copy, and a commit that vouches for what they read.
+//! Optimistic transactions on the shared store: rules run on this server's replica, and a commit verifies the
+//! revision that they read.
 
 use std::time::Duration;
 
@@ -9,26 +10,26 @@ use super::rows::SharedRows;
 use super::store::{Outcome, Revision, SharedError, TRANSACTION_BYTES_MAX, Transaction, Versioned, Written};
 use crate::{LocationError, RowsMut};
 
-/// Pauses between attempts at a store that does not answer, at first and at most.
+/// Pauses between attempts at a store that does not reply, at first and at most.
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What came of one run of the rules.
+/// Result of one run of the rules.
 struct Attempt<T, E> {
     outcome: Result<T, E>,
     writes: Vec<Written>,
     guard: Revision,
 }
 
-/// What came of a commit.
+/// Result of a commit.
 enum Committed {
     At(Revision),
-    /// Somebody else was first.
+    /// Another change came first.
     Late,
 }
 
 impl SharedRows {
-    /// Runs a change until it counts.
+    /// Runs a change until it is committed.
     pub(super) async fn run<T, E>(
         &self,
         change: impl Fn(&mut dyn RowsMut) -> Result<T, E> + Send + Sync,
@@ -43,7 +44,7 @@ impl SharedRows {
         loop {
             let Attempt { outcome, writes, guard } = self.attempt(&change);
             if outcome.is_err() || writes.is_empty() {
-                // A refusal is as much an answer as a change: it must not come from rows that are behind.
+                // A refusal is a result like a change: it must not come from stale rows.
                 let now = self.confirmed_by(deadline).await?;
                 if now == guard {
                     return outcome;
@@ -62,7 +63,7 @@ impl SharedRows {
         Attempt { outcome, writes: rows.into_writes(), guard: replica.revision_of(&self.database.guard) }
     }
 
-    /// A store that has been away for long is not waited for once more.
+    /// A store that has been unreachable for long is not waited for once more.
     fn refuse_when_long_down(&self) -> Result<(), LocationError> {
         let sharing = &self.sharing;
         let since = sharing.health.down_since();
@@ -80,8 +81,8 @@ impl SharedRows {
         }
     }
 
-    /// Sends a commit until it is known what became of it. Sent again it can do no harm: the guard has moved if it
-    /// happened, and then the marker says that it was this one.
+    /// Sends a commit until its result is known. Retransmission is harmless: the guard has moved if the
+    /// commit happened, and then the marker identifies it.
     async fn commit(
         &self,
         guard: Revision,
@@ -122,8 +123,8 @@ impl SharedRows {
         Ok((id, Transaction { guard, expected, writes, look }))
     }
 
-    /// The guard had moved: by an earlier sending of this very commit, or by somebody else's, which this server then
-    /// waits to see.
+    /// Handles a guard that had moved: by an earlier transmission of this very commit, or by another's
+    /// change, which this server then waits to see.
     async fn late(
         &self,
         id: &[u8; 16],
@@ -144,8 +145,8 @@ impl SharedRows {
         Ok(Committed::Late)
     }
 
-    /// Waits until this server sees what it has written. That it is durable is known; a reader who must have it asks
-    /// for it.
+    /// Waits until this server sees its own write. The write is known to be durable; a reader that must see
+    /// it confirms first.
     async fn follow_to(&self, revision: Revision) {
         let seen = self.sharing.reached(|replica| replica.revision() >= revision);
         if self.sharing.env.timeout(self.sharing.options.confirm_max, seen).await.is_err() {
@@ -154,7 +155,7 @@ impl SharedRows {
     }
 }
 
-/// Longer and longer pauses, until a deadline.
+/// Increasing pauses, until a deadline.
 struct Pause(Duration);
 
 impl Default for Pause {

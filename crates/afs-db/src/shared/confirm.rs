@@ -1,4 +1,4 @@
-//! Asking the store how far the others are.
+//! Confirmation that this server's replica is as new as the store: batched linearizable reads.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use super::rows::SharedRows;
 use super::store::{Revision, SharedError};
 use crate::LocationError;
 
-/// Pauses between questions at a store that does not answer, at first and at most.
+/// Pauses between queries to a store that does not reply, at first and at most.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 type Told = Result<Revision, SharedError>;
 
-/// Those who wait to be told how far the others are. One question at a time is answered for all who came before it was
-/// asked.
+/// Tasks that wait for a confirmation. One query at a time serves all tasks that came before it was sent.
 #[derive(Default)]
 pub(super) struct Confirmations(Mutex<Waiting>);
 
@@ -28,8 +27,8 @@ struct Waiting {
 }
 
 impl SharedRows {
-    /// Waits until this server has everything that was acknowledged anywhere before now; answers the revision of the
-    /// guard.
+    /// Waits until this server has everything that was acknowledged anywhere before now; returns the revision
+    /// of the guard.
     pub(super) async fn confirm(&self, patience: Duration) -> Result<Revision, LocationError> {
         let env = &self.sharing.env;
         match env.timeout(patience, self.caught_up()).await {
@@ -43,8 +42,9 @@ impl SharedRows {
         }
     }
 
-    /// Waits as [`SharedRows::confirm`] does, but not for a store that has been away for long. While this server looks
-    /// for a way to it, others may have one and go on changing rows: so the first seconds of silence are waited for.
+    /// As [`SharedRows::confirm`], but does not wait for a store that has been unreachable for long. While
+    /// this server looks for a route to it, others may have one and continue to change rows: so the first
+    /// seconds of silence are waited for.
     pub(super) async fn confirm_while_there_is_hope(&self) {
         let (sharing, env) = (&self.sharing, &self.sharing.env);
         let hope = sharing.options.change_max;
@@ -82,7 +82,7 @@ impl SharedRows {
         };
         if first {
             let rows = self.clone();
-            // Whoever asks for all must not be one of those who may stop waiting.
+            // The query for all must not belong to a task that may stop waiting.
             self.sharing.env.spawn(Box::pin(async move { rows.ask_for_all().await }));
         }
         told.await.unwrap_or_else(|_| Err(SharedError::Unavailable("nobody asks".into())))

@@ -1,4 +1,4 @@
-//! Copying the databases of a server that was alone into a shared store.
+//! Copy of the databases of a single server into a shared store.
 
 use afs_kv::{Kv, Snapshot};
 
@@ -11,24 +11,24 @@ use std::sync::Arc;
 /// Most rows and bytes of one transaction of a copy.
 const ROWS_MAX: usize = 400;
 const BYTES_MAX: usize = TRANSACTION_BYTES_MAX / 4;
-/// There while a copy is not finished.
+/// Row that is present while a copy is not finished.
 const UNFINISHED: (&str, &[u8]) = ("vl-meta", b"copying");
 
-/// What is in a shared store.
+/// State of a shared store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing.
+    /// Empty.
     Empty,
     /// A part of the databases.
     Unfinished,
-    /// The databases.
+    /// The complete databases.
     Full,
 }
 
-/// Whether there are databases in a shared store.
+/// The state of a shared store.
 ///
 /// # Errors
-/// The store does not answer.
+/// The store does not reply.
 pub async fn is_empty(sharing: &Arc<Sharing>) -> Result<State, LocationError> {
     let locations = sharing.rows(SharedDatabase::Locations, Freshness::Confirmed);
     let (table, key) = UNFINISHED;
@@ -44,10 +44,10 @@ pub async fn is_empty(sharing: &Arc<Sharing>) -> Result<State, LocationError> {
     })
 }
 
-/// Copies all rows. What an earlier copy of the same rows has left is written over.
+/// Copies all rows. Rows left by an earlier copy of the same databases are overwritten.
 ///
 /// # Errors
-/// The store beneath cannot be read, or the shared one does not answer. Copy again then.
+/// The source cannot be read, or the shared store does not reply. Copy again then.
 pub async fn copy(from: &Kv, to: &Arc<Sharing>) -> Result<(), LocationError> {
     let mark = |rows: &mut dyn RowsMut| rows.put(UNFINISHED.0, UNFINISHED.1, &[1]);
     let locations = to.rows(SharedDatabase::Locations, Freshness::Confirmed);
@@ -74,7 +74,7 @@ async fn copy_table(from: &Snapshot, table: &'static str, to: &Arc<Sharing>) -> 
     }
 }
 
-/// As many rows as go into a transaction; at least one.
+/// As many rows as fit into a transaction; at least one.
 fn part(mut rows: Vec<Row>) -> Vec<Row> {
     let mut bytes = 0;
     let fits = rows.iter().take_while(|(key, value)| {

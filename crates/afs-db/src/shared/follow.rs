@@ -1,4 +1,4 @@
-//! Keeping a server's copy of the rows up to date.
+//! Replication of the shared rows into this server's replica.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use super::replica::Replica;
 use super::rows::Sharing;
 use super::store::{PAGE_ROWS_MAX, SharedError, SharedStore};
 
-/// How often the store is asked whether it is there, while it is and while it is not.
+/// Time between probes of the store, reachable or not.
 const LISTEN: Duration = Duration::from_secs(5);
 const LISTEN_DOWN: Duration = Duration::from_secs(1);
 /// Pauses between attempts to follow, at first and at most.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// A copy of all rows, as of one revision.
+/// Reads a replica of all rows, as of one revision.
 pub(super) async fn load(store: &dyn SharedStore) -> Result<Replica, SharedError> {
     let mut rows = BTreeMap::new();
     let mut page = store.page(None, None, PAGE_ROWS_MAX).await?;
-    // The first page's: what happened while the others came is told again by the watch.
+    // That of the first page: changes during the reading of the others are repeated by the watch.
     let revision = page.revision;
     loop {
         let after = page.rows.last().map(|(key, _)| key.clone());
@@ -34,7 +34,7 @@ pub(super) async fn load(store: &dyn SharedStore) -> Result<Replica, SharedError
     }
 }
 
-/// Takes over whatever happens, for ever.
+/// Applies all changes, for ever.
 pub(super) async fn follow(sharing: Arc<Sharing>) {
     let mut pause = PAUSE_FIRST;
     loop {
@@ -52,12 +52,12 @@ pub(super) async fn follow(sharing: Arc<Sharing>) {
     }
 }
 
-/// Asks from time to time how far the store is, so that its loss and return are noticed by a server that nobody asks
-/// anything, and that it is known how old this server's copy is.
+/// Probes the store from time to time, so that its loss and return are noticed by an idle server, and that
+/// the age of this server's replica is known.
 pub(super) async fn listen(sharing: Arc<Sharing>) {
     loop {
         let pause = if sharing.has_quorum() { LISTEN } else { LISTEN_DOWN };
-        // Trouble that somebody else finds is looked into at once, but not more often than that.
+        // Errors found by other tasks are examined at once, but not more often than that.
         let trouble = sharing.stuck.notified();
         select(sharing.env.sleep(pause), async {
             trouble.await;
@@ -105,7 +105,7 @@ impl Sharing {
         Ok(())
     }
 
-    /// Copies everything anew: more has happened than the store can tell.
+    /// Copies all rows again: more has changed than the store can report.
     async fn reload(&self) {
         if let Ok(replica) = load(&*self.store).await {
             *self.replica_mut() = replica;
@@ -113,19 +113,19 @@ impl Sharing {
         }
     }
 
-    /// The store answered.
+    /// Records a reply of the store.
     pub(super) fn answered(&self) {
         if self.health.answered() {
             tracing::info!("the shared databases answer again");
         }
     }
 
-    /// The store did not answer.
+    /// Records a missing reply of the store.
     pub(super) fn failed(&self, why: &str) {
         if self.health.fail(self.env.now()) {
             tracing::warn!(why, "the shared databases do not answer; reads go on from what is here");
         }
-        // The watch may hang on a connection that is dead.
+        // The watch may wait on a dead connection.
         self.stuck.notify_waiters();
     }
 }

@@ -1,15 +1,15 @@
-//! Whether the store answers, and since when it does not.
+//! Health of the shared store: reachable, or unreachable since when.
 
 use afs_rpc::Instant;
 use parking_lot::Mutex;
 
-/// What is known of the store.
+/// State of the store.
 pub(super) struct Health(Mutex<State>);
 
 struct State {
-    /// Everything that had happened by then is in the replica.
+    /// Everything before this time is in the replica.
     confirmed: Instant,
-    /// Since when the store does not answer.
+    /// Time since when the store does not reply.
     down: Option<Instant>,
 }
 
@@ -18,18 +18,18 @@ impl Health {
         Health(Mutex::new(State { confirmed: now, down: None }))
     }
 
-    /// The store answers. Says whether that is news.
+    /// Records a reply. Returns whether the state changed.
     pub(super) fn answered(&self) -> bool {
         self.0.lock().down.take().is_some()
     }
 
-    /// The replica has everything that had happened by `asked`.
+    /// Records that the replica has everything before `asked`.
     pub(super) fn confirm(&self, asked: Instant) {
         let mut state = self.0.lock();
         state.confirmed = state.confirmed.max(asked);
     }
 
-    /// The store did not answer. Says whether that is news.
+    /// Records a missing reply. Returns whether the state changed.
     pub(super) fn fail(&self, now: Instant) -> bool {
         let mut state = self.0.lock();
         let news = state.down.is_none();
@@ -37,12 +37,12 @@ impl Health {
         news
     }
 
-    /// Since when the store does not answer; `None` while it does.
+    /// Time since when the store does not reply; `None` while it does.
     pub(super) fn down_since(&self) -> Option<Instant> {
         self.0.lock().down
     }
 
-    /// By when everything that had happened is in the replica.
+    /// The time before which everything is in the replica.
     pub(super) fn confirmed(&self) -> Instant {
         self.0.lock().confirmed
     }

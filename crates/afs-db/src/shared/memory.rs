@@ -1,4 +1,4 @@
-//! A shared store in memory, with servers that lose touch with it: for tests and the simulator.
+//! Shared store in memory, with faults between it and its servers: for tests and the simulator.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ pub struct MemoryShared {
 struct State {
     rows: BTreeMap<Vec<u8>, Versioned>,
     revision: Revision,
-    /// What happened after `forgotten`.
+    /// Changes after `forgotten`.
     history: Vec<Changed>,
     forgotten: Revision,
 }
 
-/// What goes wrong between a server and the store.
+/// Faults between a server and the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
     /// Nothing gets through.
     pub cut: bool,
-    /// Of 256 commits, how many happen without an answer.
+    /// Of 256 commits, how many happen without a reply.
     pub lost_answers: u8,
     /// Of 256 calls, how many do not arrive.
     pub lost_calls: u8,
-    /// Longest time on the way, in each direction.
+    /// Longest delay, in each direction.
     pub delay_max: Duration,
 }
 
-/// The store as one server reaches it.
+/// The store as reached by one server.
 #[derive(Clone)]
 pub struct MemoryStore {
     env: EnvRef,
@@ -49,17 +49,17 @@ pub struct MemoryStore {
     faults: Arc<Mutex<Faults>>,
 }
 
-/// Who loses touch is told after this time.
+/// Time-out of an unreachable server.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl MemoryShared {
-    /// The store as a server reaches it from `env`; nothing goes wrong yet.
+    /// The store as reached by a server in `env`, without faults yet.
     #[must_use]
     pub fn reached_from(&self, env: EnvRef) -> MemoryStore {
         MemoryStore { env, shared: self.clone(), faults: Arc::default() }
     }
 
-    /// Forgets what has happened: who was behind has to copy everything anew.
+    /// Drops the history: a server that is behind has to copy everything again.
     pub fn forget(&self) {
         let mut state = self.state.lock();
         state.forgotten = state.revision;
@@ -92,7 +92,7 @@ impl MemoryShared {
 }
 
 impl MemoryStore {
-    /// What goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn set(&self, faults: Faults) {
         *self.faults.lock() = faults;
         self.shared.changed.notify_waiters();
@@ -106,7 +106,7 @@ impl MemoryStore {
         self.env.random_bytes::<1>()[0] < of_256
     }
 
-    /// One way between a server and the store.
+    /// One trip between a server and the store.
     async fn travel(&self, lost: u8) -> Result<(), SharedError> {
         let micros = u64::try_from(self.faults().delay_max.as_micros()).unwrap_or(u64::MAX);
         if micros > 0 {
@@ -119,7 +119,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// There, a look at the state, and back.
+    /// There, a query on the state, and back.
     async fn ask<T>(&self, question: impl FnOnce(&State) -> T) -> Result<T, SharedError> {
         self.travel(self.faults().lost_calls).await?;
         let answer = question(&self.shared.state.lock());
@@ -133,7 +133,8 @@ impl SharedStore for MemoryStore {
         Box::pin(self.ask(move |state| keys.iter().map(|key| state.rows.get(key).cloned()).collect()))
     }
 
-    /// As of now: nothing in between is kept. Whoever copies in pages gets what happened meanwhile from the watch.
+    /// As of now: no history is kept for pages. A reader of several pages gets the changes in between from
+    /// the watch.
     fn page(&self, _: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Answer<'_, Page> {
         Box::pin(async move {
             self.travel(self.faults().lost_calls).await?;
@@ -170,7 +171,7 @@ struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// What happened since, if something did.
+    /// The changes since, if any.
     fn fresh(&mut self) -> Result<Option<Batch>, SharedError> {
         let state = self.store.shared.state.lock();
         if self.seen < state.forgotten {
@@ -188,7 +189,7 @@ impl Watch for MemoryWatch {
         Box::pin(async move {
             loop {
                 let changed = self.store.shared.changed.clone().notified_owned();
-                // A connection that is cut says nothing at all.
+                // A connection that is cut delivers nothing at all.
                 if !self.store.faults().cut
                     && let Some(batch) = self.fresh()?
                 {

@@ -1,10 +1,10 @@
-//! Databases that several servers share: each of them takes reads and changes.
+//! Databases shared by several servers, each of which takes reads and changes.
 //!
-//! The rows are in a store outside that decides what happened before what ([`SharedStore`]: etcd, or memory in tests).
-//! Each server follows it with a whole copy of the rows in memory, against which the rules run as they do on the rows of
-//! one process. What a change read is vouched for by one revision, that of the database's guard row: the commit asks for
-//! it, and every commit moves it, so that all changes of a database stand in one row. A commit that comes too late runs
-//! again on the newer rows.
+//! The rows are in an external store that orders all changes ([`SharedStore`]: etcd, or memory in tests).
+//! Each server follows it with a full replica of the rows in memory, on which the rules run as they do on the
+//! rows of one process. The reads of a change are verified by one revision, that of the database's guard row:
+//! the commit requires it, and every commit moves it, so all changes of a database are serialised by one row.
+//! A commit that comes too late runs again on the newer rows.
 
 mod change;
 mod confirm;

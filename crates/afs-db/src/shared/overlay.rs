@@ -1,4 +1,4 @@
-//! Rows with changes on them that nobody else sees yet.
+//! Uncommitted changes over a replica of the rows.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::replica::{Replica, shared_key};
 use super::store::Written;
 use crate::{LocationError, Row, Rows, RowsMut};
 
-/// A copy of the rows, and what is to become of some of them.
+/// A replica, with changes to some of its rows.
 pub(super) struct Overlay<'a> {
     below: &'a Replica,
     writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -17,7 +17,7 @@ impl<'a> Overlay<'a> {
         Overlay { below, writes: BTreeMap::new() }
     }
 
-    /// What is to be written. Rows that come out as they were are left out.
+    /// The writes of the transaction. Rows that end up unchanged are left out.
     pub(super) fn into_writes(self) -> Vec<Written> {
         let below = self.below;
         self.writes.into_iter().filter(|(key, value)| below.value(key) != value.as_deref()).collect()

@@ -1,4 +1,4 @@
-//! A server's own copy of the shared rows.
+//! Replica of the shared rows in memory.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -23,12 +23,12 @@ impl Replica {
         Replica { rows, revision }
     }
 
-    /// Up to when this copy has everything.
+    /// The revision up to which this replica is complete.
     pub(super) fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// When a row was written; 0 when it is not there.
+    /// The revision at which a row was written; 0 if it does not exist.
     pub(super) fn revision_of(&self, key: &[u8]) -> Revision {
         self.rows.get(key).map_or(Revision(0), |row| row.revision)
     }
@@ -45,7 +45,8 @@ impl Replica {
             .map(|(key, row)| (key.as_slice(), row.value.as_slice()))
     }
 
-    /// Takes over what happened. What this copy has already, which a watch that began anew may tell again, is left out.
+    /// Applies changes. Changes that this replica has already, which a restarted watch may repeat, are
+    /// skipped.
     pub(super) fn apply(&mut self, batch: Batch) {
         let before = self.revision;
         for change in batch.into_iter().filter(|change| change.revision > before) {

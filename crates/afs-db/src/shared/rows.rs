@@ -1,4 +1,4 @@
-//! The shared rows as one server sees them.
+//! Shared rows, as seen by one server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use super::store::{Revision, SharedError, SharedStore};
 use crate::store::Store;
 use crate::{LocationError, Rows, RowsMut};
 
-/// How a server treats a store that does not answer.
+/// Time-outs towards a store that does not reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedOptions {
-    /// How long a change is tried before it is refused, and how long a store has to be away before reads are answered
-    /// from what this server has. Default 10 s: longer than a majority takes to find a new leader, and a server to find
-    /// its way to it.
+    /// How long a change is retried before it is refused, and how long a store has to be unreachable before
+    /// reads are answered from this server's replica. Default 10 s: longer than a majority takes to elect a
+    /// new leader, and a server to find a route to it.
     pub change_max: Duration,
-    /// How long one question at the store may take before the way to it is looked for anew. Default 2 s.
+    /// Time-out of one query to the store before a new route to it is looked for. Default 2 s.
     pub confirm_max: Duration,
-    /// How old what this server has may be where rights depend on it ([`Freshness`]). Default 1 h.
+    /// Greatest age of this server's replica where rights depend on it ([`Freshness`]). Default 1 h.
     pub stale_max: Duration,
 }
 
@@ -38,34 +38,35 @@ impl Default for SharedOptions {
     }
 }
 
-/// How new the rows must be that a read is answered from.
+/// How new the rows must be for a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freshness {
-    /// Everything that was acknowledged anywhere before the read began. From what this server has when the store has
-    /// not answered for [`SharedOptions::change_max`].
+    /// Everything that was acknowledged anywhere before the read began. From this server's replica when the
+    /// store has not replied for [`SharedOptions::change_max`].
     Confirmed,
-    /// As [`Freshness::Confirmed`]; refused when what this server has is older than [`SharedOptions::stale_max`].
+    /// As [`Freshness::Confirmed`]; refused when this server's replica is older than
+    /// [`SharedOptions::stale_max`].
     ConfirmedWithin,
-    /// What this server has, which is milliseconds behind as long as the store answers; refused when it is older than
-    /// [`SharedOptions::stale_max`]. Never waits.
+    /// This server's replica, which is milliseconds behind as long as the store replies; refused when it is
+    /// older than [`SharedOptions::stale_max`]. Never waits.
     Followed,
 }
 
-/// A server's part in the sharing of a store: the copy of its rows, and whoever keeps it up to date.
+/// A server's part in a shared store: the replica of its rows, and the tasks that keep it up to date.
 pub struct Sharing {
     pub(super) env: EnvRef,
     pub(super) store: Arc<dyn SharedStore>,
     pub(super) options: SharedOptions,
     databases: [Arc<Database>; SharedDatabase::ALL.len()],
     replica: RwLock<Replica>,
-    /// Told after each change of the replica.
+    /// Notified after each change of the replica.
     pub(super) moved: Notify,
-    /// Told when the store has to be followed anew.
+    /// Notified when the store has to be followed again.
     pub(super) stuck: Notify,
     pub(super) health: Health,
 }
 
-/// The rows of one database, shared by several servers. A [`Store`] like any other.
+/// The rows of one database, shared by several servers, as a [`Store`].
 #[derive(Clone)]
 pub struct SharedRows {
     pub(super) sharing: Arc<Sharing>,
@@ -73,7 +74,7 @@ pub struct SharedRows {
     freshness: Freshness,
 }
 
-/// The databases that are in one store.
+/// The databases in one store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedDatabase {
     /// Volumes and servers.
@@ -90,7 +91,7 @@ impl SharedDatabase {
     /// All of them.
     pub const ALL: [SharedDatabase; 4] = [Self::Locations, Self::Protection, Self::Login, Self::Operations];
 
-    /// The database that a table is of: what its name begins with.
+    /// The database of a table, by the prefix of the table's name.
     pub(super) fn of_table(table: &str) -> Self {
         let name = table.split('-').next().unwrap_or_default();
         Self::ALL.into_iter().find(|database| database.name() == name).unwrap_or(Self::Locations)
@@ -110,19 +111,19 @@ impl SharedDatabase {
 pub(super) struct Database {
     /// The row that every change of the database writes.
     pub(super) guard: Vec<u8>,
-    /// The row that says which change of this server was the last.
+    /// The row that identifies this server's last change.
     pub(super) marker: Vec<u8>,
-    /// This server makes one change of the database at a time: they would only be in each other's way.
+    /// Serialises this server's changes of the database: they would only conflict with each other.
     pub(super) turn: Mutex<()>,
     pub(super) confirmations: Confirmations,
 }
 
 impl Sharing {
-    /// Copies the rows, and follows the store from then on, as long as the world lasts. `server` is the permanent name
-    /// of this server, which no other process has.
+    /// Copies the rows, and follows the store from then on, as long as `env` exists. `server` is the UUID of
+    /// this server, which no other process has.
     ///
     /// # Errors
-    /// The store does not answer, or refuses.
+    /// The store does not reply, or refuses.
     pub async fn start(
         env: EnvRef,
         store: Arc<dyn SharedStore>,
@@ -146,7 +147,7 @@ impl Sharing {
         Ok(sharing)
     }
 
-    /// The rows of a database, for those who need them as fresh as `freshness`.
+    /// The rows of a database, for readers that need this `freshness`.
     #[must_use]
     pub fn rows(self: &Arc<Self>, database: SharedDatabase, freshness: Freshness) -> SharedRows {
         let database = self.databases[database as usize].clone();
@@ -158,7 +159,7 @@ impl Sharing {
         self.databases.iter().map(|database| database.guard.clone()).collect()
     }
 
-    /// Whether a change may be made as far as this server knows.
+    /// Whether changes are possible, as far as this server knows.
     #[must_use]
     pub fn has_quorum(&self) -> bool {
         self.health.down_since().is_none()
@@ -172,7 +173,7 @@ impl Sharing {
         self.replica.write()
     }
 
-    /// Ready when the replica has reached a state.
+    /// Ready when the replica satisfies `enough`.
     pub(super) async fn reached(&self, enough: impl Fn(&Replica) -> bool) {
         loop {
             let moved = self.moved.notified();
@@ -201,13 +202,13 @@ impl Database {
 }
 
 impl SharedRows {
-    /// The same rows for readers who need them otherwise.
+    /// The same rows with another freshness.
     #[must_use]
     pub fn with(&self, freshness: Freshness) -> Self {
         SharedRows { freshness, ..self.clone() }
     }
 
-    /// Waits for rows as fresh as they have to be.
+    /// Waits for rows that are fresh enough.
     async fn refresh(&self) -> Result<(), LocationError> {
         let sharing = &self.sharing;
         if self.freshness != Freshness::Followed {
@@ -251,7 +252,7 @@ impl Store for SharedRows {
         Box::pin(self.run(change))
     }
 
-    /// The revision of the last change of the database that is in this server's copy.
+    /// The revision of the last change of the database in this server's replica.
     fn version(&self) -> u64 {
         self.guard_revision().0
     }

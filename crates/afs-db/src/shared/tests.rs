@@ -1,4 +1,4 @@
-//! Several servers on one shared store, while calls and answers are lost and servers are cut off.
+//! Tests of several servers on one shared store, with lost calls, lost replies and partitions.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,14 +28,14 @@ const OPTIONS: SharedOptions = SharedOptions {
     stale_max: Duration::from_secs(60),
 };
 
-/// What happened, in its order, in the rows themselves: one row for each change that counted.
+/// The history, in the rows themselves: one row for each committed change.
 const LOG: &str = "vl-test-log";
 
 fn seeds() -> std::ops::Range<u64> {
     0..std::env::var("ANDREW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
 }
 
-/// A server and its way to the store.
+/// A server with its route to the store.
 #[derive(Clone)]
 struct Server {
     env: EnvRef,
@@ -66,7 +66,7 @@ fn servers(sim: &Sim, shared: &MemoryShared, count: u8) -> Vec<Server> {
         .collect()
 }
 
-/// A change that some server makes.
+/// A change by some server.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Create(u32),
@@ -90,7 +90,7 @@ fn any(rng: &mut SimRng) -> Move {
 }
 
 impl Move {
-    /// By the rules that every store obeys; answers a number that shows what the change saw.
+    /// Applies the rules of every store; returns a number that shows what the change read.
     fn run(self, rows: &mut (impl RowsMut + ?Sized)) -> Result<u32, LocationError> {
         let id = |number: u32| VolumeId(100 + number);
         match self {
@@ -120,10 +120,10 @@ fn proposal(number: u32) -> Proposal {
     }
 }
 
-/// What a server was told of a change.
+/// The result of a change at its server.
 type Told = Result<u32, LocationError>;
 
-/// A change that writes itself down behind those before it, together with what it did.
+/// A change that appends itself and its result to the history.
 fn logged(number: u32, wanted: Move) -> impl Fn(&mut dyn RowsMut) -> Told + Send + Sync {
     move |rows| {
         let seen = wanted.run(rows)?;
@@ -134,7 +134,7 @@ fn logged(number: u32, wanted: Move) -> impl Fn(&mut dyn RowsMut) -> Told + Send
     }
 }
 
-/// Breaks and mends the ways to the store.
+/// Breaks and restores the routes to the store.
 async fn weather(env: EnvRef, shared: MemoryShared, ways: Vec<MemoryStore>, mut rng: SimRng) {
     loop {
         env.sleep(rng.duration(Duration::from_millis(1), Duration::from_secs(3))).await;
@@ -153,8 +153,8 @@ async fn weather(env: EnvRef, shared: MemoryShared, ways: Vec<MemoryStore>, mut 
     }
 }
 
-/// Several servers make random changes at once. Afterwards the rows are as if they had been made one after the other in
-/// the order they were written down in; nothing that was acknowledged is missing, and nothing was made twice.
+/// Several servers make random changes at once. Afterwards the rows are as if the changes had been made one
+/// after the other in the order of the history; nothing acknowledged is missing, and nothing was done twice.
 fn run(seed: u64) {
     let sim = Sim::new(seed);
     let shared = MemoryShared::default();
@@ -268,7 +268,7 @@ fn a_server_that_is_cut_off_reads_and_changes_nothing() {
         people(Freshness::Followed).bootstrap("admin".into()).await.unwrap();
         away.locations().entry(EntryKey::Id(VolumeId(100), None)).await.unwrap();
         away.store.set(Faults { cut: true, ..Faults::default() });
-        // Locations are answered from what is there, and not slowly once it is known that the store is away.
+        // Locations are answered from the replica, and quickly once the store is known to be unreachable.
         away.locations().entry(EntryKey::Id(VolumeId(100), None)).await.unwrap();
         let asked = env.now();
         away.locations().entry(EntryKey::Id(VolumeId(100), None)).await.unwrap();
@@ -276,7 +276,7 @@ fn a_server_that_is_cut_off_reads_and_changes_nothing() {
         assert_eq!(away.locations().create(proposal(1)).await, Err(LocationError::NoQuorum));
         here.locations().create(proposal(1)).await.unwrap();
         assert!(!away.sharing.has_quorum() && here.sharing.has_quorum());
-        // Who is who is answered as long as it cannot be very old.
+        // Identities are answered as long as the replica cannot be too old.
         people(Freshness::Followed).names_of(vec![]).await.unwrap();
         env.sleep(OPTIONS.stale_max).await;
         for freshness in [Freshness::Followed, Freshness::ConfirmedWithin] {

@@ -1,4 +1,4 @@
-//! The hash chains of `vldb.DB0`: which entries they lead to.
+//! Hash chains of `vldb.DB0`, and the entries they lead to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ enum Table {
     Id(usize),
 }
 
-/// Follows every chain. Entries that only a chain leads to join `records`.
+/// Follows every chain. Entries reachable only by a chain are added to `records`.
 pub(super) fn walk(
     image: &Image<'_>,
     header: &Header,
@@ -49,7 +49,7 @@ struct Walker<'a, 'b> {
     header: &'a Header,
     records: &'a mut Records,
     findings: &'a mut Findings,
-    /// What this table has led to.
+    /// Entries reached by this table.
     seen: BTreeSet<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Walker<'_, '_> {
     }
 
     fn chain(&mut self, table: Table, bucket: usize, head: u32) -> Result<(), ImportError> {
-        // Told as the place of the pointer; of the table's own it is the place of the table.
+        // Reported as the position of the pointer; for the first one that of the table.
         let mut from = table.address(bucket);
         let mut at = head;
         while at != 0 {
@@ -85,7 +85,7 @@ impl Walker<'_, '_> {
         Ok(())
     }
 
-    /// The entry at an address, which the walk along the file may have missed.
+    /// The entry at an address, which the sequential scan may have missed.
     fn find(&mut self, table: Table, bucket: usize, at: u32) -> Result<Option<Record>, ImportError> {
         if let Some(record) = self.records.get(&at) {
             return Ok(Some(record.clone()));

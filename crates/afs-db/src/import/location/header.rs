@@ -9,11 +9,11 @@ pub(super) const BUCKETS: usize = 8191;
 /// Words of the server table.
 pub(super) const SERVER_WORDS: usize = 255;
 
-/// What the header says.
+/// The fields of the header.
 pub(super) struct Header {
     /// 2, 3 or 4.
     pub(super) version: u32,
-    /// First address behind the entries.
+    /// First address after the entries.
     pub(super) end: u32,
     pub(super) next_volume_id: u32,
     pub(super) servers: Vec<u32>,
@@ -49,16 +49,16 @@ impl Header {
     }
 }
 
-/// Where the hash table of the ids of one kind is.
+/// Address of the hash table for ids of one kind.
 pub(super) fn id_table_at(kind: usize) -> u32 {
     BY_ID_AT + (kind * 4 * BUCKETS) as u32
 }
 
-/// Where the entries end, as far as the file goes.
+/// End of the entries, as far as the file goes.
 fn end(image: &Image<'_>, findings: &mut Findings) -> Result<u32, ImportError> {
     let said = image.word(12)?;
     let there = u32::try_from(image.len()).unwrap_or(u32::MAX);
-    // An empty database has no entries and may never have written where they end.
+    // An empty database has no entries and may never have recorded their end.
     let said = if said == 0 { LEN } else { said };
     if said < LEN || said > there {
         let lost = if said > there { "the file is cut short" } else { "that is inside the header" };
@@ -71,7 +71,7 @@ fn end(image: &Image<'_>, findings: &mut Findings) -> Result<u32, ImportError> {
     Ok(said)
 }
 
-/// Bytes of the header, which is where entries begin.
+/// Length of the header, which is the address of the first entry.
 pub(super) const LEN: u32 = 132_120;
 const SERVERS_AT: u32 = 40;
 pub(super) const BY_NAME_AT: u32 = 1060;

@@ -1,4 +1,4 @@
-//! `vldb.DB0`: which servers hold which volumes (docs/protocol operations.md "4. vldb.DB0").
+//! Import of `vldb.DB0`, the location database (docs/protocol operations.md "4. vldb.DB0").
 
 mod chains;
 mod header;
@@ -18,16 +18,16 @@ pub(crate) use write::{check, is_unfinished, write};
 use crate::Answer;
 use crate::import::Merged;
 
-/// A location database that takes what was read.
+/// A location database that supports imports.
 pub trait ImportLocations: Send + Sync {
-    /// Writes a part of an import, or with `dry` only says what would become of it. Nothing of it is written when
-    /// there are conflicts.
+    /// Writes a part of an import, or with `dry` only reports the effect. Nothing is written if there are
+    /// conflicts.
     fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged>;
 
-    /// Most entries of one part: what fits into one transaction of this store many times over.
+    /// Most entries of one part: far below the capacity of one transaction of this store.
     fn part_max(&self) -> usize;
 
-    /// Whether an import was begun and not finished: some of its entries may be missing.
+    /// Whether an import was started and not finished: some of its entries may be missing.
     fn import_unfinished(&self) -> Answer<'_, bool>;
 }
 #[cfg(any(test, feature = "fuzzing"))]

@@ -1,4 +1,4 @@
-//! Reading all of `vldb.DB0`.
+//! Reader of `vldb.DB0`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,29 +13,29 @@ use crate::import::image::{Image, UbikVersion};
 use crate::import::source::{ImportError, Source};
 use crate::{Entry, Server, Site, check_name, site_flags};
 
-/// What a `vldb.DB0` says.
+/// The content of a `vldb.DB0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadLocation {
-    /// Version of the database: how new it is.
+    /// Version of the database.
     pub version: UbikVersion,
     /// Version of its format: 2, 3 or 4.
     pub format: u32,
-    /// Its servers. Slots are one more than their numbers were.
+    /// Its servers. Slots are one more than their numbers in the file.
     pub servers: Vec<Server>,
-    /// Its entries, in the order of the file, which is that of lists. Sites name slots of `servers`.
+    /// Its entries, in the order of the file, which is that of lists. Sites refer to slots of `servers`.
     pub entries: Vec<Entry>,
-    /// The next volume id that nobody was given.
+    /// The next unused volume id.
     pub next_volume_id: VolumeId,
-    /// Entries that were deleted but still there; they are left out.
+    /// Number of deleted entries that were still in the file; they are left out.
     pub deleted: u64,
-    /// What was odd.
+    /// Irregularities.
     pub findings: Findings,
 }
 
-/// Reads a `vldb.DB0` and, if there is one, the redo log `vldb.DBSYS1` that lay beside it.
+/// Reads a `vldb.DB0` and, if there is one, the redo log `vldb.DBSYS1` beside it.
 ///
 /// # Errors
-/// The file cannot be read, or is no such database. Everything less is a finding.
+/// The file cannot be read, or is no such database. Anything less is a finding.
 pub fn read(source: &dyn Source, log: Option<&dyn Source>) -> Result<ReadLocation, ImportError> {
     let mut findings = Findings::default();
     let image = Image::open(source, log, &mut findings)?;
@@ -52,7 +52,7 @@ pub fn read(source: &dyn Source, log: Option<&dyn Source>) -> Result<ReadLocatio
     Ok(ReadLocation { version, format, servers, entries, next_volume_id, deleted, findings })
 }
 
-/// The walk along the file.
+/// The sequential scan.
 struct Scan<'a, 'b> {
     image: &'a Image<'b>,
     header: &'a Header,
@@ -96,7 +96,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// Whether an extension block is here that nothing leads to.
+    /// Whether there is an extension block here that no pointer leads to.
     fn is_lost_block(&self, at: u32, findings: &mut Findings) -> Result<bool, ImportError> {
         let lost = self.header.end - at >= BLOCK_LEN && self.image.word(at + 12)? == record::BLOCK;
         if lost {
@@ -106,7 +106,8 @@ impl Scan<'_, '_> {
     }
 }
 
-/// Entries out of records. Where two claim the same name or id, the one stays that a chain of names leads to.
+/// Converts records to entries. If two claim the same name or id, the one reachable by a chain of names
+/// stays.
 fn entries(records: Records, reached: &Reached, table: &Table, findings: &mut Findings) -> Vec<Entry> {
     let rank = |at: &u32| match (reached.by_name.contains(at), reached.by_id.contains(at)) {
         (true, true) => 0,
@@ -136,7 +137,7 @@ fn entries(records: Records, reached: &Reached, table: &Table, findings: &mut Fi
     kept.into_values().collect()
 }
 
-/// Names and ids that entries have.
+/// Names and ids of the entries so far.
 #[derive(Default)]
 struct Claimed {
     names: BTreeSet<String>,
@@ -157,7 +158,7 @@ impl Claimed {
     }
 }
 
-/// An entry of ours out of one of theirs, if it can be one.
+/// Converts a record to an entry, if it is valid.
 fn entry(record: &Record, at: u32, table: &Table, findings: &mut Findings) -> Option<Entry> {
     let name = String::from_utf8_lossy(&record.name).into_owned();
     if check_name(&name).is_err() {
@@ -198,6 +199,6 @@ fn place(
             .damage(at, format!("a site of entry {name} is at server number {number}, which is not there"));
         return None;
     };
-    // That the server is registered is said in answers only.
+    // The flag for a registered server is set in replies only.
     Some(Site { server: server.slot, partition: PartitionId(partition), flags: flags & !site_flags::UUID })
 }

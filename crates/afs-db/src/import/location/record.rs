@@ -1,19 +1,19 @@
-//! One entry as it stands in `vldb.DB0`.
+//! Entry record of `vldb.DB0`.
 
 use crate::SITES_MAX;
 
-/// Bytes of an entry, in all versions.
+/// Length of an entry, in all versions.
 pub(super) const LEN: u32 = 148;
 
 /// The slot is free.
 const FREE: u32 = 0x1;
-/// The entry was deleted softly.
+/// The entry is marked as deleted.
 const DELETED: u32 = 0x2;
-/// This is no entry, but an extension block of the server table.
+/// Not an entry, but an extension block of the server table.
 pub(super) const BLOCK: u32 = 0x8;
-/// Flags that mean something outside of the file.
+/// Flags with a meaning outside of the file.
 const MEANT: u32 = 0xf000 | crate::entry_flags::OPERATIONS;
-/// A server number that is none.
+/// The null server number.
 const NO_SERVER: u8 = 255;
 
 /// One entry.
@@ -25,13 +25,13 @@ pub(super) struct Record {
     pub(super) clone: u32,
     pub(super) next_by_id: [u32; 3],
     pub(super) next_by_name: u32,
-    /// Without the zeros behind it; whatever bytes there are.
+    /// Without trailing zeros; arbitrary bytes.
     pub(super) name: Vec<u8>,
     /// Server number, partition, flags.
     pub(super) sites: Vec<[u8; 3]>,
 }
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Debug)]
 pub(super) enum Slot {
     Entry(Record),
@@ -39,7 +39,7 @@ pub(super) enum Slot {
     Deleted,
 }
 
-/// Where the fields are that differ between versions.
+/// Offsets of the fields that differ between versions.
 struct Layout {
     next: usize,
     name: usize,
@@ -88,7 +88,7 @@ fn word(bytes: &[u8; LEN as usize], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The bucket of a name: from its last byte to its first, times 63.
+/// The hash bucket of a name: from its last byte to its first, times 63.
 pub(crate) fn name_bucket(name: &[u8]) -> usize {
     let hash = name
         .iter()
@@ -97,7 +97,8 @@ pub(crate) fn name_bucket(name: &[u8]) -> usize {
     hash as usize % super::header::BUCKETS
 }
 
-/// The buckets that an id may be in: of its amount as a signed number, or, in newer code, of the number itself.
+/// The possible hash buckets of an id: of its absolute value as a signed number, or, in newer code, of the
+/// number itself.
 pub(super) fn id_buckets(id: u32) -> [usize; 2] {
     let buckets = super::header::BUCKETS as u32;
     [((id as i32).unsigned_abs() % buckets) as usize, (id % buckets) as usize]

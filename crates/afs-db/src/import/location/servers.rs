@@ -1,4 +1,4 @@
-//! The server table of `vldb.DB0` and its extension blocks.
+//! Server table of `vldb.DB0`, with its extension blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -12,16 +12,16 @@ use crate::import::image::{Image, UBIK_HEADER_LEN};
 use crate::import::source::ImportError;
 use crate::{ADDRESSES_MAX, SERVERS_MAX, Server, ServerSlot};
 
-/// Bytes of an extension block.
+/// Length of an extension block.
 pub(super) const BLOCK_LEN: u32 = 8192;
-/// Bytes of a record in it; the first says what the block is.
+/// Length of a record in it; the first one identifies the block.
 const RECORD_LEN: u32 = 128;
 const RECORDS: u32 = BLOCK_LEN / RECORD_LEN;
 const BLOCKS_MAX: usize = 4;
-/// Where the server table is in the header.
+/// Position of the server table in the header.
 const TABLE_AT: u32 = 40;
 
-/// The servers by their number in entries, and where the extension blocks are.
+/// The servers by their number in entries, and the addresses of the extension blocks.
 pub(super) struct Table {
     pub(super) servers: BTreeMap<u8, Server>,
     pub(super) blocks: BTreeSet<u32>,
@@ -115,7 +115,7 @@ fn registered(
     Ok(Some(Server { slot: ServerSlot(0), uuid, uniquifier: image.word(at + 16)?, addresses }))
 }
 
-/// An address leads to one server: the first that has it.
+/// Assigns each address to one server: the first that has it.
 fn addresses_of_its_own(
     server: &Server,
     taken: &mut BTreeSet<Ipv4Addr>,
@@ -130,7 +130,7 @@ fn addresses_of_its_own(
     own
 }
 
-/// Numbers begin at 0 in the file and slots at 1, as in `GetAddrsU`. A number that has no slot takes a free one.
+/// Numbers start at 0 in the file, slots at 1, as in `GetAddrsU`. A number without a slot takes a free one.
 fn number(servers: &mut BTreeMap<u8, Server>) -> Result<(), ImportError> {
     let mut free: BTreeSet<u8> = (1..=SERVERS_MAX).collect();
     for (number, server) in servers.iter_mut().filter(|(number, _)| **number < SERVERS_MAX) {

@@ -1,4 +1,4 @@
-//! Location databases as they should be, and damaged on purpose.
+//! Tests with sound and with damaged location databases.
 
 use std::net::Ipv4Addr;
 

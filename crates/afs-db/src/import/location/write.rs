@@ -1,4 +1,4 @@
-//! Writing what a `vldb.DB0` says into a location database.
+//! Import of the content of a `vldb.DB0` into a location database, part by part.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -11,42 +11,42 @@ use crate::{
     Entry, LocationError, Refusal, Rows, RowsMut, SITES_MAX, Server, ServerSlot, entries, servers, volume_ids,
 };
 
-/// A part of an import: one transaction. Every part has all servers, so that each can be understood by itself.
+/// A part of an import: one transaction. Every part has all servers, so that each is self-contained.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Part {
     /// The servers.
     pub servers: Vec<Server>,
-    /// Entries whose sites name slots of `servers`. At most as many as the database takes at once.
+    /// Entries whose sites refer to slots of `servers`. At most as many as the database takes at once.
     pub entries: Vec<Entry>,
-    /// The counter of volume ids, which does not go back.
+    /// The counter of volume ids, which never decreases.
     pub next_volume_id: VolumeId,
-    /// The first part asks that the database has no entries, unless it is to be merged, or an earlier import was not
-    /// finished.
+    /// The first part requires a database without entries, unless it is to be merged, or an earlier import
+    /// was not finished.
     pub first: bool,
-    /// The last part says that the import is finished.
+    /// The last part marks the import as finished.
     pub last: bool,
-    /// Whether entries may be there already. Those that are the same stay, and others are conflicts.
+    /// Whether the database may have entries. Equal ones stay, others are conflicts.
     pub merge: bool,
-    /// As `merge`, but entries that contradict the file make room for its own.
+    /// As `merge`, but entries that contradict the file are replaced.
     pub replace: bool,
 }
 
-/// What is to be written.
+/// The changes to be written.
 struct Plan {
-    /// Servers as they will be, with what they replace.
+    /// Servers after the import, with those they replace.
     servers: Vec<(Option<Server>, Server)>,
-    /// Entries that make room, by row.
+    /// Entries to be removed, by row.
     removed: BTreeMap<u32, Entry>,
     entries: Vec<Entry>,
     merged: Merged,
 }
 
-/// Whether an import was begun and not finished.
+/// Whether an import was started and not finished.
 pub(crate) fn is_unfinished(rows: &(impl Rows + ?Sized)) -> Result<bool, LocationError> {
     Ok(rows.get(META, MARK)?.is_some())
 }
 
-/// What would become of a part.
+/// Reports the effect of a part.
 pub(crate) fn check(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Merged, LocationError> {
     plan(rows, part).map(|plan| plan.merged)
 }
@@ -92,7 +92,7 @@ fn plan(rows: &(impl Rows + ?Sized), part: &Part) -> Result<Plan, LocationError>
 }
 
 impl Plan {
-    /// Which slots the servers have here.
+    /// Assigns slots to the servers of a part.
     fn place_servers(
         &mut self,
         rows: &(impl Rows + ?Sized),
@@ -124,7 +124,7 @@ impl Plan {
         Ok(slots)
     }
 
-    /// A server that is known here: what it has registered itself is newer than any file.
+    /// Merges a server that is known here: its own registration is newer than any file.
     fn same_server(&mut self, known: &Server, server: &Server) -> ServerSlot {
         if known.uuid.is_some() && server.uuid.is_some() && known.uuid != server.uuid {
             let text = format!("server {} is registered under another UUID here", server.first_address());
@@ -174,7 +174,7 @@ impl Plan {
     }
 }
 
-/// The servers here that a server is, by its permanent name or by an address.
+/// The known servers that match a server, by UUID or by an address.
 fn known(rows: &(impl Rows + ?Sized), server: &Server) -> Result<Vec<Server>, LocationError> {
     if let Some(uuid) = server.uuid
         && let Some(known) = servers::by_uuid(rows, uuid)?
@@ -189,7 +189,7 @@ fn known(rows: &(impl Rows + ?Sized), server: &Server) -> Result<Vec<Server>, Lo
     Ok(found.into_values().collect())
 }
 
-/// The entries here, by row, with the name or one of the ids of an entry.
+/// The existing entries, by row, with the name or one of the ids of an entry.
 fn others(rows: &(impl Rows + ?Sized), entry: &Entry) -> Result<BTreeMap<u32, Entry>, LocationError> {
     let mut found = BTreeMap::new();
     let ids = entry.ids.iter().filter(|id| id.0 != 0).map(|id| (VOLUME, id.0.to_be_bytes().to_vec()));

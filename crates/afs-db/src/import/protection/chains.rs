@@ -1,4 +1,4 @@
-//! The hash chains of `prdb.DB0`: which entries they lead to.
+//! Hash chains of `prdb.DB0`, and the entries they lead to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +23,7 @@ enum Table {
     Id,
 }
 
-/// Follows every chain. Slots are all of one length, so the walk along the file has met every entry.
+/// Follows every chain. Slots all have one length, so the sequential scan has met every entry.
 pub(super) fn walk(header: &Header, records: &Records, findings: &mut Findings) -> Reached {
     let mut follow = |table: Table, heads: &[u32]| {
         let mut seen = BTreeSet::new();

@@ -8,15 +8,15 @@ use crate::import::source::ImportError;
 
 /// Buckets of a hash table.
 pub(super) const BUCKETS: usize = 8191;
-/// Bytes of the header, which is where slots begin.
+/// Length of the header, which is the address of the first slot.
 pub(super) const LEN: u32 = 65_600;
-/// Where the hash tables are.
+/// Addresses of the hash tables.
 pub(super) const BY_NAME_AT: u32 = 72;
 pub(super) const BY_ID_AT: u32 = 32_836;
 
-/// What the header says.
+/// The fields of the header.
 pub(super) struct Header {
-    /// First address behind the slots.
+    /// First address after the slots.
     pub(super) end: u32,
     pub(super) max_user: ViceId,
     pub(super) max_group: ViceId,
@@ -47,7 +47,7 @@ impl Header {
     }
 }
 
-/// Where the slots end, as far as the file goes.
+/// End of the slots, as far as the file goes.
 fn end(image: &Image<'_>, said: u32, findings: &mut Findings) -> u32 {
     let there = u32::try_from(image.len()).unwrap_or(u32::MAX);
     let said = if said == 0 { LEN } else { said };

@@ -1,4 +1,4 @@
-//! Who is in which group, as both sides say.
+//! Memberships of `prdb.DB0`, which records each in the group and in the member.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::slot::{Continuation, Record};
 use crate::import::finding::Findings;
 use crate::protection::{Entry, GROUPS_MAX, MEMBERS_MAX};
 
-/// More members by address; taken out as their lists are followed.
+/// Continuations of member lists by address; removed as their lists are followed.
 pub(super) type Continuations = BTreeMap<u32, Continuation>;
 
 /// A member and a group it is in.
 pub(super) type Membership = (ViceId, ViceId);
 
-/// The memberships that groups tell of, and those that members tell of.
+/// The memberships recorded in groups, and those recorded in members.
 struct Sides {
     of_groups: Vec<Membership>,
     of_members: Vec<Membership>,
 }
 
-/// Every membership that one side or the other tells of, sorted by member. Only those between `entries` count.
+/// All memberships recorded on either side, sorted by member. Only those between `entries` count.
 pub(super) fn memberships(
     records: &Records,
     mut continuations: Continuations,
@@ -45,7 +45,7 @@ pub(super) fn memberships(
 }
 
 impl Sides {
-    /// Takes what one entry tells.
+    /// Adds the memberships recorded in one entry.
     fn take(&mut self, at: u32, record: &Record, continuations: &mut Continuations, findings: &mut Findings) {
         let id = record.id;
         let listed = list(at, id, &record.members, record.next, continuations, findings);
@@ -58,7 +58,7 @@ impl Sides {
         }
     }
 
-    /// Both sides together, and what only one of them says.
+    /// The union of both sides, with findings for memberships on one side only.
     fn union(self, entries: &BTreeMap<ViceId, (u32, Entry)>, findings: &mut Findings) -> Vec<Membership> {
         let sorted = |mut side: Vec<Membership>| {
             side.sort_unstable();
@@ -84,7 +84,7 @@ impl Sides {
     }
 }
 
-/// A list with all that its continuations add.
+/// A list with its continuations.
 fn list<'a>(
     at: u32,
     id: ViceId,
@@ -96,7 +96,7 @@ fn list<'a>(
     let mut more = Vec::new();
     let (mut from, mut next) = (at, next);
     while next != 0 {
-        // Taken out, so that no list is followed twice and none in a circle.
+        // Removed, so that no list is followed twice or in a circle.
         let Some(found) = continuations.remove(&next).filter(|found| found.of == id) else {
             let text =
                 format!("the list of members of {} goes on at address {next}, where no more of it is", id.0);
@@ -109,7 +109,8 @@ fn list<'a>(
     first.iter().copied().chain(more)
 }
 
-/// Whether a membership can be: both are there, the group is a group, and it is not everybody's.
+/// Whether a membership is valid: both entries exist, the group is a group, and not one of those without a
+/// member list.
 fn possible(
     (member, group): Membership,
     entries: &BTreeMap<ViceId, (u32, Entry)>,
@@ -130,7 +131,7 @@ fn possible(
     false
 }
 
-/// Leaves out memberships beyond what one group or one member can have.
+/// Drops memberships beyond the bounds of one group or one member.
 fn bounded(union: &mut Vec<Membership>, entries: &BTreeMap<ViceId, (u32, Entry)>, findings: &mut Findings) {
     let (mut members, mut groups) = (BTreeMap::<ViceId, usize>::new(), BTreeMap::<ViceId, usize>::new());
     let mut told = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! `prdb.DB0`: users, groups, and who is in which group (docs/protocol operations.md "5. prdb.DB0").
+//! Import of `prdb.DB0`: users, groups and memberships (docs/protocol operations.md "5. prdb.DB0").
 
 mod chains;
 mod header;
@@ -16,16 +16,16 @@ pub use read::{ReadProtection, read};
 use crate::import::Merged;
 use crate::protection::Answer;
 
-/// A protection database that takes what was read.
+/// A protection database that supports imports.
 pub trait ImportPeople: Send + Sync {
-    /// Writes a part of an import, or with `dry` only says what would become of it. Nothing of it is written when
-    /// there are conflicts.
+    /// Writes a part of an import, or with `dry` only reports the effect. Nothing is written if there are
+    /// conflicts.
     fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged>;
 
-    /// Most entries and memberships of one part: what fits into one transaction of this store many times over.
+    /// Most entries and memberships of one part: far below the capacity of one transaction of this store.
     fn part_max(&self) -> usize;
 
-    /// Whether an import was begun and not finished: some of its entries or memberships may be missing.
+    /// Whether an import was started and not finished: some of its entries or memberships may be missing.
     fn import_unfinished(&self) -> Answer<'_, bool>;
 }
 

@@ -1,4 +1,4 @@
-//! Groups in groups: no circles, and not too deep.
+//! Nesting of imported groups: removes cycles and paths that are too deep.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::members::Membership;
 use crate::import::finding::Findings;
 use crate::protection::{Entry, NESTING_MAX};
 
-/// Leaves out memberships of groups that would make a circle or a path of more than [`NESTING_MAX`] groups: those that
-/// lead to what is innermost stay.
+/// Drops memberships of groups that would form a cycle or a path of more than [`NESTING_MAX`] groups: those
+/// nearest to the innermost group stay.
 pub(super) fn flatten(
     union: &mut Vec<Membership>,
     entries: &BTreeMap<ViceId, (u32, Entry)>,
@@ -34,8 +34,8 @@ fn is_low(heights: &BTreeMap<ViceId, usize>, group: &ViceId) -> bool {
     heights.get(group).is_some_and(|height| *height <= NESTING_MAX)
 }
 
-/// How many groups are on the longest path that ends in a group from within; as many as there can be and one more for
-/// those that are too deep or in a circle.
+/// Number of groups on the longest path to a group from inside; one more than the bound for those that are
+/// too deep or in a cycle.
 fn heights(union: &[Membership]) -> BTreeMap<ViceId, usize> {
     let pairs: Vec<Membership> = union.iter().copied().filter(|(member, _)| member.is_group()).collect();
     let mut heights: BTreeMap<ViceId, usize> = BTreeMap::new();

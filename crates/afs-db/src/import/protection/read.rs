@@ -1,4 +1,4 @@
-//! Reading all of `prdb.DB0`.
+//! Reader of `prdb.DB0`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,27 +13,27 @@ use crate::import::image::{Image, UbikVersion};
 use crate::import::source::{ImportError, Source};
 use crate::protection::{BAD_ID, Entry, NAME_MAX};
 
-/// What a `prdb.DB0` says.
+/// The content of a `prdb.DB0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadProtection {
-    /// Version of the database: how new it is.
+    /// Version of the database.
     pub version: UbikVersion,
     /// Users and groups, by id.
     pub entries: Vec<Entry>,
-    /// Members and the groups they are in, sorted. Both are among `entries`.
+    /// Memberships (member, group), sorted. Both are among `entries`.
     pub memberships: Vec<(ViceId, ViceId)>,
-    /// The largest user id that was given.
+    /// The largest user id ever assigned.
     pub max_user: ViceId,
-    /// The smallest group id that was given.
+    /// The smallest group id ever assigned.
     pub max_group: ViceId,
-    /// What was odd.
+    /// Irregularities.
     pub findings: Findings,
 }
 
-/// Reads a `prdb.DB0` and, if there is one, the redo log `prdb.DBSYS1` that lay beside it.
+/// Reads a `prdb.DB0` and, if there is one, the redo log `prdb.DBSYS1` beside it.
 ///
 /// # Errors
-/// The file cannot be read, or is no such database. Everything less is a finding.
+/// The file cannot be read, or is no such database. Anything less is a finding.
 pub fn read(source: &dyn Source, log: Option<&dyn Source>) -> Result<ReadProtection, ImportError> {
     let mut findings = Findings::default();
     let image = Image::open(source, log, &mut findings)?;
@@ -47,7 +47,7 @@ pub fn read(source: &dyn Source, log: Option<&dyn Source>) -> Result<ReadProtect
     Ok(ReadProtection { version: image.version, entries, memberships, max_user, max_group, findings })
 }
 
-/// The walk along the file.
+/// The sequential scan.
 fn scan(
     image: &Image<'_>,
     header: &Header,
@@ -76,7 +76,8 @@ fn scan(
     Ok((records, continuations))
 }
 
-/// Entries out of records, by id. Where two claim the same name or id, the one stays that a chain of names leads to.
+/// Converts records to entries, by id. If two claim the same name or id, the one reachable by a chain of
+/// names stays.
 fn entries(records: &Records, reached: &Reached, findings: &mut Findings) -> BTreeMap<ViceId, (u32, Entry)> {
     let rank = |at: &u32| match (reached.by_name.contains(at), reached.by_id.contains(at)) {
         (true, true) => 0,
@@ -104,7 +105,7 @@ fn entries(records: &Records, reached: &Reached, findings: &mut Findings) -> BTr
     kept
 }
 
-/// An entry of ours out of one of theirs, if it can be one.
+/// Converts a record to an entry, if it is valid.
 fn entry(record: &Record, at: u32, findings: &mut Findings) -> Option<Entry> {
     let id = record.id;
     let fits = id.0 != 0 && id != BAD_ID && id.is_group() == record.group;

@@ -1,13 +1,13 @@
-//! One slot of `prdb.DB0`: an entry, or a list of members that goes on.
+//! Slot of `prdb.DB0`: an entry, or the continuation of a member list.
 
 use afs_wire::ids::ViceId;
 
 use super::header::BUCKETS;
 use crate::protection::{BAD_ID, Entry, Privacy};
 
-/// Bytes of a slot.
+/// Length of a slot.
 pub(super) const LEN: u32 = 192;
-/// Where the chains go on.
+/// Offsets of the chain pointers.
 pub(super) const NEXT_BY_ID_AT: u32 = 76;
 
 const KIND: u32 = 0x3f;
@@ -15,26 +15,26 @@ const USER: u32 = 0;
 const FREE: u32 = 1;
 const GROUP: u32 = 2;
 const CONTINUATION: u32 = 4;
-/// Somebody has set the privacy bits.
+/// The privacy bits were set explicitly.
 const PRIVACY_SET: u32 = 0x40;
-/// Where members begin, in a slot of either kind.
+/// Offset of the members, in a slot of either kind.
 const MEMBERS_AT: usize = 36;
 const MEMBERS: usize = 10;
 const CONTINUED_MEMBERS: usize = 39;
-/// Where the groups of a group are.
+/// Offset of the groups of a group.
 const GROUPS_AT: usize = 120;
 const NAME_AT: usize = 128;
 
 /// The bytes of a slot.
 pub(super) type Bytes = [u8; LEN as usize];
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Slot {
     Free,
     Entry(Box<Record>),
     Continuation(Continuation),
-    /// A kind of entry that no server makes.
+    /// A kind of entry that no server creates.
     Unknown(u32),
 }
 
@@ -51,17 +51,17 @@ pub(super) struct Record {
     pub(super) user_quota: i32,
     /// Members of a group, groups of a user.
     pub(super) members: Vec<ViceId>,
-    /// Where that list goes on, or 0.
+    /// Address of the list's continuation, or 0.
     pub(super) next: u32,
-    /// Groups of a group, where such are kept.
+    /// Groups of a group, if the file has them.
     pub(super) groups: Vec<ViceId>,
-    /// Where that list goes on, or 0.
+    /// Address of that list's continuation, or 0.
     pub(super) next_group: u32,
     pub(super) next_by_id: u32,
     pub(super) next_by_name: u32,
 }
 
-/// More members of one entry.
+/// Further members of one entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Continuation {
     pub(super) of: ViceId,
@@ -101,7 +101,7 @@ impl Record {
             user_quota: word(bytes, 96) as i32,
             members: ids(bytes, MEMBERS_AT, MEMBERS),
             next: word(bytes, 12),
-            // Where groups are not in groups these words are always zero.
+            // In files without nested groups these words are always zero.
             groups: if group { ids(bytes, GROUPS_AT, 2) } else { Vec::new() },
             next_group: if group { word(bytes, 116) } else { 0 },
             next_by_id: word(bytes, 76),
@@ -109,7 +109,7 @@ impl Record {
         }
     }
 
-    /// An entry of ours, with this name. Whether it is of a foreign cell stands in the name.
+    /// Converts it to an entry with this name. Whether it is of a foreign cell follows from the name.
     pub(super) fn entry(&self, name: String) -> Entry {
         let foreign_group = self.group && name.contains('@');
         Entry {
@@ -125,7 +125,7 @@ impl Record {
     }
 }
 
-/// Ids up to the first zero, without the holes that removed ones leave.
+/// Ids up to the first zero, without the holes left by removed ones.
 fn ids(bytes: &Bytes, at: usize, count: usize) -> Vec<ViceId> {
     let all = (0..count).map(|n| id(bytes, at + 4 * n));
     all.take_while(|id| id.0 != 0).filter(|id| *id != BAD_ID).collect()
@@ -139,7 +139,7 @@ fn word(bytes: &Bytes, at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The bucket of a name: from its last byte to its first, times 31.
+/// The hash bucket of a name: from its last byte to its first, times 31.
 pub(crate) fn name_bucket(name: &[u8]) -> usize {
     let hash = name
         .iter()
@@ -148,7 +148,7 @@ pub(crate) fn name_bucket(name: &[u8]) -> usize {
     hash as usize % BUCKETS
 }
 
-/// The bucket of an id.
+/// The hash bucket of an id.
 pub(super) fn id_bucket(id: ViceId) -> usize {
     id.0.unsigned_abs() as usize % BUCKETS
 }

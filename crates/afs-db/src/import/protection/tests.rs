@@ -1,4 +1,4 @@
-//! Protection databases as they should be, and damaged on purpose.
+//! Tests with sound and with damaged protection databases.
 
 use std::sync::Arc;
 
