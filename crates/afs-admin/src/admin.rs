@@ -1,4 +1,4 @@
-//! The way to a cell's servers.
+//! Handle on a cell for administrative operations: connections, journal, progress.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +29,7 @@ struct Shared {
     cell: Cell,
     journal: Arc<dyn Journal>,
     holder: Holder,
-    /// The location server that answered last.
+    /// The location server that replied last.
     preferred: AtomicUsize,
     /// Which servers keep snapshots, and so are ours.
     kinds: Mutex<BTreeMap<Ipv4Addr, bool>>,
@@ -42,7 +42,7 @@ impl fmt::Debug for Admin {
 }
 
 impl Admin {
-    /// Operations on the volumes of `cell`, called with `security`, written down in `journal` as those of `holder`.
+    /// Operations on the volumes of `cell`, called with `security`, recorded in `journal` under `holder`.
     #[must_use]
     pub fn new(
         env: EnvRef,
@@ -65,7 +65,7 @@ impl Admin {
         Self { shared: Arc::new(shared), progress: Arc::new(Quiet) }
     }
 
-    /// The same, which tells somebody what it does.
+    /// The same, with progress reports.
     #[must_use]
     pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
@@ -78,7 +78,7 @@ impl Admin {
         &*self.shared.journal
     }
 
-    /// As whom operations are written down.
+    /// The holder under which operations are recorded.
     #[must_use]
     pub fn holder(&self) -> &Holder {
         &self.shared.holder
@@ -118,7 +118,7 @@ impl Admin {
         self.shared.preferred.store(server, Ordering::Relaxed);
     }
 
-    /// Whether a server is one of ours: it keeps snapshots, and what it restores is staged. Asked once.
+    /// Whether a server is one of ours: it keeps snapshots, and stages restores. Asked once.
     pub(crate) async fn is_ours(&self, server: Ipv4Addr) -> bool {
         let known = self.shared.kinds.lock().get(&server).copied();
         if let Some(known) = known {
@@ -127,7 +127,7 @@ impl Admin {
         let ours = match self.probe_snapshots(server).await {
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => false,
             Ok(()) | Err(CallError::Abort(_)) => true,
-            // Silence says nothing about it.
+            // No reply proves nothing.
             Err(_) => return false,
         };
         self.shared.kinds.lock().insert(server, ours);

@@ -1,8 +1,8 @@
-//! Which cell is meant.
+//! Addresses of a cell's servers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// The servers of a cell, as far as a tool must know them beforehand.
+/// The servers of a cell, as far as a tool must know them in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Its location servers, in order of preference. At least one.

@@ -1,4 +1,4 @@
-//! Why an operation did not happen: what was being done, to which volume, at which server, and what to do next.
+//! Error of an operation: what was being done, to which volume, at which server, and what to do next.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -8,46 +8,46 @@ use afs_wire::error::AbortCode;
 
 use crate::journal::JournalError;
 
-/// What an operation answers.
+/// The result of an operation.
 pub type AdminResult<T = ()> = Result<T, AdminError>;
 
-/// Why an operation did not happen.
+/// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminError {
-    /// What was being done, with the volume's name or number in it.
+    /// What was being done, with the volume's name or id.
     pub doing: String,
-    /// What went wrong.
+    /// The cause.
     pub cause: Cause,
-    /// What the one who asked can do about it; a sentence without a full stop.
+    /// Advice for the user; a sentence without a full stop.
     pub hint: Option<String>,
 }
 
-/// What went wrong.
+/// The cause of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
     /// A call to a server failed.
     Call {
-        /// The server; `None` is whichever location server was asked.
+        /// The server; `None` for the location service.
         server: Option<Ipv4Addr>,
-        /// How.
+        /// The error of the call.
         error: CallError,
     },
-    /// What was asked for makes no sense as things are: nothing was changed.
+    /// The request cannot be carried out in the present state: nothing was changed.
     Refused(String),
-    /// The work was begun and cannot go on.
+    /// The work was started and cannot continue.
     Failed(String),
     /// The journal cannot be written.
     Journal(Box<JournalError>),
 }
 
 impl AdminError {
-    /// What was asked for cannot be.
+    /// A request that cannot be carried out.
     pub fn refused(doing: impl Into<String>, why: impl Into<String>) -> Self {
         Self { doing: doing.into(), cause: Cause::Refused(why.into()), hint: None }
     }
 
-    /// What was begun cannot go on.
+    /// Work that cannot continue.
     pub fn failed(doing: impl Into<String>, why: impl Into<String>) -> Self {
         Self { doing: doing.into(), cause: Cause::Failed(why.into()), hint: None }
     }
@@ -57,7 +57,7 @@ impl AdminError {
         Self { doing: doing.into(), cause: Cause::Call { server, error }, hint: None }
     }
 
-    /// The same with advice. Advice that is there already stays.
+    /// The same with advice. Existing advice stays.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert(hint.into());

@@ -1,4 +1,4 @@
-//! A volume group as the location database knows it.
+//! Volume group, as recorded in the location database.
 
 use afs_wire::ids::{VolumeId, VolumeKind, VolumeName};
 use afs_wire::vl::{Entry, EntryFlags, Site, SiteFlags};
@@ -7,12 +7,12 @@ use afs_wire::volname;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// A volume group, and which of its volumes was asked for.
+/// A volume group, and the member that was asked for.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its entry.
     pub entry: Entry,
-    /// The kind that the name or number asked for; read-write if it asked for none.
+    /// The kind in the name or id that was asked for; read-write if there was none.
     pub kind: VolumeKind,
 }
 
@@ -23,25 +23,25 @@ impl Group {
         self.entry.name.to_string()
     }
 
-    /// Number of the read-write volume.
+    /// Id of the read-write volume.
     #[must_use]
     pub fn id(&self) -> VolumeId {
         self.entry.id(VolumeKind::ReadWrite)
     }
 
-    /// Number of the volume that was asked for.
+    /// Id of the volume that was asked for.
     #[must_use]
     pub fn wanted(&self) -> VolumeId {
         self.entry.id(self.kind)
     }
 
-    /// Where the read-write volume is.
+    /// Site of the read-write volume.
     #[must_use]
     pub fn home(&self) -> Option<Place> {
         home(&self.entry)
     }
 
-    /// Where read-only volumes are, or shall be with the next release.
+    /// Sites that have read-only volumes, or get them with the next release.
     pub fn read_only_sites(&self) -> impl Iterator<Item = &Site> {
         self.entry.sites.iter().filter(|s| s.flags.contains(SiteFlags::RO_VOLUME))
     }
@@ -53,16 +53,16 @@ impl Group {
     }
 }
 
-/// Where an entry says that the read-write volume is.
+/// The site of the read-write volume, according to an entry.
 pub(crate) fn home(entry: &Entry) -> Option<Place> {
     entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(Place::from)
 }
 
 impl Admin {
-    /// The group of a volume by name (with or without `.readonly` or `.backup`) or number.
+    /// The group of a volume by name (with or without `.readonly` or `.backup`) or id.
     ///
     /// # Errors
-    /// No such entry, or no location server answers.
+    /// No such entry, or no location server replies.
     pub async fn group(&self, volume: &str) -> AdminResult<Group> {
         self.find_group(volume).await?.ok_or_else(|| {
             AdminError::refused(format!("Could not find volume {volume}"), "it is not in the VLDB")
@@ -70,10 +70,10 @@ impl Admin {
         })
     }
 
-    /// As [`Admin::group`]; `None` when there is no such entry.
+    /// As [`Admin::group`]; `None` if there is no such entry.
     ///
     /// # Errors
-    /// No location server answers, or the name cannot be one.
+    /// No location server replies, or the name is invalid.
     pub async fn find_group(&self, volume: &str) -> AdminResult<Option<Group>> {
         if let Ok(id) = volume.parse::<u32>() {
             let found = self.entry(VolumeId(id)).await?;
@@ -88,7 +88,7 @@ impl Admin {
         Ok(found.map(|entry| Group { entry, kind: kind.unwrap_or(VolumeKind::ReadWrite) }))
     }
 
-    /// A place of the volume that was asked for.
+    /// A site of the volume that was asked for.
     pub(crate) fn some_place(&self, doing: &str, group: &Group) -> AdminResult<Place> {
         let place = match group.kind {
             VolumeKind::ReadOnly => group.read_only_sites().map(Place::from).next(),
@@ -100,7 +100,7 @@ impl Admin {
         })
     }
 
-    /// The group of a read-write volume and where it is.
+    /// The group of a read-write volume with its site.
     pub(crate) async fn read_write(&self, doing: &str, volume: &str) -> AdminResult<(Group, Place)> {
         let group = self.group(volume).await?;
         if group.kind != VolumeKind::ReadWrite {
@@ -118,7 +118,7 @@ impl Admin {
 /// Checks the name of a read-write volume.
 ///
 /// # Errors
-/// One that cannot be.
+/// An invalid name.
 pub(crate) fn check_name(doing: &str, name: &str) -> AdminResult {
     let good = VolumeName::new(name).ok().filter(|n| name.len() <= VolumeName::BASE_MAX && !n.is_number());
     if good.is_some() && volname::split(name).1.is_none() {

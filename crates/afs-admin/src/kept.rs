@@ -1,4 +1,4 @@
-//! Numbers of the wire as the journal keeps them: plain numbers.
+//! Conversions between wire types and the plain numbers of the journal.
 
 macro_rules! kept {
     ($($module:ident: $type:ty as $inner:ty;)*) => { $(

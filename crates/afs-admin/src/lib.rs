@@ -1,13 +1,13 @@
-//! Operations on volumes over many servers: made, moved, copied, released, dumped, removed, in the words of `vos`.
+//! Operations on volumes over many servers: create, move, copy, release, dump, remove, as `vos` has them.
 //!
-//! [`Admin`] speaks to the location and volume servers of a cell, OpenAFS's and ours alike. Each operation that changes
-//! more than one thing is a machine of named steps: a step is written into a [`Journal`] before its effect, so that what was
-//! interrupted can be completed or undone from every step, by the same program, by [`Admin::resume`] or by a
-//! [`Resumer`] in the servers. One write to the location database is what an operation turns on: before it everything is
-//! undone, after it everything is completed.
+//! [`Admin`] calls the location and volume servers of a cell, OpenAFS's and ours alike. Each operation that
+//! changes more than one thing is a machine of named steps: a step is written into a [`Journal`] before its
+//! effect, so an interrupted operation can be completed or undone from every step, by the same program, by
+//! [`Admin::resume`] or by a [`Resumer`] in the servers. One write to the location database is the turning
+//! point of an operation: before it everything is undone, after it everything is completed.
 //!
-//! The sequences of calls are those of `docs/protocol/volserver.md` "8. RPC sequences of the tools"; where they differ, the
-//! operation says why. Nothing here opens a socket or reads a clock.
+//! The sequences of calls are those of `docs/protocol/volserver.md` "8. RPC sequences of the tools"; where
+//! they differ, the operation says why. Nothing here opens a socket or reads a clock.
 
 mod admin;
 mod calls;

@@ -1,10 +1,11 @@
-//! Snapshots that an operation would lose.
+//! Snapshots that an operation would delete.
 
 use crate::Snapshot;
 use crate::scheduled::is_scheduled;
 
-/// Snapshots that are lost when their volume is removed, or moves to a server that keeps none. A snapshot that a user made is lost
-/// only with the user's consent. A dated snapshot, made by the schedule, is lost without it, and a warning says how many are.
+/// Snapshots that are lost when their volume is removed, or moves to a server without snapshots. A snapshot
+/// made by a user is lost only with the user's consent. A dated snapshot, made by the schedule, is lost
+/// without it, with a warning that gives their number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Losing {
     by_hand: Vec<String>,
@@ -17,12 +18,12 @@ impl Losing {
         Self { by_hand: by_hand.into_iter().map(|s| s.name.clone()).collect(), dated: dated.len() }
     }
 
-    /// Whether the user has to agree.
+    /// Whether the user has to consent.
     pub(crate) fn needs_consent(&self) -> bool {
         !self.by_hand.is_empty()
     }
 
-    /// Which they are, if there are any: `monday, tuesday, and 5 dated ones`.
+    /// Their names, if there are any: `monday, tuesday, and 5 dated ones`.
     pub(crate) fn described(&self) -> Option<String> {
         let dated = match self.dated {
             0 => None,

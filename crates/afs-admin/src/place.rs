@@ -1,4 +1,4 @@
-//! Where a volume is.
+//! Site of a volume: server and partition.
 
 use std::fmt;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! What an operation has set out to do and how far it got: what the journal keeps.
+//! Plan of an operation: its parameters and its progress, as stored in the journal.
 
 use afs_wire::ids::VolumeId;
 use serde::{Deserialize, Serialize};
@@ -26,29 +26,29 @@ macro_rules! plans {
                 match self { $(Self::$variant(plan) => plan.word(),)* }
             }
 
-            /// Number of the group's read-write volume, and its name.
+            /// Id of the group's read-write volume, and its name.
             pub(crate) fn subject(&self) -> (VolumeId, &str) {
                 match self { $(Self::$variant(plan) => (plan.volume, &plan.name),)* }
             }
 
-            /// The step that comes next, as one word.
+            /// The next step, as one word.
             pub(crate) fn step(&self) -> String {
                 match self { $(Self::$variant(plan) => word_of(&plan.step),)* }
             }
 
-            /// The same for a person.
+            /// The same for display.
             pub(crate) fn says(&self) -> String {
                 match self { $(Self::$variant(plan) => plan.says(),)* }
             }
 
-            /// Completes or undoes it, from whichever step it got to.
+            /// Completes or undoes it, from whichever step it reached.
             pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
                 match self { $(Self::$variant(plan) => Box::pin(plan.resume(admin, job)).await,)* }
             }
         }
 
-        /// The steps of an operation in the journal, in their order; `None` when there is no such operation. A test that
-        /// interrupts an operation at every step has them from here.
+        /// The steps of an operation in the journal, in order; `None` if there is no such operation. Tests
+        /// use it to interrupt an operation at every step.
         #[must_use]
         pub fn steps_of(operation: &str) -> Option<&'static [&'static str]> {
             $(if operation.eq_ignore_ascii_case(stringify!($variant)) {
@@ -83,9 +83,9 @@ plans! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Everything it set out to do is done.
+    /// It was completed.
     Completed,
-    /// Everything is as it was before.
+    /// It was undone.
     Undone,
 }
 

@@ -1,18 +1,18 @@
-//! What is told to whoever waits.
+//! Progress reports of an operation.
 
-/// Told of what an operation is doing. Called often; must not wait.
+/// Receiver of progress reports. Called often; must not block.
 pub trait Progress: Send + Sync + 'static {
-    /// Something else begins: a line without a full stop.
+    /// A step begins: a line without a full stop.
     fn step(&self, what: &str);
 
-    /// How much of the present step has been moved, in bytes, of how much if that is known. Estimates both.
+    /// Bytes moved in the present step, and their total if known. Both are estimates.
     fn bytes(&self, done: u64, of: Option<u64>);
 
-    /// Something that the one who asked should know, and that does not end the operation.
+    /// A warning for the user, which does not end the operation.
     fn warn(&self, what: &str);
 }
 
-/// Nobody waits: the log is told.
+/// Writes progress to the log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet;
 

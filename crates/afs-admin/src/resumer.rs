@@ -1,4 +1,4 @@
-//! What the servers of a cell do with operations that were interrupted.
+//! Background task that resumes interrupted operations, in the servers of a cell.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use afs_rpc::EnvExt;
 
 use crate::Admin;
 
-/// Time between two looks into the journal.
+/// Time between two reads of the journal.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Takes over operations whose holders are gone, and completes or undoes them. One in each database server's process;
-/// several do not disturb each other, since only one of them gets the lease.
+/// Takes over operations whose holders are gone, and completes or undoes them. One in each database server's
+/// process; several do not conflict, because only one of them gets the lease.
 pub struct Resumer {
     admin: Admin,
 }
 
 impl Resumer {
-    /// Works with the rights of `admin`, which has to be an administrator of the cell.
+    /// Uses the rights of `admin`, which must be an administrator of the cell.
     #[must_use]
     pub fn new(admin: Admin) -> Self {
         Self { admin }
     }
 
-    /// Looks for such operations as long as it is not dropped. To be spawned.
+    /// Reads the journal periodically until it is dropped. To be spawned.
     pub async fn run(self) {
         loop {
             self.admin.env().sleep(INTERVAL).await;
@@ -30,7 +30,7 @@ impl Resumer {
         }
     }
 
-    /// Looks once.
+    /// Reads the journal once, and resumes what has lapsed.
     pub async fn look(&self) {
         let resumed = match self.admin.resume_lapsed(None).await {
             Ok(resumed) => resumed,

@@ -1,18 +1,19 @@
-//! Which steps an operation has: read from its plan's own type, so that no list can lag behind.
+//! Step names of an operation, read from the type of its plan through serde, so that no separate list can be
+//! out of date.
 
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The words of the steps of a plan, in their order.
+/// The names of the steps of a plan, in order.
 pub(crate) fn steps<'de, P: Deserialize<'de>>() -> &'static [&'static str] {
     let mut found: &'static [&'static str] = &[];
-    // Nothing is made: it ends as soon as the names are known.
+    // No value is made: deserialization ends as soon as the names are known.
     let _ = P::deserialize(Reader { found: &mut found, done: false });
     found
 }
 
-/// Offers a plan its field `step` and notes which words that may have.
+/// Deserializer that offers a plan its field `step` and records the permitted words.
 struct Reader<'a> {
     found: &'a mut &'static [&'static str],
     done: bool,

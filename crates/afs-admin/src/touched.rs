@@ -1,4 +1,4 @@
-//! Which volumes an operation works on: whose a transaction or a clone is.
+//! Volumes that an operation works on, to attribute transactions and clones to it.
 
 use afs_wire::ids::VolumeId;
 
@@ -6,11 +6,11 @@ use crate::journal::Record;
 use crate::plan::Plan;
 
 impl Record {
-    /// The read-write volume of the group, and those that the operation makes, holds or deletes beside it.
+    /// The read-write volume of the group, and the volumes that the operation creates, holds or deletes.
     #[must_use]
     pub fn volumes(&self) -> Vec<VolumeId> {
         let mut all = vec![self.draft.volume];
-        // One of another version tells its group only.
+        // A record of another version gives only its group.
         if let Ok(plan) = serde_json::from_slice::<Plan>(&self.draft.detail) {
             all.extend(others(&plan));
         }

@@ -1,37 +1,37 @@
-//! Several servers of one database, of which one has to answer.
+//! Failures of the database servers tried so far, for a call that any of them may answer.
 
 use std::time::Duration;
 
 use afs_rpc::{CallError, CallOptions};
 
-/// Longest silence of a database server: there are others.
+/// Dead time of a database server: short, because there are others.
 pub(crate) const PATIENCE: CallOptions = CallOptions { dead: Some(Duration::from_secs(6)), hard: None };
 
-/// What came of the servers that were asked so far, by their place in the list.
+/// Failures of the servers tried so far, by index.
 pub(crate) struct Tried {
     silent: Vec<bool>,
-    /// Why there is no answer. What a server said says more than that another says nothing.
+    /// The error to report. A server's reply is preferred to another's silence.
     last: CallError,
 }
 
 impl Tried {
-    /// Of so many servers, none was asked yet.
+    /// No server of `count` was tried yet.
     pub(crate) fn none_of(count: usize) -> Self {
         Self { silent: vec![false; count], last: CallError::Closed }
     }
 
-    /// Why there is no answer.
+    /// The error to report.
     pub(crate) fn last(self) -> CallError {
         self.last
     }
 
-    /// A server that was silent is not waited for again as long as another says something.
+    /// Whether a server should be tried again: a silent one is not while another replies.
     pub(crate) fn is_worth_asking(&self, index: usize) -> bool {
         let all_are = self.silent.iter().all(|silent| *silent);
         all_are || !self.silent.get(index).copied().unwrap_or_default()
     }
 
-    /// Remembers that a server did not do what was asked.
+    /// Records the failure of a server.
     pub(crate) fn note(&mut self, index: usize, error: CallError) {
         if let Some(silent) = self.silent.get_mut(index) {
             *silent = error.is_silence();

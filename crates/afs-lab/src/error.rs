@@ -1,9 +1,9 @@
-//! What can go wrong in an experiment.
+//! Errors of an experiment.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an experiment could not be run or did not count.
+/// Why an experiment could not be run or does not count.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -12,15 +12,15 @@ pub enum LabError {
     Io {
         /// What was attempted, as a verb: "read", "create".
         operation: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// The source tree holds something that is neither a directory, a file nor a symbolic link.
+    /// The source tree has an object that is neither a directory, a file nor a symbolic link.
     #[error("{} is neither a file, a directory nor a symbolic link; give a plain source tree", path.display())]
     OddFile {
-        /// The odd one.
+        /// Its path.
         path: PathBuf,
     },
     /// The source tree has no file in it.

@@ -1,11 +1,11 @@
-//! Experiments that can be pointed at any directory, an AFS mount or not.
+//! Experiments that can be run on any directory, an AFS mount or not.
 //!
-//! [`andrew`] is the five-phase Andrew benchmark of Howard et al., "Scale and Performance in a
-//! Distributed File System" (ACM TOCS 6(1), 1988), section 2.3. [`load`] makes calls at a file server directly.
+//! [`andrew`] is the five-phase Andrew benchmark of Howard et al., "Scale and Performance in a Distributed
+//! File System" (ACM TOCS 6(1), 1988), section 2.3. [`load`] makes calls to a file server directly.
 //!
-//! This crate is an experiment driver: it looks at the file system from outside, as a user's
-//! programs do. It therefore reads the clock, starts threads and runs commands, which the crates
-//! of the file system itself leave to their environment. Nothing of the file system depends on it.
+//! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
+//! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
+//! leave to their environment. Nothing of the file system depends on it.
 
 pub mod andrew;
 mod close;

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Median, smallest and largest of a set of times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The middle one; of an even number the mean of the two in the middle.
+    /// The median; of an even number of times the mean of the two in the middle.
     pub median: f64,
     /// The smallest.
     pub min: f64,

@@ -1,4 +1,4 @@
-//! Volumes sent from server to server.
+//! Calls that send a volume from server to server.
 
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use afs_wire::vol::{Destination, Forward, ForwardDifference, RestoreCookie};
@@ -7,7 +7,7 @@ use super::transaction::Transaction;
 use crate::error::{AdminError, AdminResult};
 
 impl Transaction {
-    /// Makes the server send what changed since to another transaction.
+    /// Makes the server send what changed since a time to another transaction.
     pub(crate) async fn forward(
         &self,
         since: UnixSeconds,
@@ -25,7 +25,8 @@ impl Transaction {
         self.call("send", &request).await.map_err(|error| sent_to(to, error))
     }
 
-    /// Makes the server send what differs from an older state of the volume beside it. Servers of ours only.
+    /// Makes the server send the difference from an older state of the volume beside it. Servers of ours
+    /// only.
     pub(crate) async fn forward_difference(
         &self,
         base: VolumeId,
@@ -48,7 +49,7 @@ impl Transaction {
     }
 }
 
-/// The error of a stream, with where it went.
+/// The error of a stream, with its destination.
 fn sent_to(to: &Transaction, mut error: AdminError) -> AdminError {
     error.doing = format!("{} to {}", error.doing, to.place);
     error

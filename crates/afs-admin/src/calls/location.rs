@@ -1,4 +1,4 @@
-//! Calls to the location service: to whichever of its servers answers.
+//! Calls to the location service: to its servers in turn, until one replies.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 use crate::tried::{self, Tried};
 
-/// Rounds over all location servers before a call is given up.
+/// Rounds over all location servers before a call fails.
 const ROUNDS: u32 = 3;
 /// Time between two rounds.
 const ROUND_PAUSE: Duration = Duration::from_secs(2);
-/// No datagram is sent again sooner. A server that was started anew in between takes what is sent again for a new call.
+/// Minimum retransmission time. A server that was restarted in between takes a retransmission for a new call.
 const RESEND_MIN: Duration = Duration::from_millis(200);
 
 impl Admin {
@@ -28,7 +28,8 @@ impl Admin {
         self.locate_again(request).await.0
     }
 
-    /// The same, saying also whether it may have been asked more than once, so that an earlier asking has had its effect.
+    /// The same; also returns whether the request may have been sent more than once, so that an earlier one
+    /// has taken effect.
     pub(crate) async fn locate_again<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
         let mut tried = Tried::none_of(self.cell().location.len());
         for round in 0..ROUNDS {
@@ -80,13 +81,13 @@ impl Admin {
         entry_or_none(self.locate(&GetEntryByNameN { name: text }).await.map(|r| r.entry), name)
     }
 
-    /// One volume number never used before.
+    /// One unused volume id.
     pub(crate) async fn new_id(&self) -> AdminResult<VolumeId> {
         let reply = self.locate(&GetNewVolumeId { count: 1 }).await;
         reply.map(|r| r.first).map_err(|e| AdminError::call("Could not get a number for the volume", None, e))
     }
 
-    /// Makes an entry. One like it that is there already, as after a lost answer, is as good.
+    /// Creates an entry. An equal existing one, as after a lost reply, counts as success.
     pub(crate) async fn create_entry(&self, entry: &Entry) -> AdminResult {
         let doing = || format!("Could not enter {} into the VLDB", entry.name);
         match self.locate(&CreateEntryN { entry: entry.clone() }).await {
@@ -102,7 +103,7 @@ impl Admin {
         }
     }
 
-    /// Replaces an entry; `release` says whether its lock ends with it.
+    /// Replaces an entry; `release` says whether its lock is released.
     pub(crate) async fn replace_entry(&self, entry: &Entry, release: ReleaseType) -> AdminResult {
         let mut entry = entry.clone();
         entry.match_index = 0;
@@ -112,7 +113,7 @@ impl Admin {
         replaced.map_err(|e| AdminError::call(format!("Could not change the VLDB entry of {name}"), None, e))
     }
 
-    /// Removes an entry. That it is gone already is no error.
+    /// Deletes an entry. An entry already deleted is no error.
     pub(crate) async fn delete_entry(&self, entry: &Entry) -> AdminResult {
         let volume = first_id(entry);
         match self.locate(&DeleteEntry { volume, kind: KindNumber::ANY }).await {
@@ -125,7 +126,7 @@ impl Admin {
     }
 }
 
-/// A number that finds the entry.
+/// A volume id under which the entry is found.
 fn first_id(entry: &Entry) -> VolumeId {
     entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
 }
@@ -143,8 +144,9 @@ fn entry_or_none(
     }
 }
 
-/// Whether another location server, or the same one a little later, may do what this one did not: it did not answer, or
-/// it has no quorum, or it is starting. Codes of ubik: `docs/protocol/vldb.md` "8. Ubik as seen by tools and clients".
+/// Whether another location server, or the same one a little later, may succeed: this one did not reply, or
+/// it has no quorum, or it is starting. Codes of ubik: `docs/protocol/vldb.md` "8. Ubik as seen by tools and
+/// clients".
 fn try_elsewhere(error: &CallError) -> bool {
     const UNOQUORUM: i32 = 5376;
     const UNOTSYNC: i32 = 5377;

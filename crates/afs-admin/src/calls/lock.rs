@@ -1,6 +1,6 @@
-//! The lock of an entry in the location database: it keeps OpenAFS's tools and ours apart.
+//! Lock of an entry in the location database, which excludes OpenAFS's tools and ours from each other.
 //!
-//! Locks have no owner and do not expire, so a lock is only taken by an operation that the journal knows of: it is what
+//! Locks have no owner and do not expire, so only an operation in the journal takes one: the journal then
 //! says whose lock it is when the operation is resumed.
 
 use afs_rpc::CallError;
@@ -12,7 +12,8 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
 impl Admin {
-    /// Refuses before anything is written down when the entry is locked by a holder whom the journal does not know.
+    /// Refuses, before anything is recorded, when the entry is locked by a holder that the journal does not
+    /// know.
     pub(crate) fn check_unlocked(entry: &Entry) -> AdminResult {
         if entry.flags.intersects(EntryFlags::LOCK_OPERATIONS.without(RELEASE_BIT)) {
             return Err(locked_by_others(&entry.name.to_string()));
@@ -37,7 +38,8 @@ impl Admin {
             }
             Err(CallError::Abort(AbortCode::VL_ENTRYLOCKED)) if !again => Err(locked_by_others(name)),
             Err(error) if !again => Err(AdminError::call(doing(), None, error)),
-            // An answer was lost on the way. The entry was seen unlocked just before: a lock of this kind is that one.
+            // A reply was lost. The entry was seen unlocked just before: a lock of this kind is this
+            // operation's.
             Err(error) => {
                 let entry = self.existing_entry(volume, name).await?;
                 if entry.flags.intersects(EntryFlags(operation.0)) {
@@ -48,7 +50,7 @@ impl Admin {
         }
     }
 
-    /// Unlocks an entry. That there is none any more is no error.
+    /// Unlocks an entry. A missing entry is no error.
     pub(crate) async fn unlock_entry(&self, volume: VolumeId, name: &str) -> AdminResult {
         let request = ReleaseLock { volume, kind: KindNumber::ANY, release: ReleaseType::ALL };
         match self.locate(&request).await {
@@ -60,7 +62,7 @@ impl Admin {
         }
     }
 
-    /// The entry of a volume that has to be there.
+    /// The entry of a volume that must exist.
     pub(crate) async fn existing_entry(&self, volume: VolumeId, name: &str) -> AdminResult<Entry> {
         self.entry(volume).await?.ok_or_else(|| {
             AdminError::failed(format!("Could not read the VLDB entry of {name}"), "it is gone")

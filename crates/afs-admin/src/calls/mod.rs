@@ -1,4 +1,4 @@
-//! Calls to the servers.
+//! Calls to the servers of a cell.
 
 mod forward;
 mod location;

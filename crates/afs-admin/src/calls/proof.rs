@@ -1,8 +1,8 @@
-//! Whether a transaction's number still stands for it.
+//! Check that a transaction id still belongs to the same transaction.
 //!
-//! OpenAFS's volume server numbers transactions from 1 on each time it starts (`docs/protocol/volserver.md` "4. Transactions").
-//! Whoever goes on with a number after a restart may meet somebody else's volume under it, and take that off line, write over
-//! it or delete it.
+//! OpenAFS's volume server numbers transactions from 1 on each time it starts (`docs/protocol/volserver.md`
+//! "4. Transactions"). A tool that continues with an id after a restart may meet another user's volume under
+//! it, and take that off line, overwrite or delete it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use super::transaction::Transaction;
 use crate::error::{AdminError, AdminResult};
 
-/// No server is stopped and started again in less, and gives as many numbers.
+/// No server restarts and assigns as many ids in a shorter time.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// When the number last stood for the transaction.
+/// Time of the last check.
 #[derive(Clone, Debug)]
 pub(super) struct Proof(Arc<Mutex<Instant>>);
 
@@ -38,7 +38,7 @@ impl Proof {
 }
 
 impl Transaction {
-    /// Makes sure, right before a call on the transaction, that it is the one that was opened.
+    /// Checks, right before a call on the transaction, that it is the one that was opened.
     ///
     /// # Errors
     /// It is not, or its server does not say.
@@ -46,11 +46,11 @@ impl Transaction {
         if self.stands().await.map_err(|error| self.failed(what, error))? {
             return Ok(());
         }
-        // As if the server had answered it: it no longer knows the transaction.
+        // As if the server had replied that it no longer knows the transaction.
         Err(self.failed(what, CallError::Abort(GONE)).with_hint("the server was restarted meanwhile"))
     }
 
-    /// Whether its number is not another's.
+    /// Whether the id is still this transaction's.
     pub(super) async fn stands(&self) -> Result<bool, CallError> {
         if self.proof.is_fresh(self.admin.env().now()) {
             return Ok(true);
@@ -59,7 +59,7 @@ impl Transaction {
         Ok(reply.status.id == self.volume)
     }
 
-    /// A call, and the proof that its answer is.
+    /// A call, with the check that its reply is this transaction's.
     pub(super) async fn ask<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
         let reply = self.admin.at(self.place.server, request).await?;
         self.proof.renew(self.admin.env().now());
@@ -72,5 +72,5 @@ impl Transaction {
     }
 }
 
-/// What a server answers that does not know a transaction.
+/// The code of a server that does not know a transaction.
 pub(super) const GONE: AbortCode = AbortCode(Errno::ENOENT as i32);

@@ -1,4 +1,4 @@
-//! Dumps through the tool: read from a server, written to one.
+//! Dumps through the tool: reading from a server, writing to one.
 
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
@@ -10,11 +10,11 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 use crate::ops::{DumpSink, DumpSource};
 
-/// Bytes asked for at a time.
+/// Bytes requested at a time.
 const PIECE_MAX: usize = 256 << 10;
 
 impl Admin {
-    /// Reads the dump of a transaction's volume into `sink`; answers how many bytes it was.
+    /// Reads the dump of a transaction's volume into `sink`; returns its length.
     pub(crate) async fn read_dump(
         &self,
         held: &Transaction,
@@ -44,7 +44,7 @@ impl Admin {
         Ok(done)
     }
 
-    /// Writes a dump into a transaction's volume; answers how many bytes it was.
+    /// Writes a dump into a transaction's volume; returns its length.
     pub(crate) async fn write_dump(
         &self,
         held: &Transaction,
@@ -76,7 +76,7 @@ impl Admin {
         Ok(done)
     }
 
-    /// About how many bytes a dump will be, if the server can tell.
+    /// Estimated length of a dump, if the server can tell.
     pub(crate) async fn dump_size(&self, held: &Transaction, since: UnixSeconds) -> Option<u64> {
         let request = GetSize { transaction: held.id, from_date: since };
         let reply: Result<_, CallError> = self.at(held.place.server, &request).await;

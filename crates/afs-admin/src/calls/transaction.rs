@@ -1,4 +1,4 @@
-//! A volume held by a transaction of its server (`docs/protocol/volserver.md` "4. Transactions").
+//! Volume held by a transaction of its server (`docs/protocol/volserver.md` "4. Transactions").
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use super::volume::is_absent;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// How a transaction is to get its volume.
+/// How a transaction attaches its volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attach {
     /// What clients see meanwhile.
     pub(crate) mode: AttachFlags,
-    /// What holds the volume is left over from the operation that is being resumed, and is ended.
+    /// Whether transactions left over from the operation that is being resumed are ended first.
     pub(crate) break_others: bool,
 }
 
 impl Attach {
-    /// Clients of the volume are turned away.
+    /// Clients of the volume are refused.
     pub(crate) const OFFLINE: Self = Self { mode: AttachFlags::OFFLINE, break_others: false };
     /// Clients of a read-write volume wait.
     pub(crate) const BUSY: Self = Self { mode: AttachFlags::BUSY, break_others: false };
@@ -40,25 +40,25 @@ impl Attach {
     }
 }
 
-/// An open transaction. It is not ended by being dropped: its server ends it after ten minutes, and who resumes the
+/// An open transaction. Dropping does not end it: its server ends it after ten minutes, and a resumed
 /// operation ends it before.
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
     pub(super) admin: Admin,
-    /// Where the volume is.
+    /// Site of the volume.
     pub(crate) place: Place,
     /// The volume.
     pub(crate) volume: VolumeId,
-    /// Its number there.
+    /// Its id there.
     pub(crate) id: TransactionId,
     pub(super) proof: Proof,
 }
 
-/// Tries to get a volume that another transaction holds.
+/// Attempts to get a volume that another transaction holds.
 const BUSY_TRIES: u64 = 6;
 
 impl Admin {
-    /// Takes a volume; `None` when it is not there.
+    /// Opens a transaction on a volume; `None` if it does not exist.
     pub(crate) async fn take(
         &self,
         place: Place,
@@ -89,7 +89,7 @@ impl Admin {
         }
     }
 
-    /// Takes a volume that has to be there.
+    /// Opens a transaction on a volume that must exist.
     pub(crate) async fn take_existing(
         &self,
         place: Place,
@@ -105,7 +105,7 @@ impl Admin {
         })
     }
 
-    /// Makes a volume without contents, off line, and holds it.
+    /// Creates a volume without content, off line, and holds it.
     pub(crate) async fn make(
         &self,
         place: Place,
@@ -127,7 +127,7 @@ impl Admin {
         Ok(self.transaction(place, volume, reply.transaction))
     }
 
-    /// Removes a volume from its server. That it is not there is no error; answers whether it was.
+    /// Deletes a volume at its server. A missing one is no error; returns whether it existed.
     pub(crate) async fn delete_volume(
         &self,
         place: Place,
@@ -151,7 +151,7 @@ impl Admin {
         held.end_after(published).await
     }
 
-    /// Ends whatever holds a volume.
+    /// Ends every transaction on a volume.
     pub(crate) async fn break_transactions(&self, place: Place, volume: VolumeId) -> AdminResult {
         let all = self.transactions(place.server).await?;
         for one in all.iter().filter(|t| t.volume == volume && t.partition == place.partition) {
@@ -166,7 +166,7 @@ impl Admin {
     }
 }
 
-/// Off line, and to vanish with its transaction unless it is published.
+/// Off line, and deleted with its transaction unless it is published.
 pub(crate) const UNPUBLISHED: VolumeFlags =
     VolumeFlags(VolumeFlags::DELETE_ON_SALVAGE.0 | VolumeFlags::OUT_OF_SERVICE.0);
 
@@ -204,7 +204,7 @@ impl Transaction {
         self.call("name", &request).await
     }
 
-    /// Clones the volume; the clone is off line and vanishes unless it is published.
+    /// Clones the volume; the clone is off line and is deleted unless it is published.
     pub(crate) async fn clone_as(&self, clone: VolumeId, name: &str, kind: VolumeKind) -> AdminResult {
         let doing = || format!("Could not clone volume {} on {}", self.volume, self.place);
         let request = CloneVolume {
@@ -226,7 +226,8 @@ impl Transaction {
         self.call("set the date of", &SetDate { transaction: self.id, date }).await
     }
 
-    /// Gives the volume back to its file server. A transaction that the server has ended already is as good.
+    /// Returns the volume to its file server. A transaction that the server has already ended counts as
+    /// success.
     pub(crate) async fn end(&self) -> AdminResult {
         if self.stands().await == Ok(false) {
             return Ok(());
@@ -238,7 +239,7 @@ impl Transaction {
         }
     }
 
-    /// Ends it whatever came of the work in it; the work's error counts first.
+    /// Ends it whatever the result of the work in it; the work's error takes precedence.
     pub(crate) async fn end_after<T>(&self, outcome: AdminResult<T>) -> AdminResult<T> {
         let ended = self.end().await;
         let value = outcome?;
@@ -246,7 +247,7 @@ impl Transaction {
     }
 }
 
-/// What a volume that is written by a dump shall be.
+/// Attributes of a volume that is written by a dump.
 pub(crate) fn cookie(name: &str, kind: VolumeKind, parent: VolumeId) -> RestoreCookie {
     RestoreCookie {
         name: NameChars::truncated(name.as_bytes()),

@@ -15,7 +15,7 @@ use afs_wire::vol::{
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// Longest silence of a volume server that works on a call: it may be busy with a disk.
+/// Dead time of a volume server that works on a call: it may wait for a disk.
 const DEAD: Duration = Duration::from_secs(20);
 
 impl Admin {
@@ -31,10 +31,10 @@ impl Admin {
         self.volume_server(server).call(request).await
     }
 
-    /// What a server says of a volume; `None` when the volume is not there.
+    /// A server's information on a volume; `None` if the volume does not exist there.
     ///
     /// # Errors
-    /// The server does not answer, or cannot tell.
+    /// The server does not reply, or cannot tell.
     pub async fn volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<Option<VolumeInfo>> {
         let request = ListOneVolume { partition: place.partition, volume };
         let doing = || format!("Could not look at volume {volume} on {place}");
@@ -45,7 +45,7 @@ impl Admin {
         }
     }
 
-    /// As [`Admin::volume_at`], for a volume that has to be there and that nobody holds.
+    /// As [`Admin::volume_at`], for a volume that must exist and that no transaction holds.
     pub(crate) async fn free_volume_at(&self, place: Place, volume: VolumeId) -> AdminResult<VolumeInfo> {
         let doing = || format!("Could not look at volume {volume} on {place}");
         let info = self.volume_at(place, volume).await?;
@@ -73,14 +73,14 @@ impl Admin {
     /// The partitions of a server.
     ///
     /// # Errors
-    /// It does not answer.
+    /// It does not reply.
     pub async fn partitions(&self, server: Ipv4Addr) -> AdminResult<Vec<PartitionId>> {
         let reply = self.at(server, &XListPartitions {}).await;
         let reply = reply.map_err(|e| AdminError::call("Could not list the partitions", Some(server), e))?;
         Ok(reply.partitions.iter().filter_map(|p| p.check()).collect())
     }
 
-    /// Refuses a place that does not exist.
+    /// Refuses a site that does not exist.
     pub(crate) async fn check_place(&self, doing: &str, place: Place) -> AdminResult {
         let there = self.partitions(place.server).await?;
         if there.iter().any(|p| Some(*p) == place.partition.check()) {
@@ -90,13 +90,13 @@ impl Admin {
             .with_hint(format!("`andrew vos partinfo {}` shows those it has", place.server)))
     }
 
-    /// Refuses a place with less room than `kib`.
+    /// Refuses a site with less space than `kib`.
     pub(crate) async fn check_room(&self, doing: &str, place: Place, kib: i32) -> AdminResult {
         self.check_place(doing, place).await?;
         let name = place.partition.check().map(|p| p.to_string()).unwrap_or_default();
         let request = PartitionInfo64 { name: PartitionText::truncated(name.as_bytes()) };
         let reply = match self.at(place.server, &request).await {
-            // An older server: it says for itself when it is full.
+            // An older server: it reports itself when it is full.
             Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => return Ok(()),
             reply => reply.map_err(|e| AdminError::call(doing, Some(place.server), e))?,
         };
@@ -109,7 +109,7 @@ impl Admin {
     }
 }
 
-/// Whether a code says that a volume is not there. OpenAFS's servers answer ENODEV to a listing.
+/// Whether a code means that a volume does not exist. OpenAFS's servers answer ENODEV to a listing.
 pub(crate) fn is_absent(code: AbortCode) -> bool {
     code == AbortCode::VNOVOL || code == AbortCode::VOLSERNOVOL || code.0 == Errno::ENODEV.number()
 }

@@ -1,4 +1,4 @@
-//! One operation under way.
+//! Operation in progress, with its lease.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult, Cause};
 use crate::plan::Plan;
 
-/// One operation under way: its lease, which signs of life keep as long as this exists.
+/// An operation in progress: its lease, which heartbeats extend as long as this exists.
 pub(crate) struct Job {
     admin: Admin,
     lease: Lease,
@@ -21,7 +21,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Writes down that an operation begins, with its first step.
+    /// Records the start of an operation, with its first step.
     pub(crate) async fn begin(admin: &Admin, plan: &Plan) -> AdminResult<Self> {
         let (volume, name) = plan.subject();
         let draft = Draft {
@@ -43,7 +43,7 @@ impl Job {
         Ok(Self::held(admin, lease, name, false))
     }
 
-    /// Goes on with an operation that was taken over.
+    /// Continues an operation that was taken over.
     pub(crate) fn resumed(admin: &Admin, lease: Lease, record: &Record) -> Self {
         Self::held(admin, lease, &record.draft.name, true)
     }
@@ -54,13 +54,13 @@ impl Job {
         Self { admin: admin.clone(), lease, name: name.to_owned(), alive, taken_over }
     }
 
-    /// Whether somebody else began it: transactions on its volumes are what he left open then. Who goes on with what he
-    /// began himself has ended his own, and any other is not his to end.
+    /// Whether another holder began it: then transactions on its volumes are that holder's leftovers. A tool
+    /// that continues its own operation has ended its own transactions, and may not end any other.
     pub(crate) fn is_taken_over(&self) -> bool {
         self.taken_over
     }
 
-    /// Writes the step that the plan says comes next. Its effect may begin when this returns.
+    /// Records the plan's next step. Its effect may begin when this returns.
     pub(crate) async fn step(&self, plan: &Plan) -> AdminResult {
         if !self.alive.load(Ordering::Relaxed) {
             return Err(journal(plan, JournalError::Lost));
@@ -70,7 +70,7 @@ impl Job {
         written.map_err(|error| journal(plan, error))
     }
 
-    /// The operation is done or undone.
+    /// Removes the operation, which is completed or undone.
     pub(crate) async fn end(self) -> AdminResult {
         let ended = self.admin.journal().end(self.lease).await;
         ended.map_err(|error| AdminError {
@@ -81,7 +81,7 @@ impl Job {
     }
 }
 
-/// Says that the holder lives, until he is done or somebody else has taken the operation over.
+/// Sends heartbeats, until the holder is done or another has taken the operation over.
 async fn live(admin: Admin, lease: Lease, alive: Weak<AtomicBool>) {
     loop {
         admin.env().sleep(HEARTBEAT).await;

@@ -1,8 +1,9 @@
-//! The journal of operations: what is being done to which volume, by whom, since when, and how far it got.
+//! Journal of operations: volume, holder, start and progress of each.
 //!
-//! A step is written before its effect. Whoever finds an operation whose holder is gone can therefore complete or
-//! undo it ([`Admin::resume`](crate::Admin::resume)). An operation is held under a lease; only its holder may write
-//! steps, and taking an operation over ends the old lease, so that a holder who was only slow is stopped at his next step.
+//! A step is recorded before its effect. An operation whose holder is gone can therefore be completed or
+//! undone by another ([`Admin::resume`](crate::Admin::resume)). An operation is held under a lease; only its
+//! holder may write steps, and taking it over ends the old lease, so a holder that was only slow is stopped
+//! at its next step.
 
 mod job;
 mod remote;
@@ -17,10 +18,10 @@ use afs_wire::ids::{UnixSeconds, VolumeId};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// An answer of the journal.
+/// A pending result of the journal.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
-/// Number of an operation, never used again.
+/// Id of an operation, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OperationId(pub u64);
@@ -36,11 +37,11 @@ impl fmt::Display for OperationId {
 pub struct Lease {
     /// The operation.
     pub id: OperationId,
-    /// Which holding of it this is; another one after it was taken over.
+    /// Number of the holding; it changes when the operation is taken over.
     pub holding: u64,
 }
 
-/// Who holds an operation.
+/// The holder of an operation.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Holder {
     /// The user's name, as the holder says.
@@ -57,79 +58,80 @@ impl fmt::Display for Holder {
     }
 }
 
-/// An operation that is to begin.
+/// An operation to begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Draft {
-    /// Which operation, as the tool's word: `move`.
+    /// The kind of operation, as the tool's word: `move`.
     pub word: String,
-    /// Number of the group's read-write volume. One group has one operation at a time.
+    /// Id of the group's read-write volume. One group has one operation at a time.
     pub volume: VolumeId,
     /// The volume's name.
     pub name: String,
-    /// Who begins it.
+    /// The holder that begins it.
     pub holder: Holder,
     /// Its first step.
     pub step: String,
-    /// All that is needed to resume it; at most [`DETAIL_MAX`] bytes.
+    /// Everything needed to resume it; at most [`DETAIL_MAX`] bytes.
     pub detail: Bytes,
 }
 
 /// An operation that has not ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Its number.
+    /// Its id.
     pub id: OperationId,
-    /// What it is, who holds it, and the last step written.
+    /// Kind, holder, and the last step recorded.
     pub draft: Draft,
-    /// When it began.
+    /// Start time.
     pub since: UnixSeconds,
-    /// When its holder was last heard of.
+    /// Time of the holder's last heartbeat.
     pub heard: UnixSeconds,
-    /// Whether the holder is gone, so that others may take it over.
+    /// Whether the lease has expired, so that another may take it over.
     pub lapsed: bool,
 }
 
 /// Most bytes of [`Draft::detail`].
 pub const DETAIL_MAX: usize = afs_wire::operations::DETAIL_MAX;
 
-/// Why the journal did not do what it was asked for.
+/// Why the journal failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
     /// Another operation on the volume has not ended.
     #[error("{0} is not done with {1} of this volume")]
     Busy(Holder, String),
-    /// Somebody else holds the operation, or it has ended.
+    /// Another holder has the operation, or it has ended.
     #[error("the operation was taken over by somebody else")]
     Lost,
-    /// It cannot be read or written.
+    /// The journal cannot be read or written.
     #[error("{0}")]
     Store(String),
 }
 
-/// Where operations are written down. Every change is durable when its answer comes.
+/// The store of operations. Every change is durable when its future resolves.
 ///
 /// # Errors
-/// All: [`JournalError::Store`]. A change by one who is not the holder: [`JournalError::Lost`].
+/// All methods: [`JournalError::Store`]. A change by a caller that is not the holder: [`JournalError::Lost`].
 pub trait Journal: Send + Sync + 'static {
-    /// Begins an operation. [`JournalError::Busy`] while another one on the volume has not ended.
+    /// Begins an operation. [`JournalError::Busy`] while another on the volume has not ended.
     fn begin(&self, draft: Draft) -> Answer<'_, Lease>;
 
     /// Writes the next step.
     fn step(&self, lease: Lease, step: String, detail: Bytes) -> Answer<'_, ()>;
 
-    /// Says that the holder lives. To be called every [`HEARTBEAT`].
+    /// Sends a heartbeat. To be called every [`HEARTBEAT`].
     fn heartbeat(&self, lease: Lease) -> Answer<'_, ()>;
 
-    /// Removes an operation that is done or undone.
+    /// Removes an operation that is completed or undone.
     fn end(&self, lease: Lease) -> Answer<'_, ()>;
 
     /// The operations that have not ended, oldest first.
     fn open(&self) -> Answer<'_, Vec<Record>>;
 
-    /// Takes an operation over whose holder is gone. [`JournalError::Lost`] if he is not, or it has ended.
+    /// Takes over an operation whose holder is gone. [`JournalError::Lost`] if it is not, or the operation
+    /// has ended.
     fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)>;
 }
 
-/// Time between two signs of life of a holder.
+/// Time between two heartbeats of a holder.
 pub const HEARTBEAT: std::time::Duration = std::time::Duration::from_secs(5);

@@ -23,7 +23,7 @@ pub struct CellJournal {
     servers: Arc<Vec<Connection>>,
 }
 
-/// Rounds over all servers before the journal counts as lost.
+/// Rounds over all servers before the journal counts as unreachable.
 const ROUNDS: u32 = 4;
 /// Time between two rounds.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -39,8 +39,8 @@ impl CellJournal {
         Self { env, servers: Arc::new(cell.location.iter().map(connect).collect()) }
     }
 
-    /// Whether the cell keeps a journal: its location servers are ours. An error of the network counts as yes, so that no
-    /// other journal is begun beside it.
+    /// Whether the cell keeps a journal: its location servers are ours. An error of the network counts as
+    /// yes, so that no other journal is started beside it.
     pub async fn is_kept(&self) -> bool {
         match self.call(&ListOperations { after: 0 }).await {
             Ok(_) => true,
@@ -95,7 +95,7 @@ fn is_unknown(code: AbortCode) -> bool {
     code == AbortCode::RX_INVALID_OPERATION || code == AbortCode::RXGEN_OPCODE
 }
 
-/// No quorum, or starting, or silent.
+/// No quorum, or starting, or unreachable.
 fn is_passing(error: &CallError) -> bool {
     match error {
         CallError::Abort(code) => matches!(code.0, 5376 | 5377) || *code == AbortCode::VRESTARTING,
@@ -171,7 +171,7 @@ impl Journal for CellJournal {
     fn end(&self, lease: Lease) -> Answer<'_, ()> {
         Box::pin(async move {
             match self.ask(EndOperation { id: lease.id.0, holding: lease.holding }).await {
-                // An answer that was lost on the way: it is gone, which is what was asked for.
+                // A reply was lost: the operation is gone, as requested.
                 Err(JournalError::Lost) if !self.all().await?.iter().any(|r| r.id == lease.id) => Ok(()),
                 ended => ended,
             }

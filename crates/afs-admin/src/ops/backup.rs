@@ -1,4 +1,4 @@
-//! `vos backup` and `vos backupsys`: last night's state beside the read-write volume.
+//! `vos backup` and `vos backupsys`: creates or updates the backup volume beside the read-write volume.
 
 use std::net::Ipv4Addr;
 
@@ -15,27 +15,27 @@ use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Place};
 
-/// A backup volume that was made or brought up to date.
+/// A backup volume that was created or updated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackedUp {
     /// Name of the read-write volume.
     pub name: String,
-    /// Number of the backup volume.
+    /// Id of the backup volume.
     pub backup: VolumeId,
 }
 
-/// Which volumes are meant; all if nothing is given.
+/// Filter of volumes; all if nothing is given.
 #[derive(Clone, Debug, Default)]
 pub struct BackupAll {
     /// Only those on this server.
     pub server: Option<Ipv4Addr>,
     /// Only those on this partition.
     pub partition: Option<PartitionNumber>,
-    /// Only those whose names begin with one of these.
+    /// Only those with one of these prefixes in their names.
     pub prefixes: Vec<String>,
-    /// Not those whose names begin with one of these.
+    /// Not those with one of these prefixes in their names.
     pub except: Vec<String>,
-    /// Only say which.
+    /// Only list them.
     pub dry_run: bool,
 }
 
@@ -51,21 +51,21 @@ pub(crate) struct BackupPlan {
     backup: VolumeId,
 }
 
-/// Steps of a backup. From the second on it is completed: there is nothing to go back to.
+/// Steps of a backup. From the second on it is completed: there is nothing to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
     /// The entry is locked.
     Lock,
-    /// The clone is made or brought up to date, and entered.
+    /// The clone is created or updated, and entered.
     Clone,
 }
 
 impl Admin {
-    /// Makes the backup volume of a volume, or brings it up to date.
+    /// Creates or updates the backup volume of a volume.
     ///
     /// # Errors
-    /// No such volume, one that somebody else works on, or a server that does not do it.
+    /// No such volume, one with another operation in progress, or a server that fails.
     pub async fn backup(&self, volume: &str) -> AdminResult<BackedUp> {
         let doing = format!("Could not back up volume {volume}");
         let (group, place) = self.read_write(&doing, volume).await?;
@@ -91,7 +91,7 @@ impl Admin {
         }
     }
 
-    /// Backs up many volumes; answers what came of each. One that fails does not stop the others.
+    /// Backs up many volumes; returns the result of each. A failure does not stop the others.
     ///
     /// # Errors
     /// The location database cannot be listed.
@@ -125,8 +125,8 @@ impl Admin {
         Ok(done)
     }
 
-    /// Makes a clone of a volume beside it, or brings it up to date, and publishes it. Its name is the volume's with the
-    /// kind's ending. Can be repeated; the entry is the caller's affair.
+    /// Creates or updates a clone of a volume beside it, and publishes it. Its name is the volume's with the
+    /// kind's suffix. Idempotent; the entry is the caller's responsibility.
     pub(crate) async fn make_clone(
         &self,
         place: Place,
@@ -184,7 +184,7 @@ impl BackupPlan {
         admin.replace_entry(&entry, ReleaseType::ALL).await
     }
 
-    /// Whether there is a backup volume that the entry does not know. A half-made one goes.
+    /// Whether there is a backup volume that the entry does not have. An unfinished one is deleted.
     async fn is_made(&self, admin: &Admin) -> AdminResult<bool> {
         let Some(there) = admin.volume_at(self.place, self.backup).await? else { return Ok(false) };
         if there.destroy_me != 0 {

@@ -1,4 +1,4 @@
-//! `vos clone`: a clone beside a volume, without an entry.
+//! `vos clone`: creates a clone beside a volume, without an entry.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vol::VolumeFlags;
@@ -7,16 +7,16 @@ use crate::calls::Attach;
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
-/// What a clone shall be.
+/// Parameters of a clone.
 #[derive(Clone, Debug)]
 pub struct CloneOptions {
-    /// Name or number of the volume.
+    /// Name or id of the volume.
     pub volume: String,
-    /// Where it is; `None` is where the VLDB says that the read-write volume is.
+    /// Its site; `None` is that of the read-write volume in the VLDB.
     pub place: Option<Place>,
-    /// Name of the clone; `None` is the volume's with `.clone` behind it.
+    /// Name of the clone; `None` is the volume's with `.clone` appended.
     pub name: Option<String>,
-    /// Number of the clone; `None` is the next free one.
+    /// Id of the clone; `None` is the next free one.
     pub id: Option<VolumeId>,
     /// Its kind.
     pub kind: VolumeKind,
@@ -25,11 +25,11 @@ pub struct CloneOptions {
 }
 
 impl Admin {
-    /// Makes a clone that the location database knows nothing of. Answers its number and place. An interrupted one removes
-    /// itself: until it is published its server keeps it for ten minutes only.
+    /// Creates a clone that is not in the location database. Returns its id and site. An interrupted one is
+    /// deleted by itself: until it is published its server keeps it for ten minutes only.
     ///
     /// # Errors
-    /// No such volume, a number that is in use, or a server that does not do it.
+    /// No such volume, an id that is in use, or a server that fails.
     pub async fn clone_volume(&self, options: CloneOptions) -> AdminResult<(VolumeId, Place)> {
         let doing = format!("Could not clone volume {}", options.volume);
         let group = self.group(&options.volume).await?;

@@ -1,4 +1,4 @@
-//! `vos convertROtoRW`: a read-only copy becomes the read-write volume, after the loss of the old one.
+//! `vos convertROtoRW`: turns a read-only copy into the read-write volume, after the loss of the old one.
 
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
@@ -16,14 +16,14 @@ use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Place};
 
-/// Which copy becomes the read-write volume.
+/// Which copy to convert.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions {
-    /// Name or number of a volume of the group.
+    /// Name or id of a volume of the group.
     pub volume: String,
-    /// Where the copy is.
+    /// Site of the copy.
     pub place: Place,
-    /// Do it although the entry names a read-write volume elsewhere, which is then forgotten.
+    /// Convert although the entry has a read-write volume elsewhere, which is dropped from the entry.
     pub force: bool,
 }
 
@@ -50,10 +50,10 @@ pub(crate) enum Step {
 }
 
 impl Admin {
-    /// Makes a read-only copy the read-write volume. Answers the number of the read-write volume.
+    /// Turns a read-only copy into the read-write volume. Returns the id of the read-write volume.
     ///
     /// # Errors
-    /// No such copy, a read-write volume that the entry names elsewhere (without `force`), or a server that does not do it.
+    /// No such copy, a read-write volume in the entry elsewhere (without `force`), or a server that fails.
     pub async fn convert(&self, options: &ConvertOptions) -> AdminResult<VolumeId> {
         let doing = format!("Could not convert volume {}", options.volume);
         let group = self.group(&options.volume).await?;
@@ -104,7 +104,7 @@ impl ConvertPlan {
         self.convert(admin).await
     }
 
-    /// Can be repeated.
+    /// Idempotent.
     async fn convert(&self, admin: &Admin) -> AdminResult {
         let done = admin.volume_at(self.place, self.volume).await?.is_some();
         if !done {

@@ -1,4 +1,4 @@
-//! `vos copy` and `vos shadow`: a second volume with the state of the first.
+//! `vos copy` and `vos shadow`: creates a second volume with the state of the first.
 
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, NameChars, SiteFlags};
@@ -15,35 +15,35 @@ use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Place};
 
-/// What is copied where.
+/// Source and target of a copy.
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
-    /// Name or number of the volume.
+    /// Name or id of the volume.
     pub volume: String,
     /// Name of the copy.
     pub name: String,
-    /// Where the copy goes.
+    /// Site of the copy.
     pub to: Place,
-    /// Make it a read-only volume.
+    /// Create a read-only volume.
     pub read_only: bool,
     /// Leave it off line.
     pub offline: bool,
-    /// Send it while the source's clients wait: no clone.
+    /// Send it without a clone, while the source's clients wait.
     pub live: bool,
-    /// Make no entry: a shadow, of this number or of the source's if that is `None` too.
+    /// Create no entry: a shadow, with this id or the source's if `id` is `None`.
     pub shadow: bool,
-    /// Number of the copy; `None` is the next free one, and for a shadow the source's.
+    /// Id of the copy; `None` is the next free one, and for a shadow the source's.
     pub id: Option<VolumeId>,
     /// Send only what changed since an earlier shadow.
     pub incremental: bool,
 }
 
-/// What a copy made.
+/// Result of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Number of the copy.
+    /// Id of the copy.
     pub volume: VolumeId,
-    /// Where the source is.
+    /// Site of the source.
     pub from: Place,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct CopyPlan {
     pub(crate) step: Step,
     from: Place,
     to: Place,
-    /// Number and name of the copy.
+    /// Id and name of the copy.
     #[serde(with = "crate::kept::volume")]
     copy: VolumeId,
     copy_name: String,
@@ -64,14 +64,14 @@ pub(crate) struct CopyPlan {
     offline: bool,
     shadow: bool,
     incremental: bool,
-    /// The clone that is sent, or 0.
+    /// The id of the clone that is sent, or 0.
     #[serde(with = "crate::kept::volume")]
     clone: VolumeId,
     #[serde(with = "crate::kept::date")]
     sent_until: UnixSeconds,
 }
 
-/// Steps of a copy. Up to the entry it is undone.
+/// Steps of a copy. Before the entry exists it is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
@@ -82,10 +82,11 @@ pub(crate) enum Step {
 }
 
 impl Admin {
-    /// Copies a volume. The source is in use all the time, but for a moment with `live`.
+    /// Copies a volume. The source stays in use all the time, except for a moment with `live`.
     ///
     /// # Errors
-    /// No such volume or place, a name that is taken, no room, or a server that does not do it; nothing is left behind then.
+    /// No such volume or site, a name that is taken, no space, or a server that fails; nothing is left behind
+    /// then.
     pub async fn copy_volume(&self, options: CopyOptions) -> AdminResult<Copied> {
         let doing = format!("Could not copy volume {}", options.volume);
         let (group, from) = self.read_write(&doing, &options.volume).await?;
@@ -167,7 +168,7 @@ impl CopyPlan {
         self.enter(admin).await
     }
 
-    /// The copy as it is, for an incremental one, or a new one.
+    /// The existing copy, for an incremental one, or a new one.
     async fn open_target(&self, admin: &Admin) -> AdminResult<(Transaction, UnixSeconds)> {
         if self.incremental
             && let Some(held) = admin.take(self.to, self.copy, Attach::OFFLINE).await?
@@ -211,7 +212,7 @@ impl CopyPlan {
         target.set_flags(if self.offline { VolumeFlags::OUT_OF_SERVICE } else { VolumeFlags(0) }).await
     }
 
-    /// Can be repeated.
+    /// Idempotent.
     async fn enter(&self, admin: &Admin) -> AdminResult {
         if !self.shadow {
             let read_only = usize::from(self.read_only);
@@ -239,7 +240,7 @@ impl CopyPlan {
     }
 
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
-        // Clients of the source do not wait for a copy that nobody makes.
+        // Clients of the source must not wait for a copy that is not being made any more.
         admin.break_transactions(self.from, self.volume).await?;
         let outcome = match self.step {
             Step::Send => {

@@ -1,4 +1,4 @@
-//! `vos create`: an empty volume with its entry.
+//! `vos create`: creates an empty volume with its entry.
 
 use afs_rpc::CallError;
 use afs_wire::ids::{VolumeId, VolumeKind};
@@ -15,16 +15,16 @@ use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Place};
 
-/// What a new volume shall be.
+/// Parameters of a new volume.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
     /// Its name: 1 to 22 characters.
     pub name: String,
-    /// Where.
+    /// Its site.
     pub place: Place,
     /// Quota in units of 1024 bytes; 0 is none.
     pub quota: i32,
-    /// Its number; `None` is the next free one.
+    /// Its id; `None` is the next free one.
     pub id: Option<VolumeId>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct CreatePlan {
     backup: VolumeId,
 }
 
-/// Steps of a creation. The entry is what it turns on.
+/// Steps of a creation. The entry is the turning point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
@@ -54,10 +54,11 @@ pub(crate) enum Step {
 }
 
 impl Admin {
-    /// Makes a volume and its entry. Answers its number.
+    /// Creates a volume and its entry. Returns its id.
     ///
     /// # Errors
-    /// A name that is taken or cannot be, no such partition, or the servers' refusal; nothing is left behind then.
+    /// A name that is taken or invalid, no such partition, or the servers' refusal; nothing is left behind
+    /// then.
     pub async fn create(&self, options: CreateOptions) -> AdminResult<VolumeId> {
         let doing = format!("Could not create volume {}", options.name);
         check_name(&doing, &options.name)?;
@@ -122,7 +123,7 @@ impl CreatePlan {
         }
     }
 
-    /// A volume with an entry is made; one without is removed.
+    /// Completes a volume with an entry, deletes one without.
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
         if admin.entry(self.volume).await?.is_some_and(|e| e.name == self.entry().name) {
             // A transaction that was left open keeps the volume from its clients.
@@ -137,7 +138,7 @@ impl CreatePlan {
 }
 
 impl Admin {
-    /// After an error: undoes or completes what was begun, and says in the error what came of that.
+    /// After an error: undoes or completes the operation, and adds the result to the error.
     pub(crate) async fn give_up(&self, plan: Plan, job: Job, error: AdminError) -> AdminError {
         if matches!(error.cause, Cause::Journal(_)) {
             return error;

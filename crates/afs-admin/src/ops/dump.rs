@@ -1,4 +1,4 @@
-//! `vos dump`: a volume as a stream of bytes.
+//! `vos dump`: reads a volume as a stream of bytes.
 
 use afs_rpc::BoxFuture;
 use afs_wire::ids::{UnixSeconds, VolumeKind};
@@ -8,50 +8,51 @@ use crate::calls::{Attach, UNPUBLISHED};
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
-/// Where a dump goes.
+/// Destination of a dump.
 pub trait DumpSink: Send {
-    /// Takes the next bytes. An error, in words, ends the dump.
+    /// Takes the next bytes. An error message ends the dump.
     fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// Where a dump comes from.
+/// Source of a dump.
 pub trait DumpSource: Send {
-    /// The next bytes; `None` at the end. An error, in words, ends the restore, and nothing of it stays.
+    /// The next bytes; `None` at the end. An error message ends the restore, and nothing of it is kept.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, String>>;
 
-    /// How many bytes there are, if that is known.
+    /// Total length, if known.
     fn size(&self) -> Option<u64>;
 }
 
-/// What is dumped.
+/// Parameters of a dump.
 #[derive(Clone, Debug, Default)]
 pub struct DumpOptions {
-    /// Name or number of a volume of any kind.
+    /// Name or id of a volume of any kind.
     pub volume: String,
-    /// Where it is; `None` is any place that the VLDB names.
+    /// Its site; `None` is any site in the VLDB.
     pub place: Option<Place>,
-    /// Only what changed since; 0 is everything.
+    /// Only changes since this time; 0 is everything.
     pub since: UnixSeconds,
-    /// Dump a clone made for this, so that clients need not wait.
+    /// Dump a temporary clone, so that clients need not wait.
     pub clone: bool,
-    /// Only the directories that changed.
+    /// Only directories that changed.
     pub omit_directories: bool,
 }
 
-/// What was dumped.
+/// Result of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dumped {
-    /// Where it was.
+    /// The site that was used.
     pub place: Place,
-    /// Bytes.
+    /// Length of the dump.
     pub bytes: u64,
 }
 
 impl Admin {
-    /// Dumps a volume into `sink`. A clone made for it goes with it, or, should this be interrupted, ten minutes later.
+    /// Dumps a volume into `sink`. A temporary clone is deleted afterwards or, after an interruption, ten
+    /// minutes later.
     ///
     /// # Errors
-    /// No such volume, somebody holds it, a server that does not do it, or a sink that takes no more.
+    /// No such volume, a transaction that holds it, a server that fails, or a sink that takes no more.
     pub async fn dump(&self, options: &DumpOptions, sink: &mut dyn DumpSink) -> AdminResult<Dumped> {
         let doing = format!("Could not dump volume {}", options.volume);
         let group = self.group(&options.volume).await?;

@@ -1,5 +1,5 @@
-//! Changes of one entry of the location database, without any volume: `vos addsite`, `remsite`, `changeloc`, and the
-//! locks themselves.
+//! Changes of one location entry, without any volume: `vos addsite`, `remsite`, `changeloc`, and the locks
+//! themselves.
 
 use afs_wire::ids::{KindNumber, VolumeId};
 use afs_wire::vl::{Entry, EntryFlags, LockOperation, ReleaseType, SITES_MAX, SetLock, SiteFlags};
@@ -30,10 +30,11 @@ pub(crate) enum Step {
 }
 
 impl Admin {
-    /// Names a place where a read-only copy shall be; the next release brings it there.
+    /// Adds the site of a future read-only copy, which the next release brings.
     ///
     /// # Errors
-    /// No such volume or place, a place the volume has already, another one on the same server, or no room in the entry.
+    /// No such volume or site, a site that the volume has already, another one on the same server, or no room
+    /// in the entry.
     pub async fn add_site(&self, volume: &str, place: Place, valid: bool) -> AdminResult {
         let doing = format!("Could not add a site to {volume}");
         self.check_place(&doing, place).await?;
@@ -59,7 +60,7 @@ impl Admin {
         .await
     }
 
-    /// Takes a read-only site out of the entry; a copy that is there stays.
+    /// Removes a read-only site from the entry; an existing copy stays.
     ///
     /// # Errors
     /// No such volume or site.
@@ -81,10 +82,10 @@ impl Admin {
         .await
     }
 
-    /// Writes into the entry that the read-write volume is somewhere else; no volume is touched.
+    /// Sets the site of the read-write volume in the entry; no volume is touched.
     ///
     /// # Errors
-    /// No such volume or place, or no read-write site.
+    /// No such volume or site, or no read-write site.
     pub async fn change_location(&self, volume: &str, place: Place) -> AdminResult {
         let doing = format!("Could not change the place of {volume}");
         self.check_place(&doing, place).await?;
@@ -99,7 +100,7 @@ impl Admin {
         .await
     }
 
-    /// Locks an entry until somebody unlocks it.
+    /// Locks an entry until it is unlocked.
     ///
     /// # Errors
     /// No such volume, or it is locked.
@@ -114,7 +115,7 @@ impl Admin {
     /// Unlocks an entry, whoever locked it.
     ///
     /// # Errors
-    /// No such volume, or one that an operation whose holder lives is working on.
+    /// No such volume, or an operation on it whose holder lives.
     pub async fn unlock(&self, volume: &str) -> AdminResult {
         let group = self.group(volume).await?;
         let busy = self.operations().await?.into_iter().find(|r| r.draft.volume == group.id());
@@ -131,7 +132,7 @@ impl Admin {
         self.unlock_entry(first(&group.entry), &group.name()).await
     }
 
-    /// Changes one entry under its lock. `change` answers the entry as it shall be, or `None` when it shall go.
+    /// Changes one entry under its lock. `change` returns the changed entry, or `None` to delete it.
     pub(crate) async fn edit(
         &self,
         word: &str,
@@ -140,7 +141,7 @@ impl Admin {
     ) -> AdminResult {
         let group = self.group(volume).await?;
         Self::check_unlocked(&group.entry)?;
-        // What cannot be is said before anything is locked.
+        // An impossible change is refused before anything is locked.
         let plan = EditPlan {
             volume: first(&group.entry),
             name: group.name(),
@@ -184,7 +185,7 @@ impl EditPlan {
         format!("changing the VLDB entry of {}", self.name)
     }
 
-    /// An error says whether the entry is ours to unlock.
+    /// An error says whether the lock is this operation's.
     async fn run(
         &self,
         admin: &Admin,
@@ -200,14 +201,14 @@ impl EditPlan {
         .map_err(|e| (true, e))
     }
 
-    /// The change and the unlocking are one write: where it is still locked, nothing was changed.
+    /// Changing and unlocking are one write: if the entry is still locked, nothing was changed.
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
         let entry = admin.entry(self.volume).await?;
         let locked = entry.is_some_and(|e| e.flags.intersects(EntryFlags::LOCK_OPERATIONS));
         if locked {
             admin.unlock_entry(self.volume, &self.name).await?;
         }
-        // One that is unlocked was changed, or was not locked yet; the one who asked sees which.
+        // An unlocked entry was changed, or was not locked yet; the user sees which.
         job.end().await?;
         Ok(Outcome::Undone)
     }

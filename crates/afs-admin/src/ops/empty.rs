@@ -1,8 +1,8 @@
-//! Emptying a server: which of its volumes go where.
+//! Emptying a server: plan of moves for its volumes.
 //!
-//! The plan is made of the location database and of the room on the other servers. Each of its tasks is one volume
-//! group, and made of operations that are journaled by themselves; what is done is not planned again, so an interrupted
-//! emptying is gone on with by beginning it anew.
+//! The plan is computed from the location database and the space on the other servers. Each of its tasks is
+//! one volume group, and consists of operations that are journaled by themselves; a task that is done is not
+//! planned again, so an interrupted emptying is continued by starting it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -14,62 +14,62 @@ use super::{EntryFilter, MoveOptions, ReleaseOptions, RemoveOptions};
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// Which server is to be emptied, and where its volumes may go.
+/// The server to be emptied, and the targets for its volumes.
 #[derive(Clone, Debug)]
 pub struct EmptyOptions {
     /// Any of its addresses.
     pub server: Ipv4Addr,
     /// Only this partition of it.
     pub partition: Option<PartitionId>,
-    /// Where to; all other servers that answer if there is none.
+    /// Targets; all other servers that reply if empty.
     pub to: Vec<Ipv4Addr>,
 }
 
-/// What has to be done for one volume group.
+/// The work for one volume group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmptyTask {
     /// Name of the read-write volume.
     pub name: String,
     /// Its size, or that of the copy if only that is here.
     pub size_kib: i64,
-    /// The read-write volume goes from where it is.
+    /// Move of the read-write volume: from, to.
     pub moved: Option<(Place, Place)>,
-    /// Where a read-only copy is made first: those that are here are the last.
+    /// Site of a read-only copy that is created first, because the last ones are here.
     pub copied: Option<Place>,
-    /// Read-only copies that are removed.
+    /// Sites of read-only copies that are removed.
     pub removed: Vec<Place>,
 }
 
-/// What emptying a server takes.
+/// Plan for emptying a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmptyPlan {
-    /// What is to be done, the largest volumes first.
+    /// The tasks, the largest volumes first.
     pub tasks: Vec<EmptyTask>,
-    /// What cannot be done, and why.
+    /// Volumes that cannot be moved, with the reasons.
     pub stays: Vec<(String, String)>,
-    /// Volumes on the server that the location database knows nothing of.
+    /// Volumes on the server that are not in the location database.
     pub unlisted: Vec<(VolumeId, Place)>,
 }
 
-/// What the server has.
+/// The volumes of the server.
 #[derive(Default)]
 struct Here {
     sizes: BTreeMap<VolumeId, i64>,
-    /// Backup volumes. One with an entry of its own is a named snapshot, which goes where its volume goes.
+    /// Backup volumes. One with an entry of its own is a named snapshot, which moves with its volume.
     snapshots: BTreeSet<VolumeId>,
-    /// What the location database knows nothing of.
+    /// Volumes that are not in the location database.
     unlisted: Vec<(VolumeId, Place)>,
 }
 
-/// Room on the partitions that volumes may go to, in KiB, as it will be when what was planned is done.
+/// Free space on the target partitions, in KiB, after the tasks planned so far.
 #[derive(Clone, Debug, Default)]
 struct Rooms(BTreeMap<Place, i64>);
 
 impl Admin {
-    /// What emptying a server takes. Nothing is changed.
+    /// Plans the emptying of a server. Nothing is changed.
     ///
     /// # Errors
-    /// The location database or the server cannot be asked, or there is nowhere to go.
+    /// The location database or the server does not reply, or there is no target.
     pub async fn plan_empty(&self, options: &EmptyOptions) -> AdminResult<EmptyPlan> {
         let own = self.known_server(options.server).await?;
         let own = own.map_or_else(|| vec![options.server], |server| server.addresses);
@@ -123,7 +123,7 @@ impl Admin {
         Ok(here)
     }
 
-    /// The room on the servers that volumes may go to. One that does not answer is left out, unless it was named.
+    /// The space on the target servers. One that does not reply is left out, unless it was named.
     async fn rooms(&self, options: &EmptyOptions, own: &[Ipv4Addr]) -> AdminResult<Rooms> {
         let named = !options.to.is_empty();
         let servers = match named {
@@ -155,10 +155,10 @@ impl Admin {
         Ok(rooms)
     }
 
-    /// Does one task of a plan.
+    /// Carries out one task of a plan.
     ///
     /// # Errors
-    /// As of the operations that it is made of. What is done stays done.
+    /// Those of its operations. Completed operations stay completed.
     pub async fn empty_one(&self, task: &EmptyTask) -> AdminResult {
         if let Some(place) = task.copied {
             self.add_site(&task.name, place, false).await?;
@@ -179,7 +179,7 @@ impl Admin {
 }
 
 impl Rooms {
-    /// What one group takes; `None` if nothing of it is here. A line for a person if it cannot be done.
+    /// The task for one group; `None` if nothing of it is here. An error message if it cannot be moved.
     fn plan(
         &mut self,
         entry: &Entry,
@@ -208,7 +208,8 @@ impl Rooms {
                 );
             }
             task.copied = Some(match task.moved {
-                // The move takes the read-write volume to where its copy then is: a clone takes no room of its own.
+                // The move brings the read-write volume to where its copy then is: a clone needs no space of
+                // its own.
                 Some((_, to)) if self.0.len() < 2 => to,
                 _ => self.take(size_kib, &[])?,
             });
@@ -216,7 +217,7 @@ impl Rooms {
         Ok(Some(task))
     }
 
-    /// The partition with most room. A server that has a copy already takes the volume where the copy is.
+    /// The partition with most space. A server that already has a copy takes the volume where the copy is.
     fn take(&mut self, size_kib: i64, copies: &[&Site]) -> Result<Place, String> {
         let fits_beside = |place: &Place| {
             copies.iter().all(|site| site.server != place.server || site.partition == place.partition)
@@ -233,7 +234,7 @@ impl Rooms {
     }
 }
 
-/// Of the read-write volume if it is here, else of the copy.
+/// The size of the read-write volume if it is here, else of the copy.
 fn size_of(sizes: &BTreeMap<VolumeId, i64>, entry: &Entry) -> i64 {
     let kinds = [VolumeKind::ReadWrite, VolumeKind::ReadOnly];
     kinds.iter().find_map(|kind| sizes.get(&entry.id(*kind)).copied()).unwrap_or(0)

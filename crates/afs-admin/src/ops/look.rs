@@ -1,4 +1,5 @@
-//! What servers and the location database say: `vos examine`, `listvol`, `listvldb`, `partinfo`, `status`. Nothing is changed.
+//! Queries to servers and location database: `vos examine`, `listvol`, `listvldb`, `partinfo`, `status`.
+//! Nothing is changed.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +10,7 @@ use afs_wire::vol::{ListVolumes, PartitionInfo64, PartitionText, TransactionInfo
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// Which entries of the location database are meant; all if nothing is given.
+/// Filter of location entries; all if nothing is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryFilter {
     /// Only those with a site on this server.
@@ -20,23 +21,23 @@ pub struct EntryFilter {
     pub locked: bool,
 }
 
-/// The room on a partition, in units of 1024 bytes.
+/// Space on a partition, in units of 1024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// What is free.
+    /// Free space.
     pub free_kib: i64,
-    /// What there is.
+    /// Total space.
     pub total_kib: i64,
 }
 
-/// Has the server look into every volume, not only name it.
+/// Makes the server read every volume's header, not only list the id.
 const ALL_FIELDS: i32 = 1;
 
 impl Admin {
-    /// The volumes on a partition, as its server says; in no order.
+    /// The volumes on a partition, according to its server; in no order.
     ///
     /// # Errors
-    /// The server does not answer, or has no such partition.
+    /// The server does not reply, or has no such partition.
     pub async fn volumes_on(&self, place: Place) -> AdminResult<Vec<VolumeInfo>> {
         let request = ListVolumes { partition: place.partition, flags: ALL_FIELDS };
         let reply = self.at(place.server, &request).await;
@@ -46,7 +47,7 @@ impl Admin {
         Ok(reply.volumes.iter().copied().collect())
     }
 
-    /// The room on a partition.
+    /// Space on a partition.
     ///
     /// # Errors
     /// As [`Admin::volumes_on`].
@@ -63,7 +64,7 @@ impl Admin {
     /// The transactions of a server.
     ///
     /// # Errors
-    /// It does not answer.
+    /// It does not reply.
     pub async fn status(&self, server: Ipv4Addr) -> AdminResult<Vec<TransactionInfo>> {
         self.transactions(server).await
     }
@@ -71,7 +72,7 @@ impl Admin {
     /// Entries of the location database, by name.
     ///
     /// # Errors
-    /// No location server answers.
+    /// No location server replies.
     pub async fn entries(&self, filter: &EntryFilter) -> AdminResult<Vec<Entry>> {
         let attributes = Attributes {
             server: filter.server,
@@ -85,7 +86,7 @@ impl Admin {
             let page = self.locate(&request).await;
             let page = page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?;
             found.extend(page.entries.iter().cloned());
-            // -1 ends the list; anything that does not go on would go round for ever.
+            // -1 ends the list; an index that does not increase would loop for ever.
             if page.next <= start {
                 break;
             }

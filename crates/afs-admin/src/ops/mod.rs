@@ -1,4 +1,4 @@
-//! The operations, one file each.
+//! The administrative operations, one file each.
 
 mod backup;
 mod check;

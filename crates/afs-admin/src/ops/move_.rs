@@ -1,8 +1,8 @@
-//! `vos move`: a volume goes to another partition while it is in use.
+//! `vos move`: moves a volume to another partition while it is in use.
 //!
-//! What is there is sent first, from a clone that nobody waits for; then what changed meanwhile, from the clone brought up
-//! to date, until little is left. Only then the volume is busy, for the last increment. One write to the location
-//! database is the switch: before it everything is undone, after it everything is completed.
+//! First the present content is sent from a clone, while clients go on; then the changes since, from the
+//! updated clone, until little is left. Only then the volume is busy, for the last increment. One write to
+//! the location database is the switch: before it everything is undone, after it everything is completed.
 
 mod forward;
 mod run;
@@ -20,38 +20,38 @@ use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
 use crate::{Admin, Place};
 
-/// Which volume goes where.
+/// Source and target of a move.
 #[derive(Clone, Debug)]
 pub struct MoveOptions {
-    /// Name or number of the read-write volume.
+    /// Name or id of the read-write volume.
     pub volume: String,
-    /// Where it has to be; `None` is wherever it is.
+    /// Its expected site; `None` accepts any.
     pub from: Option<Place>,
-    /// Where it goes.
+    /// The target site.
     pub to: Place,
     /// Send it in one go while its clients wait: no clone, no increments.
     pub live: bool,
-    /// Lose its snapshots. To a server of another maker a volume that has some, dated ones aside, is not moved without this; to one of ours they
-    /// go with it.
+    /// Delete its snapshots. Without this a volume with snapshots (other than dated ones) is not moved to a
+    /// server of another maker; to one of ours they move with it.
     pub drop_snapshots: bool,
 }
 
-/// What a move did.
+/// Result of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The volume.
     pub volume: VolumeId,
-    /// Where it was.
+    /// Its old site.
     pub from: Place,
-    /// Where it is.
+    /// Its new site.
     pub to: Place,
-    /// How often what had changed meanwhile was sent, the last time included.
+    /// Number of increments sent, the last one included.
     pub increments: u32,
     /// How long its clients had to wait, in milliseconds.
     pub busy_ms: u64,
-    /// Whether its backup volume was made anew.
+    /// Whether its backup volume was created anew.
     pub backup: bool,
-    /// Snapshots that went with it.
+    /// Number of snapshots that moved with it.
     pub snapshots: usize,
 }
 
@@ -65,20 +65,20 @@ pub(crate) struct MovePlan {
     from: Place,
     to: Place,
     live: bool,
-    /// The clone that is sent from; 0 before there is one.
+    /// The id of the clone that is sent from; 0 before there is one.
     #[serde(with = "crate::kept::volume")]
     clone: VolumeId,
     /// The group's backup volume if it exists, else 0.
     #[serde(with = "crate::kept::volume")]
     backup: VolumeId,
     increments: u32,
-    /// What changed since then is still to be sent.
+    /// Changes after this time are still to be sent.
     #[serde(with = "crate::kept::date")]
     sent_until: UnixSeconds,
-    /// Numbers of its snapshots, oldest first.
+    /// Ids of its snapshots, oldest first.
     #[serde(default)]
     snapshots: Vec<u32>,
-    /// They are lost, in place of going with it.
+    /// Whether they are deleted instead of moved.
     #[serde(default)]
     drop_snapshots: bool,
 }
@@ -91,21 +91,21 @@ pub(crate) enum Step {
     Lock,
     /// The source is cloned.
     Clone,
-    /// An empty volume is made at the target.
+    /// An empty volume is created at the target.
     Make,
     /// The clone is sent.
     Send,
-    /// What changed meanwhile is sent, as often as needed; at last with the source held.
+    /// The changes since are sent, as often as needed; at last with the source held.
     Increment,
-    /// The source is taken out of service for good: what the target has is all there is.
+    /// The source is taken out of service for good: the target is complete.
     Seal,
-    /// The target goes on line and the location database names it.
+    /// The target goes on line and the location database has its site.
     Switch,
-    /// The source's clients are told, and the source is deleted.
+    /// The source's clients are notified, and the source is deleted.
     Forget,
-    /// Clone and old backup volume are deleted, the backup volume is made anew, the entry is unlocked.
+    /// Clone and old backup volume are deleted, the backup volume is created anew, the entry is unlocked.
     Clean,
-    /// Everything is put back.
+    /// Everything is restored.
     Undo,
 }
 
@@ -113,8 +113,8 @@ impl Admin {
     /// Moves a volume.
     ///
     /// # Errors
-    /// No such volume or place, no room, snapshots that would be lost, or a server that does not do its part: then
-    /// everything is as it was before, or will be when the servers that are needed for that answer; the error says which.
+    /// No such volume or site, no space, snapshots that would be lost, or a server that fails: then
+    /// everything is as before, or will be when the servers needed for that reply; the error says which.
     pub async fn move_volume(&self, options: MoveOptions) -> AdminResult<Moved> {
         let doing = format!("Could not move volume {}", options.volume);
         let plan = self.plan_move(&doing, &options).await?;
@@ -166,7 +166,7 @@ impl Admin {
         })
     }
 
-    /// A volume of that number at the target that the location database knows nothing of may be somebody's only copy.
+    /// A volume with that id at the target that is not in the location database may be a user's only copy.
     async fn check_target(&self, doing: &str, to: Place, volume: VolumeId) -> AdminResult {
         let Some(there) = self.volume_at(to, volume).await? else { return Ok(()) };
         if !there.in_use || there.destroy_me != 0 {

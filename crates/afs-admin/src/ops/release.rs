@@ -1,8 +1,8 @@
-//! `vos release`: every read-only site gets the state of the read-write volume.
+//! `vos release`: brings every read-only site to the state of the read-write volume.
 //!
-//! A site shows the new state only after all of it is there. Which sites have it stands in the entry while the release goes
-//! on, so clients keep to one state; a release that did not reach every site is finished by the next one, or taken back
-//! from the sites that do not have it yet.
+//! A site shows the new state only when it is complete. The entry records which sites have it while the
+//! release is in progress, so clients keep to one state; a release that did not reach every site is finished
+//! by the next one, or backed out from the sites that do not have it yet.
 
 mod back_out;
 mod decide;
@@ -21,26 +21,26 @@ use crate::plan::Plan;
 use crate::{Admin, Place};
 use decide::Scope;
 
-/// Which volume is released, and how.
+/// Parameters of a release.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseOptions {
-    /// Name or number of the read-write volume.
+    /// Name or id of the read-write volume.
     pub volume: String,
     /// Send everything to every site, even if nothing has changed.
     pub force: bool,
-    /// In place of a release: end one that did not reach every site. Sites that have the new state keep it, the others keep
-    /// the old one.
+    /// Instead of a release: end one that did not reach every site. Sites with the new state keep it, the
+    /// others keep the old one.
     pub back_out: bool,
 }
 
-/// What a release did.
+/// Result of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Released {
     /// The read-write volume.
     pub volume: VolumeId,
-    /// The sites that were brought up to date.
+    /// The sites that were updated.
     pub sites: Vec<Place>,
-    /// Nothing had changed since the last release: nothing was done.
+    /// Whether nothing had changed since the last release, so that nothing was done.
     pub unchanged: bool,
 }
 
@@ -53,29 +53,29 @@ pub(crate) struct ReleasePlan {
     pub(crate) step: Step,
     home: Place,
     force: bool,
-    /// The group's read-only number.
+    /// The group's read-only volume id.
     #[serde(with = "crate::kept::volume")]
     read_only: VolumeId,
-    /// The clone that is sent is made for this release only.
+    /// Whether the clone that is sent is temporary.
     temporary: bool,
-    /// At the last step: every site has the new state.
+    /// At the last step: whether every site has the new state.
     #[serde(default)]
     all: bool,
 }
 
-/// Steps of a release. From the second on it is completed, as far as servers answer.
+/// Steps of a release. From the second on it is completed, as far as servers reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
     /// The entry is locked.
     Lock,
-    /// The read-write volume is cloned, or its clone is brought up to date.
+    /// The read-write volume is cloned, or its clone is updated.
     Clone,
     /// The clone is sent to the sites.
     Send,
-    /// The clone is deleted if it was made for this, the marks in the entry go, the entry is unlocked.
+    /// A temporary clone is deleted, the marks in the entry are cleared, the entry is unlocked.
     Finish,
-    /// A release is taken back.
+    /// A release is backed out.
     BackOut,
 }
 
@@ -83,8 +83,8 @@ impl Admin {
     /// Releases a volume to its read-only sites.
     ///
     /// # Errors
-    /// No such volume, no sites, or sites that were not reached: these keep the old state, and the next release brings them
-    /// the new one.
+    /// No such volume, no sites, or sites that were not reached: these keep the old state, and the next
+    /// release brings them the new one.
     pub async fn release(&self, options: ReleaseOptions) -> AdminResult<Released> {
         let doing = format!("Could not release volume {}", options.volume);
         let (group, home) = self.read_write(&doing, &options.volume).await?;
@@ -112,7 +112,7 @@ impl Admin {
         let job = Job::begin(self, &plan.clone().into()).await?;
         let mut plan = plan;
         match plan.run(self, &job).await {
-            // What the sites have is in the entry: there is nothing to resume.
+            // The sites' states are in the entry: there is nothing to resume.
             Ok((sites, failed)) => {
                 job.end().await?;
                 let released = Released { volume: plan.volume, sites, unchanged: false };
@@ -127,10 +127,10 @@ impl Admin {
     }
 }
 
-/// The sites that have the new state, and what went wrong with the first that has not.
+/// The sites that have the new state, and the error of the first that has not.
 type Sent = (Vec<Place>, Option<AdminError>);
 
-/// Whether a read-only site is where the read-write volume is: that copy is a clone.
+/// Whether the site of the read-write volume is also a read-only site: that copy is a clone.
 fn has_clone_at(entry: &Entry, home: Place) -> bool {
     entry.sites.iter().any(|s| s.flags.contains(SiteFlags::RO_VOLUME) && Place::from(s) == home)
 }
@@ -171,7 +171,7 @@ impl ReleasePlan {
         self.bring_up(admin, job, entry).await
     }
 
-    /// Everything under the lock. Can be repeated.
+    /// The work under the lock. Idempotent.
     async fn bring_up(&mut self, admin: &Admin, job: &Job, mut entry: Entry) -> AdminResult<Sent> {
         if self.read_only.0 == 0 {
             self.read_only = admin.new_id().await?;
@@ -193,7 +193,7 @@ impl ReleasePlan {
         Ok((reached, failed))
     }
 
-    /// Makes the clone that is sent, and marks in the entry what has to get it.
+    /// Makes the clone that is sent, and marks in the entry the sites that have to get it.
     async fn clone_source(&self, admin: &Admin, entry: &mut Entry, scope: Scope) -> AdminResult {
         if self.temporary {
             admin.delete_volume(self.home, self.read_only, true).await?;
@@ -222,7 +222,7 @@ impl ReleasePlan {
         Ok(())
     }
 
-    /// Removes what was made for the release, and unlocks. The marks stay where sites were not reached.
+    /// Deletes temporary volumes, and unlocks. The marks stay if sites were not reached.
     async fn finish(&self, admin: &Admin, mut entry: Entry) -> AdminResult {
         if self.temporary {
             admin.delete_volume(self.home, self.read_only, true).await?;
@@ -263,7 +263,8 @@ impl ReleasePlan {
         Ok(outcome)
     }
 
-    /// Ends what the interrupted release left open. A site that does not answer is left to the release.
+    /// Ends transactions that the interrupted release left open. A site that does not reply is left to the
+    /// release.
     async fn break_all(&self, admin: &Admin) -> AdminResult {
         let entry = admin.existing_entry(self.volume, &self.name).await?;
         admin.break_transactions(self.home, self.volume).await?;

@@ -1,4 +1,4 @@
-//! `vos remove`: a volume and what the location database says of it.
+//! `vos remove`: deletes a volume and its record in the location database.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, LockOperation, ReleaseType, SiteFlags};
@@ -13,23 +13,24 @@ use crate::losing::Losing;
 use crate::plan::Plan;
 use crate::{Admin, Group, Place};
 
-/// Which volume is to go.
+/// Parameters of a removal.
 #[derive(Clone, Debug, Default)]
 pub struct RemoveOptions {
-    /// Name or number; `.readonly` and `.backup` remove only that copy.
+    /// Name or id; `.readonly` and `.backup` remove only that copy.
     pub volume: String,
-    /// Where it has to be; needed where a read-only volume has several sites.
+    /// Its expected site; needed if a read-only volume has several sites.
     pub place: Option<Place>,
-    /// Also remove its snapshots. Without this a volume that has snapshots is not removed, unless its server made them.
+    /// Also delete its snapshots. Without this a volume with snapshots is not removed, unless its server made
+    /// them.
     pub snapshots: bool,
 }
 
-/// What was removed.
+/// Result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Its number.
+    /// Its id.
     pub volume: VolumeId,
-    /// Where it was.
+    /// Its site.
     pub place: Place,
     /// Whether read-only copies remain.
     pub copies_remain: bool,
@@ -44,7 +45,7 @@ pub(crate) struct RemovePlan {
     pub(crate) step: Step,
     place: Place,
     kind: Kind,
-    /// The volume that goes.
+    /// The volume to delete.
     #[serde(with = "crate::kept::volume")]
     victim: VolumeId,
 }
@@ -72,8 +73,8 @@ impl Admin {
     /// Removes a volume: the read-write one with its backup volume, or one copy.
     ///
     /// # Errors
-    /// No such volume, another place than the one named, several places and none named, snapshots that would be lost, or
-    /// a server that does not do it.
+    /// No such volume, another site than the one given, several sites and none given, snapshots that would be
+    /// lost, or a server that fails.
     pub async fn remove(&self, options: RemoveOptions) -> AdminResult<Removed> {
         let doing = format!("Could not remove volume {}", options.volume);
         let Some(group) = self.find_group(&options.volume).await? else {
@@ -100,7 +101,7 @@ impl Admin {
                 job.end().await?;
                 Ok(Removed { volume: victim, place, copies_remain })
             }
-            // Somebody else's lock is not ours to end.
+            // The lock of another operation must not be released.
             Err(error) if plan.step == Step::Lock && error.is_refusal() => {
                 job.end().await?;
                 Err(error)
@@ -109,7 +110,7 @@ impl Admin {
         }
     }
 
-    /// A volume that only its server knows of, by number and place.
+    /// Deletes a volume that is not in the location database, by id and site.
     async fn remove_unlisted(&self, doing: &str, options: &RemoveOptions) -> AdminResult<Removed> {
         let (Ok(id), Some(place)) = (options.volume.parse(), options.place) else {
             return Err(AdminError::refused(doing, "it is not in the VLDB").with_hint(
@@ -156,7 +157,7 @@ fn any_id(entry: &Entry) -> VolumeId {
     entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
 }
 
-/// The one place that is meant.
+/// The site that is meant.
 fn place_of(doing: &str, group: &Group, named: Option<Place>) -> AdminResult<Place> {
     let places: Vec<Place> = match group.kind {
         VolumeKind::ReadOnly => group.read_only_sites().map(Place::from).collect(),
@@ -199,7 +200,7 @@ impl RemovePlan {
         self.delete(admin, false).await
     }
 
-    /// Can be repeated.
+    /// Idempotent.
     async fn delete(&self, admin: &Admin, breaking: bool) -> AdminResult<bool> {
         let Some(entry) = admin.entry(self.volume).await? else {
             admin.delete_volume(self.place, self.victim, breaking).await?;
@@ -235,7 +236,7 @@ impl RemovePlan {
         Ok(true)
     }
 
-    /// The entry when the volume is gone.
+    /// The entry after the volume is deleted.
     fn without(&self, mut entry: Entry) -> Entry {
         let gone = match self.kind {
             Kind::Backup => {
@@ -270,7 +271,8 @@ impl RemovePlan {
                 Ok(Outcome::Undone)
             }
             Step::Delete => {
-                // The lock went with the entry's last change, if it was reached; the work is done again under none.
+                // The lock was released with the entry's last change, if that was reached; the work is then
+                // repeated without one.
                 let gone = admin.volume_at(self.place, self.victim).await?.is_none();
                 let site_gone = match admin.entry(self.volume).await? {
                     None => true,

@@ -1,4 +1,4 @@
-//! `vos rename`.
+//! `vos rename`: renames a volume group.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{Entry, EntryFlags, LockOperation, NameChars, ReleaseType, SiteFlags};
@@ -23,7 +23,7 @@ pub(crate) struct RenamePlan {
     new: String,
 }
 
-/// Steps of a renaming. From the second on it is completed.
+/// Steps of a rename. From the second on it is completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
@@ -34,10 +34,10 @@ pub(crate) enum Step {
 }
 
 impl Admin {
-    /// Gives a volume group another name.
+    /// Renames a volume group.
     ///
     /// # Errors
-    /// No such volume, a name that is taken or cannot be, or a server that does not do it.
+    /// No such volume, a name that is taken or invalid, or a server that fails.
     pub async fn rename(&self, old: &str, new: &str) -> AdminResult {
         let doing = format!("Could not rename volume {old}");
         check_name(&doing, new)?;
@@ -79,7 +79,7 @@ impl RenamePlan {
     async fn name_all(&self, admin: &Admin, breaking: bool) -> AdminResult {
         let mut entry = admin.existing_entry(self.volume, &self.name).await?;
         entry.name = NameChars::truncated(self.new.as_bytes());
-        // The entry first: it is what people and mount points look for.
+        // The entry first: users and mount points refer to it.
         admin.replace_entry(&entry, ReleaseType::NONE).await?;
         for site in entry.sites.iter() {
             let place = Place::from(site);
@@ -99,7 +99,7 @@ impl RenamePlan {
         admin.unlock_entry(self.volume, &self.new).await
     }
 
-    /// A copy that is not there, such as a site before its first release, needs no name.
+    /// A copy that does not exist, such as at a site before its first release, needs no name.
     async fn name_one(
         &self,
         admin: &Admin,

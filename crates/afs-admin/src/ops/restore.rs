@@ -1,4 +1,4 @@
-//! `vos restore`: a volume from a stream of bytes.
+//! `vos restore`: writes a volume from a stream of bytes.
 
 mod enter;
 mod full;
@@ -17,59 +17,59 @@ use crate::plan::Plan;
 use crate::{Admin, Place};
 use full::FullDump;
 
-/// What to do with a volume that is there already.
+/// What to do with an existing volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overwrite {
-    /// Leave it, and do nothing.
+    /// Refuse.
     #[default]
     Refuse,
-    /// The dump, which has to be a full one, becomes the volume. A server of ours keeps the old state until the new one is whole;
-    /// on one of another maker the old volume is deleted first.
+    /// Replace it by the dump, which must be a full one. A server of ours keeps the old state until the new
+    /// one is complete; on one of another maker the old volume is deleted first.
     Full,
-    /// Apply the dump, which has to be an incremental one, to it.
+    /// Apply the dump, which must be an incremental one, to it.
     Incremental,
 }
 
-/// Which date a restored volume gets.
+/// Source of a date of the restored volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreDate {
-    /// That of the dump.
+    /// The dump.
     Dump,
-    /// That of the volume that was there.
+    /// The existing volume.
     Keep,
     /// The present.
     New,
 }
 
-/// What is restored, and where.
+/// Parameters of a restore.
 #[derive(Clone, Debug)]
 pub struct RestoreOptions {
     /// Name of the read-write volume.
     pub name: String,
-    /// Where.
+    /// Its site.
     pub place: Place,
-    /// Its number; `None` is that of the entry with that name, or the next free one.
+    /// Its id; `None` is that of the entry with that name, or the next free one.
     pub id: Option<VolumeId>,
-    /// What to do with a volume that is there already.
+    /// What to do with an existing volume.
     pub overwrite: Overwrite,
     /// Restore it as a read-only volume.
     pub read_only: bool,
     /// Leave it off line.
     pub offline: bool,
-    /// Date of creation; `None`: the present after a full overwriting, else the one it had.
+    /// Creation date; `None`: the present after a full overwrite, else the existing volume's.
     pub creation: Option<RestoreDate>,
     /// Date of the last change; `None`: the dump's.
     pub last_update: Option<RestoreDate>,
-    /// Leave the volume at its old place when the entry names another.
+    /// Leave the volume at its old site if the entry names another.
     pub keep_old: bool,
 }
 
-/// What was restored.
+/// Result of a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// Its number.
+    /// Its id.
     pub volume: VolumeId,
-    /// Bytes of the dump.
+    /// Length of the dump.
     pub bytes: u64,
 }
 
@@ -82,14 +82,14 @@ pub(crate) struct RestorePlan {
     pub(crate) step: Step,
     place: Place,
     read_only: bool,
-    /// A volume was there that the dump is written into.
+    /// Whether the dump is written into an existing volume.
     onto: bool,
-    /// Nothing of that volume is to stay.
+    /// Whether nothing of that volume is kept.
     #[serde(default)]
     full: bool,
 }
 
-/// Steps of a restore. Until the entry is made, a new volume is removed again.
+/// Steps of a restore. Until the entry exists, a new volume is deleted again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
@@ -103,8 +103,8 @@ impl Admin {
     /// Restores a volume from `source`.
     ///
     /// # Errors
-    /// A name that cannot be, a volume that is there and may not be overwritten, a dump that is damaged or ends early:
-    /// nothing half-made stays then.
+    /// An invalid name, an existing volume that may not be overwritten, a dump that is damaged or ends early:
+    /// nothing incomplete is left then.
     pub async fn restore(
         &self,
         options: &RestoreOptions,
@@ -162,7 +162,7 @@ impl Admin {
         }
     }
 
-    /// Whether the server of a volume that is there puts a new state in the place of the old one when that is whole.
+    /// Whether the server of an existing volume replaces its state when the new one is complete.
     async fn is_replaced_at_once(&self, options: &RestoreOptions, there: &VolumeInfo) -> bool {
         let kind = if options.read_only { VolumeKind::ReadOnly } else { VolumeKind::ReadWrite };
         there.kind == KindNumber::from(kind)
@@ -203,7 +203,7 @@ impl RestorePlan {
 
     async fn open(&self, admin: &Admin) -> AdminResult<(Transaction, Option<HeaderStatus>)> {
         if self.onto {
-            // Where the old state is there until the end, it is served meanwhile.
+            // If the old state exists until the end, it is served meanwhile.
             let attach = if self.full { Attach::BUSY } else { Attach::OFFLINE };
             let held = admin.take_existing(self.place, self.volume, attach).await?;
             let status = held.status().await;
@@ -213,7 +213,7 @@ impl RestorePlan {
             };
         }
         admin.delete_volume(self.place, self.volume, false).await?;
-        // A read-write volume with its own number as parent gets no root directory: the dump brings one.
+        // A read-write volume with its own id as parent gets no root directory: the dump brings one.
         let held = admin.make(self.place, self.volume, &self.header_name(), self.kind(), self.volume).await?;
         let set = held.set_flags(UNPUBLISHED).await;
         match set {
@@ -241,7 +241,8 @@ impl RestorePlan {
         let (clone, backup) = before.map_or((VolumeId(0), VolumeId(0)), |b| (b.clone_id, b.backup_id));
         held.set_ids(&name, self.kind(), [self.volume, clone, backup]).await?;
         held.set_info(dates(options, &status, before.as_ref(), admin.now())).await?;
-        // Before the step: until then the volume goes with its server's death, and the step says that it is there to stay.
+        // Before the step: until then the volume is deleted when its server crashes, and the step says that
+        // it is permanent.
         held.set_flags(if options.offline { VolumeFlags::OUT_OF_SERVICE } else { VolumeFlags(0) }).await?;
         self.step = Step::Enter;
         job.step(&Plan::from(self.clone())).await?;
@@ -251,7 +252,8 @@ impl RestorePlan {
     pub(crate) async fn resume(self, admin: &Admin, job: Job) -> AdminResult<Outcome> {
         let outcome = match self.step {
             Step::Write if self.onto => {
-                // Ours has the old state or the new one; another maker's volume may be half-written, and stays off line.
+                // Ours has the old state or the new one; another maker's volume may be half-written, and
+                // stays off line.
                 admin.break_transactions(self.place, self.volume).await?;
                 Outcome::Undone
             }
@@ -260,7 +262,7 @@ impl RestorePlan {
                 Outcome::Undone
             }
             Step::Enter => {
-                // On line or not, as it shall be, it is already.
+                // On line or off line as requested, it is already.
                 admin.break_transactions(self.place, self.volume).await?;
                 if let Some(known) = admin.entry(self.volume).await?
                     && known.flags.intersects(EntryFlags::LOCK_OPERATIONS)

@@ -1,4 +1,4 @@
-//! Operations that were interrupted.
+//! Resumption of interrupted operations.
 
 use super::Outcome;
 use crate::Admin;
@@ -6,10 +6,10 @@ use crate::error::{AdminError, AdminResult, Cause};
 use crate::journal::{Job, Record};
 use crate::plan::Plan;
 
-/// What came of one interrupted operation.
+/// Result for one interrupted operation.
 #[derive(Clone, Debug)]
 pub struct Resumed {
-    /// The operation as the journal had it.
+    /// The operation, as recorded in the journal.
     pub record: Record,
     /// How it ended, or why it has not.
     pub outcome: AdminResult<Outcome>,
@@ -28,10 +28,12 @@ impl Admin {
         })
     }
 
-    /// Completes or undoes every operation whose holder is gone; with a name or number, only those on that volume.
+    /// Completes or undoes every operation whose holder is gone; with a name or id, only those on that
+    /// volume.
     ///
     /// # Errors
-    /// The journal cannot be read. What goes wrong with one operation is in its [`Resumed`], and it stays in the journal.
+    /// The journal cannot be read. The error of one operation is in its [`Resumed`], and the operation stays
+    /// in the journal.
     pub async fn resume_lapsed(&self, volume: Option<&str>) -> AdminResult<Vec<Resumed>> {
         let wanted =
             |r: &Record| volume.is_none_or(|v| r.draft.name == v || r.draft.volume.0.to_string() == *v);
@@ -43,11 +45,11 @@ impl Admin {
         Ok(done)
     }
 
-    /// Takes over one operation and completes or undoes it, from whichever step it got to.
+    /// Takes over one operation and completes or undoes it, from whichever step it reached.
     ///
     /// # Errors
-    /// Its holder lives, a server that it needs does not answer, or it was written by a newer version; it stays in the
-    /// journal then.
+    /// Its holder lives, a server that it needs does not reply, or it was recorded by a newer version; it
+    /// stays in the journal then.
     pub async fn resume(&self, record: &Record) -> AdminResult<Outcome> {
         let doing = || format!("Could not resume {} of volume {}", record.draft.word, record.draft.name);
         let taken = self.journal().take_over(record.id, self.holder().clone()).await;

@@ -1,4 +1,4 @@
-//! The servers that the location database knows.
+//! File servers in the location database: list and removal.
 
 use std::net::Ipv4Addr;
 
@@ -14,33 +14,33 @@ use crate::error::{AdminError, AdminResult};
 /// A file server in the location database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownServer {
-    /// Its permanent name; `None` of one that has never registered.
+    /// Its UUID; `None` if it has never registered.
     pub uuid: Option<Uuid>,
-    /// Its addresses; the first stands for it. At least one.
+    /// Its addresses; the first identifies it. At least one.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl KnownServer {
-    /// The address that stands for it.
+    /// The address that identifies it.
     #[must_use]
     pub fn address(&self) -> Ipv4Addr {
         self.addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 }
 
-/// In place of an address, in the list of all servers: OpenAFS's handle of one with several. Its low 16 bits are no
-/// use outside of the database that it is of.
+/// Marks OpenAFS's handle of a server with several addresses, in the place of an address in the list of all
+/// servers. Its low 16 bits have a meaning only in its own database.
 const HANDLE: u32 = 0xff00_0000;
 /// Most servers of a cell.
 const SERVERS_MAX: i32 = 254;
-/// How many names of volumes an error shows.
+/// Most names of volumes in an error.
 const SHOWN_MAX: usize = 5;
 
 impl Admin {
-    /// All file servers that the location database knows, in its order.
+    /// All file servers in the location database, in its order.
     ///
     /// # Errors
-    /// No location server answers.
+    /// No location server replies.
     pub async fn servers(&self) -> AdminResult<Vec<KnownServer>> {
         let listed = self.locate(&GetAddrs { handle: 0, spare: 0 }).await.map_err(could_not_list)?;
         let mut found = Vec::new();
@@ -50,7 +50,7 @@ impl Admin {
             }
             match self.server_by(ServerKey::Index(index)).await {
                 Ok(Some(server)) => found.push(server),
-                // A place without a registered server: whether there are more behind it is not known.
+                // A slot without a registered server: there may be more after it.
                 Ok(None) => {}
                 Err(CallError::Abort(AbortCode::VL_INDEXERANGE)) => break,
                 Err(error) => return Err(could_not_list(error)),
@@ -65,10 +65,10 @@ impl Admin {
         Ok(found)
     }
 
-    /// The server with that address, if the location database knows it.
+    /// The server with that address, if the location database has it.
     ///
     /// # Errors
-    /// No location server answers.
+    /// No location server replies.
     pub async fn known_server(&self, address: Ipv4Addr) -> AdminResult<Option<KnownServer>> {
         match self.server_by(ServerKey::Address(address)).await {
             Ok(Some(server)) => Ok(Some(server)),
@@ -92,10 +92,10 @@ impl Admin {
         }
     }
 
-    /// Takes a server out of the location database.
+    /// Removes a server from the location database.
     ///
     /// # Errors
-    /// It is not in it, or an entry names it.
+    /// It is not in it, or an entry refers to it.
     pub async fn remove_server(&self, address: Ipv4Addr) -> AdminResult<KnownServer> {
         let doing = format!("Could not remove server {address}");
         let server = self.known_server(address).await?.ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! Operations of one effect on one server, which need no journal: `vos zap`, `online`, `offline`, `setfields`, `size`,
-//! `endtrans`.
+//! Operations with one effect on one server, which need no journal: `vos zap`, `online`, `offline`,
+//! `setfields`, `size`, `endtrans`.
 
 use std::net::Ipv4Addr;
 
@@ -11,23 +11,23 @@ use crate::calls::Attach;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// Fields of a volume's header that can be set; `None` stays as it is.
+/// Fields of a volume's header that can be set; `None` leaves one unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// Quota in units of 1024 bytes; 0 is none.
     pub quota: Option<i32>,
-    /// Set the count of today's accesses to 0.
+    /// Reset the count of today's accesses.
     pub clear_use: bool,
-    /// Set the counter of changes to 0.
+    /// Reset the counter of changes.
     pub clear_update_counter: bool,
 }
 
 impl Admin {
-    /// Deletes a volume at a server without looking at the location database; with `force` however damaged it is. Answers
-    /// whether it was there.
+    /// Deletes a volume at a server, whatever the location database says; with `force` however damaged it is.
+    /// Returns whether it existed.
     ///
     /// # Errors
-    /// The server does not do it.
+    /// The server fails.
     pub async fn zap(&self, place: Place, volume: VolumeId, force: bool) -> AdminResult<bool> {
         if !force {
             return self.delete_volume(place, volume, false).await;
@@ -42,12 +42,13 @@ impl Admin {
     /// Brings a volume on line.
     ///
     /// # Errors
-    /// It is not there, somebody holds it, or the server does not do it.
+    /// It does not exist, a transaction holds it, or the server fails.
     pub async fn online(&self, place: Place, volume: VolumeId) -> AdminResult {
         self.publish(place, volume, Attach::OFFLINE).await
     }
 
-    /// Takes a volume off line until it is brought on line again. With `busy` for so many seconds: its clients wait.
+    /// Takes a volume off line, for `seconds` or until it is brought on line again. With `busy` its clients wait
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Admin::online`].
@@ -77,7 +78,7 @@ impl Admin {
     /// Sets fields of a read-write volume's header.
     ///
     /// # Errors
-    /// No such volume, somebody holds it, or the server does not do it.
+    /// No such volume, a transaction that holds it, or a server that fails.
     pub async fn set_fields(&self, volume: &str, fields: Fields) -> AdminResult {
         let (group, home) = self.read_write(&format!("Could not set the fields of {volume}"), volume).await?;
         let held = self.take_existing(home, group.id(), Attach::BUSY).await?;
@@ -89,10 +90,10 @@ impl Admin {
         held.end_after(set).await
     }
 
-    /// About how many bytes a dump of a volume would be: of all of it, or of what changed since.
+    /// Estimated length of a dump of a volume: of all of it, or of the changes since a time.
     ///
     /// # Errors
-    /// No such volume, somebody holds it, or the server cannot tell.
+    /// No such volume, a transaction that holds it, or a server that cannot tell.
     pub async fn size(&self, place: Place, volume: VolumeId, since: UnixSeconds) -> AdminResult<u64> {
         let held = self.take_existing(place, volume, Attach::BUSY).await?;
         let size = self.dump_size(&held, since).await;
@@ -102,7 +103,7 @@ impl Admin {
         held.end_after(size).await
     }
 
-    /// As [`Admin::size`], of a volume at any place that the location database names.
+    /// As [`Admin::size`], for a volume at any of its sites in the location database.
     ///
     /// # Errors
     /// As [`Admin::size`], or no such entry.
@@ -115,7 +116,7 @@ impl Admin {
     /// Ends a transaction, whoever began it.
     ///
     /// # Errors
-    /// There is none of that number.
+    /// There is none with that id.
     pub async fn end_transaction(&self, server: Ipv4Addr, transaction: TransactionId) -> AdminResult {
         let ended: Result<_, CallError> = self.at(server, &EndTrans { transaction }).await;
         let doing = || format!("Could not end transaction {transaction}");

@@ -1,4 +1,4 @@
-//! `vos snapshot`: named states of a volume beside it. Servers of ours keep them; each is a volume of its own, with an entry
+//! `vos snapshot`: named states of a volume, on servers of ours. Each is a volume of its own, with an entry
 //! under `VOLUME.NAME`.
 
 mod restore;
@@ -25,9 +25,9 @@ use crate::{Admin, Place};
 pub struct Snapshot {
     /// Its name, without the volume's.
     pub name: String,
-    /// The volume that keeps it.
+    /// The volume that contains it.
     pub volume: VolumeId,
-    /// When it was made.
+    /// Creation time.
     pub created: UnixSeconds,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct SnapshotPlan {
     pub(crate) name: String,
     pub(crate) step: Step,
     place: Place,
-    /// The volume that keeps it, and its whole name.
+    /// The id of the volume that contains it, and its full name.
     #[serde(with = "crate::kept::volume")]
     snapshot: VolumeId,
     whole_name: String,
 }
 
-/// Steps of a snapshot: one that has no entry at the end is removed.
+/// Steps on a snapshot: one that has no entry at the end is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
@@ -55,15 +55,15 @@ pub(crate) enum Step {
     Enter,
     /// The snapshot is deleted, then its entry.
     Delete,
-    /// The volume gets the snapshot's state.
+    /// The volume's content is replaced by the snapshot's.
     Restore,
 }
 
 impl Admin {
-    /// Makes a snapshot. Answers the number of the volume that keeps it.
+    /// Creates a snapshot. Returns the id of the volume that contains it.
     ///
     /// # Errors
-    /// No such volume, a name that is taken or cannot be, or a server that keeps no snapshots.
+    /// No such volume, a name that is taken or invalid, or a server without snapshots.
     pub async fn create_snapshot(&self, volume: &str, name: &str) -> AdminResult<VolumeId> {
         let doing = format!("Could not make snapshot {name} of {volume}");
         let (group, place) = self.read_write(&doing, volume).await?;
@@ -88,7 +88,7 @@ impl Admin {
     /// The snapshots of a volume, newest first.
     ///
     /// # Errors
-    /// No such volume, or its server does not answer.
+    /// No such volume, or its server does not reply.
     pub async fn snapshots(&self, volume: &str) -> AdminResult<Vec<Snapshot>> {
         let (group, place) =
             self.read_write(&format!("Could not list the snapshots of {volume}"), volume).await?;
@@ -98,16 +98,17 @@ impl Admin {
     /// Removes a snapshot.
     ///
     /// # Errors
-    /// No such volume or snapshot, or its server does not do it.
+    /// No such volume or snapshot, or its server fails.
     pub async fn remove_snapshot(&self, volume: &str, name: &str) -> AdminResult {
         let plan = self.of_snapshot("remove", volume, name, Step::Delete).await?;
         self.run_snapshot(plan).await
     }
 
-    /// Gives the volume the state of a snapshot. What it has now is lost, unless another snapshot has it.
+    /// Replaces the volume's content by a snapshot's. The present content is lost, unless another snapshot
+    /// has it.
     ///
     /// # Errors
-    /// No such volume or snapshot, or its server does not do it.
+    /// No such volume or snapshot, or its server fails.
     pub async fn restore_snapshot(&self, volume: &str, name: &str) -> AdminResult {
         let plan = self.of_snapshot("restore", volume, name, Step::Restore).await?;
         self.run_snapshot(plan).await
@@ -146,7 +147,7 @@ impl Admin {
         }
     }
 
-    /// The snapshots of a volume at its server; none where the server keeps no snapshots.
+    /// The snapshots of a volume at its server; none if the server does not support snapshots.
     pub(crate) async fn snapshots_at(&self, place: Place, volume: VolumeId) -> AdminResult<Vec<Snapshot>> {
         match self.at(place.server, &ListSnapshots { volume }).await {
             Ok(reply) => Ok(reply.snapshots.iter().map(Snapshot::from).collect()),
@@ -158,7 +159,7 @@ impl Admin {
         }
     }
 
-    /// Whether a server knows of snapshots at all.
+    /// Whether a server supports snapshots.
     pub(crate) async fn probe_snapshots(&self, server: Ipv4Addr) -> Result<(), CallError> {
         self.at(server, &ListSnapshots { volume: VolumeId(0) }).await.map(drop)
     }
@@ -171,7 +172,7 @@ impl Admin {
             .with_hint("`andrew vos backup` makes the one copy that every server can keep"))
     }
 
-    /// Deletes a snapshot with its entry. Can be repeated.
+    /// Deletes a snapshot with its entry. Idempotent.
     pub(crate) async fn delete_snapshot(&self, place: Place, snapshot: &Snapshot) -> AdminResult {
         self.delete_kept(place, snapshot.volume).await
     }
@@ -253,7 +254,7 @@ impl SnapshotPlan {
                 admin.delete_kept(self.place, self.snapshot).await?;
                 Outcome::Completed
             }
-            // It is not known whether it had come to the switch; to do it again does no harm.
+            // It is not known whether it had come to the switch; repeating it is harmless.
             Step::Restore => {
                 self.restore(admin).await?;
                 Outcome::Completed

@@ -10,7 +10,7 @@ pub(super) struct Day(u32);
 
 const SECONDS: u32 = 86_400;
 const DAYS_OF_400_YEARS: u32 = 146_097;
-/// From 0000-03-01, where the calendar's arithmetic begins, to 1970-01-01.
+/// Days from 0000-03-01, where the calendar's arithmetic starts, to 1970-01-01.
 const BEFORE_1970: u32 = 719_468;
 
 impl Day {
@@ -19,7 +19,7 @@ impl Day {
         Self(instant.0 / SECONDS)
     }
 
-    /// The week that it is in, from Monday on; 1970-01-01 was a Thursday.
+    /// Its week, from Monday on; 1970-01-01 was a Thursday.
     pub(super) fn week(self) -> u32 {
         (self.0 + 3) / 7
     }
@@ -34,12 +34,12 @@ impl Day {
         if !(1970..=2105).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
-        // Years begin in March here, so that the day that is not there each year is the last one.
+        // Years begin in March here, so that the leap day is the last day of a year.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let of_era = years % 400;
         let in_era = of_era * 365 + of_era / 4 - of_era / 100 + (153 * months + 2) / 5 + day - 1;
         let parsed = Self(years / 400 * DAYS_OF_400_YEARS + in_era - BEFORE_1970);
-        // A day that no month has, and whatever else stands in the name, comes out as another one.
+        // A nonexistent day, or any other text in the name, gives a different name.
         (parsed.to_string() == name).then_some(parsed)
     }
 }

@@ -1,4 +1,4 @@
-//! Which snapshots of a volume a schedule keeps.
+//! Retention of scheduled snapshots.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,9 @@ use afs_wire::operations::SnapshotSchedule;
 
 use super::day::Day;
 
-/// The days whose snapshots go: all but the newest of so many days and the newest in each of so many weeks. Days and weeks
-/// without a snapshot do not count, so that a volume that nobody changes any more keeps its last ones.
+/// The days whose snapshots are deleted: all but the newest `daily` days and the newest snapshot of each of
+/// `weekly` weeks. Days and weeks without a snapshot do not count, so a volume that no longer changes keeps
+/// its last ones.
 pub(super) fn expired(days: &BTreeSet<Day>, schedule: &SnapshotSchedule) -> Vec<Day> {
     let newest_first = || days.iter().rev().copied();
     let mut kept: BTreeSet<Day> = newest_first().take(schedule.daily as usize).collect();

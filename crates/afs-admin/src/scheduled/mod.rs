@@ -1,4 +1,4 @@
-//! Snapshots that servers make by themselves: the cell's schedule, and the server's part of it.
+//! Scheduled snapshots: the cell's schedule, and the file servers' part in it.
 
 mod day;
 mod keep;
@@ -14,21 +14,21 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 use day::Day;
 
-/// The schedule of a cell in which none was ever set: of the last seven days, and of the last four weeks.
+/// The default schedule: the last seven days, and the last four weeks.
 pub const USUAL: SnapshotSchedule = SnapshotSchedule { daily: 7, weekly: 4 };
 
-/// Whether a snapshot's name is one that servers give: `YYYY-MM-DD`. Such snapshots are removed by the schedule.
+/// Whether a snapshot's name is a scheduled one: `YYYY-MM-DD`. Such snapshots are deleted by the schedule.
 #[must_use]
 pub fn is_scheduled(name: &str) -> bool {
     Day::parse(name).is_some()
 }
 
 impl Admin {
-    /// The schedule of the cell; [`USUAL`] when none was ever set, `None` where the cell's database servers are another
-    /// maker's and know of none.
+    /// The schedule of the cell; [`USUAL`] if none was set, `None` if the cell's database servers are another
+    /// maker's and have none.
     ///
     /// # Errors
-    /// No database server answers, or not to this user.
+    /// No database server replies, or the user has no right.
     pub async fn snapshot_schedule(&self) -> AdminResult<Option<SnapshotSchedule>> {
         match self.locate(&GetSnapshotSchedule {}).await {
             Ok(reply) => Ok(Some(reply.schedule)),
@@ -38,7 +38,7 @@ impl Admin {
         }
     }
 
-    /// Sets it. Zero of both kinds is no schedule: what was made is kept.
+    /// Sets the schedule. With zero of both kinds none are made, and existing ones are kept.
     ///
     /// # Errors
     /// As [`Admin::snapshot_schedule`]; more than [`afs_wire::operations::SCHEDULED_MAX`] of a kind.

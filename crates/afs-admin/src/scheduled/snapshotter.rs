@@ -1,4 +1,4 @@
-//! A file server's part of the schedule: it makes and removes the snapshots of the volumes that it has.
+//! Background task of a file server that creates and deletes the scheduled snapshots of its volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -14,40 +14,41 @@ use super::keep::expired;
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
-/// Time between two looks: so long a new volume has no snapshot at most, and a day's is late.
+/// Time between two runs: the longest time that a new volume has no snapshot, and that a day's is late.
 const INTERVAL: Duration = Duration::from_secs(300);
 
-/// Makes the snapshots that are due, and removes those that the schedule does not keep. One in each file server's process.
+/// Creates the snapshots that are due, and deletes those that the schedule does not keep. One in each file
+/// server's process.
 pub struct Snapshotter {
     admin: Admin,
     server: Ipv4Addr,
 }
 
-/// What was done in one look.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Whole names of snapshots that were made.
+    /// Full names of created snapshots.
     pub made: Vec<String>,
-    /// Whole names of snapshots that were removed.
+    /// Full names of deleted snapshots.
     pub removed: Vec<String>,
 }
 
-/// A read-write volume and the days of which it has scheduled snapshots.
+/// A read-write volume with the days of its scheduled snapshots.
 struct Volume {
     name: String,
     updated: UnixSeconds,
-    /// Each with the instant at which it was made.
+    /// Each with its creation time.
     days: BTreeMap<Day, UnixSeconds>,
 }
 
 impl Snapshotter {
-    /// For the volumes of `server`, with the rights of `admin`, which has to be an administrator of the cell.
+    /// For the volumes of `server`, with the rights of `admin`, which must be an administrator of the cell.
     #[must_use]
     pub fn new(admin: Admin, server: Ipv4Addr) -> Self {
         Self { admin, server }
     }
 
-    /// Looks what is due as long as it is not dropped. To be spawned.
+    /// Runs periodically until it is dropped. To be spawned.
     pub async fn run(self) {
         loop {
             self.admin.env().sleep(INTERVAL).await;
@@ -60,11 +61,11 @@ impl Snapshotter {
         }
     }
 
-    /// Does what is due at an instant. A volume of which something cannot be done is left for the next time: another
-    /// operation may have it.
+    /// Does the work that is due at a time. A volume on which something fails is left for the next run:
+    /// another operation may hold it.
     ///
     /// # Errors
-    /// The database servers or this server do not answer.
+    /// The database servers or this server do not reply.
     pub async fn look(&self, now: UnixSeconds) -> AdminResult<Work> {
         let mut work = Work::default();
         let Some(schedule) = self.admin.snapshot_schedule().await? else { return Ok(work) };
@@ -102,7 +103,7 @@ impl Snapshotter {
 }
 
 impl Volume {
-    /// There is none of today or a later day, and something changed since the last.
+    /// Whether there is none of today or a later day, and something changed since the last.
     fn is_due(&self, today: Day) -> bool {
         match self.days.last_key_value() {
             None => true,

@@ -1,11 +1,11 @@
-//! Counts taken at the server and client under test, before and after a run.
+//! Counters of the client and server under test, read before and after a run.
 
 use serde::{Deserialize, Serialize};
 
 /// Running totals of the file system under test; every field only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Calls the client made to servers.
+    /// Calls of the client to servers.
     pub calls: u64,
     /// Datagrams the client sent.
     pub packets_sent: u64,
@@ -16,8 +16,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What was added since `earlier`. A total that went backwards (the server was restarted)
-    /// counts as nothing.
+    /// The increase since `earlier`. A total that went backwards (the server was restarted) counts as zero.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -29,8 +28,8 @@ impl Counters {
     }
 }
 
-/// Where counters are read from. Asked twice a run, outside the timed part.
+/// Source of counters. Read twice a run, outside the timed part.
 pub trait Probe: Sync {
-    /// The totals at this moment, or `None` when they cannot be had.
+    /// The present totals, or `None` if they are not available.
     fn read(&self) -> Option<Counters>;
 }

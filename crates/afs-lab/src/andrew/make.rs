@@ -1,4 +1,4 @@
-//! The Make phase: compile and link what was copied.
+//! The Make phase: compiles and links the copied tree.
 
 use crate::andrew::tree::SourceTree;
 use crate::error::{Context, LabError};
@@ -10,17 +10,16 @@ use std::process::{Command, Stdio};
 pub enum MakeCommand {
     /// A line for `sh -c`, run in the copy's root.
     Shell(String),
-    /// `make`, run in the copy's root: the tree brings a Makefile.
+    /// `make`, run in the copy's root: the tree has a Makefile.
     Make,
-    /// `cc -c` for each of these files, then `ar rcs` of the objects: the tree brings C sources
-    /// and no Makefile.
+    /// `cc -c` for each of these files, then `ar rcs` of the objects: the tree has C sources and no Makefile.
     Archive(Vec<PathBuf>),
-    /// The tree holds nothing to compile; the phase takes no time.
+    /// The tree has nothing to compile; the phase takes no time.
     Nothing,
 }
 
 impl MakeCommand {
-    /// What suits `tree`: `make` where its root has a Makefile, else the compiler on each `.c`.
+    /// The command for `tree`: `make` if its root has a Makefile, else the compiler on each `.c`.
     #[must_use]
     pub fn for_tree(tree: &SourceTree) -> Self {
         let at_root = |name: &str| tree.files.iter().any(|f| f.path == Path::new(name));
@@ -33,7 +32,7 @@ impl MakeCommand {
         if sources.is_empty() { Self::Nothing } else { Self::Archive(sources) }
     }
 
-    /// As a person would type it.
+    /// The command line, for display.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -71,7 +70,7 @@ fn archive(sources: &[PathBuf], copy: &Path) -> Result<(), LabError> {
     checked(&mut link, "ar rcs andrew-benchmark.a", copy)
 }
 
-/// Runs a command in `copy`, silently; its last error line becomes part of the error.
+/// Runs a command in `copy`, without output; its last error line becomes part of the error.
 fn checked(command: &mut Command, shown: &str, copy: &Path) -> Result<(), LabError> {
     // A make that runs inside another make's job server would wait for tokens it never gets.
     command.current_dir(copy).stdin(Stdio::null()).stdout(Stdio::null());

@@ -1,4 +1,4 @@
-//! The phases on one copy. Each is a plain loop over the listed tree or a walk of the copy.
+//! The five phases of the benchmark on one copy: loops over the listed tree, or walks of the copy.
 
 use crate::andrew::tree::{SourceFile, SourceTree};
 use crate::error::{Context, LabError};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Bytes read and written at a time; a file is never held whole.
 const BLOCK_LEN: usize = 128 * 1024;
 
-/// Makes the directories of `tree` under `copy`, which does not exist before.
+/// Makes the directories of `tree` under `copy`, which must not exist before.
 pub(crate) fn make_dir(tree: &SourceTree, copy: &Path, step: &dyn Fn()) -> Result<(), LabError> {
     fs::create_dir(copy).during("make the directory", copy)?;
     for directory in &tree.directories {
@@ -51,14 +51,14 @@ fn copy_file(root: &Path, file: &SourceFile, copy: &Path, block: &mut [u8]) -> R
     close(target).during("close", &to)
 }
 
-/// Closes a file and tells what the system said: a file system that stores on close reports a
-/// full disk or an exceeded quota there, and dropping a `File` would lose it.
+/// Closes a file and returns the system's error: a file system that stores on close reports a full disk or an
+/// exceeded quota there, and dropping a `File` would lose it.
 fn close(file: File) -> std::io::Result<()> {
     use std::os::fd::IntoRawFd;
     crate::close::close(file.into_raw_fd())
 }
 
-/// Walks the copy and asks for the status of every entry; answers how many files and links it saw.
+/// Walks the copy and reads the status of every entry; returns the number of files and links.
 pub(crate) fn scan_dir(copy: &Path, step: &dyn Fn()) -> Result<u64, LabError> {
     let mut seen = 0;
     walk(copy, &mut |_| {

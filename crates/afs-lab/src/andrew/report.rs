@@ -1,4 +1,4 @@
-//! What a benchmark found.
+//! Report of a benchmark: times by phase, load and run.
 
 use crate::andrew::counters::Counters;
 use crate::andrew::tree::TreeSize;
@@ -23,7 +23,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub const ALL: [Self; 5] = [Self::MakeDir, Self::Copy, Self::ScanDir, Self::ReadAll, Self::Make];
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How long each phase of one copy took.
+/// Time of each phase of one copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseTimes(pub [Duration; 5]);
 
@@ -65,7 +65,7 @@ pub struct RunReport {
     pub phases: PhaseTimes,
     /// From the start of the first copy to the end of the last.
     pub total: Duration,
-    /// What the run added to the counters of the file system under test, where it has any.
+    /// Increase of the counters of the file system under test, if it has any.
     pub counters: Option<Counters>,
 }
 
@@ -91,7 +91,7 @@ impl LoadReport {
         Spread::of(self.runs.iter().map(|r| r.total))
     }
 
-    /// The counters of the last run: the one that found every cache warm.
+    /// The counters of the last run, in which every cache is warm.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
         self.runs.last().and_then(|r| r.counters)
@@ -103,9 +103,9 @@ impl LoadReport {
 pub struct Report {
     /// What was copied.
     pub source: TreeSize,
-    /// How it was compiled.
+    /// The command that compiled it.
     pub make: String,
-    /// One entry a load, in the order asked for.
+    /// One entry for each load, in the requested order.
     pub loads: Vec<LoadReport>,
 }
 

@@ -1,4 +1,4 @@
-//! Running the phases: copies at once, runs repeated, progress told.
+//! Run of the benchmark: concurrent copies, repeated runs, progress reports.
 
 use crate::andrew::counters::Probe;
 use crate::andrew::make::MakeCommand;
@@ -17,16 +17,16 @@ pub const LOADS_MAX: u32 = 256;
 /// Most repetitions of a load.
 pub const RUNS_MAX: u32 = 1000;
 
-/// Where a benchmark is: told after every file and at the start of every phase.
+/// Progress of a benchmark, reported after every file and at the start of every phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Copies at once in this load.
     pub load: u32,
-    /// Which run of this load, from 0.
+    /// Number of the run of this load, from 0.
     pub run: u32,
-    /// Which copy, from 0.
+    /// Number of the copy, from 0.
     pub copy: u32,
-    /// In which phase it is.
+    /// Its phase.
     pub phase: Phase,
     /// Steps (directories, files or one build) finished since the last call: 0 at a phase's start.
     pub steps: u64,
@@ -36,7 +36,7 @@ pub struct Progress {
 pub struct Benchmark<'a> {
     /// The source tree, listed.
     pub source: &'a SourceTree,
-    /// An existing directory; a directory of this benchmark's own is made in it and removed again.
+    /// An existing directory, in which a directory for the benchmark is created and removed again.
     pub target: PathBuf,
     /// Copies at once, one report each; 1 to [`LOADS_MAX`].
     pub loads: Vec<u32>,
@@ -44,14 +44,14 @@ pub struct Benchmark<'a> {
     pub runs: u32,
     /// How a copy is compiled.
     pub make: MakeCommand,
-    /// Where counters of the file system under test come from.
+    /// Source of counters of the file system under test.
     pub probe: Option<&'a dyn Probe>,
-    /// Told how far it is, from several threads at once.
+    /// Called with progress, from several threads at once.
     pub progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 impl Benchmark<'_> {
-    /// Steps that [`Progress::steps`] adds up to over the whole benchmark.
+    /// Total of [`Progress::steps`] over the whole benchmark.
     #[must_use]
     pub fn steps(&self) -> u64 {
         let size = self.source.size();

@@ -1,4 +1,4 @@
-//! The source tree: what is copied, listed once before the clock starts.
+//! Source tree: names and lengths, listed once before the timed part starts.
 
 use crate::error::{Context, LabError};
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,11 @@ pub(crate) struct SourceFile {
 pub(crate) struct SourceLink {
     /// Path relative to the root of the tree.
     pub(crate) path: PathBuf,
-    /// Its text, copied as it is.
+    /// Its text, copied unchanged.
     pub(crate) target: PathBuf,
 }
 
-/// How much a tree holds.
+/// Size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeSize {
     /// Directories, the root not counted.
@@ -70,7 +70,7 @@ impl SourceTree {
         Ok(tree)
     }
 
-    /// Adds the entries of one directory; answers its subdirectories, the last in order first.
+    /// Adds the entries of one directory; returns its subdirectories, the last in order first.
     fn list_directory(&mut self, directory: &Path) -> Result<Vec<PathBuf>, LabError> {
         let absolute = self.root.join(directory);
         let mut names = Vec::new();
@@ -88,7 +88,7 @@ impl SourceTree {
         Ok(subdirectories)
     }
 
-    /// Adds what is at `path`; true when it is a directory.
+    /// Adds the entry at `path`; true if it is a directory.
     fn add(&mut self, path: &Path) -> Result<bool, LabError> {
         let absolute = self.root.join(path);
         let status = fs::symlink_metadata(&absolute).during("get the status of", &absolute)?;
@@ -112,7 +112,7 @@ impl SourceTree {
         Ok(false)
     }
 
-    /// How much the tree holds.
+    /// Size of the tree.
     #[must_use]
     pub fn size(&self) -> TreeSize {
         TreeSize {

@@ -1,4 +1,4 @@
-//! One large file, stored and fetched.
+//! Throughput of storing and fetching one large file.
 
 use afs_wire::fs::{CreateFile, FetchData64, Name, RemoveFile, SetStatus, StoreData64};
 use afs_wire::ids::{Fid, Mode};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::Target;
 use super::error::{During, LoadError};
 
-/// How many bytes moved in which time.
+/// Bytes transferred, with the time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Throughput {
     /// Bytes of file data.
     pub bytes: u64,
-    /// From the request to the end of the answer.
+    /// From the request to the end of the reply.
     pub seconds: f64,
     /// Bytes a second.
     pub per_second: f64,
@@ -24,7 +24,7 @@ const PIECE: usize = 1 << 20;
 /// Creates a file of `length` bytes in the target's directory by one store. Durable when it returns.
 ///
 /// # Errors
-/// How a call failed.
+/// The error of a call.
 pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), LoadError> {
     let status = SetStatus { mode: Some(Mode(0o644)), ..SetStatus::default() };
     let create = CreateFile { dir: target.directory, name: name(), status };
@@ -48,7 +48,7 @@ pub async fn store(target: &Target, length: u64) -> Result<(Fid, Throughput), Lo
 /// Fetches the `length` bytes that [`store`] stored, and compares them.
 ///
 /// # Errors
-/// How a call failed, or which byte is wrong.
+/// The error of a call, or the first wrong byte.
 pub async fn fetch(target: &Target, fid: Fid, length: u64) -> Result<Throughput, LoadError> {
     let pattern = pattern();
     let start = target.env.now();
@@ -76,10 +76,10 @@ pub async fn fetch(target: &Target, fid: Fid, length: u64) -> Result<Throughput,
     Ok(throughput(target, start, length))
 }
 
-/// Removes the file that [`store`] made.
+/// Removes the file that [`store`] created.
 ///
 /// # Errors
-/// How the call failed.
+/// The error of the call.
 pub async fn remove(target: &Target) -> Result<(), LoadError> {
     let remove = RemoveFile { dir: target.directory, name: name() };
     target.call(&remove).await.map(drop)
@@ -89,7 +89,7 @@ fn name() -> Name {
     Name::truncated(b"load-bulk")
 }
 
-/// One piece of bytes that repeats, of a period (a prime) that no chunk, page or packet size divides.
+/// One piece of a repeating pattern, with a period (a prime) that divides no chunk, page or packet size.
 fn pattern() -> Bytes {
     (0..PIECE).map(|position| (position % 251) as u8).collect()
 }

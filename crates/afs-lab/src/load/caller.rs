@@ -1,4 +1,4 @@
-//! What a caller of file servers must answer itself.
+//! Callback service of a load generator.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 
-/// The callback service of a caller that caches nothing: it says who it is, and has nothing to forget.
+/// The callback service of a caller that caches nothing: it gives its identity, and has nothing to drop.
 ///
-/// A file server identifies its clients before it serves them (`docs/protocol/callback.md` "5.1 First contact"): listen
-/// with this on the socket that makes the calls.
+/// A file server identifies its clients before it serves them (`docs/protocol/callback.md` "5.1 First
+/// contact"): listen with this on the socket that makes the calls.
 #[must_use]
 pub fn callbacks(env: &dyn Env) -> Arc<dyn Service> {
     let uuid = Arc::new(Uuid::from_random(env.random_bytes()));

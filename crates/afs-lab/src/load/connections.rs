@@ -1,4 +1,4 @@
-//! What a new connection costs: its first call, with whatever has to be proven before it is answered.
+//! Cost of a new connection: its first call, with identification and authentication.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::spread::Spread;
 /// Makes connections to the target's file service, none of which shares its Rx connection with another.
 pub type Connect = Arc<dyn Fn() -> Connection + Send + Sync>;
 
-/// Asks for the status of the target's directory over `calls` new connections, one after the other. The times are
-/// those of whole first calls.
+/// Fetches the status of the target's directory over `calls` new connections, one after the other. The times
+/// are those of whole first calls.
 ///
 /// # Errors
 /// The first call that fails ends the measurement; [`LoadError::Lost`] without any.

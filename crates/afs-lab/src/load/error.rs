@@ -1,4 +1,4 @@
-//! What can go wrong under load.
+//! Errors of a load.
 
 use afs_rpc::CallError;
 
@@ -11,39 +11,39 @@ pub enum LoadError {
     Call {
         /// The call's name.
         operation: &'static str,
-        /// How it failed.
+        /// Its error.
         source: CallError,
     },
-    /// What came back is not what was stored.
+    /// The data read differ from the data stored.
     #[error("byte {position} came back as {got}, stored was {want}")]
     WrongData {
-        /// Where.
+        /// The position.
         position: u64,
-        /// The byte that came.
+        /// The byte read.
         got: u8,
-        /// The byte that was stored.
+        /// The byte stored.
         want: u8,
     },
-    /// Fewer bytes came back than were stored.
+    /// Fewer bytes were read than stored.
     #[error("{got} of {want} bytes came back")]
     WrongLength {
-        /// Bytes that came.
+        /// Bytes read.
         got: u64,
-        /// Bytes that were stored.
+        /// Bytes stored.
         want: u64,
     },
-    /// What came back as a directory is none.
+    /// The data of a directory are invalid.
     #[error("the directory is damaged")]
     BadDirectory,
-    /// Entries of a directory whose status could not be had.
+    /// Entries of a directory whose status could not be read.
     #[error("the status of {answered} of {asked} entries came back")]
     NoStatus {
-        /// Statuses that came.
+        /// Statuses received.
         answered: usize,
-        /// Entries that were asked for.
+        /// Entries requested.
         asked: usize,
     },
-    /// A worker vanished with its world.
+    /// A worker ended with its runtime.
     #[error("a worker stopped without a result")]
     Lost,
 }

@@ -1,4 +1,4 @@
-//! How long single calls take, of many: a histogram of bounded size, whatever their number.
+//! Histogram of call times, of bounded size.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::error::LoadError;
 
-/// Times of calls, in seconds.
+/// Percentiles of call times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of the calls took at most so long.
+    /// Median.
     pub p50: f64,
-    /// 99 of 100 calls took at most so long.
+    /// 99th percentile.
     pub p99: f64,
     /// The longest.
     pub max: f64,
 }
 
-/// Times of calls as they are measured, in microseconds, to three digits. Longer ones than a minute count as a minute.
+/// Call times as they are measured, in microseconds, to three digits. Times over a minute count as a minute.
 pub(super) struct Times(Histogram<u64>);
 
 const LONGEST: u64 = 60_000_000;

@@ -1,4 +1,5 @@
-//! Directories listed with attributes by one client, and how long another one's small calls take beside that.
+//! Listing of directories with attributes by one client, and the latency of another client's small calls
+//! meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,30 +15,31 @@ use super::calls::{Rate, many};
 use super::error::{During, LoadError};
 use super::latency::{Latency, Times};
 
-/// A directory, read and the status of each of its entries asked for.
+/// A directory that was read, with the status of each of its entries.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Listing {
     /// Names in it, without `.` and `..`.
     pub entries: usize,
-    /// From the first request to the last answer.
+    /// From the first request to the last reply.
     pub seconds: f64,
     /// The calls for the statuses, of 50 entries each.
     pub bulk: Rate,
 }
 
-/// What one client had of the server while another one listed.
+/// Results of a client while another one lists.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Beside {
     /// The directories, one after the other.
     pub listings: Vec<Listing>,
-    /// Statuses answered to the other client meanwhile, one after the other.
+    /// Number of statuses that the other client fetched meanwhile, one after the other.
     pub calls: u32,
-    /// Times of these.
+    /// Times of these calls.
     pub latency: Latency,
 }
 
-/// Lists `directories` one after the other at `listing`, with `in_flight` calls for statuses at a time, and asks for the
-/// status of the directory of `asking` meanwhile, one call at a time. The two should be clients with sockets of their own.
+/// Lists `directories` one after the other at `listing`, with `in_flight` calls for statuses at a time, and
+/// meanwhile fetches the status of the directory of `asking`, one call at a time. The two should be clients
+/// with sockets of their own.
 ///
 /// # Errors
 /// The first call that fails ends the measurement.
@@ -73,7 +75,7 @@ async fn list_all(target: &Target, directories: &[Fid], in_flight: u32) -> Resul
     Ok(listings)
 }
 
-/// Reads a directory and asks for the status of all that is in it, `in_flight` calls at a time.
+/// Reads a directory and fetches the status of all its entries, `in_flight` calls at a time.
 ///
 /// # Errors
 /// The first call that fails, or an entry without a status.
@@ -92,7 +94,7 @@ pub async fn list(target: &Target, directory: Fid, in_flight: u32) -> Result<Lis
     Ok(Listing { entries: fids.len(), seconds, bulk })
 }
 
-/// The data of a directory, of which the server says the length.
+/// The data of a directory, whose length the server gives.
 async fn read(target: &Target, directory: Fid) -> Result<Vec<u8>, LoadError> {
     const NAME: &str = "FetchData64";
     const LONGEST: usize = PAGES_MAX as usize * PAGE_LEN;

@@ -1,8 +1,9 @@
-//! Loads on a file server, from calls of our own: how many statuses a second, how many durable creations, how many bytes.
+//! Loads on a file server, by calls of our own: statuses per second, durable creations per second,
+//! throughput.
 //!
-//! These measure the server (and the transport) without a cache manager in between: Howard et al. 1988 speak of
-//! "load units", which the [`andrew`](crate::andrew) benchmark has; here the unit is one call.
-//! The world comes from outside as an [`Env`](afs_rpc::Env), as everywhere else.
+//! These measure the server (and the transport) without a cache manager in between: Howard et al. 1988 speak
+//! of "load units", which the [`andrew`](crate::andrew) benchmark has; here the unit is one call. Time and
+//! tasks are those of an [`Env`](afs_rpc::Env) given by the caller.
 
 mod bulk;
 mod caller;
@@ -28,7 +29,7 @@ use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
 use error::During;
 
-/// Where a load goes.
+/// Target of a load.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Time and tasks.
@@ -39,14 +40,14 @@ pub struct Target {
     pub directory: Fid,
 }
 
-/// How often a call is made again that the server is too busy for.
+/// Attempts at a call that the server is too busy for.
 const TRIES: u32 = 100;
-/// Between two tries.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Target {
-    /// Makes a call. OpenAFS's file server answers `VBUSY` while it makes the acquaintance of a client that comes with many
-    /// connections at once: as every client does, this one comes again.
+    /// Makes a call. OpenAFS's file server answers `VBUSY` while it identifies a client that comes with many
+    /// connections at once: like every client, this one retries.
     async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, LoadError> {
         for _ in 1..TRIES {
             match self.files.call(request).await {

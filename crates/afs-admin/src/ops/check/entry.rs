@@ -1,4 +1,4 @@
-//! An entry as it is compared.
+//! Comparison of an entry with the volumes at its sites.
 
 use afs_wire::ids::{VolumeId, VolumeKind, VolumeName};
 use afs_wire::vl::{Entry, EntryFlags, Site, SiteFlags};
@@ -6,12 +6,12 @@ use afs_wire::vol::{InfoStatus, VolumeInfo};
 
 use crate::Place;
 
-/// Which of the entry's volumes a number is.
+/// The kind of the entry's volume with an id.
 pub(super) fn kind_of(entry: &Entry, id: VolumeId) -> Option<VolumeKind> {
     VolumeKind::ALL.into_iter().find(|kind| id.0 != 0 && entry.id(*kind) == id)
 }
 
-/// The flag that says that there is a volume of a kind.
+/// The flag for the existence of a volume of a kind.
 pub(super) fn exists(kind: VolumeKind) -> EntryFlags {
     match kind {
         VolumeKind::ReadWrite => EntryFlags::RW_EXISTS,
@@ -20,7 +20,7 @@ pub(super) fn exists(kind: VolumeKind) -> EntryFlags {
     }
 }
 
-/// Whether a site is to have the volume of a kind. Backup volumes are beside the read-write one.
+/// Whether a site should have the volume of a kind. Backup volumes are beside the read-write one.
 pub(super) fn is_site_of(site: &Site, kind: VolumeKind) -> bool {
     site.flags.contains(match kind {
         VolumeKind::ReadOnly => SiteFlags::RO_VOLUME,
@@ -28,7 +28,7 @@ pub(super) fn is_site_of(site: &Site, kind: VolumeKind) -> bool {
     })
 }
 
-/// The volumes that have to be at a site. A read-only site that waits for a release need not have one.
+/// The volumes that must be at a site. A read-only site that waits for a release need not have one.
 pub(super) fn expected(entry: &Entry, site: &Site) -> impl Iterator<Item = VolumeId> + use<> {
     let (site, ids, flags) = (*site, entry.ids, entry.flags);
     let wanted = move |kind: &VolumeKind| {
@@ -37,7 +37,7 @@ pub(super) fn expected(entry: &Entry, site: &Site) -> impl Iterator<Item = Volum
     VolumeKind::ALL.into_iter().zip(ids).filter(move |(kind, _)| wanted(kind)).map(|(_, id)| id)
 }
 
-/// Whether a volume at a place is as its entry says.
+/// Whether a volume at a site agrees with its entry.
 pub(super) fn fits(entry: &Entry, place: Place, info: &VolumeInfo) -> bool {
     let Some(kind) = kind_of(entry, info.id) else { return false };
     let mut sites = entry.sites.iter().filter(|s| Place::from(*s) == place && is_site_of(s, kind));
@@ -53,7 +53,7 @@ pub(super) fn fits(entry: &Entry, place: Place, info: &VolumeInfo) -> bool {
         && info.name.to_string() == name_of(entry, kind)
 }
 
-/// Whether a volume is of the kind that its number says. A snapshot is a read-write volume to the location database.
+/// Whether a volume has the kind of its id. A snapshot is a read-write volume to the location database.
 pub(super) fn is_kind(entry: &Entry, kind: VolumeKind, info: &VolumeInfo) -> bool {
     match (kind, info.kind.check()) {
         (VolumeKind::ReadWrite, Some(VolumeKind::Backup)) => is_snapshot(entry),
@@ -61,20 +61,20 @@ pub(super) fn is_kind(entry: &Entry, kind: VolumeKind, info: &VolumeInfo) -> boo
     }
 }
 
-/// Whether an entry may be that of a snapshot: it has nothing but the one volume.
+/// Whether an entry may be that of a snapshot: it has only the one volume.
 fn is_snapshot(entry: &Entry) -> bool {
     let [_, read_only, backup] = entry.ids;
     read_only.0 == 0 && backup.0 == 0 && entry.sites.len() <= 1
 }
 
-/// The name that a volume of the group has in its header.
+/// The name in the header of a volume of the group.
 pub(super) fn name_of(entry: &Entry, kind: VolumeKind) -> String {
     let mut name = format!("{}{}", entry.name, kind.suffix());
     name.truncate(VolumeName::HEADER_MAX);
     name
 }
 
-/// Operations that lock an entry.
+/// Whether an operation has locked the entry.
 pub(super) fn is_locked(entry: &Entry) -> bool {
     entry.flags.intersects(EntryFlags::LOCK_OPERATIONS)
 }

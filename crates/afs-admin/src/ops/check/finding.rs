@@ -1,4 +1,4 @@
-//! What a check finds.
+//! Findings of a check.
 
 use std::net::Ipv4Addr;
 
@@ -6,75 +6,75 @@ use afs_wire::ids::VolumeId;
 
 use crate::Place;
 
-/// Which way the check goes.
+/// Direction of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Half {
     /// Both.
     #[default]
     Both,
-    /// What servers have is to be in the location database: OpenAFS's `syncvldb`.
+    /// Volumes on servers should be in the location database: OpenAFS's `syncvldb`.
     Volumes,
-    /// What the location database names is to be on the servers: OpenAFS's `syncserv`.
+    /// Volumes in the location database should be on the servers: OpenAFS's `syncserv`.
     Entries,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What is wrong.
+    /// The inconsistencies found.
     pub findings: Vec<Finding>,
-    /// Servers that did not answer: what is there was left alone.
+    /// Servers that did not reply: their volumes were left alone.
     pub silent: Vec<Silent>,
-    /// Servers that were to be asked.
+    /// Number of servers to be asked.
     pub servers: usize,
-    /// Volumes that they showed.
+    /// Number of volumes that they have.
     pub volumes: u64,
-    /// Whether there was more than one check looks at; the next one, after a repair, goes on.
+    /// Whether there was more than one check examines; the next one, after a repair, continues.
     pub more: bool,
 }
 
 impl Checked {
-    /// Whether nothing is wrong, or nothing any more, as far as servers answered.
+    /// Whether there are no findings left, as far as servers replied.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         !self.more && self.silent.is_empty() && self.findings.iter().all(|f| f.remedy == Remedy::Mended)
     }
 }
 
-/// A server that did not answer.
+/// A server that did not reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Silent {
     /// Its address.
     pub server: Ipv4Addr,
-    /// Why, for a person.
+    /// The error, for display.
     pub why: String,
 }
 
-/// Something that is wrong.
+/// An inconsistency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The volume.
     pub volume: VolumeId,
     /// Its name, as far as it is known.
     pub name: String,
-    /// Where; `None` if it is the entry alone.
+    /// Its site; `None` if only the entry is concerned.
     pub place: Option<Place>,
-    /// What kind of thing is wrong.
+    /// The kind of fault.
     pub fault: Fault,
-    /// The same for a person.
+    /// Description, for display.
     pub says: String,
     /// What is done about it.
     pub remedy: Remedy,
 }
 
-/// Kinds of what can be wrong.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// A volume is on a server, and no entry has it.
     NoEntry,
-    /// The entry has another place for a volume.
+    /// The entry has another site for a volume.
     Elsewhere,
-    /// The entry has a volume that is not there.
+    /// The entry has a volume that does not exist.
     Missing,
     /// Two servers have the read-write volume.
     TwoReadWrite,
@@ -82,22 +82,22 @@ pub enum Fault {
     Name,
     /// The volume is of another kind than the entry says.
     Kind,
-    /// The entry has another number, or none.
+    /// The entry has another id, or none.
     Number,
-    /// The entry does not say that a volume exists, which does, or the other way.
+    /// The entry's flag for a volume does not match its existence.
     Flag,
-    /// The entry is locked, and the journal knows of no operation.
+    /// The entry is locked without an operation in the journal.
     Lock,
     /// A temporary clone whose operation is gone.
     Leftover,
     /// Its server cannot attach it.
     Damaged,
-    /// New volumes would get numbers that are in use.
+    /// New volumes would get ids that are in use.
     Counter,
 }
 
 impl Fault {
-    /// As one word, for programs.
+    /// Its word for programs.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -122,15 +122,15 @@ impl Fault {
 pub enum Remedy {
     /// A repair changes the entry.
     Repair,
-    /// It was mended.
+    /// It was repaired.
     Mended,
-    /// It should have been mended; why it was not.
+    /// The repair failed; the error.
     Failed(String),
-    /// A person decides; what he may run.
+    /// The administrator decides; a command to run.
     Person(String),
 }
 
-/// The counter of volume numbers is behind.
+/// The counter of volume ids is behind.
 pub(super) fn counter(largest: VolumeId, next: VolumeId) -> Finding {
     Finding {
         volume: largest,

@@ -1,4 +1,4 @@
-//! Goes through the cell: which groups are worth a closer look.
+//! Scan of the cell for groups that may be inconsistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -17,49 +17,49 @@ use super::finding::Silent;
 use crate::error::{AdminError, AdminResult};
 use crate::{Admin, Place};
 
-/// Servers that are looked at side by side.
+/// Servers that are scanned concurrently.
 const SERVERS_AT_ONCE: usize = 8;
-/// Groups that one check looks at closely: more tell that something else is wrong than entries.
+/// Most groups that one check examines closely: more would mean another cause than entries.
 pub(super) const SUSPECTS_MAX: usize = 10_000;
 
-/// The last index that a server can have.
+/// The largest index of a server.
 const INDEX_MAX: i32 = 254;
 
-/// Volumes of a group that were seen where the location database does not have them.
+/// Volumes of a group found at sites that the location database does not have.
 pub(super) type Suspect = BTreeSet<(Place, VolumeId)>;
 
-/// Whether a server answered, with its partitions.
+/// The partitions of each server, or the error of one that did not reply.
 pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
 
-/// What there is to look at.
+/// Result of the scan.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) servers: Servers,
-    /// By a number of the group.
+    /// By an id of the group.
     pub(super) suspects: BTreeMap<VolumeId, Suspect>,
     pub(super) volumes: u64,
     pub(super) largest: VolumeId,
     pub(super) more: bool,
 }
 
-/// What the location database has of one server.
+/// The entries of the location database for one server.
 #[derive(Default)]
 struct Known {
-    /// By a number of the group.
+    /// By an id of the group.
     entries: BTreeMap<VolumeId, KnownEntry>,
-    /// The group of every number.
+    /// The group of every volume id.
     groups: BTreeMap<VolumeId, VolumeId>,
 }
 
-/// What is kept of an entry while its server is gone through.
+/// The part of an entry that is kept during the scan of its server.
 struct KnownEntry {
     entry: Entry,
-    /// Volumes that have to be on this server and were not seen yet.
+    /// Volumes that must be on this server and were not seen yet.
     missing: Vec<(Place, VolumeId)>,
 }
 
 impl Gathered {
-    /// Servers that did not answer.
+    /// Servers that did not reply.
     pub(super) fn silent(&self) -> Vec<Silent> {
         let silent = |(server, answer): (&Ipv4Addr, &Result<_, String>)| {
             let why = answer.as_ref().err()?.clone();
@@ -91,7 +91,7 @@ impl Gathered {
 }
 
 impl Admin {
-    /// Goes through the cell, or one server.
+    /// Scans the cell, or one server.
     pub(super) async fn gather(&self, only: Option<Ipv4Addr>) -> AdminResult<Gathered> {
         let servers = match only {
             Some(server) => vec![self.first_address(server).await?],
@@ -106,7 +106,7 @@ impl Admin {
         Ok(gathered)
     }
 
-    /// One group, wherever its entry says.
+    /// Scans one group, at all sites of its entry.
     pub(super) async fn gather_one(&self, volume: &str) -> AdminResult<Gathered> {
         let group = self.group(volume).await?;
         let mut gathered = Gathered::default();
@@ -128,7 +128,7 @@ impl Admin {
         let partitions = self.partitions(server).await;
         for partition in partitions.as_ref().map_or(&[][..], Vec::as_slice) {
             let place = Place::new(server, *partition);
-            // A server that goes away meanwhile is as one that was away.
+            // A server that becomes unreachable counts as one that was.
             let volumes = match self.volumes_on(place).await {
                 Ok(volumes) => volumes,
                 Err(error) => {
@@ -171,7 +171,7 @@ impl Admin {
         Ok(())
     }
 
-    /// The group of a volume that is not where an entry has it: one that has its number, or its parent's.
+    /// The group of a volume that is not where an entry has it: one with its id, or its parent's.
     async fn group_of(&self, info: &VolumeInfo) -> AdminResult<VolumeId> {
         if let Some(entry) = self.entry(info.id).await? {
             return Ok(key_of(&entry));
@@ -191,7 +191,8 @@ impl Admin {
         let mut all = BTreeSet::new();
         let reply = self.locate(&GetAddrs { handle: 0, spare: 0 }).await;
         let reply = reply.map_err(|e| AdminError::call("Could not list the servers", None, e))?;
-        // A word that begins with 0xff is not an address, but a handle of OpenAFS's: such servers are told by index.
+        // A word that begins with 0xff is not an address, but a handle of OpenAFS's: such servers are listed
+        // by index.
         let (handles, addresses): (Vec<u32>, Vec<u32>) =
             reply.addresses.iter().partition(|word| **word >> 24 == 0xff);
         all.extend(addresses.into_iter().map(Ipv4Addr::from));
@@ -214,7 +215,7 @@ impl Admin {
         Ok(())
     }
 
-    /// The address under which the location database has a server.
+    /// The address that the location database uses for a server.
     async fn first_address(&self, server: Ipv4Addr) -> AdminResult<Ipv4Addr> {
         match self.locate(&GetAddrsU { query: ServerKey::Address(server).into() }).await {
             Ok(reply) => Ok(reply.addresses.first().copied().unwrap_or(server)),
@@ -229,12 +230,12 @@ impl Admin {
         loop {
             let request = ListAttributesN2 { attributes, name: NameText::default(), start };
             let page = match self.locate(&request).await {
-                // OpenAFS's database says so of a server that it has never heard of.
+                // The reply of OpenAFS's database about an unknown server.
                 Err(CallError::Abort(code)) if code == AbortCode::VL_NOENT => return Ok(()),
                 page => page.map_err(|e| AdminError::call("Could not list the VLDB", None, e))?,
             };
             page.entries.iter().for_each(&mut each);
-            // -1 ends the list; anything that does not go on would go round for ever.
+            // -1 ends the list; an index that does not increase would loop for ever.
             if page.next <= start {
                 return Ok(());
             }
@@ -242,13 +243,13 @@ impl Admin {
         }
     }
 
-    /// The number that the next new volume gets.
+    /// The id that the next new volume gets.
     pub(super) async fn next_id(&self) -> AdminResult<VolumeId> {
         let reply = self.locate(&GetNewVolumeId { count: 0 }).await;
         reply.map(|r| r.first).map_err(|e| AdminError::call("Could not read the counter of volumes", None, e))
     }
 
-    /// Takes all numbers up to the largest that is in use.
+    /// Allocates all ids up to the largest in use.
     pub(super) async fn raise_counter(&self, largest: VolumeId, next: VolumeId) -> AdminResult {
         let count = largest.0.saturating_sub(next.0).saturating_add(1);
         let reply = self.locate(&GetNewVolumeId { count }).await;
@@ -256,7 +257,7 @@ impl Admin {
     }
 }
 
-/// A number that finds the entry.
+/// An id under which the entry is found.
 pub(super) fn key_of(entry: &Entry) -> VolumeId {
     entry.ids.iter().copied().find(|id| id.0 != 0).unwrap_or_default()
 }

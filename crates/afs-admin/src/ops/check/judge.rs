@@ -1,4 +1,5 @@
-//! What is wrong with a group, and how its entry has to be. Decided from one look, without any call.
+//! Diagnosis of a group: its faults, and the corrected entry. Computed from one snapshot of the group,
+//! without any call.
 
 mod copies;
 mod enter;
@@ -15,24 +16,24 @@ use super::finding::{Fault, Finding, Half, Remedy};
 use super::look::{Case, Seen};
 use crate::Place;
 
-/// What came of a look.
+/// Result of a diagnosis.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) findings: Vec<Finding>,
-    /// The entry as it shall be; `None` when it shall go, or not be made.
+    /// The corrected entry; `None` if it is to be deleted, or not created.
     pub(super) entry: Option<Entry>,
 }
 
-/// See this file's head.
+/// State of a diagnosis.
 struct Judge<'a> {
     case: &'a Case,
     half: Half,
-    /// As it shall be.
+    /// The corrected entry so far.
     entry: Entry,
     findings: Vec<Finding>,
 }
 
-/// Judges a group.
+/// Diagnoses a group.
 pub(super) fn judge(case: &Case, half: Half) -> Judged {
     let entry = case.entry.clone().unwrap_or_default();
     let mut judge = Judge { case, half, entry, findings: Vec::new() };
@@ -58,12 +59,12 @@ impl Judge<'_> {
         self.entry.name.to_string()
     }
 
-    /// Something that a repair mends.
+    /// Adds a fault that a repair corrects.
     fn repair(&mut self, volume: VolumeId, place: Option<Place>, fault: Fault, says: String) {
         self.find(volume, place, fault, says, Remedy::Repair);
     }
 
-    /// Something that a person decides.
+    /// Adds a fault that the administrator decides on.
     fn person(&mut self, seen: &Seen, fault: Fault, says: String, run: String) {
         self.find(seen.info.id, Some(seen.place), fault, says, Remedy::Person(run));
     }
@@ -90,7 +91,7 @@ impl Judge<'_> {
         self.entry.sites = BoundedVec::first_of(sites);
     }
 
-    /// Clones that an operation made for itself, which is not under way any more.
+    /// Clones that an operation made for itself and that is no longer in progress.
     fn leftovers(&mut self) {
         if !self.looks_at_volumes() {
             return;
@@ -116,7 +117,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Volumes that say they are of the group, and are none that the entry could have.
+    /// Volumes that claim to be of the group, but that its entry cannot contain.
     fn strangers(&mut self) {
         if !self.looks_at_volumes() {
             return;
@@ -135,7 +136,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Under a lock nothing is mended: somebody may be at work, with tools that keep no journal.
+    /// Under a lock nothing is repaired: a tool without a journal may be at work.
     fn lock(&mut self) {
         if !is_locked(&self.entry) {
             return;
@@ -159,12 +160,12 @@ fn partition(seen: &Seen) -> String {
     seen.place.partition.check().map_or_else(|| seen.place.partition.0.to_string(), |p| p.to_string())
 }
 
-/// The command that deletes one volume at one place.
+/// The command that deletes one volume at one site.
 fn zap(seen: &Seen) -> String {
     format!("andrew vos zap {} {} {}", seen.place.server, partition(seen), seen.info.id)
 }
 
-/// The command that says where the read-write volume is.
+/// The command that sets the site of the read-write volume.
 fn change_location(seen: &Seen, name: &str) -> String {
     format!("andrew vos changeloc {} {} {name}", seen.place.server, partition(seen))
 }

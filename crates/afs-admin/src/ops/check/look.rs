@@ -1,4 +1,4 @@
-//! One group, looked at at all its places.
+//! Snapshot of one group, taken at all its sites.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,38 +11,38 @@ use super::gather::{Servers, Suspect};
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
-/// What is known of a group.
+/// The state of a group.
 #[derive(Debug, Default)]
 pub(super) struct Case {
     pub(super) key: VolumeId,
     pub(super) entry: Option<Entry>,
-    /// Its volumes, where they are.
+    /// Its volumes, with their sites.
     pub(super) seen: Vec<Seen>,
-    /// Which places were asked, and what came of it.
+    /// The sites that were asked, with their replies.
     pub(super) asked: BTreeMap<Place, Asked>,
-    /// Volumes that their server calls snapshots.
+    /// Volumes that are snapshots according to their server.
     pub(super) snapshots: BTreeSet<VolumeId>,
     /// Names in the headers that belong to other groups.
     pub(super) taken: BTreeSet<String>,
-    /// Whether some server of the cell does not answer.
+    /// Whether some server of the cell does not reply.
     pub(super) some_silent: bool,
 }
 
-/// A volume at a place.
+/// A volume at a site.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) place: Place,
     pub(super) info: VolumeInfo,
 }
 
-/// What came of asking a place.
+/// Reply of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It answered.
+    /// It replied.
     Answered,
-    /// Its server does not answer.
+    /// Its server does not reply.
     Silent,
-    /// Its server has no such partition, for now.
+    /// Its server has no such partition at present.
     NoPartition,
 }
 
@@ -60,7 +60,7 @@ impl Seen {
         self.info.name.to_string()
     }
 
-    /// Made by an operation for itself.
+    /// Whether an operation created it for itself.
     pub(super) fn is_temporary(&self) -> bool {
         !self.is_held() && (self.info.destroy_me != 0 || TEMPORARY.contains(&self.name().as_str()))
     }
@@ -70,7 +70,7 @@ impl Seen {
 const TEMPORARY: [&str; 3] = ["move-clone-temp", "copy-clone-temp", "readonly-clone-temp"];
 
 impl Case {
-    /// All numbers that have to do with it.
+    /// All ids related to it.
     pub(super) fn ids(&self) -> Vec<VolumeId> {
         let entry = self.entry.iter().flat_map(|e| e.ids.into_iter().chain([e.clone_id]));
         let seen = self.seen.iter().flat_map(|s| [s.info.id, s.info.parent_id]);
@@ -133,7 +133,7 @@ impl Admin {
         Asked::Answered
     }
 
-    /// Backup volumes that the entry does not know may be snapshots: their servers tell.
+    /// Backup volumes that the entry does not have may be snapshots, as their servers can tell.
     async fn look_for_snapshots(&self, case: &mut Case) -> AdminResult {
         let known = |id| case.entry.as_ref().is_some_and(|e| e.ids.contains(&id));
         let unknown: Vec<_> = case

@@ -1,4 +1,4 @@
-//! Changes entries so that they say what is there.
+//! Repair of entries after a check.
 
 use afs_wire::vl::{Entry, EntryFlags};
 
@@ -9,7 +9,7 @@ use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
 impl Admin {
-    /// Writes the entry as it shall be, and says in the findings what came of it.
+    /// Writes the corrected entry, and records the result in the findings.
     pub(super) async fn mend(&self, case: &Case, judged: &mut Judged) {
         if !judged.findings.iter().any(|f| f.remedy == Remedy::Repair) {
             return;
@@ -46,7 +46,7 @@ impl Admin {
     }
 }
 
-/// Whether two entries say the same, locks aside.
+/// Whether two entries are equal, locks aside.
 fn is_same(one: &Entry, other: &Entry) -> bool {
     let bare = |e: &Entry| Entry {
         flags: e.flags.without(EntryFlags::LOCK_OPERATIONS),

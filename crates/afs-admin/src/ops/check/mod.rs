@@ -1,9 +1,10 @@
-//! `vos check`: the location database against the servers.
+//! `vos check`: compares the location database with the servers.
 //!
-//! First the cell is gone through, server by server, and what does not fit is noted as suspect ([`gather`]). Then each suspect
-//! group is looked at anew, at all its places ([`look`]), until two looks agree; what is under way is left alone. What is wrong is
-//! decided from such a look alone ([`judge`]). A repair changes entries only, under their lock, and only if they are still as they were looked at
-//! ([`mend`]). No volume is ever deleted or changed.
+//! First the cell is scanned, server by server, and groups that do not match are noted as suspects
+//! ([`gather`]). Then a snapshot of each suspect group is taken at all its sites ([`look`]), until two in a
+//! row agree; operations in progress are left alone. The diagnosis uses such a snapshot alone ([`judge`]). A
+//! repair changes entries only, under their lock, and only if they are unchanged ([`mend`]). No volume is
+//! ever deleted or changed.
 
 mod entry;
 mod finding;
@@ -24,19 +25,19 @@ use gather::{Gathered, Servers, Suspect};
 use judge::Judged;
 use look::Case;
 
-/// Looks at one group; if no two in a row agree somebody is at work on it.
+/// Snapshots of one group; if no two in a row agree, an operation is in progress.
 const LOOKS_MAX: u32 = 4;
 
-/// What is looked at, and what is done about it.
+/// Scope of a check, and whether it repairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// Only what is on this server, or should be.
+    /// Only volumes that are on this server, or should be.
     pub server: Option<Ipv4Addr>,
-    /// Only the group of this volume, by name or number.
+    /// Only the group of this volume, by name or id.
     pub volume: Option<String>,
-    /// Which way.
+    /// The direction.
     pub half: Half,
-    /// Mend what can be decided without a person. Without this nothing is changed.
+    /// Repair what needs no decision by the administrator. Without this nothing is changed.
     pub repair: bool,
 }
 
@@ -44,8 +45,8 @@ impl Admin {
     /// Compares the location database with the servers.
     ///
     /// # Errors
-    /// No location server answers, the journal cannot be read, or no such volume. A volume server that does not answer is told
-    /// in the answer, and what is there is left alone.
+    /// No location server replies, the journal cannot be read, or no such volume. A volume server that does
+    /// not reply is reported in the result, and its volumes are left alone.
     pub async fn check(&self, options: &CheckOptions) -> AdminResult<Checked> {
         let gathered = match &options.volume {
             Some(volume) => self.gather_one(volume).await?,
@@ -71,8 +72,8 @@ impl Admin {
         Ok(checked)
     }
 
-    /// What is the matter with a group. Two looks have to agree: a single one may be a glimpse of an operation that is over when the
-    /// journal is read.
+    /// The state of a group with its diagnosis. Two snapshots have to agree: a single one may show an
+    /// operation that has ended when the journal is read.
     async fn look_and_judge(
         &self,
         key: VolumeId,

@@ -1,4 +1,4 @@
-//! From the switch on: everything can be repeated, and is until it is done.
+//! Second half of a move, from the switch on: idempotent steps, repeated until done.
 
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, EntryFlags, ReleaseType, SiteFlags};
@@ -14,7 +14,7 @@ use crate::ops::Outcome;
 use crate::{Admin, Place};
 
 impl MovePlan {
-    /// The target goes on line, and the location database names it.
+    /// Brings the target on line and enters its site into the location database.
     pub(super) async fn switch(&mut self, admin: &Admin, target: &Transaction) -> AdminResult {
         let published = target.set_flags(VolumeFlags(0)).await;
         target.end_after(published).await?;
@@ -39,7 +39,7 @@ impl MovePlan {
         entry
     }
 
-    /// Goes on from the switch, wherever it stopped.
+    /// Continues from the switch, wherever it stopped.
     pub(super) async fn complete(&mut self, admin: &Admin, job: &Job) -> AdminResult<Outcome> {
         if self.step == Step::Switch {
             let target = admin.take_existing(self.to, self.volume, Attach::OFFLINE.breaking(true)).await?;
@@ -61,7 +61,7 @@ impl MovePlan {
         self.clean(admin).await
     }
 
-    /// Tells the clients of the source that it moved, and deletes it.
+    /// Notifies the clients of the source that it moved, and deletes it.
     pub(super) async fn forget_held(&self, source: &Transaction) -> AdminResult {
         let gone = async {
             if self.from.server != self.to.server {
@@ -84,7 +84,7 @@ impl MovePlan {
         if self.backup.0 == 0 {
             return admin.unlock_entry(self.volume, &self.name).await;
         }
-        // What last night's state was stays behind; a backup volume that shows the state of the move is better than none.
+        // The old backup state stays behind; a backup volume with the state of the move is better than none.
         match admin.make_clone(self.to, self.volume, self.backup, &self.name, VolumeKind::Backup).await {
             Ok(()) => entry.flags = entry.flags.with(EntryFlags::BACK_EXISTS),
             Err(error) => {

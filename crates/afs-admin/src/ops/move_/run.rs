@@ -1,4 +1,4 @@
-//! The move itself, up to the switch.
+//! First half of a move, up to the switch.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::journal::Job;
 use crate::plan::Plan;
 use crate::{Admin, Snapshot};
 
-/// Increments sent from the clone at most before the volume is held for the last one.
+/// Most increments sent from the clone before the volume is held for the last one.
 const INCREMENTS_MAX: u32 = 5;
 /// An increment that took less is the last one from the clone: the rest takes no longer.
 const SHORT: Duration = Duration::from_secs(3);
@@ -40,7 +40,7 @@ impl MovePlan {
             self.send_clone(admin, job, &target).await?;
         }
         let busy_since = admin.env().now();
-        // Held until its clients have been told where it is: they wait, and see no volume off line.
+        // Held until its clients have been notified of the new site: they wait, and see no volume off line.
         let source = self.close_source(admin, job, &target).await?;
         self.next(Step::Switch, job).await?;
         self.switch(admin, &target).await?;
@@ -60,7 +60,7 @@ impl MovePlan {
         })
     }
 
-    /// Writes a step down; its effect may follow.
+    /// Records a step; its effect may follow.
     pub(super) async fn next(&mut self, step: Step, job: &Job) -> AdminResult {
         let before = std::mem::replace(&mut self.step, step);
         let written = job.step(&Plan::from(self.clone())).await;
@@ -93,9 +93,9 @@ impl MovePlan {
 
     async fn make_target(&mut self, admin: &Admin, job: &Job) -> AdminResult<Transaction> {
         self.next(Step::Make, job).await?;
-        // What an earlier attempt left there.
+        // Left by an earlier attempt.
         admin.delete_volume(self.to, self.volume, false).await?;
-        // With its own number as parent it gets no root directory: the dump brings one.
+        // With its own id as parent it gets no root directory: the dump brings one.
         let target = admin.make(self.to, self.volume, &self.name, VolumeKind::ReadWrite, self.volume).await?;
         target.set_flags(UNPUBLISHED).await?;
         Ok(target)
@@ -108,7 +108,7 @@ impl MovePlan {
             let began = admin.env().now();
             let held = admin.take_existing(self.from, self.clone, Attach::OFFLINE).await?;
             let sent = self.send_held_clone(admin, &held, since, target).await;
-            // The server removes it by itself should it be forgotten.
+            // The server deletes it by itself if it is left behind.
             let state = held.end_after(sent).await?;
             self.sent_until = state;
             since = state;
@@ -166,8 +166,8 @@ impl MovePlan {
         }
         self.increments += 1;
         self.next(Step::Seal, job).await?;
-        // In the same transaction as the last increment: had the server ended it in between, and clients written, this
-        // would fail.
+        // In the same transaction as the last increment: if the server had ended it in between, and clients
+        // had written, this would fail.
         source.set_flags(VolumeFlags::OUT_OF_SERVICE).await?;
         target.set_flags(VolumeFlags::OUT_OF_SERVICE).await
     }
@@ -178,7 +178,7 @@ impl MovePlan {
 }
 
 impl Admin {
-    /// As [`Transaction::forward`], telling whoever waits how much has gone: what the source has sent is in its list of
+    /// As [`Transaction::forward`], with progress reports: what the source has sent is in its list of
     /// transactions, in packets.
     pub(crate) async fn forward_watched(
         &self,
@@ -187,7 +187,7 @@ impl Admin {
         to: &Transaction,
         cookie: RestoreCookie,
     ) -> AdminResult {
-        // To look for what changed takes the server as long as to send it.
+        // Determining the changes takes the server as long as sending them.
         let size = if since.0 == 0 { self.dump_size(from, since).await } else { None };
         let watch = async {
             loop {
@@ -212,12 +212,12 @@ impl Admin {
     }
 }
 
-/// A moment from which on changes may have been missed.
+/// A time from which on changes may have been missed.
 pub(crate) fn adjusted(date: UnixSeconds) -> UnixSeconds {
     UnixSeconds(date.0.saturating_sub(MARGIN))
 }
 
 const CLONE_NAME: &str = "move-clone-temp";
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// About what one packet carries.
+/// Approximate payload of one packet.
 const PACKET_BYTES: u64 = 1412;

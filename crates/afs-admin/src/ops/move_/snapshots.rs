@@ -1,5 +1,6 @@
-//! Snapshots go with their volume: oldest first, each as what differs from the one before it, and kept at the target under the
-//! same number, name and date before the next one is sent. So they share at the target what they share at the source.
+//! Move of snapshots with their volume: oldest first, each as the difference from the one before it, and
+//! cloned at the target under the same id, name and date before the next one is sent. So they share at the
+//! target what they share at the source.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::ReleaseType;
@@ -12,11 +13,12 @@ use crate::error::{AdminError, AdminResult};
 use crate::losing::Losing;
 use crate::{Admin, Place, Snapshot};
 
-/// Snapshots that one move takes: the journal names them all.
+/// Most snapshots of one move: the journal lists them all.
 const SNAPSHOTS_MAX: usize = 1000;
 
 impl Admin {
-    /// The snapshots of the volume, oldest first, and in the plan. Refuses where any that a user made would be lost.
+    /// The snapshots of the volume, oldest first, also entered into the plan. Refuses if any made by a user
+    /// would be lost.
     pub(super) async fn plan_snapshots(
         &self,
         doing: &str,
@@ -24,7 +26,7 @@ impl Admin {
         dropped: bool,
     ) -> AdminResult<Vec<Snapshot>> {
         let mut snapshots = self.snapshots_at(plan.from, plan.volume).await?;
-        // Told newest first.
+        // Listed newest first.
         snapshots.reverse();
         if snapshots.len() > SNAPSHOTS_MAX {
             let why = format!("it has {} snapshots, and {SNAPSHOTS_MAX} can be moved", snapshots.len());
@@ -54,13 +56,13 @@ impl Admin {
 }
 
 impl MovePlan {
-    /// The snapshots that go with the volume, oldest first.
+    /// The snapshots that move with the volume, oldest first.
     fn shipped(&self) -> impl DoubleEndedIterator<Item = VolumeId> + use<> {
         let shipped = if self.drop_snapshots { Vec::new() } else { self.snapshots.clone() };
         shipped.into_iter().map(VolumeId)
     }
 
-    /// The state that the target has when the snapshots are there: the newest of them.
+    /// The state of the target after the snapshots: the newest of them.
     pub(super) fn newest_shipped(&self) -> Option<VolumeId> {
         self.shipped().next_back()
     }
@@ -69,7 +71,7 @@ impl MovePlan {
         self.shipped().count()
     }
 
-    /// Sends the snapshots into the target's transaction, and keeps each there.
+    /// Sends the snapshots into the target's transaction, and clones each there.
     pub(super) async fn send_snapshots(
         &self,
         admin: &Admin,
@@ -88,7 +90,7 @@ impl MovePlan {
         Ok(())
     }
 
-    /// Sends a whole state, or what differs from one that the target has.
+    /// Sends a complete state, or its difference from one that the target has.
     pub(super) async fn send_state(
         &self,
         admin: &Admin,
@@ -102,9 +104,10 @@ impl MovePlan {
         }
     }
 
-    /// Only what is in service can be cloned. Nobody is told of the target yet, and its transaction keeps everybody out.
+    /// Only a volume in service can be cloned. No client knows of the target yet, and its transaction
+    /// excludes all.
     async fn keep_snapshot(&self, admin: &Admin, target: &Transaction, snapshot: &Snapshot) -> AdminResult {
-        // What an earlier attempt left there.
+        // Left by an earlier attempt.
         admin.delete_volume(self.to, snapshot.volume, false).await?;
         let whole_name = format!("{}.{}", self.name, snapshot.name);
         target.set_flags(VolumeFlags(0)).await?;
@@ -120,7 +123,8 @@ impl MovePlan {
         held.end_after(dated).await
     }
 
-    /// After the switch: each snapshot's entry names the target, and then it goes from the source. Can be repeated.
+    /// After the switch: sets the target as the site of each snapshot's entry, and then deletes the snapshot
+    /// at the source. Idempotent.
     pub(super) async fn switch_snapshots(&self, admin: &Admin) -> AdminResult {
         for id in self.snapshots.iter().copied().map(VolumeId) {
             if let Some(mut entry) = admin.entry(id).await? {
@@ -137,7 +141,7 @@ impl MovePlan {
         Ok(())
     }
 
-    /// Before the switch: what was kept at the target goes.
+    /// Before the switch: deletes the snapshots at the target.
     pub(super) async fn drop_shipped(&self, admin: &Admin) -> AdminResult {
         for id in self.shipped() {
             admin.delete_volume(self.to, id, true).await?;

@@ -1,4 +1,4 @@
-//! Before the switch: everything is put back.
+//! Undo of a move before the switch.
 
 use super::{MovePlan, Step};
 use crate::Admin;
@@ -9,8 +9,8 @@ use crate::journal::Job;
 use crate::ops::Outcome;
 
 impl MovePlan {
-    /// At the switch: whether the target is lost while the location database still names the source. The source was closed
-    /// after all of it had been sent, so neither is newer; and nobody was told of the target.
+    /// At the switch: whether the target is lost while the location database still has the source. The source
+    /// was closed after all of it had been sent, so neither is newer; and no client was told of the target.
     pub(super) async fn is_to_be_undone(&self, admin: &Admin) -> AdminResult<bool> {
         let entry = admin.existing_entry(self.volume, &self.name).await?;
         if home(&entry) != Some(self.from) {
@@ -26,7 +26,7 @@ impl MovePlan {
             return Ok(Outcome::Undone);
         }
         self.next(Step::Undo, job).await?;
-        // The clients wait for the source: it comes first, whatever the target does.
+        // Clients wait for the source: it comes first, whatever happens to the target.
         admin.publish(self.from, self.volume, Attach::BUSY.breaking(true)).await?;
         self.drop_target(admin).await?;
         if self.clone.0 != 0 {
@@ -39,7 +39,7 @@ impl MovePlan {
     async fn drop_target(&self, admin: &Admin) -> AdminResult {
         let entry = admin.existing_entry(self.volume, &self.name).await?;
         if home(&entry) == Some(self.to) {
-            // Not ours to remove: it is what the cell calls the volume.
+            // Must not be deleted: the location database has it as the volume.
             return Ok(());
         }
         admin.delete_volume(self.to, self.volume, true).await?;

@@ -1,4 +1,4 @@
-//! `vos release --back-out`: a release that did not reach every site ends where it is.
+//! `vos release --back-out`: ends a release that did not reach every site.
 
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, LockOperation, ReleaseType, Site, SiteFlags};
@@ -43,8 +43,8 @@ impl ReleasePlan {
         self.take_back(admin).await
     }
 
-    /// Sites that have the new state keep it; half-made copies at new sites go; the others keep the old state. Where none
-    /// has the new state, the entry is as it was before the release.
+    /// Sites with the new state keep it; incomplete copies at new sites are deleted; the others keep the old
+    /// state. If no site has the new state, the entry is restored to that before the release.
     pub(super) async fn take_back(&self, admin: &Admin) -> AdminResult {
         self.break_all(admin).await?;
         let mut entry = admin.existing_entry(self.volume, &self.name).await?;

@@ -1,4 +1,4 @@
-//! Which sites need what.
+//! Scope of a release: which sites need the new state.
 
 use afs_rpc::future::join_all;
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
@@ -9,14 +9,14 @@ use super::ReleasePlan;
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
-/// Which sites get what.
+/// The sites that are updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// A new clone goes to every site.
+    /// A new clone is sent to every site.
     Everything,
-    /// The last release did not reach every site: its clone goes to those that it did not reach.
+    /// The last release did not reach every site: its clone is sent to those that it did not reach.
     Unreached,
-    /// Nothing has changed, and there are sites that have nothing yet: only they get it.
+    /// Nothing has changed, and some sites have no copy yet: it is sent to those only.
     NewSites,
 }
 
@@ -42,7 +42,7 @@ impl Admin {
         Ok(copies.iter().all(|(_, info)| has_it(info)))
     }
 
-    /// What each read-only site has; `None` where there is nothing, or its server does not answer.
+    /// The copy at each read-only site; `None` if there is none, or its server does not reply.
     pub(super) async fn copies(&self, entry: &Entry, read_only: VolumeId) -> Vec<(Site, Option<VolumeInfo>)> {
         let sites: Vec<Site> =
             entry.sites.iter().filter(|s| s.flags.contains(SiteFlags::RO_VOLUME)).copied().collect();
@@ -64,7 +64,8 @@ impl ReleasePlan {
         }
         let source = admin.free_volume_at(self.home, self.volume).await?;
         if new > 0 && new < all {
-            // The sites that have it and those that get it must not differ: only the very clone that was sent will do.
+            // Sites with the new state and those that get it must not differ: only the very clone that was
+            // sent will do.
             let clone = admin.volume_at(self.home, self.read_only).await?;
             let usable =
                 clone.is_some_and(|c| c.status == InfoStatus::OK && source.creation_date <= c.creation_date);
@@ -85,7 +86,7 @@ impl ReleasePlan {
     }
 }
 
-/// When a volume became what it is. One that was restored may say that its files changed long ago.
+/// Time of a volume's last change. A restored one may give old dates for its files.
 fn last_change(volume: &VolumeInfo) -> UnixSeconds {
     volume.update_date.max(volume.creation_date)
 }

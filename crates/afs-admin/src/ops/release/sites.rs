@@ -1,4 +1,4 @@
-//! The clone goes to the sites: side by side, those that need the same in one call.
+//! Transfer of the clone to the sites: concurrent, with one call for those that need the same.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Open {
 }
 
 impl ReleasePlan {
-    /// Answers the sites that have it now, and the first thing that went wrong with others.
+    /// Returns the sites that have it now, and the first error at others.
     pub(super) async fn send_to_sites(
         &self,
         admin: &Admin,
@@ -57,12 +57,12 @@ impl ReleasePlan {
                     }
                 }
                 if failed.is_some() {
-                    // Was it the source that failed, sites may have the new state without anybody's having been told: then
-                    // all of it is done again.
+                    // If the source failed, sites may have the new state unreported: then all of it is done
+                    // again.
                     clone.status().await?;
                 }
                 mark(entry, &reached);
-                // In the entry at once: clients keep to the sites that have it.
+                // Entered at once: clients keep to the sites that have it.
                 admin.replace_entry(entry, ReleaseType::NONE).await?;
             }
             Ok(())
@@ -78,7 +78,8 @@ impl ReleasePlan {
         Ok((reached, failed))
     }
 
-    /// Sites whose servers stage what they receive go all at once. Of others one stays on line while the rest is written.
+    /// Sites whose servers stage restores are updated all at once. Of others one stays on line while the rest
+    /// is written.
     async fn batches(&self, admin: &Admin, sites: &[Site], entry: &Entry) -> Vec<Vec<Site>> {
         let mut staged = true;
         for site in sites {
@@ -125,7 +126,7 @@ impl ReleasePlan {
         outcomes
     }
 
-    /// Takes the copy at a site, or makes one. From which moment on it needs what changed comes with it.
+    /// Opens the copy at a site, or creates one. Also gives the time since which it needs changes.
     async fn open_site(
         &self,
         admin: &Admin,
@@ -134,7 +135,8 @@ impl ReleasePlan {
         scope: Scope,
     ) -> AdminResult<Open> {
         let place = Place::from(site);
-        // A server of ours shows the old state until the new one is whole; others must not be read meanwhile.
+        // A server of ours shows the old state until the new one is complete; others must not be read
+        // meanwhile.
         let mode = if admin.is_ours(site.server).await { AttachFlags::BUSY } else { AttachFlags::OFFLINE };
         let attach = Attach { mode, break_others: true };
         if site.flags.contains(SiteFlags::DONT_USE) {
@@ -153,8 +155,8 @@ impl ReleasePlan {
         Ok(Open { held, since: UnixSeconds(0) })
     }
 
-    /// `docs/protocol/volserver.md` "9. Traps", 9: what is missing begins at the copy's last change; whether it is a copy
-    /// of this volume at all, the dates of creation say.
+    /// `docs/protocol/volserver.md` "9. Traps", 9: the missing changes start at the copy's last change; the
+    /// creation dates tell whether it is a copy of this volume at all.
     fn since(&self, copy: &HeaderStatus, source: &VolumeInfo, scope: Scope) -> UnixSeconds {
         let whole = self.force || scope != Scope::Everything;
         let other =
@@ -162,7 +164,7 @@ impl ReleasePlan {
         if whole || other { UnixSeconds(0) } else { adjusted(copy.update_date) }
     }
 
-    /// To those whose transactions are still theirs.
+    /// Sends to the sites whose transactions are still valid.
     async fn send_to(
         &self,
         admin: &Admin,

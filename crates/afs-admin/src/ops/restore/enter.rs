@@ -11,7 +11,7 @@ use crate::ops::EditSites;
 use crate::{Admin, Place};
 
 impl RestorePlan {
-    /// Makes the entry, or changes the one there is. Can be repeated.
+    /// Creates the entry, or changes the existing one. Idempotent.
     pub(super) async fn enter(&self, admin: &Admin, keep_old: bool) -> AdminResult {
         let known = match admin.entry_named(&self.name).await? {
             Some(known) => Some(known),

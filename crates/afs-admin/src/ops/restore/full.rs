@@ -1,4 +1,4 @@
-//! Bytes that have to be a full dump.
+//! Dump source that is checked to be a full dump.
 
 use std::collections::VecDeque;
 
@@ -8,19 +8,19 @@ use bytes::Bytes;
 
 use crate::ops::DumpSource;
 
-/// A source whose head was looked at. What has only what changed since a time would leave a mixture where a whole is asked
-/// for, and what is no dump would be noticed when the old volume is gone.
+/// A source whose head was examined. An incremental dump would leave a mixture where a full one is expected,
+/// and a stream that is no dump would be noticed after the old volume is deleted.
 pub(super) struct FullDump<'a> {
     source: &'a mut dyn DumpSource,
-    /// Read to see the head; not yet asked for.
+    /// Bytes read to examine the head, not requested yet.
     read: VecDeque<Bytes>,
 }
 
 impl<'a> FullDump<'a> {
-    /// Reads as far as the head goes: some hundred bytes.
+    /// Reads the head: some hundred bytes.
     ///
     /// # Errors
-    /// It is not the head of a full dump, in words.
+    /// It is not the head of a full dump: an error message.
     pub(super) async fn begin(source: &'a mut dyn DumpSource) -> Result<Self, String> {
         let (mut read, mut reader) = (VecDeque::new(), DumpReader::default());
         while reader.offset() < HEAD_MAX {
@@ -31,7 +31,7 @@ impl<'a> FullDump<'a> {
                 match event {
                     Event::Dump(header) if header.since().0 != 0 => return Err(INCREMENTAL.into()),
                     Event::Dump(_) => return Ok(Self { source, read }),
-                    // Tags that nobody knows may stand before.
+                    // Unknown tags may come before.
                     _ => {}
                 }
             }
@@ -53,7 +53,7 @@ impl DumpSource for FullDump<'_> {
     }
 }
 
-/// Bytes in which a dump has to have said what it is: many times what its head can be.
+/// Bytes within which a dump must have identified itself: many times the length of its head.
 const HEAD_MAX: u64 = 64 << 10;
 const ENDLESS: &str = "the dump does not say at its beginning what it is";
 const CUT: &str = "the dump ends in the middle of its head";

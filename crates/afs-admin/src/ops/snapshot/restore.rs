@@ -1,4 +1,4 @@
-//! A volume gets the state of one of its snapshots.
+//! Restore of a volume from one of its snapshots.
 
 use afs_wire::ids::{UnixSeconds, VolumeKind};
 use afs_wire::vol::{HeaderStatus, VolumeInfo};
@@ -9,7 +9,7 @@ use crate::calls::{Attach, cookie};
 use crate::error::AdminResult;
 
 impl SnapshotPlan {
-    /// The server writes the snapshot's state beside the present one and switches when it is whole.
+    /// The server writes the snapshot's content beside the present one and switches when it is complete.
     pub(super) async fn restore(&self, admin: &Admin) -> AdminResult {
         let from = admin.take_existing(self.place, self.snapshot, Attach::BUSY).await?;
         let restored = async {
@@ -28,7 +28,7 @@ impl SnapshotPlan {
     }
 }
 
-/// The volume is another one now: replicas of what it was are older, and increments of dates do not bring what it has.
+/// The content is new: replicas of the old one are older, and increments by date do not contain it.
 fn changed_now(now: UnixSeconds, before: &HeaderStatus) -> VolumeInfo {
     let last = before.creation_date.max(before.update_date);
     let now = UnixSeconds(now.0.max(last.0.saturating_add(1)));

@@ -1,4 +1,4 @@
-//! Backup volume and read-only copies.
+//! Diagnosis of the backup volume and the read-only copies.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SITES_MAX, Site, SiteFlags};
@@ -9,7 +9,7 @@ use crate::group::home;
 use crate::ops::check::entry::name_of;
 
 impl Judge<'_> {
-    /// Volumes that are the group's copy of a kind: by number, or by name.
+    /// Volumes that are the group's copy of a kind: by id, or by name.
     fn copies(&self, kind: VolumeKind) -> Vec<Seen> {
         let (id, name) = (self.entry.id(kind), name_of(&self.entry, kind));
         let is = |s: &Seen| {
@@ -45,7 +45,7 @@ impl Judge<'_> {
             }
         }
         let exists = self.entry.flags.contains(EntryFlags::BACK_EXISTS);
-        // Of several the newest counts.
+        // Of several the newest is used.
         let Some(best) = here.iter().max_by_key(|s| s.info.id).copied() else {
             if exists && self.case.answers(home) && self.looks_at_entries() {
                 let id = self.entry.id(VolumeKind::Backup);
@@ -160,7 +160,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A released volume has a site with a copy, and the other way.
+    /// The flag and the existence of read-only copies must agree.
     fn read_only_flag(&mut self) {
         let usable = self.entry.sites.iter().any(|s| is_copy(s) && !s.flags.contains(SiteFlags::DONT_USE));
         let exists = self.entry.flags.contains(EntryFlags::RO_EXISTS);
@@ -181,7 +181,7 @@ impl Judge<'_> {
         self.entry.sites.iter().any(usable)
     }
 
-    /// What follows from a site that is mended is not told again.
+    /// Consequences of a corrected site are not reported again.
     fn flag(&mut self, number: VolumeId, says: &str) {
         let told = |f: &super::Finding| {
             f.volume == number && matches!(f.fault, Fault::Missing | Fault::Elsewhere | Fault::Number)
@@ -196,7 +196,7 @@ fn is_copy(site: &Site) -> bool {
     site.flags.contains(SiteFlags::RO_VOLUME)
 }
 
-/// A copy that is older than another one waits for the next release: clients would go back in time.
+/// A copy that is older than another waits for the next release: clients would see time run backwards.
 fn state_of(seen: &Seen, all: &[Seen]) -> SiteFlags {
     let newest = all.iter().filter(|s| !s.is_held()).map(|s| s.info.update_date).max();
     if newest.is_some_and(|newest| newest > seen.info.update_date) {

@@ -1,4 +1,4 @@
-//! Volumes without an entry.
+//! Diagnosis of volumes without an entry.
 
 use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, EntryFlags, NameChars, SiteFlags};
@@ -8,7 +8,7 @@ use super::{Fault, Judge, Seen, zap};
 use crate::ops::check::finding::Remedy;
 
 impl Judge<'_> {
-    /// Makes the entry that the volumes would have; answers whether there is one.
+    /// Creates the entry that the volumes need; returns whether there is one.
     pub(super) fn enter(&mut self) -> bool {
         if !self.looks_at_volumes() {
             return false;
@@ -90,7 +90,7 @@ fn of_read_only(all: &[Seen], first: &Seen) -> Entry {
     }
 }
 
-/// As `vos snapshot create` enters it.
+/// The entry as `vos snapshot create` makes it.
 fn of_snapshot(seen: &Seen) -> Entry {
     let none = afs_wire::ids::VolumeId(0);
     Entry {

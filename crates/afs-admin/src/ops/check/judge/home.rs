@@ -1,4 +1,4 @@
-//! Where the read-write volume is, and what it says of the group.
+//! Diagnosis of the read-write volume: its site, and its header.
 
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, NameChars, SiteFlags};
@@ -65,7 +65,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The header's name counts, as for OpenAFS's tools, unless it is another volume's.
+    /// The header's name is authoritative, as for OpenAFS's tools, unless it is another volume's.
     fn named(&mut self, seen: &Seen) {
         let (there, here) = (seen.name(), self.name());
         if there == here {
@@ -129,7 +129,7 @@ impl Judge<'_> {
         let says =
             home.map_or("the entry has it, and no place of it".into(), |h| format!("it is not on {h}"));
         if self.case.some_silent {
-            // It may be where nobody answers now.
+            // It may be on a server that does not reply now.
             let run = "andrew vos check, when all servers answer".to_owned();
             self.find(id, home, Fault::Missing, says, Remedy::Person(run));
             return;
@@ -150,7 +150,7 @@ impl Judge<'_> {
         self.set_sites(sites);
     }
 
-    /// Numbers of the copies that the entry lacks and the read-write volume's header has.
+    /// Ids of copies that the entry lacks and the read-write volume's header has.
     pub(super) fn numbers(&mut self) {
         let id = self.entry.id(VolumeKind::ReadWrite);
         let home = home(&self.entry);

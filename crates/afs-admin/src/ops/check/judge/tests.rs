@@ -25,7 +25,7 @@ fn seen(last: u8, kind: VolumeKind) -> Seen {
     Seen { place: place(last), info }
 }
 
-/// A read-write volume on the first server, as it should be.
+/// A consistent read-write volume on the first server.
 fn good() -> Case {
     let entry = Entry {
         name: afs_wire::vl::NameChars::truncated(b"v"),
@@ -49,7 +49,7 @@ fn faults(case: &Case) -> Vec<(Fault, bool)> {
     judged.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect()
 }
 
-/// What is mended is clean afterwards.
+/// Checks that a repaired case is consistent.
 fn mended(case: &mut Case) -> Option<Entry> {
     let judged = judge(case, Half::Both);
     assert!(judged.findings.iter().all(|f| f.remedy == Remedy::Repair), "{judged:?}");
@@ -83,7 +83,7 @@ fn while_the_server_of_the_entry_is_away_nothing_is_decided() {
     assert_eq!(faults(&case), []);
     case.seen = vec![seen(2, VolumeKind::ReadWrite)];
     assert_eq!(faults(&case), [(Fault::Elsewhere, false)]);
-    // A disk that is not mounted is no lost volume.
+    // A partition that is not mounted is no lost volume.
     case.asked.insert(place(1), Asked::NoPartition);
     case.seen.clear();
     assert_eq!(faults(&case), [(Fault::Missing, false)]);
@@ -183,7 +183,7 @@ fn clones_of_operations_that_are_gone_are_told() {
     (clone.info.id, clone.info.name) = (VolumeId(99), NameChars::truncated(b"move-clone-temp"));
     case.seen.push(clone);
     assert_eq!(faults(&case), [(Fault::Leftover, false)]);
-    // One that a person made is not in the location database either.
+    // One made by a user is not in the location database either.
     case.seen[1].info.name = NameChars::truncated(b"v.clone");
     assert_eq!(faults(&case), [(Fault::NoEntry, false)]);
 }
