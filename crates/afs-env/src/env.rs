@@ -193,6 +193,17 @@ pub trait EnvExt: Env {
         told
     }
 
+    /// As [`EnvExt::spawn_with_result`], scheduled as [`Env::start`] does it.
+    fn start_with_result<T, F>(&self, stall: Stall, task: F) -> oneshot::Receiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        self.start(Box::pin(async move { _ = tell.send(task.await) }), stall);
+        told
+    }
+
     /// `N` random bytes.
     fn random_bytes<const N: usize>(&self) -> [u8; N] {
         let mut out = [0; N];

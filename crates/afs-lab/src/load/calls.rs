@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use afs_rpc::EnvExt;
+use afs_rpc::{EnvExt, Stall};
 use afs_wire::fs::{CreateFile, FetchStatus, Name, RemoveFile, SetStatus};
 use afs_wire::ids::Mode;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ where
             }
         }
     };
-    let workers: Vec<_> = (0..in_flight).map(|_| target.env.spawn_with_result(worker())).collect();
+    let workers: Vec<_> =
+        (0..in_flight).map(|_| target.env.start_with_result(Stall::Brief, worker())).collect();
     let mut times = Times::new()?;
     for done in workers {
         times.join(&done.await.map_err(|_| LoadError::Lost)??)?;

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use quinn_udp::{BATCH_SIZE, RecvMeta};
 
+use super::polling::Polling;
+use super::processors;
 use super::socket::Socket;
 
 /// Room for the largest train that the kernel joins (64 KiB less headers).
@@ -17,6 +19,8 @@ const TRAIN_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Inbox {
     buffers: Vec<Box<[u8]>>,
     metas: [RecvMeta; BATCH_SIZE],
+    /// Of the thread that waits for the next ones.
+    pub(super) polling: Polling,
 }
 
 /// The one inbox of a socket, while no thread has it.
@@ -52,7 +56,7 @@ impl Baton {
 impl Inbox {
     fn new() -> Self {
         let buffers = (0..BATCH_SIZE).map(|_| vec![0; TRAIN_BYTES_MAX].into_boxed_slice()).collect();
-        Self { buffers, metas: [RecvMeta::default(); BATCH_SIZE] }
+        Self { buffers, metas: [RecvMeta::default(); BATCH_SIZE], polling: Polling::new(processors().get()) }
     }
 
     pub(super) fn fill(&mut self, socket: &Socket) -> io::Result<usize> {

@@ -1,6 +1,7 @@
 //! An `Rx` on a UDP socket.
 
 mod inbox;
+mod polling;
 mod receive;
 mod send;
 mod socket;

@@ -9,11 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use afs_rpc::{Env, Rx};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::inbox::Inbox;
+use super::polling::Polling;
 use super::socket::timespec;
 use super::{Driver, RECEIVING_FOR};
 use crate::system::System;
@@ -61,9 +63,9 @@ impl Receiver<'_> {
                 self.rx.handle_timeout(now);
             }
             inbox = match self.flush(inbox) {
-                Some(inbox) => {
+                Some(mut inbox) => {
                     if !received {
-                        self.sleep();
+                        self.sleep(&mut inbox.polling);
                     }
                     inbox
                 }
@@ -86,6 +88,7 @@ impl Receiver<'_> {
         match inbox.fill(&self.driver.socket) {
             Ok(0) => false,
             Ok(messages) => {
+                inbox.polling.received(messages);
                 let now = self.system.now();
                 let handle = || {
                     for index in 0..messages {
@@ -117,16 +120,18 @@ impl Receiver<'_> {
     }
 
     /// Sleeps until a datagram comes, the bell rings, or the deadline passes.
-    fn sleep(&self) {
+    fn sleep(&self, polling: &mut Polling) {
         let deadline = self.rx.fall_asleep();
-        let patience = deadline.map(|at| timespec(at.saturating_since(self.system.now())));
         let mut fds = [self.driver.socket.poll_fd(), PollFd::new(&self.driver.bell, PollFlags::IN)];
-        if let Err(error) = poll(&mut fds, patience.as_ref())
-            && error != rustix::io::Errno::INTR
-        {
-            // The kernel is out of memory for a moment. Nothing is lost by looking at the socket again.
-            tracing::debug!(%error, "waiting for datagrams");
-            std::thread::yield_now();
+        if !self.arrives_soon(&mut fds, polling) {
+            let patience = deadline.map(|at| timespec(at.saturating_since(self.system.now())));
+            if let Err(error) = poll(&mut fds, patience.as_ref())
+                && error != rustix::io::Errno::INTR
+            {
+                // The kernel is out of memory for a moment. Nothing is lost by looking at the socket again.
+                tracing::debug!(%error, "waiting for datagrams");
+                std::thread::yield_now();
+            }
         }
         let [socket, bell] = &fds;
         let (complaint, rung) = (socket.revents().contains(PollFlags::ERR), !bell.revents().is_empty());
@@ -137,6 +142,21 @@ impl Receiver<'_> {
         if rung {
             // Nothing to read means that it has been silenced already.
             let _silent = rustix::io::read(&self.driver.bell, &mut [0u8; 8]);
+        }
+    }
+
+    /// Polls for a moment, where that has helped of late. `true` if a datagram or the bell came.
+    fn arrives_soon(&self, fds: &mut [PollFd<'_>], polling: &mut Polling) -> bool {
+        let Some(time) = polling.next() else { return false };
+        let begun = self.system.now();
+        loop {
+            let arrived = matches!(poll(fds, Some(&timespec(Duration::ZERO))), Ok(1..));
+            let waited = self.system.now().saturating_since(begun);
+            if arrived || waited >= time {
+                polling.note(arrived.then_some(waited));
+                return arrived;
+            }
+            std::hint::spin_loop();
         }
     }
 }
