@@ -1,7 +1,7 @@
-//! What fuzz targets run: each function takes any bytes and must come back without a panic.
+//! Entry points of fuzz targets: each function takes any bytes and must not panic.
 //!
-//! They also check what must hold of anything that decodes: encoding it and decoding that again changes nothing.
-//! `fuzz/` calls them with bytes that libFuzzer makes up, `tests/fuzzing.rs` with seeded ones.
+//! They also check a property of every value that decodes: encoding and decoding it again changes nothing. `fuzz/`
+//! calls them with inputs of libFuzzer, `tests/fuzzing.rs` with seeded ones.
 
 use crate::acl::{Acl, BLOCK_LEN, NamedAcl, WellKnownNames};
 use crate::dir::{self, Blob, PAGE_LEN};
@@ -11,7 +11,7 @@ use crate::mountpoint::MountPoint;
 use crate::xdr::{Decode, Encode, Reader};
 use std::fmt::Debug;
 
-/// A target: a name and what it runs.
+/// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
@@ -83,7 +83,7 @@ fn service(bytes: &[u8], tables: &[&[Decoders]]) {
     }
 }
 
-/// Decodes; if that works, encoding and decoding once more must give the same.
+/// Decodes; if that succeeds, encoding and decoding again must give an equal value.
 pub(crate) fn survives<T: Encode + Decode + Debug>(bytes: &[u8]) {
     if let Ok(value) = T::decode(&mut Reader::new(bytes)) {
         let encoded = value.to_bytes();
@@ -92,7 +92,7 @@ pub(crate) fn survives<T: Encode + Decode + Debug>(bytes: &[u8]) {
     }
 }
 
-/// A directory of up to eight pages made of the bytes, then looked at and edited in every way.
+/// A directory of up to eight pages made of the bytes, then read and edited in every way.
 pub fn directory(bytes: &[u8]) {
     let [names, bytes @ ..] = bytes else { return };
     let len = bytes.len().clamp(1, 8 * PAGE_LEN).next_multiple_of(PAGE_LEN);
@@ -127,7 +127,7 @@ fn edit(blob: &mut Blob, seed: u8) {
     }
 }
 
-/// A dump, whole and in pieces whose size the first byte says, then written anew and read again.
+/// A dump, in one piece and in pieces whose size the first byte gives, then written again and read again.
 pub fn dump(bytes: &[u8]) {
     let [piece, bytes @ ..] = bytes else { return };
     let (read, written) = rewrite_dump(bytes, bytes.len());
@@ -140,7 +140,7 @@ pub fn dump(bytes: &[u8]) {
     }
 }
 
-/// Reads a dump in pieces and writes what it says in the writer's order.
+/// Reads a dump in pieces and writes its contents in the writer's order.
 pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, Vec<u8>) {
     let (mut reader, mut writer) = (DumpReader::default(), DumpWriter::default());
     let (mut vnode, mut data, mut pieces) = (Default::default(), Vec::new(), Vec::new());
@@ -168,7 +168,7 @@ pub fn rewrite_dump(bytes: &[u8], piece_len: usize) -> (Result<(), DumpError>, V
     (reader.finish(), writer.take())
 }
 
-/// A vnode with its data, and holes before some bytes of them.
+/// A vnode with its data, with holes before some of the bytes.
 fn write_vnode(
     writer: &mut DumpWriter,
     (vnode, unique): (VnodeId, Uniquifier),
@@ -215,7 +215,7 @@ pub fn mount_point(bytes: &[u8]) {
     }
 }
 
-/// Names, rights, partitions and UUIDs as people write them.
+/// Names, rights, partitions and UUIDs in text form.
 pub fn names(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     reads_back::<VolumeName>(text);

@@ -1,24 +1,24 @@
-//! The AFS-3 wire: what travels between cache managers, file servers and location servers, as Rust types.
+//! Wire formats of AFS-3 as Rust types: the calls between cache managers, file servers and database servers.
 //!
-//! The crate knows formats and nothing else: no sockets, no clock, no threads, no storage. Every decoder is bounded
-//! and answers [`xdr::DecodeError`] to anything it does not like; none of them panics, loops or allocates more than
-//! a small multiple of its input.
+//! The crate has formats only: no sockets, no clock, no threads, no storage. Every decoder is bounded and returns
+//! [`xdr::DecodeError`] for invalid input; none of them panics, loops or allocates more than a small multiple of its
+//! input.
 //!
 //! | Module | Holds |
 //! | --- | --- |
 //! | [`ids`] | identifiers, rights, times, validated names |
 //! | [`xdr`] | encoding and bounded decoding |
-//! | [`rpc`] | what a remote call is: service, opcode, arguments, reply |
+//! | [`rpc`] | remote calls: service, opcode, arguments, reply |
 //! | [`error`] | abort codes, their names, and their meaning as Linux error numbers |
 //! | [`fs`], [`cb`], [`vl`], [`vol`], [`pt`] | every call of the file, callback, location, volume and protection services |
-//! | [`login`] | every call of our own login service |
-//! | [`operations`] | every call of our own journal of operations |
+//! | [`login`] | every call of Andrew's login service |
+//! | [`operations`] | every call of Andrew's journal of operations |
 //! | [`bos`] | every call of the overseer service |
 //! | [`dir`] | directory pages |
 //! | [`dump`] | the dump stream |
-//! | [`acl`], [`mountpoint`], [`volname`] | the small texts inside the protocol |
+//! | [`acl`], [`mountpoint`], [`volname`] | access lists, mount points and suffixes of volume names |
 //!
-//! The facts are in `docs/protocol/`; code cites the heading it obeys.
+//! The facts are in `docs/protocol/`; code cites the heading it implements.
 
 #[macro_use]
 mod macros;

@@ -1,6 +1,6 @@
-//! The three macros that keep the service tables readable.
+//! Macros for ids, XDR structures and tables of calls.
 
-/// A number that is an identifier: a newtype with the usual traits and its XDR form.
+/// An identifier: a newtype of a number with the usual traits and its XDR form.
 macro_rules! id {
     ($(#[$meta:meta])* pub struct $name:ident($inner:ty);) => {
         id_without_display! { $(#[$meta])* pub struct $name($inner); }
@@ -13,7 +13,7 @@ macro_rules! id {
     };
 }
 
-/// As `id!`, for types that print in their own way.
+/// As `id!`, for types with a `Display` of their own.
 macro_rules! id_without_display {
     ($(#[$meta:meta])* pub struct $name:ident($inner:ty);) => {
         $(#[$meta])*
@@ -71,7 +71,7 @@ macro_rules! xdr_struct {
 
 /// The calls of one service, as a table: `opcode "wire name" Struct { arguments } -> Reply { results };`.
 ///
-/// The reply is either a new structure (with a body) or a type that exists already (without one).
+/// The reply is either a new structure (with a body) or an existing type (without one).
 macro_rules! calls {
     (service $service:expr; $(
         $(#[$meta:meta])*
@@ -108,7 +108,7 @@ macro_rules! calls {
             $crate::fuzzing::survives::<<$name as $crate::rpc::Request>::Reply>,
         ),)*];
 
-        /// What this table holds, for a test against the service's list of opcodes.
+        /// The calls of this table, for a test against the service's list of opcodes.
         #[cfg(test)]
         pub(super) const CALLS: &[(u32, &str)] = &[$(($opcode, $wire),)*];
     };

@@ -1,4 +1,4 @@
-//! The text of a mount point. Source: `docs/protocol/directory.md` "5. Symbolic links and mount points",
+//! Text of a mount point. Source: `docs/protocol/directory.md` "5. Symbolic links and mount points",
 //! `docs/protocol/volumes.md` "5. Mount points and volume choice".
 
 use crate::ids::{CellName, NameError, Uniquifier, VnodeId, VolumeId, VolumeKind, VolumeName};
@@ -11,16 +11,16 @@ pub const MODE: crate::ids::Mode = crate::ids::Mode(0o644);
 /// Longest text that is read, in bytes; more cannot be valid.
 pub const TEXT_MAX: usize = 192;
 
-/// How a mount point chooses among the volumes of a group.
+/// Rule by which a mount point chooses among the volumes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MountKind {
-    /// `#`: a read-only volume where the path is read-only already, else the read-write volume.
+    /// `#`: a read-only volume if the path is read-only already, else the read-write volume.
     Regular,
-    /// `%`: exactly what is named.
+    /// `%`: exactly the named volume.
     ReadWrite,
 }
 
-/// What is mounted.
+/// The mounted object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MountTarget {
     /// A volume by name, which may have a suffix.
@@ -34,7 +34,7 @@ pub enum MountTarget {
 /// A mount point: `#` or `%`, perhaps `cell:`, the volume, and a full stop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MountPoint {
-    /// How to choose the volume.
+    /// Rule for the choice of the volume.
     pub kind: MountKind,
     /// The volume's cell; without one, the cell that the mount point is in.
     pub cell: Option<CellName>,
@@ -42,7 +42,7 @@ pub struct MountPoint {
     pub target: MountTarget,
 }
 
-/// Why a text is no mount point.
+/// Why a text is not a mount point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadMountPoint {
@@ -57,25 +57,24 @@ pub enum BadMountPoint {
     Number(String),
 }
 
-/// Which volume of a group to enter.
+/// Result of the rule: which volume of a group to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The volume of this kind and no other.
     Exactly(VolumeKind),
     /// The read-only volume if there is one, else the read-write volume.
     ReadOnlyIfAny,
-    /// The volume that the number says.
+    /// The volume with that number.
     AsNumbered,
 }
 
-/// Whether a link made with this text is meant as a mount point, by the rule that clients follow when they choose
-/// its mode.
+/// Whether a link with this text is a mount point, by the rule with which clients choose its mode.
 pub fn is_meant(text: &[u8]) -> bool {
     text.len() > 1 && matches!(text.first(), Some(b'#' | b'%')) && text.last() == Some(&b'.')
 }
 
 impl MountPoint {
-    /// Reads the text.
+    /// Parses the text.
     ///
     /// # Errors
     /// [`BadMountPoint`].
@@ -98,9 +97,9 @@ impl MountPoint {
         Ok(Self { kind, cell: cell.map(CellName::new).transpose()?, target })
     }
 
-    /// Which volume of the named group a path enters here.
+    /// The volume of the named group that a path enters here.
     ///
-    /// `container` is the kind of the volume that holds the mount point; `same_cell` says whether the volume is in
+    /// `container` is the kind of the volume that holds the mount point; `same_cell` tells whether the volume is in
     /// the same cell as that one.
     pub fn choice(&self, container: VolumeKind, same_cell: bool) -> Choice {
         let suffix = match &self.target {
@@ -148,7 +147,7 @@ impl fmt::Display for MountTarget {
 }
 
 impl fmt::Display for MountPoint {
-    /// The text as it is stored, full stop included.
+    /// The stored text, full stop included.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
             MountKind::Regular => "#",

@@ -1,14 +1,14 @@
-//! What a remote call is: a service, an opcode, arguments, a reply.
+//! Remote calls: service, opcode, arguments, reply.
 //!
-//! A request is the opcode followed by the arguments; a reply is the results in order and nothing else. Failure is
-//! an Rx abort with an [`AbortCode`](crate::error::AbortCode). Source: `docs/protocol/rx.md` "14. XDR and rxgen
+//! A request is the opcode followed by the arguments; a reply is the results in order and nothing else. Failure is an
+//! Rx abort with an [`AbortCode`](crate::error::AbortCode). Source: `docs/protocol/rx.md` "14. XDR and rxgen
 //! conventions".
 
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt::Debug;
 
 id! {
-    /// Rx service number: what a connection is opened to, besides a UDP port.
+    /// Rx service number, which with a UDP port is the destination of a connection.
     pub struct ServiceId(u16);
 }
 
@@ -29,9 +29,9 @@ impl ServiceId {
     pub const LOCATION: Self = Self(52);
     /// Protection service, UDP port 7002.
     pub const PROTECTION: Self = Self(73);
-    /// Our login service, beside protection (7002); `docs/protocol/login.md`.
+    /// Andrew's login service, beside protection (7002); `docs/protocol/login.md`.
     pub const LOGIN: Self = Self(61_002);
-    /// Our journal of operations, beside location (7003); `docs/protocol/operations-journal.md`.
+    /// Andrew's journal of operations, beside location (7003); `docs/protocol/operations-journal.md`.
     pub const OPERATIONS: Self = Self(61_003);
     /// Rx statistics, offered by OpenAFS beside every service.
     pub const RX_STATS: Self = Self(409);
@@ -44,10 +44,10 @@ id! {
 
 /// The arguments of one kind of call.
 ///
-/// `Encode` and `Decode` cover the arguments only; [`encode_call`] puts the opcode before them. For calls that
-/// stream bytes (see [`Streamed`]) the arguments are those before the bytes and the reply is what follows them.
+/// `Encode` and `Decode` cover the arguments only; [`encode_call`] puts the opcode before them. For calls that stream
+/// bytes (see [`Streamed`]) the arguments are those before the bytes and the reply is the results after them.
 pub trait Request: Encode + Decode + Debug + Send + Sync + 'static {
-    /// The service that answers this call.
+    /// The service of this call.
     const SERVICE: ServiceId;
     /// The call's number.
     const OPCODE: u32;
@@ -63,15 +63,15 @@ pub trait Request: Encode + Decode + Debug + Send + Sync + 'static {
 pub trait Streamed: Request {
     /// Bytes of opcode and arguments together; all arguments of these calls have a fixed size.
     const HEAD_LEN: usize;
-    /// Bytes of the count that stands before the raw bytes of the reply: 4, 8, or 0 when the reply streams nothing
-    /// or ends only with the call.
+    /// Bytes of the count before the raw bytes of the reply: 4, 8, or 0 when the reply streams nothing or ends only
+    /// with the call.
     const COUNT_LEN: usize;
 }
 
-/// No results: the reply is empty and says only that the call was carried out.
+/// No results: an empty reply reports success.
 pub type Nothing = ();
 
-/// Opcode and arguments as they travel.
+/// Opcode and arguments in wire form.
 pub fn encode_call<R: Request>(request: &R) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     R::OPCODE.encode(&mut out);
@@ -91,18 +91,18 @@ pub fn split_opcode(call: &[u8]) -> Result<(Opcode, &[u8]), DecodeError> {
 
 /// Decodes the arguments that follow an opcode.
 ///
-/// Bytes after the last argument are ignored: OpenAFS's servers do the same, and clients exist that send them.
+/// Bytes after the last argument are ignored, as by OpenAFS's servers: some clients send them.
 ///
 /// # Errors
-/// What the arguments' decoder says; a server answers it with `RXGEN_SS_UNMARSHAL`.
+/// The error of the arguments' decoder; a server answers it with `RXGEN_SS_UNMARSHAL`.
 pub fn decode_arguments<R: Request>(arguments: &[u8]) -> Result<R, DecodeError> {
     R::decode(&mut Reader::new(arguments))
 }
 
-/// Decodes a whole reply. Bytes after the last result are ignored, for the same reason as in arguments.
+/// Decodes a whole reply. Bytes after the last result are ignored, as in arguments.
 ///
 /// # Errors
-/// What the results' decoder says; a client ends such a call with `RXGEN_CC_UNMARSHAL`.
+/// The error of the results' decoder; a client ends such a call with `RXGEN_CC_UNMARSHAL`.
 pub fn decode_reply<R: Request>(reply: &[u8]) -> Result<R::Reply, DecodeError> {
     R::Reply::decode(&mut Reader::new(reply))
 }

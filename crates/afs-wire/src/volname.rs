@@ -4,9 +4,9 @@
 
 use crate::ids::{NameError, VolumeKind, VolumeName};
 
-/// Takes one suffix off, if something is left without it, and says which kind of volume it asked for.
+/// Splits a suffix off, unless nothing would be left, and returns the kind of volume that it denotes.
 ///
-/// A name without suffix asks for no kind in particular.
+/// A name without suffix denotes no particular kind.
 pub fn split(name: &str) -> (&str, Option<VolumeKind>) {
     let base_of = |kind: VolumeKind| name.strip_suffix(kind.suffix()).filter(|base| !base.is_empty());
     for kind in [VolumeKind::ReadOnly, VolumeKind::Backup] {

@@ -1,4 +1,4 @@
-//! What real peers sent: every captured call and reply decodes, and encodes back into the same bytes.
+//! Captured packets of real peers: every call and reply decodes, and encodes to the same bytes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use afs_wire::{cb, fs, vl, vol};
 const OPENAFS: [&str; 2] =
     [include_str!("data/openafs-1.8.9.txt"), include_str!("data/openafs-1.8.9-cell.txt")];
 
-/// Calls whose senders leave old memory in elements that do not count; they encode into zeros instead.
+/// Calls whose senders leave old memory in unused elements; they encode to zeros instead.
 const HAVE_JUNK: &[&str] = &["CreateEntryN"];
 
 struct Message {
@@ -43,7 +43,7 @@ fn hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// Decodes and encodes one message; false when it is of another call.
+/// Decodes and encodes one message; false for a message of another call.
 fn round_trip<R: Request>(service: &str, message: &Message) -> bool {
     if (service, R::OPCODE) != (message.service, message.opcode) {
         return false;
@@ -72,7 +72,7 @@ fn call_round_trip<R: Request>(message: &Message) {
 }
 
 fn reply_round_trip<R: Request>(message: &Message) {
-    // Data of fetches stands before the results, behind its count.
+    // The data of fetches is before the results, after its count.
     let data_len = |count: &[u8]| count.len() + u32::from_be_bytes(*count.last_chunk().unwrap()) as usize;
     let skip = match R::NAME {
         "FetchData" => data_len(&message.bytes[..4]),
@@ -165,7 +165,7 @@ fn tools_say_what_they_want() {
     assert_eq!(captured_call::<vol::TransCreate>("vol").flags, vol::AttachFlags::BUSY);
 }
 
-/// The root directory of a fresh volume, as an OpenAFS server dumped it, is what we make ourselves.
+/// The root directory of a new volume, as an OpenAFS server dumped it, equals ours.
 #[test]
 fn a_new_root_directory_is_the_same_to_the_byte() {
     let root = (VnodeId(1), Uniquifier(1));
@@ -211,8 +211,8 @@ fn a_directory_that_was_worked_on_is_sound() {
     assert_eq!(summary.this, (VnodeId(1), Uniquifier(1)));
 }
 
-/// What a client did in the captured cell, done again here, gives the directory that the server then sent: each entry
-/// in the same slot, every chain in the same order.
+/// The edits of a client in the captured cell, repeated here, give the directory that the server then sent: each
+/// entry in the same slot, every chain in the same order.
 #[test]
 fn the_same_history_gives_the_same_bytes() {
     let replies = messages().into_iter().filter(|m| (m.service, m.opcode, m.call) == ("fs", 130, false));

@@ -1,4 +1,4 @@
-//! The dump stream: what OpenAFS sent, and what must hold of every dump.
+//! Tests of the dump stream: OpenAFS's dumps, and properties of every dump.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use afs_wire::ids::{Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId, Volu
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What a dump says, in order; data in one piece.
+/// Contents of a dump, in order; data in one piece.
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
     Dump(DumpHeader),
@@ -26,7 +26,7 @@ enum Said {
     End,
 }
 
-/// Reads pieces of these sizes, over and over.
+/// Parses pieces of these sizes, cyclically.
 fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
     let (mut reader, mut said, mut rest) = (DumpReader::default(), Vec::new(), bytes);
     let (mut vnode, mut data, mut length) = (Default::default(), Vec::new(), 0);
@@ -98,7 +98,7 @@ fn write(said: &[Said]) -> Vec<u8> {
 #[test]
 fn what_openafs_sent_reads_and_is_written_as_it_was() {
     let captured = include_bytes!("data/openafs-1.8.9-dump.bin");
-    // The capture ends within the first file's data: here that file has as much as there is of it.
+    // The capture ends within the first file's data: here that file is as long as its captured part.
     let at = captured.len() - 32;
     let whole = [&captured[..at - 4], &[0, 0, 0, 32], &captured[at..], b"\x04\x3a\x21\x4b\x6e"].concat();
     let said = read(&whole, &[usize::MAX]).unwrap();

@@ -1,4 +1,4 @@
-//! Runs what fuzz targets run, over seeded inputs: random ones, plausible ones, and captured ones with changes.
+//! Runs the fuzz targets over seeded inputs: random ones, plausible ones, and captured ones with changes.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What must hold of every value and every history.
+//! Properties of every value, and of every sequence of edits.
 
 #![allow(clippy::unwrap_used)]
 
@@ -95,7 +95,7 @@ prop_compose! {
     }
 }
 
-/// The same cases on every machine and every day.
+/// The same cases on every machine and at every run.
 fn seeded(cases: u32) -> ProptestConfig {
     let rng_seed = proptest::test_runner::RngSeed::Fixed(0x0afc);
     ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
@@ -196,7 +196,7 @@ fn target(number: u32) -> Target {
     (VnodeId(number), Uniquifier(!number))
 }
 
-/// Does one thing to both and compares what they say.
+/// Applies one operation to both and compares the results.
 fn step(blob: &mut Blob, model: &mut BTreeMap<Vec<u8>, Target>, op: Op) {
     match op {
         Op::Insert(name, number) => {

@@ -1,4 +1,4 @@
-//! The form access lists have in dumps: 192 bytes. Source: `docs/protocol/dump.md` "4. ACL block (192 bytes)".
+//! Access lists in dumps: a block of 192 bytes. Source: `docs/protocol/dump.md` "4. ACL block (192 bytes)".
 
 use super::{Acl, ENTRIES_MAX};
 use crate::ids::{Rights, ViceId};
@@ -10,7 +10,7 @@ pub const BLOCK_LEN: usize = 192;
 const HEADER_LEN: u32 = 20;
 const VERSION: u32 = 1;
 
-/// Why a block is no access list.
+/// Why a block is not a valid access list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadBlock {
@@ -23,7 +23,7 @@ pub enum BadBlock {
 }
 
 impl Acl {
-    /// The block. Entries over [`ENTRIES_MAX`] are left out; lists made by [`Acl::new`] have none.
+    /// Encodes the block. Entries over [`ENTRIES_MAX`] are left out; lists made by [`Acl::new`] have none.
     pub fn to_block(&self) -> [u8; BLOCK_LEN] {
         let positive = self.positive.iter().take(ENTRIES_MAX);
         let negative = self.negative.iter().take(ENTRIES_MAX - positive.len());
@@ -42,7 +42,7 @@ impl Acl {
         block
     }
 
-    /// Reads a block. What follows the last entry is ignored.
+    /// Decodes a block. Bytes after the last entry are ignored.
     ///
     /// # Errors
     /// [`BadBlock`].

@@ -1,4 +1,4 @@
-//! Access lists: who may do what in a directory.
+//! Access lists of directories, in three forms.
 //!
 //! | Form | Where | Here |
 //! | --- | --- | --- |
@@ -19,12 +19,12 @@ use crate::ids::{Rights, ViceId};
 /// Most entries of an access list, positive and negative together.
 pub const ENTRIES_MAX: usize = 20;
 
-/// An access list. Only directories have one; files go by that of their directory.
+/// An access list. Only directories have one; that of its directory applies to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Acl {
-    /// Rights given, in order of the ids.
+    /// Rights granted, in order of the ids.
     pub positive: Vec<(ViceId, Rights)>,
-    /// Rights taken away again, in order of the ids.
+    /// Rights denied, in order of the ids.
     pub negative: Vec<(ViceId, Rights)>,
 }
 
@@ -34,7 +34,7 @@ pub struct Acl {
 pub struct TooManyEntries(pub usize);
 
 impl Acl {
-    /// Puts entries in order.
+    /// Sorts the entries.
     ///
     /// # Errors
     /// [`TooManyEntries`] over [`ENTRIES_MAX`].
@@ -51,15 +51,15 @@ impl Acl {
         Ok(Self { positive, negative })
     }
 
-    /// What the root directory of a new volume has: every right for administrators.
+    /// The access list of a new volume's root directory: every right for administrators.
     pub fn of_new_volume() -> Self {
         Self { positive: vec![(ViceId::ADMINISTRATORS, Rights::ALL)], negative: Vec::new() }
     }
 
-    /// What this list alone gives to somebody who is all of `ids` (in any order): rights given to any of them,
-    /// without rights taken away from any of them.
+    /// The rights that this list grants to a subject with all of `ids` (in any order): rights granted to any of them,
+    /// without rights denied to any of them.
     ///
-    /// What servers add to that (administrators, the caller's host, owners) is theirs to know.
+    /// The additional rules of servers (administrators, the caller's host, owners) are not applied here.
     pub fn rights(&self, ids: &[ViceId]) -> Rights {
         of_any(&self.positive, ids) & !of_any(&self.negative, ids)
     }

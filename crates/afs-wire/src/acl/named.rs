@@ -1,4 +1,4 @@
-//! The form access lists have in calls: a text with names. Source: `docs/protocol/fileserver.md` "5.3 ACL text form
+//! Access lists in calls: a text with names. Source: `docs/protocol/fileserver.md` "5.3 ACL text form
 //! (FetchACL/StoreACL payload)".
 
 use super::{Acl, ENTRIES_MAX, TooManyEntries};
@@ -9,15 +9,15 @@ use std::fmt::{self, Write};
 /// Longest name of a user or group, in bytes.
 pub const NAME_MAX: usize = 63;
 
-/// Who goes by which name: the protection database, or whatever stands in for it.
+/// Mapping between names and ids: the protection database, or a substitute.
 pub trait Names {
-    /// The name of a user or group; `None` if it has none (any more).
+    /// The name of a user or group; `None` if it has none.
     fn name_of(&self, id: ViceId) -> Option<String>;
     /// The user or group with a name.
     fn id_of(&self, name: &str) -> Option<ViceId>;
 }
 
-/// Only the names that exist in every cell.
+/// The names that exist in every cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WellKnownNames;
 
@@ -46,17 +46,17 @@ pub struct NamedEntry {
 /// being a signed decimal number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedAcl {
-    /// Rights given.
+    /// Rights granted.
     pub positive: Vec<NamedEntry>,
-    /// Rights taken away again.
+    /// Rights denied.
     pub negative: Vec<NamedEntry>,
 }
 
-/// Why a text is no access list. To a client that stores it, all of these are EINVAL.
+/// Why a text is not a valid access list. Servers answer a StoreACL with EINVAL for all of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadAcl {
-    /// What a StoreACL brings must have a NUL at its end.
+    /// The text of a StoreACL must end with a NUL.
     #[error("the access list does not end with a NUL")]
     NoNul,
     /// The text is not ASCII or UTF-8.
@@ -74,13 +74,13 @@ pub enum BadAcl {
     /// A line that is not a name, a tab and a number.
     #[error("{0:?} is no entry of an access list")]
     BadEntry(String),
-    /// A name that nobody has, or that of the anonymous user, who can have no entry.
+    /// An unknown name, or that of the anonymous user, who can have no entry.
     #[error("no user or group is called {0:?}")]
     UnknownName(String),
 }
 
 impl NamedAcl {
-    /// Reads what StoreACL brings. A NUL is required; what follows it is ignored.
+    /// Decodes the argument of StoreACL. A NUL is required; bytes after it are ignored.
     ///
     /// # Errors
     /// [`BadAcl`].
@@ -88,7 +88,7 @@ impl NamedAcl {
         if opaque.contains(&0) { Self::from_text(opaque) } else { Err(BadAcl::NoNul) }
     }
 
-    /// Reads a text, up to its NUL if it has one.
+    /// Parses a text, up to its NUL if it has one.
     ///
     /// # Errors
     /// [`BadAcl`].
@@ -116,7 +116,7 @@ impl NamedAcl {
         AclText::new(format!("{self}\0"))
     }
 
-    /// Finds the ids behind the names.
+    /// Translates the names to ids.
     ///
     /// # Errors
     /// [`BadAcl::UnknownName`], [`BadAcl::TooManyEntries`].
@@ -156,7 +156,7 @@ impl fmt::Display for NamedAcl {
 }
 
 impl Acl {
-    /// Finds the names of the ids; an id without a name stands as its decimal number.
+    /// Translates the ids to names; an id without a name is written as its decimal number.
     pub fn named(&self, names: &impl Names) -> NamedAcl {
         let entry = |(id, rights): &(ViceId, Rights)| NamedEntry {
             name: names.name_of(*id).unwrap_or_else(|| id.to_string()),

@@ -1,4 +1,4 @@
-//! Calls on what an overseer's host knows of its cell, and on who may command the overseer.
+//! Calls on an overseer's cell configuration, and on its administrators.
 
 use super::{SERVICE, Text};
 use crate::rpc::Nothing;
@@ -6,10 +6,10 @@ use crate::rpc::Nothing;
 calls! {
     service SERVICE;
 
-    /// Makes somebody an administrator of the host.
+    /// Adds an administrator of the host.
     87 "AddSUser" AddSUser { name: Text } -> Nothing;
 
-    /// Takes that away from somebody.
+    /// Removes an administrator of the host.
     88 "DeleteSUser" DeleteSUser { name: Text } -> Nothing;
 
     /// Reads an administrator's name. Beyond the last the call fails with 1.
@@ -18,7 +18,7 @@ calls! {
         index: i32,
     } -> ListSUsersReply { name: Text };
 
-    /// Gives the cell another name on this host.
+    /// Changes the cell's name on this host.
     93 "SetCellName" SetCellName { name: Text } -> Nothing;
 
     /// Reads the cell's name.
@@ -29,25 +29,25 @@ calls! {
         /// From 0.
         index: u32,
     } -> GetCellHostReply {
-        /// In brackets if it is a clone, which never decides.
+        /// In brackets if it is a clone, which never votes.
         name: Text,
     };
 
     /// Adds a database server.
     96 "AddCellHost" AddCellHost { name: Text } -> Nothing;
 
-    /// Takes a database server away.
+    /// Removes a database server.
     97 "DeleteCellHost" DeleteCellHost { name: Text } -> Nothing;
 
-    /// Has the host believe everybody, or no longer.
+    /// Switches the host's authorisation off, or on.
     102 "SetNoAuthFlag" SetNoAuthFlag { flag: i32 } -> Nothing;
 
-    /// Asks whether calls that could take the host over are refused to administrators too.
+    /// Reads whether calls that could compromise the host are refused to administrators too.
     115 "GetRestrictedMode" GetRestrictedMode {} -> GetRestrictedModeReply {
         /// 0 or 1.
         restricted: i32,
     };
 
-    /// Has such calls refused.
+    /// Sets whether such calls are refused.
     116 "SetRestrictedMode" SetRestrictedMode { restricted: i32 } -> Nothing;
 }

@@ -17,14 +17,14 @@ pub mod prune_flags {
 calls! {
     service SERVICE;
 
-    /// Installs a program. Its path, size, mode and time are part of the bytes that follow: there is no server here
-    /// that would look at them.
+    /// Installs a program. Its path, size, mode and time are part of the bytes that follow: no server here decodes
+    /// them.
     105 "Install" Install {} -> Nothing;
 
-    /// Goes back to the program before the last installation.
+    /// Restores the program replaced by the last installation.
     106 "UnInstall" UnInstall { path: Text } -> Nothing;
 
-    /// Asks when a program was changed, and those that it took the place of. 0 stands for one that is not there.
+    /// Reads the modification times of a program and of its older versions. 0 stands for a missing one.
     107 "GetDates" GetDates { path: Text } -> GetDatesReply {
         new: UnixSeconds,
         bak: UnixSeconds,
@@ -40,10 +40,10 @@ calls! {
         flags: i32,
     } -> Nothing;
 
-    /// Sets when things are started again.
+    /// Sets a restart time.
     110 "SetRestartTime" SetRestartTime { kind: RestartKind, time: RestartTime } -> Nothing;
 
-    /// Asks when things are started again.
+    /// Reads a restart time.
     111 "GetRestartTime" GetRestartTime { kind: RestartKind } -> GetRestartTimeReply { time: RestartTime };
 
     /// Reads a log: its bytes follow, ended by a NUL.

@@ -3,37 +3,37 @@
 use super::{InstanceStatus, RunState, SERVICE, Text};
 use crate::rpc::Nothing;
 
-/// [`GetInstanceParm::index`] that asks for the program told of ends, instead of a command.
+/// [`GetInstanceParm::index`] of the notifier program, instead of a command.
 pub const NOTIFIER: i32 = 999;
 
 calls! {
     service SERVICE;
 
-    /// Makes an instance and starts it.
+    /// Creates an instance and starts it.
     80 "CreateBnode" CreateBnode {
         /// `simple`, `cron`, `fs` or `dafs`.
         kind: Text,
         instance: Text,
-        /// Commands, as many as the kind has; the others are empty.
+        /// Commands, as many as the kind requires; the others are empty.
         command1: Text,
         command2: Text,
         command3: Text,
         command4: Text,
         command5: Text,
-        /// What to run when a process ends, or `__NONOTIFIER__`.
+        /// Program to run when a process ends, or `__NONOTIFIER__`.
         notifier: Text,
     } -> Nothing;
 
-    /// Forgets an instance that does not run.
+    /// Removes an instance that does not run.
     81 "DeleteBnode" DeleteBnode { instance: Text } -> Nothing;
 
-    /// Starts or stops an instance for good.
+    /// Starts or stops an instance permanently.
     82 "SetStatus" SetStatus { instance: Text, goal: RunState } -> Nothing;
 
-    /// Asks whether an instance runs.
+    /// Reads whether an instance runs.
     83 "GetStatus" GetStatus { instance: Text } -> GetStatusReply {
         state: RunState,
-        /// What else is to be said about it; often empty.
+        /// Additional information; often empty.
         auxiliary: Text,
     };
 
@@ -62,19 +62,19 @@ calls! {
     /// Stops everything until the overseer starts again.
     99 "ShutdownAll" ShutdownAll {} -> Nothing;
 
-    /// Stops everything and starts what is to run.
+    /// Stops everything and starts the instances whose goal is to run.
     100 "RestartAll" RestartAll {} -> Nothing;
 
-    /// Starts what is to run and does not.
+    /// Starts the instances whose goal is to run.
     101 "StartupAll" StartupAll {} -> Nothing;
 
-    /// Stops everything and starts the overseer itself again.
+    /// Stops everything and restarts the overseer itself.
     103 "ReBozo" ReBozo {} -> Nothing;
 
     /// Stops an instance and starts it.
     104 "Restart" Restart { instance: Text } -> Nothing;
 
-    /// Answers when every instance is what it is to be.
+    /// Returns when every instance has reached its goal.
     113 "WaitAll" WaitAll {} -> Nothing;
 
     /// Reads which of an instance's processes failed.

@@ -1,11 +1,11 @@
-//! Calls on the cell's old keys, those for DES.
+//! Calls on the cell's DES keys.
 
 use super::SERVICE;
 use crate::ids::UnixSeconds;
 use crate::rpc::Nothing;
 
 xdr_struct! {
-    /// `bozo_keyInfo`: what is told of a key instead of the key.
+    /// `bozo_keyInfo`: properties of a key without the key itself.
     #[derive(Copy, Default)]
     pub struct KeyInfo {
         /// When the file of keys was changed last.
@@ -28,14 +28,14 @@ calls! {
         index: i32,
     } -> ListKeysReply {
         number: i32,
-        /// A word for each byte. Zeros, but from OpenAFS's servers to those who asked over an encrypted connection.
+        /// One byte in each word. Zeros, but from OpenAFS's servers over an encrypted connection.
         key: [u32; 8],
         info: KeyInfo,
     };
 
-    /// Adds a key. The key itself, eight words behind the number, is left where it is: nothing here takes one.
+    /// Adds a key. The key itself, eight words after the number, is not decoded: it is never accepted here.
     91 "AddKey" AddKey { number: i32 } -> Nothing;
 
-    /// Forgets a key.
+    /// Removes a key.
     92 "DeleteKey" DeleteKey { number: i32 } -> Nothing;
 }

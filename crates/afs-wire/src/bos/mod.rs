@@ -1,4 +1,4 @@
-//! The overseer service (BOZO, of the basic overseer server), which tells which servers run on a host; UDP port 7007.
+//! The overseer service (BOZO, of the basic overseer server), which reports the servers of a host; UDP port 7007.
 //!
 //! Source: `docs/protocol/operations.md` "2. bosserver".
 

@@ -1,9 +1,9 @@
-//! How an instance is.
+//! Status and history of an instance.
 
 use crate::ids::UnixSeconds;
 
 id_without_display! {
-    /// Whether an instance runs, or is to run.
+    /// Whether an instance runs, or should run.
     pub struct RunState(i32);
 }
 
@@ -22,9 +22,9 @@ impl RunState {
 pub mod status_flags {
     /// There is a core file.
     pub const CORE_PRESENT: u32 = 1;
-    /// It failed too often and is not started again.
+    /// It failed too often and is not restarted.
     pub const STOPPED_AFTER_ERRORS: u32 = 2;
-    /// Others may write into the server's directories.
+    /// The server's directories are writable by others.
     pub const BAD_DIRECTORY_MODES: u32 = 4;
 }
 
@@ -32,9 +32,9 @@ xdr_struct! {
     /// `bozo_status`, 68 bytes: the history of an instance.
     #[derive(Copy, Default)]
     pub struct InstanceStatus {
-        /// What it is to be now.
+        /// Its current goal.
         pub goal: RunState,
-        /// What it is to be when the overseer starts.
+        /// Its goal when the overseer starts.
         pub file_goal: RunState,
         /// When a process of it was started last; 0 for never, as in the other times.
         pub process_started: UnixSeconds,
@@ -44,9 +44,9 @@ xdr_struct! {
         pub last_any_exit: UnixSeconds,
         /// When a process ended last that should not have.
         pub last_error_exit: UnixSeconds,
-        /// With which code.
+        /// Its exit code.
         pub error_code: i32,
-        /// By which signal.
+        /// Its signal.
         pub error_signal: i32,
         /// See [`status_flags`].
         pub flags: u32,

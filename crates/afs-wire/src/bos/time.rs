@@ -1,14 +1,14 @@
-//! When an overseer starts things again by itself.
+//! Restart times of an overseer.
 
 id_without_display! {
-    /// Which of its times is meant.
+    /// Which restart time.
     pub struct RestartKind(i32);
 }
 
 impl RestartKind {
-    /// When everything is started again.
+    /// Restart of everything.
     pub const EVERYTHING: Self = Self(1);
-    /// When servers with a newer program are started again.
+    /// Restart of servers with a newer program.
     pub const NEW_PROGRAMS: Self = Self(2);
 }
 

@@ -1,4 +1,4 @@
-//! The calls that file servers make.
+//! Calls of file servers to clients.
 
 use super::{InterfaceAddr, SERVICE};
 use crate::fs::{Capabilities, Fids, Promises};
@@ -11,25 +11,25 @@ calls! {
     /// Breaks promises. A fid with vnode 0 breaks all of its volume. The list of promises is normally empty.
     204 "CallBack" CallBack { fids: Fids, callbacks: Promises } -> Nothing;
 
-    /// Makes a client forget every promise of the calling server; for clients without a UUID.
+    /// Drops every promise of the calling server; for clients without a UUID.
     205 "InitCallBackState" InitCallBackState {} -> Nothing;
 
-    /// Asks for a sign of life.
+    /// Checks that the client is alive.
     206 "Probe" Probe {} -> Nothing;
 
-    /// Defined, but answered by no client.
+    /// Defined, but implemented by no client.
     211 "InitCallBackState2" InitCallBackState2 {} -> InterfaceAddrReply { addresses: InterfaceAddr };
 
-    /// Asks for identity and addresses; for clients that do not know [`TellMeAboutYourself`].
+    /// Reads identity and addresses; for clients that do not know [`TellMeAboutYourself`].
     212 "WhoAreYou" WhoAreYou {} -> InterfaceAddrReply;
 
-    /// Makes a client forget every promise of the server with this UUID.
+    /// Drops every promise of the server with this UUID.
     213 "InitCallBackState3" InitCallBackState3 { server: Uuid } -> Nothing;
 
-    /// Asks whether the client is the one with this UUID; if not, it aborts with 1.
+    /// Checks that the client has this UUID; if not, it aborts with 1.
     214 "ProbeUuid" ProbeUuid { client: Uuid } -> Nothing;
 
-    /// Asks for identity, addresses and capabilities.
+    /// Reads identity, addresses and capabilities.
     65538 "TellMeAboutYourself" TellMeAboutYourself {}
         -> TellMeAboutYourselfReply { addresses: InterfaceAddr, capabilities: Capabilities };
 }

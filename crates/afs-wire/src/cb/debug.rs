@@ -1,4 +1,4 @@
-//! The calls that debugging tools (`cmdebug`, `xstat_cm_test`) make.
+//! Calls of debugging tools (`cmdebug`, `xstat_cm_test`) to clients.
 
 use super::SERVICE;
 use crate::ids::Fid;
@@ -22,9 +22,9 @@ xdr_struct! {
         pub wait_states: i8,
         /// Kind of exclusive lock held.
         pub exclusive: i8,
-        /// How many readers.
+        /// Number of readers.
         pub readers: i16,
-        /// How many wait.
+        /// Number of waiters.
         pub waiting: i16,
         /// Not used.
         pub spare: i16,
@@ -32,7 +32,7 @@ xdr_struct! {
         pub last_reader: i32,
         /// Writer.
         pub writer: i32,
-        /// Where in the source it was taken.
+        /// Source location where it was taken.
         pub source: i32,
     }
 }
@@ -70,11 +70,11 @@ macro_rules! cache_entry {
                 pub callback: i32,
                 /// When the promise ends.
                 pub callback_expires: i32,
-                /// References.
+                /// Reference count.
                 pub references: i16,
-                /// How often it is open.
+                /// Open handles.
                 pub opens: i16,
-                /// How often it is open for writing.
+                /// Open handles for writing.
                 pub writers: i16,
                 /// 0 nothing special, 1 mount point, 2 root of a volume.
                 pub mount_state: i8,
@@ -119,11 +119,11 @@ calls! {
     /// Reads the name of the client's own cell.
     217 "GetLocalCell" GetLocalCell {} -> GetLocalCellReply { name: CellText };
 
-    /// Reads how the cache is configured.
+    /// Reads the configuration of the cache.
     218 "GetCacheConfig" GetCacheConfig { caller_version: u32 }
         -> GetCacheConfigReply {
             server_version: u32,
-            /// Bytes of `config` that count.
+            /// Valid bytes of `config`.
             config_len: u32,
             config: CacheConfig,
         };

@@ -1,4 +1,4 @@
-//! Who a client is and at which addresses.
+//! Identity and addresses of a client.
 
 use crate::ids::Uuid;
 use crate::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
@@ -20,10 +20,10 @@ pub struct Interface {
 
 /// A client's identity and addresses: `interfaceAddr`, 432 bytes whatever the number of addresses.
 ///
-/// Servers do not use the addresses to identify anybody; they are other ways to reach the client.
+/// Servers do not identify clients by the addresses; they are alternative routes to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceAddr {
-    /// Who the client is.
+    /// The client's UUID.
     pub uuid: Uuid,
     /// Its addresses.
     pub interfaces: BoundedVec<Interface, INTERFACES_MAX>,

@@ -1,4 +1,4 @@
-//! A directory in memory, as a client has it.
+//! A directory in memory, as clients cache it.
 
 use super::{DirError, Entry, PAGE_LEN, PAGES_MAX, Page, Pages, PagesMut, Target, entry_at_or_after};
 use std::convert::Infallible;
@@ -23,25 +23,25 @@ impl Blob {
         if whole && in_bounds { Ok(Self(bytes)) } else { Err(BadLength(bytes.len())) }
     }
 
-    /// A directory without names but `.` and `..`.
+    /// A directory with the entries `.` and `..` only.
     pub fn create(this: Target, parent: Target) -> Self {
         let mut blob = Self(Vec::new());
-        // Neither memory nor an empty directory can refuse the two names.
+        // Cannot fail: neither memory nor an empty directory refuses the two names.
         let _ = super::create(&mut blob, this, parent);
         blob
     }
 
-    /// The data as it travels.
+    /// The data as on the wire.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The data as it travels.
+    /// The data as on the wire.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// What a name stands for.
+    /// Looks a name up.
     ///
     /// # Errors
     /// [`DirError::Damaged`].
@@ -64,7 +64,7 @@ impl Blob {
     /// # Errors
     /// [`DirError::Damaged`].
     pub fn entry_at_or_after(&self, offset: u32) -> Result<Option<Entry<'_>>, DirError<Infallible>> {
-        // The entry must borrow from the blob, not from the reference that stands for its pages.
+        // The entry must borrow from the blob, not from the temporary reference that implements `Pages`.
         let found = entry_at_or_after(&mut &*self, offset)?.map(|entry| {
             let name_at = entry.offset as usize + 12;
             (entry.offset, entry.next, entry.vnode, entry.unique, name_at..name_at + entry.name.len())

@@ -1,16 +1,16 @@
-//! Does a directory obey its own rules? Source: `docs/protocol/directory.md` "3. Algorithms", consistency rules.
+//! Consistency check of a directory. Source: `docs/protocol/directory.md` "3. Algorithms", consistency rules.
 
 use super::hash::{self, BUCKETS};
 use super::page::{self, Place};
 use super::{DirError, PAGES_MAX, Pages, Target, check_name, find};
 use std::collections::BTreeSet;
 
-/// What a sound directory holds.
+/// Contents of a consistent directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What `.` stands for: the directory itself.
+    /// Target of `.`: the directory itself.
     pub this: Target,
-    /// What `..` stands for.
+    /// Target of `..`.
     pub parent: Target,
     /// Names other than `.` and `..`.
     pub entries: u32,
@@ -18,9 +18,9 @@ pub struct Summary {
     pub pages: u16,
 }
 
-/// Reads the whole directory and says what is in it, if every rule of the format holds.
+/// Reads the whole directory, verifies every rule of the format, and returns a summary.
 ///
-/// Anything that passes can be edited without meeting [`DirError::Damaged`].
+/// A directory that passes can be edited without [`DirError::Damaged`].
 ///
 /// # Errors
 /// [`DirError::Damaged`] with the first rule found broken; [`DirError::Pages`].
@@ -57,7 +57,7 @@ fn check_first_page<P: Pages>(pages: &mut P) -> Result<(), DirError<P::Error>> {
     if counted != usize::from(count.min(page::COUNTED_PAGES)) || (0..count).any(|number| !exists(&number)) {
         return Err(DirError::Damaged("its pages and the counts of their slots do not agree"));
     }
-    // Old directories do not say how many pages they have.
+    // Old directories do not record their number of pages.
     match page::page_count(page0) {
         said if said == count || said == 0 && count <= page::COUNTED_PAGES => Ok(()),
         _ => Err(DirError::Damaged("it does not have as many pages as it says")),

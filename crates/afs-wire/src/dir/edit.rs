@@ -1,4 +1,4 @@
-//! Changing a directory. Source: `docs/protocol/directory.md` "3. Algorithms".
+//! Edits of a directory: create, insert, remove, replace. Source: `docs/protocol/directory.md` "3. Algorithms".
 
 use super::find::{find, first_page};
 use super::page::{self, NO_PAGE, Place};
@@ -6,7 +6,7 @@ use super::{DirError, PAGES_MAX, Page, PagesMut, Target, check_name, hash};
 
 type Outcome<T, P> = Result<T, DirError<<P as super::Pages>::Error>>;
 
-/// Makes a directory with `.` and `..` of pages that are none yet.
+/// Creates a directory with `.` and `..` in an empty set of pages.
 ///
 /// The root directory of a volume is its own parent.
 ///
@@ -48,7 +48,7 @@ pub fn insert<P: PagesMut>(pages: &mut P, name: &[u8], target: Target) -> Outcom
     count_slots(pages, place.page, |free| free.saturating_sub(slots as u8))
 }
 
-/// Takes a name away and says what it stood for. The directory does not shrink.
+/// Removes a name and returns its target. The directory does not shrink.
 ///
 /// # Errors
 /// [`DirError::NotFound`], [`DirError::Damaged`], [`DirError::Pages`].
@@ -69,7 +69,7 @@ pub fn remove<P: PagesMut>(pages: &mut P, name: &[u8]) -> Outcome<Target, P> {
     Ok(found.target)
 }
 
-/// Makes an existing name stand for something else and says what it stood for. The entry stays in its place.
+/// Replaces the target of an existing name and returns the old one. The entry stays in its place.
 ///
 /// # Errors
 /// [`DirError::NotFound`], [`DirError::Damaged`], [`DirError::Pages`].
@@ -87,7 +87,7 @@ fn allocate<P: PagesMut>(pages: &mut P, slots: u16) -> Outcome<Place, P> {
         std::array::from_fn(|number| page::free_count(page0, number as u16));
     let count = pages.count().min(PAGES_MAX);
     for number in 0..count {
-        // Pages beyond the counted ones must be looked at one by one.
+        // Pages without a free count must be examined one by one.
         let counted = counts.get(usize::from(number)).copied().flatten();
         if counted == Some(NO_PAGE) {
             return Err(DirError::Damaged("the slots of a page are not counted"));

@@ -1,19 +1,19 @@
-//! Finding a name by its hash chain.
+//! Look-up of a name in its hash chain.
 
 use super::page::{self, Place};
 use super::{DirError, Page, Pages, Target, check_name, hash};
 
-/// What a name stands for, or `None`.
+/// The target of a name, or `None`.
 ///
 /// Cost: the pages of one hash chain, on average one in 128 of the directory's entries.
 ///
 /// # Errors
-/// [`DirError::Damaged`] when the chain leads nowhere or round in circles; [`DirError::Pages`].
+/// [`DirError::Damaged`] when the chain leaves the directory or is a cycle; [`DirError::Pages`].
 pub fn lookup<P: Pages>(pages: &mut P, name: &[u8]) -> Result<Option<Target>, DirError<P::Error>> {
     Ok(find(pages, name)?.map(|found| found.target))
 }
 
-/// An entry and what points to it.
+/// An entry with its predecessor and successor in the chain.
 pub(super) struct Found {
     pub(super) place: Place,
     /// The entry before it in its chain, unless it is the first.
@@ -51,7 +51,7 @@ pub(super) fn find<P: Pages>(pages: &mut P, name: &[u8]) -> Result<Option<Found>
     Err(DirError::Damaged("a hash chain goes round in circles"))
 }
 
-/// Page 0, if it looks like one.
+/// Page 0, if it has the form of one.
 pub(super) fn first_page<P: Pages>(pages: &mut P) -> Result<&Page, DirError<P::Error>> {
     if pages.count() == 0 {
         return Err(DirError::Damaged("it has no page"));

@@ -1,4 +1,4 @@
-//! Which hash chain a name is in.
+//! Hash function of names.
 
 /// Chains of a directory.
 pub(super) const BUCKETS: usize = 128;

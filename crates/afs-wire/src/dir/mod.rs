@@ -1,4 +1,4 @@
-//! Directory pages: the data of a directory, as file servers keep it, clients cache it and dumps carry it.
+//! Directory pages: the data of a directory in file servers, client caches and dumps.
 //!
 //! A directory is up to 1023 pages of 2048 bytes, each of 64 slots. An entry takes one slot or a few, within one
 //! page; a hash table in page 0 leads to it. Positions never change, so a reader may continue where it stopped. All
@@ -6,8 +6,8 @@
 //! the same bytes.
 //!
 //! Everything works page by page through [`Pages`] and [`PagesMut`], and touches few pages: a look-up those of one
-//! hash chain, an edit one or two more. When an edit answers an error, pages may have been changed already only if
-//! the error came from the pages themselves ([`DirError::Pages`]); the caller must then throw its copy away.
+//! hash chain, an edit one or two more. When an edit returns an error, pages may have been changed already only if
+//! the error came from the pages themselves ([`DirError::Pages`]); the caller must then discard its copy.
 //!
 //! Source: `docs/protocol/directory.md` "1. Pages and slots" to "4. Worked example".
 
@@ -39,12 +39,12 @@ pub const NAME_MAX: usize = 256;
 /// One page.
 pub type Page = [u8; PAGE_LEN];
 
-/// What a name stands for: an object in the same volume.
+/// Target of a name: an object in the same volume.
 pub type Target = (VnodeId, Uniquifier);
 
-/// The pages of a directory, to read.
+/// Read access to the pages of a directory.
 pub trait Pages {
-    /// Why a page cannot be had.
+    /// Why a page is not available.
     type Error;
 
     /// How many pages there are: the directory's length divided by [`PAGE_LEN`].
@@ -53,35 +53,35 @@ pub trait Pages {
     /// One of the `count` pages.
     ///
     /// # Errors
-    /// The page cannot be had.
+    /// The page is not available.
     fn page(&mut self, number: u16) -> Result<&Page, Self::Error>;
 }
 
-/// The pages of a directory, to change.
+/// Write access to the pages of a directory.
 pub trait PagesMut: Pages {
     /// One of the `count` pages, which is about to be changed.
     ///
     /// # Errors
-    /// The page cannot be had.
+    /// The page is not available.
     fn page_mut(&mut self, number: u16) -> Result<&mut Page, Self::Error>;
 
-    /// Adds a page of zeros at the end. The directory never asks for more than [`PAGES_MAX`].
+    /// Appends a page of zeros. Never called beyond [`PAGES_MAX`].
     ///
     /// # Errors
-    /// The page cannot be had.
+    /// The page is not available.
     fn append(&mut self) -> Result<&mut Page, Self::Error>;
 }
 
 /// Why a directory operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DirError<E> {
-    /// A page cannot be had.
+    /// A page is not available.
     #[error("{0}")]
     Pages(E),
-    /// The name is there already.
+    /// The name exists.
     #[error("the name exists")]
     Exists,
-    /// The name is not there.
+    /// The name does not exist.
     #[error("no such name")]
     NotFound,
     /// No room for the name is left, and no further page is allowed.
@@ -96,10 +96,10 @@ pub enum DirError<E> {
 }
 
 impl<E> DirError<E> {
-    /// The code that file servers answer, except for an error of the pages themselves.
+    /// The abort code of file servers, except for an error of the pages themselves.
     ///
     /// # Errors
-    /// What the pages said.
+    /// The error of the pages.
     pub fn to_abort_code(self) -> Result<AbortCode, E> {
         match self {
             Self::Pages(error) => Err(error),
@@ -112,7 +112,7 @@ impl<E> DirError<E> {
     }
 }
 
-/// Whether an entry can have this name.
+/// Checks that an entry can have this name.
 ///
 /// # Errors
 /// [`DirError::BadName`].

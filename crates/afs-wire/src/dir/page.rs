@@ -1,4 +1,4 @@
-//! Where things are in a page. Nothing here trusts what it reads.
+//! Layout of a page: bitmap, free counts, hash table, entries. All reads are checked.
 
 use super::hash::BUCKETS;
 use super::{NAME_MAX, PAGE_LEN, PAGES_MAX, Page, Target};
@@ -18,12 +18,12 @@ const TABLE_AT: usize = 160;
 const NAME_AT: usize = 12;
 const FIRST: u8 = 1;
 
-/// Bits of the slots that headers take.
+/// Bits of the slots that the headers occupy.
 pub(super) fn header_bits(page: u16) -> u64 {
     if page == 0 { 0x1fff } else { 1 }
 }
 
-/// Where an entry begins: its "blob number".
+/// Position of an entry: its "blob number".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) page: u16,
@@ -31,7 +31,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place a blob number means, if an entry can be there in a directory of `count` pages.
+    /// The position with a blob number, if an entry can be there in a directory of `count` pages.
     pub(super) fn from_number(number: u16, count: u16) -> Option<Self> {
         let place = Self { page: number / SLOTS, slot: number % SLOTS };
         let is_header = header_bits(place.page) >> place.slot & 1 == 1;
@@ -66,7 +66,7 @@ fn put(page: &mut Page, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Makes a page of zeros a page without entries.
+/// Formats a page of zeros as a page without entries.
 pub(super) fn format(page: &mut Page, number: u16) {
     put(page, 2, &TAG.to_be_bytes());
     put(page, 4, &[if number == 0 { 51 } else { 63 }]);
@@ -77,7 +77,7 @@ pub(super) fn has_tag(page: &Page) -> bool {
     u16_at(page, 2) == TAG
 }
 
-/// How many pages page 0 says there are; 0 in old directories.
+/// Number of pages according to page 0; 0 in old directories.
 pub(super) fn page_count(page0: &Page) -> u16 {
     u16_at(page0, 0)
 }
@@ -127,7 +127,7 @@ pub(super) fn set_chain_head(page0: &mut Page, bucket: u8, number: u16) {
     put(page0, TABLE_AT + 2 * (usize::from(bucket) % BUCKETS), &number.to_be_bytes());
 }
 
-/// An entry where it lies.
+/// An entry in its page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawEntry<'a> {
     pub(super) live: bool,
@@ -142,7 +142,7 @@ impl RawEntry<'_> {
     }
 }
 
-/// Reads the entry at a place. None when its name is too long or does not end within the page.
+/// Reads the entry at a position. None when its name is too long or does not end within the page.
 pub(super) fn entry(page: &Page, place: Place) -> Option<RawEntry<'_>> {
     let at = place.at();
     let bytes = page.get(at + NAME_AT..)?;
@@ -156,14 +156,14 @@ pub(super) fn entry(page: &Page, place: Place) -> Option<RawEntry<'_>> {
     })
 }
 
-/// What following a hash chain needs of the entry at a place, without looking for the end of its name.
+/// Fields of an entry needed to follow a hash chain, without a search for the end of its name.
 pub(super) struct Link {
     pub(super) live: bool,
     pub(super) next: u16,
     pub(super) matches: bool,
 }
 
-/// Compares the entry at a place with a name.
+/// Compares the entry at a position with a name.
 pub(super) fn link(page: &Page, place: Place, name: &[u8]) -> Link {
     let at = place.at();
     let stored = page.get(at + NAME_AT..).unwrap_or_default();
@@ -183,7 +183,7 @@ pub(super) fn begins_entry(page: &Page, slot: u16) -> bool {
     bitmap(page) >> (slot % SLOTS) & 1 == 1 && page.get(usize::from(slot) * SLOT_LEN) == Some(&FIRST)
 }
 
-/// Writes an entry over whatever is at a place, zeroing the rest of its slots.
+/// Writes an entry at a position, zeroing the rest of its slots.
 pub(super) fn put_entry(page: &mut Page, place: Place, next: u16, target: Target, name: &[u8]) {
     clear_slots(page, place, slots_for(name.len()));
     let at = place.at();
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(first_free_run(!0b0110_0100, 2), Some(5));
         assert_eq!(first_free_run(!0b0110_0100, 3), None);
         assert_eq!(first_free_run(u64::MAX, 1), None);
-        // A run cannot go on in the next page.
+        // A run cannot continue in the next page.
         assert_eq!(first_free_run(u64::MAX >> 1, 1), Some(63));
         assert_eq!(first_free_run(u64::MAX >> 1, 2), None);
     }

@@ -1,28 +1,28 @@
-//! Reading a directory from one end to the other.
+//! Iteration over the entries of a directory, by byte position.
 
 use super::page::{self, Place, SLOT_LEN, SLOTS};
 use super::{DirError, PAGES_MAX, Page, Pages, find};
 use crate::ids::{Uniquifier, VnodeId};
 
-/// An entry, and where the walk goes on.
+/// An entry with its position and that of its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Byte position of the entry. Stable: entries never move.
     pub offset: u32,
-    /// Byte position after the entry: what to ask for next.
+    /// Byte position after the entry: where to continue.
     pub next: u32,
     /// The name, without its NUL.
     pub name: &'a [u8],
-    /// What it stands for.
+    /// The vnode of the target.
     pub vnode: VnodeId,
-    /// Which of the successive users of that number.
+    /// The uniquifier of the target.
     pub unique: Uniquifier,
 }
 
 /// The first entry that begins at `offset` or later, `.` and `..` included; `None` past the last one.
 ///
-/// Start with 0 and go on with [`Entry::next`]. Any other number is harmless too: the walk begins anew at the page it
-/// is in, so the inside of an entry is never taken for another.
+/// Start with 0 and continue with [`Entry::next`]. Any other number is harmless too: the search then starts at the
+/// beginning of its page, so that the inside of an entry is never taken for another entry.
 ///
 /// # Errors
 /// [`DirError::Damaged`], [`DirError::Pages`].
@@ -78,7 +78,7 @@ fn first_in_page(page: &Page, number: u16, from: u16) -> Result<Option<u16>, &'s
     Ok(None)
 }
 
-/// Whether only `.` and `..` are there. Looks only into pages that have entries.
+/// Whether the only entries are `.` and `..`. Reads only pages that have entries.
 ///
 /// # Errors
 /// [`DirError::Damaged`], [`DirError::Pages`].

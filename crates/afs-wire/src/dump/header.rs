@@ -1,10 +1,10 @@
-//! What stands before the vnodes: the header of the dump and that of the volume.
+//! The headers of a dump and of its volume, which precede the vnodes.
 
 use super::item::{number, text};
 use super::{MESSAGE_MAX, NAME_MAX};
 use crate::ids::{UnixSeconds, ViceId, VolumeId};
 
-/// Days of use that a volume remembers.
+/// Days of usage counts that a volume has.
 pub const WEEK: usize = 7;
 
 /// The dump's own header.
@@ -14,13 +14,13 @@ pub struct DumpHeader {
     pub volume: VolumeId,
     /// Its name, at most [`NAME_MAX`] bytes. Not authoritative.
     pub name: Vec<u8>,
-    /// Since when changes are in it (0 is everything), and up to when. Merged dumps have more than one pair, at most
-    /// [`SPANS_MAX`](super::SPANS_MAX); none has none.
+    /// Periods of the changes in it: since when (0 is everything), and up to when. Merged dumps have more than one
+    /// pair, at most [`SPANS_MAX`](super::SPANS_MAX).
     pub spans: Vec<(UnixSeconds, UnixSeconds)>,
 }
 
 impl DumpHeader {
-    /// Since when changes are in it; 0 of a full dump.
+    /// Start of the changes in it; 0 of a full dump.
     pub fn since(&self) -> UnixSeconds {
         self.spans.first().map_or(UnixSeconds(0), |span| span.0)
     }
@@ -38,16 +38,16 @@ impl DumpHeader {
     }
 }
 
-/// The volume's header, as far as dumps carry it.
+/// The volume's header, without fields that dumps do not carry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumeFields {
     /// Its number.
     pub volume: VolumeId,
     /// Its name, at most [`NAME_MAX`] bytes.
     pub name: Vec<u8>,
-    /// The operator's switch. Dumps of clones that were never published carry false.
+    /// Switch of the operator. False in dumps of clones that were never published.
     pub in_service: bool,
-    /// The administrator's switch, true in practice.
+    /// Switch of the administrator, true in practice.
     pub blessed: bool,
     /// The next uniquifier.
     pub next_unique: u32,
@@ -59,15 +59,15 @@ pub struct VolumeFields {
     pub clone: VolumeId,
     /// Quota in KiB, 0 for none.
     pub max_quota: u32,
-    /// Not consulted by anybody.
+    /// Not used.
     pub min_quota: u32,
-    /// KiB in use, as the source believed: not to be trusted.
+    /// KiB in use, according to the source: not to be trusted.
     pub disk_used: u32,
-    /// Vnodes, as the source believed: not to be trusted.
+    /// Number of vnodes, according to the source: not to be trusted.
     pub file_count: u32,
     /// Not used.
     pub account: u32,
-    /// Whom it belongs to.
+    /// Its owner.
     pub owner: ViceId,
     /// When the dumped instance was made.
     pub creation_date: UnixSeconds,
@@ -79,7 +79,7 @@ pub struct VolumeFields {
     pub expiration_date: UnixSeconds,
     /// When a backup volume was last made.
     pub backup_date: UnixSeconds,
-    /// At most [`MESSAGE_MAX`] bytes. Often left by a tool and not by an operator.
+    /// At most [`MESSAGE_MAX`] bytes. Often set by a tool and not by an operator.
     pub offline_message: Vec<u8>,
     /// Uses on each of the last seven days, the latest first.
     pub week_use: [u32; WEEK],
@@ -120,7 +120,7 @@ impl VolumeFields {
             }
             b'D' => self.day_use_date = date,
             b'Z' => self.day_use = value,
-            // The header's version, the message of the day and the change counter mean nothing to a reader.
+            // The header's version, the message of the day and the change counter are ignored.
             _ => {}
         }
     }

@@ -1,9 +1,9 @@
-//! One item of a dump, gathered from as many pieces as it comes in.
+//! Assembly of one item of a dump from input pieces of any size.
 
 use super::tags::Form;
 use super::{Problem, SPANS_MAX};
 
-/// Takes bytes from `input` until `item` is whole; false when `input` is used up before.
+/// Takes bytes from `input` until `item` is complete; false when `input` is used up before.
 pub(super) fn gather(item: &mut Vec<u8>, form: Form, tag: u8, input: &mut &[u8]) -> Result<bool, Problem> {
     loop {
         let missing = needed(item, form, tag)?.saturating_sub(item.len());
@@ -20,7 +20,7 @@ pub(super) fn gather(item: &mut Vec<u8>, form: Form, tag: u8, input: &mut &[u8])
     }
 }
 
-/// The item's length, as far as what is there of it says.
+/// The item's length, as far as the bytes at hand determine it.
 fn needed(item: &[u8], form: Form, tag: u8) -> Result<usize, Problem> {
     match form {
         Form::Fixed(len) => Ok(len),
@@ -46,7 +46,7 @@ fn needed(item: &[u8], form: Form, tag: u8) -> Result<usize, Problem> {
     }
 }
 
-/// The length that an item of a length's form says.
+/// The value of an item that is a length.
 pub(super) fn length(item: &[u8], form: Form) -> u64 {
     let digits = match (form, item) {
         (Form::Length, [first, digits @ ..]) if *first >= 0x80 => digits,
@@ -55,15 +55,15 @@ pub(super) fn length(item: &[u8], form: Form) -> u64 {
     digits.iter().fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The number that up to four bytes are; of longer items it means nothing.
+/// The number of up to four bytes; of longer items it is undefined.
 pub(super) fn number(item: &[u8]) -> u32 {
     item.iter().take(4).fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// The text of an item, cut to `len_max` bytes.
+/// The text of an item, truncated to `len_max` bytes.
 pub(super) fn text(item: &[u8], len_max: usize) -> Vec<u8> {
     item.split(|&byte| byte == 0).next().unwrap_or_default().iter().copied().take(len_max).collect()
 }
 
-/// Longest text that is read, in bytes. Longer than any that a writer writes.
+/// Longest text that is read, in bytes. Longer than any that a writer produces.
 const TEXT_MAX: usize = 1024;

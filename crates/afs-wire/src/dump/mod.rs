@@ -1,12 +1,12 @@
-//! The dump stream: a volume as a sequence of bytes, as `vos dump` writes and `vos restore` reads it.
+//! The dump stream: a volume as a sequence of bytes, as written by `vos dump` and read by `vos restore`.
 //!
-//! [`DumpReader`] takes a stream in pieces of any size and gives [`Event`]s; it holds one small item at most, and file data
-//! come out as slices of what went in. [`DumpWriter`] makes the same bytes as OpenAFS's writer: the same tags in the same
-//! order.
+//! [`DumpReader`] takes a stream in pieces of any size and returns [`Event`]s; it holds one small item at most, and
+//! file data are slices of the input. [`DumpWriter`] produces the same bytes as OpenAFS's writer: the same tags in
+//! the same order.
 //!
-//! The reader takes tags in any order, gives absent ones their zero, takes several volume parts, skips unknown tags whose size
-//! it can know, and refuses everything else with the byte's offset. It checks the grammar and the sizes; what the contents
-//! mean is the business of whoever restores them.
+//! The reader accepts tags in any order, reads absent ones as zero, accepts several volume parts, skips unknown tags
+//! whose size is known, and refuses everything else with its position. It checks the grammar and the sizes; the
+//! restoring program must check the contents.
 //!
 //! Source: `docs/protocol/dump.md`.
 
@@ -26,9 +26,9 @@ pub use writer::{DumpWriter, vnode_len};
 
 use crate::dir::{PAGE_LEN, PAGES_MAX};
 
-/// Longest name that a dump carries, in bytes. Readers cut longer ones.
+/// Longest name in a dump, in bytes. Readers truncate longer ones.
 pub const NAME_MAX: usize = 31;
-/// Longest offline message, in bytes. Readers cut longer ones.
+/// Longest offline message, in bytes. Readers truncate longer ones.
 pub const MESSAGE_MAX: usize = 127;
 /// Most pairs of dates in the header of a merged dump.
 pub const SPANS_MAX: usize = 50;
@@ -37,7 +37,7 @@ pub const DIRECTORY_LEN_MAX: u64 = PAGES_MAX as u64 * PAGE_LEN as u64;
 /// Longest text of a link, in bytes: 16 KiB. Clients make links of 1023 bytes at most.
 pub const LINK_LEN_MAX: u64 = 16 << 10;
 
-/// Bytes of a record that says only that a vnode is still there.
+/// Bytes of the record of an unchanged vnode.
 pub const BARE_VNODE_LEN: u64 = 9;
 /// Bytes of the end.
 pub const END_LEN: u64 = 5;

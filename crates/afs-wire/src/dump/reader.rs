@@ -1,4 +1,4 @@
-//! Reading a dump.
+//! Streaming parser of a dump.
 
 use super::item::{gather, length, number};
 use super::tags::{self, Form, SPARSE_TAG, Section, Tag};
@@ -9,10 +9,10 @@ use super::{
 use crate::fs::FileKind;
 use crate::ids::{Uniquifier, VnodeId};
 
-/// What a dump says next.
+/// An event of the parser.
 ///
-/// A dump is `Dump`, then parts of `Volume` and vnodes, then `End`. A vnode is `Vnode`, perhaps `Length` and so many bytes as
-/// `Data` and `Hole`, and `VnodeEnd`. `Ignored` may come anywhere.
+/// A dump is `Dump`, then parts of `Volume` and vnodes, then `End`. A vnode is `Vnode`, perhaps `Length` and that
+/// many bytes as `Data` and `Hole`, and `VnodeEnd`. `Ignored` may occur anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The dump's header.
@@ -21,42 +21,42 @@ pub enum Event<'a> {
     Volume(Box<VolumeFields>),
     /// A vnode begins.
     Vnode(VnodeId, Uniquifier),
-    /// Its data begin and have so many bytes.
+    /// Its data begin, with this length in bytes.
     Length(u64),
-    /// The next of its data; never empty.
+    /// The next bytes of its data; never empty.
     Data(&'a [u8]),
-    /// The next of its data are so many zeros; never none.
+    /// The next bytes of its data, this many zeros; never none.
     Hole(u64),
-    /// It ends.
+    /// The vnode ends.
     VnodeEnd(VnodeEnd),
-    /// Something was skipped that begins at this byte of the dump.
+    /// An item at this position of the dump was skipped.
     Ignored(u64, Ignored),
     /// The dump ends. Any byte after it is an error.
     End,
 }
 
-/// What a vnode's record was.
+/// Kind of a vnode's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VnodeEnd {
-    /// It says that the vnode is still there, and nothing else.
+    /// The vnode exists and is unchanged.
     Bare,
-    /// It says what the vnode is. Without data its length is 0.
+    /// The vnode's status. Without data its length is 0.
     Full(Box<VnodeFields>),
 }
 
-/// What was skipped.
+/// Kind of a skipped item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// A tag that is not known.
+    /// An unknown tag.
     Tag(u8),
-    /// Data of a vnode that had its data already.
+    /// A second set of data of one vnode.
     SecondData,
 }
 
-/// Reads a dump from pieces of any size.
+/// Parses a dump from pieces of any size.
 ///
-/// Call [`DumpReader::next`] until it answers `None`, which is when the piece is used up; then come with the next. When there is no
-/// more, [`DumpReader::finish`] says whether the dump was whole.
+/// Call [`DumpReader::next`] until it returns `None`, which is when the piece is used up; then pass the next piece.
+/// At the end of the stream, [`DumpReader::finish`] tells whether the dump was complete.
 #[derive(Debug)]
 pub struct DumpReader {
     state: State,
@@ -64,7 +64,7 @@ pub struct DumpReader {
     item: Vec<u8>,
     /// Bytes taken so far.
     offset: u64,
-    /// Where the present item, or the tag before it, began.
+    /// Position of the current item, or of the tag before it.
     began: u64,
     /// The next tag must be a known one.
     critical: bool,
@@ -81,9 +81,9 @@ enum State {
     Value(u8, Form),
     Unknown(u8, Form),
     Skip(u64),
-    /// So many bytes of data, and what of a file with holes comes after them.
+    /// This many bytes of data, followed by the rest of a file with holes.
     Data(u64, Option<u64>),
-    /// A piece of a file with holes, of which so much is missing.
+    /// A piece of a file with holes, of which this much is missing.
     Piece(u64),
     Numbers,
     EndMark,
@@ -91,7 +91,7 @@ enum State {
     Failed(DumpError),
 }
 
-/// The vnode that is being read.
+/// The vnode being read.
 #[derive(Debug, Default)]
 struct Vnode {
     number: VnodeId,
@@ -118,7 +118,7 @@ impl Default for DumpReader {
 }
 
 impl DumpReader {
-    /// Takes bytes from the front of `input` up to the next event, or all of them and answers `None`.
+    /// Takes bytes from the front of `input` up to the next event, or all of them and returns `None`.
     ///
     /// # Errors
     /// [`DumpError`]; the same again from then on.
@@ -141,10 +141,10 @@ impl DumpReader {
         self.offset
     }
 
-    /// To be asked when the stream has ended: was it a whole dump?
+    /// Checks at the end of the stream that the dump is complete.
     ///
     /// # Errors
-    /// [`Problem::Cut`], or what [`DumpReader::next`] failed with.
+    /// [`Problem::Cut`], or the error of [`DumpReader::next`].
     pub fn finish(&self) -> Result<(), DumpError> {
         match &self.state {
             State::Ended => Ok(()),
@@ -184,7 +184,7 @@ impl DumpReader {
         }
     }
 
-    /// Gathers an item and does something with it once it is whole.
+    /// Assembles an item and processes it once it is complete.
     fn whole<'a>(
         &mut self,
         form: Form,
@@ -229,7 +229,7 @@ impl DumpReader {
         Ok(Step::On)
     }
 
-    /// What was read of the section that ends, and on to the next.
+    /// Returns the contents of the section that ends, and begins the next.
     fn next_section<'a>(&mut self, byte: u8) -> Result<Step<'a>, Problem> {
         // A dump has at least one volume part.
         let possible = byte == VOLUME_SECTION
@@ -310,7 +310,7 @@ impl DumpReader {
 
     fn begin_pieces<'a>(&mut self, length: u64) -> Result<Step<'a>, Problem> {
         let vnode = self.vnode.number;
-        // How long second data are, which would be skipped, the tag does not say.
+        // The tag does not tell the length of the second data, which would have to be skipped.
         if vnode.is_directory() || self.vnode.length.is_some() {
             return Err(Problem::Sparse { vnode: vnode.0, what: "cannot have data with holes here" });
         }

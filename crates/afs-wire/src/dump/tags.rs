@@ -1,5 +1,5 @@
-//! Which tags there are, and how their values are laid out. Source: `docs/protocol/dump.md` "2. Tags" and "6. Reserved
-//! extension scheme".
+//! Table of tags and the forms of their values. Source: `docs/protocol/dump.md` "2. Tags" and "6. Reserved extension
+//! scheme".
 
 /// A part of a dump that has tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,14 +9,14 @@ pub(super) enum Section {
     Vnode,
 }
 
-/// How many bytes an item has, or where it says so.
+/// Form of an item's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// So many.
+    /// This many bytes.
     Fixed(usize),
-    /// Up to a NUL.
+    /// Text that ends with a NUL.
     Text,
-    /// A count of 16 bits, and so many numbers of 32.
+    /// A count of 16 bits, and that many numbers of 32 bits.
     Array,
     /// A length of 32 bits, before data.
     Length32,
@@ -24,11 +24,11 @@ pub(super) enum Form {
     Length64,
     /// A length of 64 bits, before pieces of data with holes between them.
     Sparse,
-    /// A length in as many bytes as its first byte says, before something to skip.
+    /// A length in as many bytes as its first byte tells, before a value to be skipped.
     Length,
 }
 
-/// What to do with a tag.
+/// Treatment of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     /// Its value is kept.
@@ -44,12 +44,12 @@ const SHORT: Form = Form::Fixed(2);
 const INT: Form = Form::Fixed(4);
 const ACL: Form = Form::Fixed(crate::acl::BLOCK_LEN);
 
-/// Data with holes: our own, and after a mark that says that it must be understood.
+/// Data with holes: an extension, preceded by a mark that makes it critical.
 pub(super) const SPARSE_TAG: u8 = b'H';
 /// The tag after it must be a known one.
 pub(super) const CRITICAL: u8 = 0x7e;
 
-/// `None` of a byte that is no tag.
+/// `None` if the byte is not a tag.
 pub(super) fn tag(section: Section, tag: u8) -> Option<Tag> {
     match known(section, tag) {
         Some(form) => Some(Tag::Known(form)),

@@ -1,4 +1,4 @@
-//! What stands before a vnode's data.
+//! The status of a vnode, which precedes its data.
 
 use super::Problem;
 use super::item::number;
@@ -6,20 +6,20 @@ use crate::acl::Acl;
 use crate::fs::FileKind;
 use crate::ids::{Mode, UnixSeconds, ViceId, VnodeId};
 
-/// A vnode's status, as dumps carry it.
+/// A vnode's status in a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VnodeFields {
-    /// File, directory or link; [`FileKind::Invalid`] where the dump does not say.
+    /// File, directory or link; [`FileKind::Invalid`] if the dump lacks it.
     pub kind: FileKind,
-    /// How many names it has.
+    /// Number of its names.
     pub link_count: u16,
     /// The lower half of its data version.
     pub data_version: u32,
     /// Modification time as shown to users.
     pub client_mod_time: UnixSeconds,
-    /// Who changed the data last.
+    /// The user who changed the data last.
     pub author: ViceId,
-    /// Whom it belongs to.
+    /// Its owner.
     pub owner: ViceId,
     /// Unix group number.
     pub group: u32,
@@ -27,7 +27,7 @@ pub struct VnodeFields {
     pub mode: Mode,
     /// The directory it is in; 0 for the root.
     pub parent: VnodeId,
-    /// Last change by the server's clock; decides what incremental dumps carry.
+    /// Last change by the server's clock; determines the contents of incremental dumps.
     pub server_mod_time: UnixSeconds,
     /// Access list, of directories.
     pub acl: Option<Acl>,

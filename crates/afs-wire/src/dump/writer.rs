@@ -1,4 +1,4 @@
-//! Writing a dump.
+//! Encoder of a dump.
 
 use super::tags::{CRITICAL, SPARSE_TAG};
 use super::{
@@ -8,22 +8,22 @@ use super::{
 use crate::fs::FileKind;
 use crate::ids::{Mode, Uniquifier, VnodeId};
 
-/// Makes the bytes of a dump, but for the data of vnodes, in OpenAFS's order: header, volume, vnodes, end.
+/// Encodes a dump without the data of vnodes, in OpenAFS's order: header, volume, vnodes, end.
 ///
-/// After [`DumpWriter::vnode`] exactly as many bytes of data follow as it was told, by [`DumpWriter::data`] or from elsewhere after
-/// [`DumpWriter::take`].
+/// After [`DumpWriter::vnode`] exactly the announced number of data bytes must follow, by [`DumpWriter::data`] or
+/// from elsewhere after [`DumpWriter::take`].
 #[derive(Debug, Default)]
 pub struct DumpWriter {
     out: Vec<u8>,
 }
 
 impl DumpWriter {
-    /// What was written since this was last called.
+    /// The bytes written since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
 
-    /// How many bytes [`DumpWriter::take`] would give.
+    /// Number of bytes that [`DumpWriter::take`] would return.
     pub fn pending(&self) -> usize {
         self.out.len()
     }
@@ -68,25 +68,25 @@ impl DumpWriter {
         self.int(b'Z', volume.day_use);
     }
 
-    /// A vnode that is still there and did not change.
+    /// A vnode that exists and is unchanged.
     pub fn bare_vnode(&mut self, vnode: VnodeId, unique: Uniquifier) {
         self.out.push(VNODE_SECTION);
         self.word(vnode.0);
         self.word(unique.0);
     }
 
-    /// A vnode; `length` bytes of data follow. What is no directory gets no access list.
+    /// A vnode; `length` bytes of data follow. Only directories get an access list.
     pub fn vnode(&mut self, vnode: VnodeId, unique: Uniquifier, fields: &VnodeFields, length: u64) {
         self.status(vnode, unique, fields);
-        // Older readers know `f` only.
+        // Older readers support `f` only.
         match u32::try_from(length) {
             Ok(length) => self.int(b'f', length),
             Err(_) => self.long(b'h', length),
         }
     }
 
-    /// A file with holes, of `length` bytes; pieces follow until there are so many ([`DumpWriter::piece`]). Only for readers that have
-    /// said that they understand it.
+    /// A file with holes, of `length` bytes; pieces with this total length follow ([`DumpWriter::piece`]). Only for
+    /// readers that have announced support.
     pub fn sparse_vnode(&mut self, vnode: VnodeId, unique: Uniquifier, fields: &VnodeFields, length: u64) {
         self.status(vnode, unique, fields);
         self.out.push(CRITICAL);
@@ -121,7 +121,7 @@ impl DumpWriter {
         }
     }
 
-    /// Data of the vnode before.
+    /// Data of the preceding vnode.
     pub fn data(&mut self, data: &[u8]) {
         self.out.extend_from_slice(data);
     }

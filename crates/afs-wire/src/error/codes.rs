@@ -1,4 +1,4 @@
-//! The one table of abort codes that are not errno values.
+//! Table of abort codes that are not errno values.
 
 use super::AbortCode;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Linux error numbers, as far as the wire has codes for them.
+//! Linux error numbers that have wire codes.
 
 use super::{AbortCode, uae};
 
@@ -159,15 +159,14 @@ impl Errno {
         self as i32
     }
 
-    /// The error behind a Linux number, if the wire has a code for it.
+    /// The error with a Linux number, if the wire has a code for it.
     pub fn from_linux(number: i32) -> Option<Self> {
         Self::ALL.iter().copied().find(|errno| errno.number() == number)
     }
 
-    /// The code to send. All peers of today understand it (`docs/protocol/fileserver.md` "9.2 errno ↔ UAE
-    /// translation").
+    /// The wire code. All current peers understand it (`docs/protocol/fileserver.md` "9.2 errno ↔ UAE translation").
     pub fn to_uae(self) -> AbortCode {
-        // Of two codes for one number (EAGAIN and EWOULDBLOCK) the first is the one that clients know.
+        // Of two codes for one number (EAGAIN and EWOULDBLOCK) clients know the first.
         let index = uae::UAE.iter().position(|(_, number)| *number == self.number()).unwrap_or_default();
         AbortCode(uae::BASE + index as i32)
     }

@@ -1,4 +1,4 @@
-//! Abort codes: how a call fails, what the failure is called, and what a program on Linux sees of it.
+//! Abort codes: their names, meanings, and translation to Linux error numbers.
 
 mod codes;
 mod errno;
@@ -15,7 +15,7 @@ id_without_display! {
 }
 
 impl AbortCode {
-    /// No error; the value of an error field that says "this entry is good".
+    /// No error; in an error field: the entry is valid.
     pub const OK: Self = Self(0);
 
     /// The code's name in the protocol, such as `"VNOVOL"`, `"UAENOENT"`, `"VL_NOENT"`.
@@ -23,15 +23,15 @@ impl AbortCode {
         self.row().map(|row| row.1).or_else(|| self.uae().map(|row| row.0))
     }
 
-    /// What the code says, in words.
+    /// The code's meaning in words.
     pub fn meaning(self) -> Option<&'static str> {
         self.row().map(|row| row.3)
     }
 
-    /// The Linux error number that tells a program best what happened, if the code has one.
+    /// The Linux error number that best describes the failure, if the code has one.
     ///
-    /// Numbers from 1 to 511 that are no volume codes are taken for Linux numbers, which is what servers send
-    /// that do not translate.
+    /// Numbers from 1 to 511 that are no volume codes are taken as Linux numbers, which servers without a translation
+    /// send.
     pub fn to_errno(self) -> Option<i32> {
         match (self.row(), self.uae()) {
             (Some(row), _) if row.2 != 0 => Some(row.2),
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(AbortCode(30).to_errno(), Some(30));
         assert_eq!(AbortCode(0).to_errno(), None);
         assert_eq!(AbortCode(i32::MIN).to_errno(), None);
-        // UAEOTHER means nothing on Linux.
+        // UAEOTHER has no Linux number.
         assert_eq!(AbortCode(uae::BASE + 126).to_errno(), None);
     }
 }

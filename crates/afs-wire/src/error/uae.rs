@@ -1,4 +1,4 @@
-//! The errno values that travel as "UAE" codes, the same on every platform.
+//! Table of "UAE" codes: errno values on the wire, the same on every platform.
 //!
 //! Source: `docs/protocol/fileserver.md` "9.2 errno ↔ UAE translation".
 

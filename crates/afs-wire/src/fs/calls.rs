@@ -12,7 +12,7 @@ calls! {
     /// Reads an access list. On a file or link: that of its parent directory.
     131 "FetchACL" FetchAcl { fid: Fid } -> FetchAclReply { acl: AclText, status: Status, sync: VolSync };
 
-    /// Reads an object's status and asks for a promise.
+    /// Reads an object's status and requests a promise.
     132 "FetchStatus" FetchStatus { fid: Fid }
         -> FetchStatusReply { status: Status, callback: CallBack, sync: VolSync };
 
@@ -30,11 +30,11 @@ calls! {
     137 "CreateFile" CreateFile { dir: Fid, name: Name, status: SetStatus }
         -> CreateReply { fid: Fid, status: Status, dir_status: Status, callback: CallBack, sync: VolSync };
 
-    /// Moves a name, replacing what has the new name.
+    /// Renames an entry, replacing an existing target.
     138 "Rename" Rename { old_dir: Fid, old_name: Name, new_dir: Fid, new_name: Name }
         -> RenameReply { old_dir_status: Status, new_dir_status: Status, sync: VolSync };
 
-    /// Makes a symbolic link or (when the mode has no x bit) a mount point. No promise comes with it.
+    /// Creates a symbolic link or (when the mode has no x bit) a mount point. The reply has no promise.
     139 "Symlink" Symlink { dir: Fid, name: Name, contents: PathText, status: SetStatus }
         -> SymlinkReply { fid: Fid, status: Status, dir_status: Status, sync: VolSync };
 
@@ -60,7 +60,7 @@ calls! {
     /// Looks a name up in a directory. Clients do that themselves; servers refuse it.
     161 "Lookup" Lookup { dir: Fid, name: Name } -> CreateReply;
 
-    /// Makes the server forget whose groups it knows. For server administrators.
+    /// Drops the server's cached groups of users. For server administrators.
     162 "FlushCPS" FlushCps { ids: BoundedVec<i32, 10>, addresses: BoundedVec<i32, 10>, spare: i32 }
         -> FlushCpsReply { spare2: i32, spare3: i32 };
 
@@ -73,10 +73,10 @@ calls! {
     /// Gives up every promise the caller has from this server.
     65539 "GiveUpAllCallBacks" GiveUpAllCallBacks {} -> Nothing;
 
-    /// Asks what the server can do; also the clients' sign of life.
+    /// Reads the server's capabilities; also used as a probe.
     65540 "GetCapabilities" GetCapabilities {} -> GetCapabilitiesReply { capabilities: Capabilities };
 
-    /// Was meant to choose where callbacks go; servers refuse it.
+    /// Meant to choose the address for callbacks; servers refuse it.
     65541 "CallBackRxConnAddr" CallBackRxConnAddr { address: Ipv4Addr } -> Nothing;
 }
 

@@ -17,11 +17,11 @@ calls! {
     133 "StoreData" StoreData {
         fid: Fid,
         status: SetStatus,
-        /// Where the bytes go.
+        /// Position of the bytes.
         position: u32,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         length: u32,
-        /// What the file is cut to before the bytes are written, if it is longer.
+        /// Length to which a longer file is truncated before the bytes are written.
         file_length: u32,
     } -> StatusReply;
 
@@ -32,11 +32,11 @@ calls! {
     65538 "StoreData64" StoreData64 {
         fid: Fid,
         status: SetStatus,
-        /// Where the bytes go.
+        /// Position of the bytes.
         position: u64,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         length: u64,
-        /// What the file is cut to before the bytes are written, if it is longer.
+        /// Length to which a longer file is truncated before the bytes are written.
         file_length: u64,
     } -> StatusReply;
 }

@@ -1,4 +1,5 @@
-//! Calls of our own, which other servers answer with "no such call" (-455). Their numbers begin with "AN".
+//! Andrew's extensions of the file service; other servers answer "no such call" (-455). Their numbers begin with
+//! "AN".
 
 use super::{LockKind, LockReply, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid, VolumeId};
@@ -9,27 +10,27 @@ calls! {
     service SERVICE;
 
     /// Lists the named snapshots of a volume that is on this server, as the call of the volume service with the same
-    /// number. For whoever may look up names in the volume's root.
+    /// number. Requires the lookup right in the volume's root.
     0x414E_4401 "ListSnapshots" ListSnapshots { volume: VolumeId } -> ListSnapshotsReply { snapshots: Snapshots };
 
-    /// Changes the caller's lock on a file to another kind without giving it up in between. A shared lock becomes an
-    /// exclusive one only if nobody else holds one: EAGAIN otherwise, and the shared lock stays. EINVAL where there is no
-    /// lock any more. For whoever may take a lock of that kind.
+    /// Changes the caller's lock on a file to another kind without releasing it in between. A shared lock becomes an
+    /// exclusive one only if there is no other holder: EAGAIN otherwise, and the shared lock stays. EINVAL without a
+    /// lock. Requires the right to take a lock of that kind.
     0x414E_4411 "ChangeLock" ChangeLock { fid: Fid, kind: LockKind } -> LockReply;
 
-    /// Writes data at several places of a file as one change of it, if the file still has the version that was changed.
-    /// `ranges` pairs of position and length (two 64-bit words each) follow the arguments, in ascending order and without
-    /// overlap, and then the raw bytes of all of them. EAGAIN where the file has another version: nothing is changed.
+    /// Writes data at several positions of a file as one change, if the file still has the expected version. `ranges`
+    /// pairs of position and length (two 64-bit words each) follow the arguments, in ascending order and without
+    /// overlap, and then the raw bytes of all of them. EAGAIN if the file has another version: nothing is changed.
     0x414E_4410 "StoreRanges" StoreRanges {
         fid: Fid,
         status: SetStatus,
-        /// The version of the file that was changed.
+        /// The version that the changes are based on.
         expected: DataVersion,
-        /// What the file is cut to before the bytes are written, if it is longer.
+        /// Length to which a longer file is truncated before the bytes are written.
         file_length: u64,
-        /// What the file is grown to with zeros after that, if it is shorter.
+        /// Length to which a shorter file is extended with zeros after that.
         grown_to: u64,
-        /// How many ranges follow, at most [`STORE_RANGES_MAX`].
+        /// Number of ranges that follow, at most [`STORE_RANGES_MAX`].
         ranges: u32,
     } -> StatusReply;
 }
@@ -37,7 +38,7 @@ calls! {
 /// Most ranges of one [`StoreRanges`].
 pub const STORE_RANGES_MAX: usize = 1000;
 
-/// Bytes that one range takes in front of the data of [`StoreRanges`].
+/// Bytes of one range before the data of [`StoreRanges`].
 pub const STORE_RANGE_LEN: usize = 16;
 
 impl Streamed for StoreRanges {

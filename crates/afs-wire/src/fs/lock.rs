@@ -1,4 +1,4 @@
-//! Advisory locks. Source: `docs/protocol/fileserver.md` "8. Advisory locks".
+//! Calls on advisory locks. Source: `docs/protocol/fileserver.md` "8. Advisory locks".
 
 use super::{SERVICE, VolSync};
 use crate::ids::Fid;
@@ -6,7 +6,7 @@ use crate::rpc::Nothing;
 use std::time::Duration;
 
 id! {
-    /// Kind of lock asked for.
+    /// Kind of a lock.
     pub struct LockKind(i32);
 }
 
@@ -38,6 +38,6 @@ calls! {
     /// Makes a lock last another [`LOCK_LIFETIME`].
     157 "ExtendLock" ExtendLock { fid: Fid } -> LockReply;
 
-    /// Gives a lock up. Needs no lock and no right.
+    /// Releases a lock. Requires no lock and no right.
     158 "ReleaseLock" ReleaseLock { fid: Fid } -> LockReply;
 }

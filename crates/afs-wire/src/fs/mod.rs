@@ -53,12 +53,12 @@ pub type PathText = ByteString<PATH_MAX>;
 /// An access list in its text form; see [`crate::acl`].
 pub type AclText = ByteString<OPAQUE_MAX>;
 
-/// What a file server or a client can do, as words of bits; see [`capability`].
+/// Capabilities of a file server or a client, as words of bits; see [`capability`].
 pub type Capabilities = BoundedVec<u32, CAPABILITIES_MAX>;
 
 /// Bits of the first word of [`Capabilities`] (`docs/protocol/fileserver.md` "3. Opcodes").
 pub mod capability {
-    /// Understands error codes of the "UAE" table. The one bit that clients send.
+    /// Understands "UAE" error codes. The only bit that clients send.
     pub const ERROR_TRANSLATION: u32 = 0x1;
     /// Files may be longer than 2 GiB.
     pub const LARGE_FILES: u32 = 0x2;

@@ -1,19 +1,19 @@
-//! What a server promises beside a status.
+//! Callback promises, and volume synchronisation.
 
 use crate::ids::UnixSeconds;
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
 id! {
-    /// Kind of a callback promise. Servers answer [`CallBackKind::SHARED`]; the others are history.
+    /// Kind of a callback promise. Servers send [`CallBackKind::SHARED`]; the others are historic.
     pub struct CallBackKind(u32);
 }
 
 impl CallBackKind {
     /// No promise.
     pub const NONE: Self = Self(0);
-    /// Nobody else has one.
+    /// No other client has one.
     pub const EXCLUSIVE: Self = Self(1);
-    /// Others may have one too.
+    /// Other clients may have one too.
     pub const SHARED: Self = Self(2);
     /// The promise is broken.
     pub const DROPPED: Self = Self(3);
@@ -24,8 +24,8 @@ impl CallBackKind {
 pub struct CallBack {
     /// Always 1 when there is a promise.
     pub version: u32,
-    /// Seconds from now until the promise ends by itself; 0 is no promise. **Relative**, in spite of the field's
-    /// name in the protocol (`docs/protocol/fileserver.md` "15. Traps", T2).
+    /// Seconds from now until the promise expires; 0 is no promise. **Relative**, in spite of the field's name in the
+    /// protocol (`docs/protocol/fileserver.md` "15. Traps", T2).
     pub expires_in: u32,
     /// Kind of promise.
     pub kind: CallBackKind,
@@ -37,7 +37,7 @@ impl CallBack {
     /// No promise.
     pub const NONE: Self = Self { version: 0, expires_in: 0, kind: CallBackKind::NONE };
 
-    /// A promise as servers give it, for this many seconds.
+    /// A promise for this many seconds, as servers send it.
     pub const fn shared(expires_in: u32) -> Self {
         Self { version: 1, expires_in, kind: CallBackKind::SHARED }
     }
@@ -56,10 +56,11 @@ impl Decode for CallBack {
     }
 }
 
-/// What tells a client that a whole volume was replaced: `AFSVolSync`, 24 bytes of which one word is used.
+/// Detects that a whole volume was replaced: `AFSVolSync`, 24 bytes of which one word is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolSync {
-    /// When this instance of the volume was made. Changes when a read-only volume is released or a volume restored.
+    /// Creation time of this instance of the volume. Changes when a read-only volume is released or a volume
+    /// restored.
     pub creation: UnixSeconds,
 }
 

@@ -1,20 +1,20 @@
-//! What a caller wants an object's status to become.
+//! Requested changes of an object's status.
 
 use crate::ids::{Mode, UnixSeconds, ViceId};
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
-/// The fields of a status that a caller sets: `AFSStoreStatus`, 24 bytes. What is `None` stays as it is.
+/// The fields of a status that a caller sets: `AFSStoreStatus`, 24 bytes. `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetStatus {
     /// Modification time as shown to users.
     pub mod_time: Option<UnixSeconds>,
-    /// Whom the object shall belong to.
+    /// The new owner.
     pub owner: Option<ViceId>,
     /// Unix group number.
     pub group: Option<u32>,
     /// Permission bits.
     pub mode: Option<Mode>,
-    /// With a store: answer only when the data is on stable storage. Vice always does.
+    /// With a store: reply only when the data is on stable storage. File servers always do.
     pub fsync: bool,
 }
 

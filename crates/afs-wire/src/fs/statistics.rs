@@ -1,4 +1,4 @@
-//! What monitoring tools ask.
+//! Calls of monitoring tools, and statistics.
 
 use super::volume::{FsCommand, FsCommandResult};
 use super::{SERVICE, XSTATS_MAX};
@@ -135,11 +135,11 @@ pub mod statistic64 {
     pub const ACTIVE_WORKSTATIONS: usize = 14;
     /// Size of the server process, in KiB.
     pub const PROCESS_SIZE: usize = 15;
-    /// How many counters there are, which is also the version a caller must ask for.
+    /// Number of counters, which is also the version that a caller must request.
     pub const COUNT: usize = 16;
 }
 
-/// The version that XStatsVersion and GetXStats answer.
+/// The version returned by XStatsVersion and GetXStats.
 pub const XSTATS_VERSION: i32 = 2;
 
 calls! {

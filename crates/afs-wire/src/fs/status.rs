@@ -4,7 +4,7 @@ use crate::error::AbortCode;
 use crate::ids::{DataVersion, Mode, Rights, Uniquifier, UnixSeconds, ViceId, VnodeId};
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 
-/// What an object is.
+/// Type of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum FileKind {
@@ -39,26 +39,26 @@ impl Decode for FileKind {
 
 /// An object's status: `AFSFetchStatus`, 84 bytes.
 ///
-/// Words that are always the same (interface version, residency mask, synchronisation counter) are not fields: they
-/// are written as the protocol wants them and checked or skipped when read. Length and data version are joined from
-/// their two halves. Source: `docs/protocol/fileserver.md` "2. Structures".
+/// Constant words (interface version, residency mask, synchronisation counter) are not fields: they are written as
+/// the protocol requires and checked or skipped when read. Length and data version are joined from their two halves.
+/// Source: `docs/protocol/fileserver.md` "2. Structures".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// What the object is.
+    /// Type of the object.
     pub kind: FileKind,
     /// Names of a file in its directory; 2 + subdirectories of a directory.
     pub link_count: u32,
     /// Bytes of data.
     pub length: u64,
-    /// How often the data changed.
+    /// Counter of changes to the data.
     pub data_version: DataVersion,
-    /// Who changed the data last.
+    /// The user who changed the data last.
     pub author: ViceId,
-    /// Whom the object belongs to.
+    /// The object's owner.
     pub owner: ViceId,
-    /// What the caller may do.
+    /// Rights of the caller.
     pub caller_access: Rights,
-    /// What anybody may do.
+    /// Rights of anonymous callers.
     pub anonymous_access: Rights,
     /// Permission bits, no type bits.
     pub mode: Mode,
@@ -74,8 +74,8 @@ pub struct Status {
     pub group: u32,
     /// 0 not locked, n locked by n readers, -1 locked by a writer.
     pub lock_count: i32,
-    /// Zero, or (only in [`InlineBulkStatus`](super::InlineBulkStatus)) why this status could not be had; the other
-    /// fields are then zero.
+    /// Zero, or (only in [`InlineBulkStatus`](super::InlineBulkStatus)) why there is no status; the other fields are
+    /// then zero.
     pub error: AbortCode,
 }
 
@@ -83,7 +83,7 @@ impl Status {
     /// Bytes on the wire.
     pub const WIRE_LEN: usize = 84;
 
-    /// The entry of a bulk reply that says why there is no status.
+    /// The entry of a bulk reply that carries an error.
     pub fn failed(error: AbortCode) -> Self {
         Self { error, ..Self::default() }
     }
@@ -127,7 +127,7 @@ const INTERFACE_VERSION: u32 = 1;
 
 impl Encode for Status {
     fn encode(&self, out: &mut Vec<u8>) {
-        // One copy of the whole record: statuses are what a file server sends most.
+        // One copy of the whole record: statuses are the most frequent replies of a file server.
         let mut bytes = [0; Self::WIRE_LEN];
         for (to, word) in bytes.chunks_exact_mut(4).zip(self.words()) {
             to.copy_from_slice(&word.to_be_bytes());

@@ -18,31 +18,31 @@ xdr_struct! {
         pub online: bool,
         /// It is not taken out of service.
         pub in_service: bool,
-        /// An administrator has approved of it.
+        /// Approved by an administrator.
         pub blessed: bool,
         /// It is damaged.
         pub needs_salvage: bool,
         /// Whether it can be written: 1 for a read-write volume, 0 for read-only and backup volumes.
         pub writable: bool,
-        /// Space kept for it, in KiB. Not used.
+        /// Reserved space, in KiB. Not used.
         pub quota_min: u32,
-        /// Space it may take, in KiB; 0 is no limit.
+        /// Quota in KiB; 0 is no limit.
         pub quota_max: u32,
-        /// Space it takes, in KiB.
+        /// Space in use, in KiB.
         pub blocks_used: u32,
-        /// Space left on its partition, in KiB, clamped to 2^31 - 1.
+        /// Free space on its partition, in KiB, clamped to 2^31 - 1.
         pub partition_blocks_free: u32,
         /// Size of its partition, in KiB, clamped to 2^31 - 1.
         pub partition_blocks: u32,
     }
 }
 
-/// What to change about a volume: `AFSStoreVolumeStatus`. What is `None` stays as it is.
+/// Requested changes of a volume: `AFSStoreVolumeStatus`. `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetVolumeStatus {
-    /// Space kept for it, in KiB.
+    /// Reserved space, in KiB.
     pub quota_min: Option<u32>,
-    /// Space it may take, in KiB; 0 is no limit.
+    /// Quota in KiB; 0 is no limit.
     pub quota_max: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ impl Decode for SetVolumeStatus {
 }
 
 xdr_struct! {
-    /// Where a volume is, as servers said before there was a location service: `VolumeInfo`.
+    /// Sites of a volume, from the time before the location service: `VolumeInfo`.
     #[derive(Copy, Default)]
     pub struct VolumeInfo {
         /// The volume.
@@ -70,7 +70,7 @@ xdr_struct! {
         pub kind: i32,
         /// The volumes of its group by type.
         pub ids_by_type: [VolumeId; 5],
-        /// How many of `servers` count.
+        /// Number of valid `servers`.
         pub server_count: u32,
         /// The servers.
         pub servers: [u32; 8],

@@ -1,4 +1,4 @@
-//! What names an object: volume, vnode, uniquifier.
+//! Fids: volume, vnode, uniquifier; and data versions.
 
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt;
@@ -24,12 +24,12 @@ impl VnodeId {
 }
 
 id! {
-    /// Tells successive users of one vnode number apart. Never reused within a volume.
+    /// Distinguishes successive objects with one vnode number. Never reused within a volume.
     pub struct Uniquifier(u32);
 }
 
 id! {
-    /// Counts the changes of an object's data.
+    /// Counter of changes to an object's data.
     pub struct DataVersion(u64);
 }
 
@@ -48,7 +48,7 @@ pub struct Fid {
     pub volume: VolumeId,
     /// Its number there.
     pub vnode: VnodeId,
-    /// Which of the successive users of that number.
+    /// Its uniquifier.
     pub unique: Uniquifier,
 }
 
@@ -56,7 +56,7 @@ impl Fid {
     /// Bytes on the wire.
     pub const WIRE_LEN: usize = 12;
 
-    /// Puts the three numbers together.
+    /// The fid of these three numbers.
     pub const fn new(volume: VolumeId, vnode: VnodeId, unique: Uniquifier) -> Self {
         Self { volume, vnode, unique }
     }
@@ -66,7 +66,7 @@ impl Fid {
         Self { volume, vnode: VnodeId::ROOT, unique: Uniquifier(1) }
     }
 
-    /// What a broken callback names when it means the whole volume (`docs/protocol/callback.md` "4. CallBack
+    /// The fid of a broken callback that stands for the whole volume (`docs/protocol/callback.md` "4. CallBack
     /// semantics").
     pub const fn whole_volume(volume: VolumeId) -> Self {
         Self { volume, vnode: VnodeId(0), unique: Uniquifier(0) }

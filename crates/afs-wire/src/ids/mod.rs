@@ -20,7 +20,7 @@ id! {
 }
 
 impl ViceId {
-    /// Callers without a token, and names the protection database does not know.
+    /// Anonymous callers, and names that the protection database does not know.
     pub const ANONYMOUS: Self = Self(32766);
     /// `system:anyuser`: every caller is a member.
     pub const ANYUSER: Self = Self(-101);
@@ -51,7 +51,7 @@ impl ViceId {
         }
     }
 
-    /// The id behind a name that exists in every cell.
+    /// The id with a name that exists in every cell.
     pub fn from_well_known_name(name: &str) -> Option<Self> {
         [Self::ANONYMOUS, Self::ANYUSER, Self::AUTHUSER, Self::PTSVIEWERS, Self::ADMINISTRATORS, Self::BACKUP]
             .into_iter()

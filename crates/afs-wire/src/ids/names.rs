@@ -1,21 +1,21 @@
-//! Names that are checked once, when they come in.
+//! Cell and volume names, validated at construction.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Why a text is no cell or volume name.
+/// Why a text is not a cell or volume name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is no text.
+    /// The text is empty.
     #[error("a {what} name cannot be empty")]
     Empty {
         /// "cell" or "volume".
         what: &'static str,
     },
-    /// There is too much of it.
+    /// The text is too long.
     #[error("{name:?} is too long for a {what} name: at most {limit} characters")]
     TooLong {
         /// "cell" or "volume".
@@ -25,7 +25,7 @@ pub enum NameError {
         /// The bound in bytes.
         limit: usize,
     },
-    /// It has a character that names cannot have.
+    /// The text has a character that is not permitted.
     #[error("{character:?} cannot stand in the {what} name {name:?}: use letters, digits, '.', '-' and '_'")]
     BadCharacter {
         /// "cell" or "volume".
@@ -35,7 +35,7 @@ pub enum NameError {
         /// The first offending character.
         character: char,
     },
-    /// A cell name that would make another path of `/afs/<cell>`.
+    /// A cell name that would change the path `/afs/<cell>`.
     #[error("{name:?} cannot be a cell name: it begins with a dot or has an empty part")]
     BadCell {
         /// The text.
@@ -112,7 +112,7 @@ impl CellName {
     /// Longest name, in bytes.
     pub const MAX: usize = 64;
 
-    /// Checks a name and lower-cases it, since DNS does not tell the cases apart.
+    /// Validates a name and lower-cases it, since DNS ignores case.
     ///
     /// # Errors
     /// [`NameError`].
@@ -141,7 +141,7 @@ impl VolumeName {
     /// Longest name of a read-write volume whose read-only and backup names still fit a volume header, in bytes.
     pub const BASE_MAX: usize = 22;
 
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
     /// [`NameError`].
@@ -150,7 +150,7 @@ impl VolumeName {
         Ok(Self(text.into()))
     }
 
-    /// Checks a name that came as bytes.
+    /// Validates a name given as bytes.
     ///
     /// # Errors
     /// [`NameError`].
@@ -158,7 +158,7 @@ impl VolumeName {
         Self::new(&String::from_utf8_lossy(text))
     }
 
-    /// Whether the location service takes the name for a volume's number.
+    /// Whether the location service treats the name as a volume's number.
     pub fn is_number(&self) -> bool {
         self.0.bytes().all(|c| c.is_ascii_digit())
     }

@@ -1,4 +1,4 @@
-//! The partitions of a file server.
+//! Partitions of a file server.
 
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt;
@@ -20,7 +20,7 @@ impl fmt::Display for PartitionId {
     }
 }
 
-/// A text that names no partition.
+/// A text that is not the name of a partition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no partition: use /vicepa to /vicepiv, or a number from 0 to 255")]
 pub struct BadPartition(pub String);
@@ -60,13 +60,12 @@ impl Decode for PartitionId {
 }
 
 id! {
-    /// A partition number as a peer sent it. Services answer a wrong one with a code of their own, so it is not
-    /// checked while decoding.
+    /// A partition number from a peer, not yet checked: services answer an invalid one with a code of their own.
     pub struct PartitionNumber(i32);
 }
 
 impl PartitionNumber {
-    /// The partition, if the number is one.
+    /// The partition, if the number is valid.
     pub fn check(self) -> Option<PartitionId> {
         u8::try_from(self.0).ok().map(PartitionId)
     }

@@ -1,4 +1,4 @@
-//! The rights an access list gives.
+//! Sets of rights in access lists.
 
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// A set of rights. Source: `docs/protocol/fileserver.md` "5.2 Rights".
 ///
-/// The text form is the letters in the order `rlidwka`, then `A`–`H`, which mean nothing to the server.
+/// The text form is the letters in the order `rlidwka`, then `A`–`H`, which have no meaning to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rights(pub u32);
 
@@ -31,17 +31,17 @@ impl Rights {
     /// The seven rights together.
     pub const ALL: Self = Self(0x7f);
 
-    /// Whether every right of `wanted` is here.
+    /// Whether the set contains every right of `wanted`.
     pub const fn contains(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// Whether any right of `wanted` is here.
+    /// Whether the set contains any right of `wanted`.
     pub const fn intersects(self, wanted: Self) -> bool {
         self.0 & wanted.0 != 0
     }
 
-    /// Whether there is no right at all.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -72,7 +72,7 @@ impl fmt::Display for Rights {
     }
 }
 
-/// A rights text that has a letter no right goes by.
+/// A rights text with an unknown letter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no right; use letters of rlidwka or A-H, or one of: read, write, all, none")]
 pub struct BadRights(pub String);

@@ -1,4 +1,4 @@
-//! The identity of a file server or a client, whatever its addresses.
+//! UUIDs of file servers and clients.
 
 use crate::xdr::{Decode, DecodeError, Encode, Reader};
 use std::fmt;
@@ -7,25 +7,25 @@ use std::str::FromStr;
 /// A UUID in the byte order of its text form.
 ///
 /// On the wire it takes eleven words: `time_low`, `time_mid`, `time_hi_and_version`, then each remaining byte in a
-/// word of its own, sign-extended as OpenAFS and kAFS do (0x8f travels as ff ff ff 8f). Receivers keep the low bits.
+/// word of its own, sign-extended as OpenAFS and kAFS do (0x8f is sent as ff ff ff 8f). Receivers keep the low bits.
 /// Source: `docs/protocol/callback.md` "2. Structures".
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(pub [u8; 16]);
 
 impl Uuid {
-    /// The UUID of nobody.
+    /// The nil UUID.
     pub const NIL: Self = Self([0; 16]);
     /// Bytes on the wire.
     pub const WIRE_LEN: usize = 44;
 
-    /// Makes sixteen random bytes a random (version 4) UUID.
+    /// A random (version 4) UUID from sixteen random bytes.
     pub const fn from_random(mut bytes: [u8; 16]) -> Self {
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         Self(bytes)
     }
 
-    /// Whether this is nobody's.
+    /// Whether this is the nil UUID.
     pub fn is_nil(&self) -> bool {
         *self == Self::NIL
     }

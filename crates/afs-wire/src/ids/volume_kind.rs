@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// What a volume is: the original, a released copy, or last night's state.
+/// Kind of a volume: the original, a released copy, or last night's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum VolumeKind {
-    /// Can be changed.
+    /// Writable.
     ReadWrite = 0,
     /// A released copy; there may be many, with one volume number.
     ReadOnly = 1,
@@ -18,12 +18,12 @@ impl VolumeKind {
     /// All kinds, in order of their numbers.
     pub const ALL: [Self; 3] = [Self::ReadWrite, Self::ReadOnly, Self::Backup];
 
-    /// Place of this kind's number among a group's three.
+    /// Index of this kind's number among a group's three.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// What the name of a volume of this kind ends in.
+    /// Suffix of the names of volumes of this kind.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::ReadWrite => "",
@@ -44,16 +44,15 @@ impl fmt::Display for VolumeKind {
 }
 
 id! {
-    /// A kind of volume as a peer sent it. Services answer a wrong one with a code of their own, so it is not
-    /// checked while decoding.
+    /// A kind of volume from a peer, not yet checked: services answer an invalid one with a code of their own.
     pub struct KindNumber(i32);
 }
 
 impl KindNumber {
-    /// In look-ups: whatever the kind (`docs/protocol/vldb.md` "1. Endpoint and conventions").
+    /// In look-ups: any kind (`docs/protocol/vldb.md` "1. Endpoint and conventions").
     pub const ANY: Self = Self(-1);
 
-    /// The kind, if the number is one.
+    /// The kind, if the number is valid.
     pub fn check(self) -> Option<VolumeKind> {
         usize::try_from(self.0).ok().and_then(|index| VolumeKind::ALL.get(index)).copied()
     }

@@ -14,7 +14,7 @@ calls! {
         /// [`VERSION`](super::VERSION).
         version: u32, user: UserText, wish: Wish, message: Message,
     } -> PassphraseStartReply {
-        /// To be sent back as it is.
+        /// To be returned unchanged.
         attempt: Attempt,
         /// The server's OPAQUE message.
         message: Message,
@@ -37,14 +37,14 @@ calls! {
         share: Fixed<32>,
         /// The cell's login host key (Ed25519).
         host_key: Fixed<32>,
-        /// Its signature over everything so far.
+        /// Its signature over the exchange so far.
         signature: Fixed<64>,
     };
 
-    /// Ends a login with an SSH key: its signature over everything so far.
+    /// Ends a login with an SSH key: its signature over the exchange so far.
     4 "SshFinish" SshFinish { version: u32, attempt: Attempt, signature: SshSignature } -> GrantReply;
 
-    /// Asks for a new token in place of the one that this connection was made with.
+    /// Requests a new token in place of the one that this connection was made with.
     5 "Renew" Renew {
         version: u32, renewal: Renewal, wish: Wish,
         /// The client's share of a key exchange (X25519), made for this call.
@@ -64,16 +64,16 @@ calls! {
     /// Sets a passphrase: the record that the server keeps.
     7 "RegisterFinish" RegisterFinish { version: u32, user: UserText, message: Message } -> Nothing;
 
-    /// Takes the passphrase away.
+    /// Removes the passphrase.
     8 "RemovePassphrase" RemovePassphrase { version: u32, user: UserText } -> Nothing;
 
-    /// Lets a user log in with an SSH key.
+    /// Adds an SSH key to log in with.
     9 "AddSshKey" AddSshKey { version: u32, user: UserText, key: KeyBlob, comment: Comment } -> Nothing;
 
-    /// Takes an SSH key away.
+    /// Removes an SSH key.
     10 "RemoveSshKey" RemoveSshKey { version: u32, user: UserText, key: KeyBlob } -> Nothing;
 
-    /// Lists how a user may log in.
+    /// Lists a user's ways to log in.
     11 "ListWays" ListWays { version: u32, user: UserText } -> ListWaysReply { ways: Ways };
 }
 

@@ -1,4 +1,4 @@
-//! What the calls are made of.
+//! Fields and structures of the login calls.
 
 use crate::ids::UnixSeconds;
 use crate::xdr::{BoundedVec, ByteString, Decode, DecodeError, Encode, Reader};
@@ -7,9 +7,9 @@ use crate::xdr::{BoundedVec, ByteString, Decode, DecodeError, Encode, Reader};
 pub type UserText = ByteString<63>;
 /// A message of the passphrase protocol (OPAQUE).
 pub type Message = ByteString<1024>;
-/// A login under way, sealed by the server for itself. Means nothing to the client.
+/// State of a login in progress, sealed by the server for itself. Opaque to the client.
 pub type Attempt = ByteString<1024>;
-/// A token and what belongs to it, sealed with the key that only both ends know.
+/// A token with its properties, sealed with a key shared by both ends.
 pub type SealedGrant = ByteString<32768>;
 /// The right to renew a token, sealed by the server for itself.
 pub type Renewal = ByteString<512>;
@@ -17,12 +17,12 @@ pub type Renewal = ByteString<512>;
 pub type KeyBlob = ByteString<1024>;
 /// An SSH signature in the form of `PROTOCOL.sshsig`, without its armour.
 pub type SshSignature = ByteString<4096>;
-/// What a key is called by its owner.
+/// The owner's name for a key.
 pub type Comment = ByteString<128>;
 /// Most SSH keys of one user.
 pub const KEYS_MAX: usize = 32;
 
-/// Bytes of a fixed number, as they are: `opaque[N]` with `N` a multiple of four.
+/// A fixed number of raw bytes: `opaque[N]` with `N` a multiple of four.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fixed<const N: usize>(pub [u8; N]);
 
@@ -40,21 +40,21 @@ impl<const N: usize> Decode for Fixed<N> {
 }
 
 xdr_struct! {
-    /// What the client would like of its token. The server may give less.
+    /// The client's requested properties of its token. The server may grant less.
     pub struct Wish {
-        /// Seconds until the token ends; 0 leaves it to the server.
+        /// Seconds until the token expires; 0 leaves it to the server.
         pub lifetime: u32,
-        /// How connections made with it are protected: 0 clear, 1 auth, 2 crypt.
+        /// Protection of its connections: 0 clear, 1 auth, 2 crypt.
         pub level: i32,
     }
 }
 
 xdr_struct! {
-    /// An SSH key that its user may log in with.
+    /// An SSH key of a user.
     pub struct SshKeyInfo {
         /// The public key.
         pub key: KeyBlob,
-        /// What its owner calls it.
+        /// The owner's name for it.
         pub comment: Comment,
         /// When it was added.
         pub added: UnixSeconds,
@@ -62,7 +62,7 @@ xdr_struct! {
 }
 
 xdr_struct! {
-    /// How a user may log in.
+    /// A user's ways to log in.
     pub struct Ways {
         /// When the passphrase was set; 0 when there is none.
         pub passphrase: UnixSeconds,

@@ -1,4 +1,4 @@
-//! The cell's login service: our own, beside the protection service on UDP port 7002.
+//! The cell's login service: an extension of Andrew, beside the protection service on UDP port 7002.
 //!
 //! Source: `docs/protocol/login.md`.
 
@@ -14,7 +14,7 @@ use crate::rpc::ServiceId;
 
 const SERVICE: ServiceId = ServiceId::LOGIN;
 
-/// The version of the protocol that these types are.
+/// The version of the protocol of these types.
 pub const VERSION: u32 = 1;
 
 /// Every decoder of the service, for fuzz targets.

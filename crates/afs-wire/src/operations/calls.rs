@@ -1,4 +1,4 @@
-//! The calls of the journal of operations, and of what is done to volumes by the clock.
+//! Calls of the journal of operations, and of the snapshot schedule.
 
 use super::{Detail, OpenOperation, OperationHolder, Operations, SERVICE, SnapshotSchedule, Text};
 use crate::ids::VolumeId;
@@ -7,46 +7,46 @@ use crate::rpc::Nothing;
 calls! {
     service SERVICE;
 
-    /// Begins an operation and gives its caller the lease on it. EBUSY while another one on the volume has not ended,
-    /// ENOSPC when the journal is full.
+    /// Begins an operation and gives its caller the lease on it. EBUSY while another operation on the volume is in
+    /// progress, ENOSPC when the journal is full.
     1 "BeginOperation" BeginOperation {
-        /// Which operation.
+        /// Kind of operation.
         word: Text,
         /// Number of the group's read-write volume.
         volume: VolumeId,
         /// The volume's name.
         name: Text,
-        /// Who begins it.
+        /// The caller.
         holder: OperationHolder,
         /// Its first step.
         step: Text,
-        /// What is needed to resume it.
+        /// Data needed to resume it.
         detail: Detail,
     } -> BeginOperationReply {
         /// Its number.
         id: u64,
-        /// To be shown with every further call.
+        /// Lease, to be presented with every further call.
         holding: u64,
     };
 
-    /// Writes the next step, and prolongs the lease. ESTALE when another one holds the operation, or it has ended.
+    /// Records the next step, and extends the lease. ESTALE when another caller holds the operation, or it has ended.
     2 "StepOperation" StepOperation { id: u64, holding: u64, step: Text, detail: Detail } -> Nothing;
 
-    /// Prolongs the lease. ESTALE as above.
+    /// Extends the lease. ESTALE as above.
     3 "HeartbeatOperation" HeartbeatOperation { id: u64, holding: u64 } -> Nothing;
 
     /// Removes an operation that is done or undone. ESTALE as above.
     4 "EndOperation" EndOperation { id: u64, holding: u64 } -> Nothing;
 
-    /// Lists operations that have not ended, by number, after a number; as many as fit.
+    /// Lists operations in progress, by number, after a number; as many as fit.
     5 "ListOperations" ListOperations {
-        /// 0, or the last number of the answer before.
+        /// 0, or the last number of the previous reply.
         after: u64,
     } -> ListOperationsReply { operations: Operations };
 
-    /// Takes over an operation whose lease is over. EBUSY while it is not, ENOENT when it has ended.
+    /// Takes over an operation whose lease has expired. EBUSY while it has not, ENOENT when the operation has ended.
     6 "TakeOverOperation" TakeOverOperation { id: u64, holder: OperationHolder } -> TakeOverOperationReply {
-        /// To be shown with every further call.
+        /// Lease, to be presented with every further call.
         holding: u64,
         /// The operation.
         operation: OpenOperation,

@@ -1,36 +1,36 @@
-//! What the journal's calls are made of.
+//! Fields and structures of the journal's calls.
 
 use crate::ids::{UnixSeconds, VolumeId};
 use crate::xdr::{BoundedVec, ByteString};
 
-/// Most bytes of what is needed to resume an operation.
+/// Most bytes of data needed to resume an operation.
 pub const DETAIL_MAX: usize = 16 << 10;
-/// Most operations of one answer of [`ListOperations`](super::ListOperations).
+/// Most operations in one reply of [`ListOperations`](super::ListOperations).
 pub const PAGE_MAX: usize = 32;
 
 /// A word, a name, a step.
 pub type Text = ByteString<128>;
-/// What is needed to resume an operation; the server does not look into it.
+/// Data needed to resume an operation; opaque to the server.
 pub type Detail = ByteString<DETAIL_MAX>;
-/// Operations of one answer.
+/// Operations of one reply.
 pub type Operations = BoundedVec<OpenOperation, PAGE_MAX>;
 
 /// Most snapshots that a schedule keeps of a volume, of days and of weeks each.
 pub const SCHEDULED_MAX: u32 = 366;
 
 xdr_struct! {
-    /// How many snapshots the servers keep of each read-write volume; none of either kind is no schedule.
+    /// How many snapshots the servers keep of each read-write volume; with zero of both kinds there is no schedule.
     #[derive(Default)]
     pub struct SnapshotSchedule {
-        /// The newest of so many days.
+        /// Number of days whose newest snapshot is kept.
         pub daily: u32,
-        /// The newest of so many weeks.
+        /// Number of weeks whose newest snapshot is kept.
         pub weekly: u32,
     }
 }
 
 xdr_struct! {
-    /// Who holds an operation, as he says.
+    /// The holder of an operation, according to its own statement.
     #[derive(Default)]
     pub struct OperationHolder {
         /// The user.
@@ -43,28 +43,28 @@ xdr_struct! {
 }
 
 xdr_struct! {
-    /// An operation that has not ended.
+    /// An operation in progress.
     #[derive(Default)]
     pub struct OpenOperation {
         /// Its number, never used again.
         pub id: u64,
-        /// Which operation.
+        /// Kind of operation.
         pub word: Text,
         /// Number of the group's read-write volume.
         pub volume: VolumeId,
         /// The volume's name.
         pub name: Text,
-        /// Who holds it.
+        /// Its holder.
         pub holder: OperationHolder,
-        /// The last step written.
+        /// The last step recorded.
         pub step: Text,
-        /// What is needed to resume it.
+        /// Data needed to resume it.
         pub detail: Detail,
         /// When it began.
         pub since: UnixSeconds,
-        /// When its holder was last heard of.
+        /// Last call of its holder.
         pub heard: UnixSeconds,
-        /// Whether its lease is over, so that others may take it over.
+        /// Whether its lease has expired, so that another caller may take it over.
         pub lapsed: bool,
     }
 }

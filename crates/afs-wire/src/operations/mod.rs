@@ -1,4 +1,4 @@
-//! The journal of operations on volumes: our own service, beside the location service on UDP port 7003.
+//! The journal of operations on volumes: a service of Andrew, beside the location service on UDP port 7003.
 //!
 //! Only administrators may call it. Source: `docs/protocol/operations-journal.md`.
 

@@ -55,15 +55,15 @@ calls! {
     /// Gives an entry another name, owner or id.
     513 "ChangeEntry" ChangeEntry {
         id: ViceId,
-        /// Empty leaves it.
+        /// Empty leaves it unchanged.
         name: NameText,
-        /// 0 leaves it.
+        /// 0 leaves it unchanged.
         owner: ViceId,
-        /// 0 leaves it.
+        /// 0 leaves it unchanged.
         new_id: ViceId,
     } -> Nothing;
 
-    /// Asks whether somebody is in a group.
+    /// Reads whether a user is in a group.
     515 "IsAMemberOf" IsAMemberOf { member: ViceId, group: ViceId } -> IsAMemberOfReply { is_member: bool };
 
     /// Sets privacy bits and quotas.

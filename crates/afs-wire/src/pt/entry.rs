@@ -1,4 +1,4 @@
-//! A user or group as it travels.
+//! Entry of a user or group.
 
 use super::NameChars;
 use crate::ids::ViceId;
@@ -9,11 +9,11 @@ xdr_struct! {
     pub struct Entry {
         /// The eight privacy bits (`docs/protocol/ptserver.md` "4. Access control inside PR").
         pub flags: u32,
-        /// Whose entry it is.
+        /// Its id.
         pub id: ViceId,
-        /// Who may change it; 0 is nobody but administrators.
+        /// Its owner, who may change it; with 0 only administrators may.
         pub owner: ViceId,
-        /// Who made it.
+        /// Its creator.
         pub creator: ViceId,
         /// How many more groups it may create; of a foreign cell's group: how many more of that cell's users may come.
         pub group_quota: i32,
@@ -33,7 +33,7 @@ impl Entry {
     pub const WIRE_LEN: usize = 304;
 }
 
-/// Bits of [`EntryUpdate::mask`]. Servers act upon the last two only.
+/// Bits of [`EntryUpdate::mask`]. Servers implement the last two only.
 pub mod update_mask {
     /// The name.
     pub const NAME: u32 = 0x1;
@@ -48,7 +48,7 @@ pub mod update_mask {
 }
 
 xdr_struct! {
-    /// `PrUpdateEntry`: what a repair of OpenAFS's database changes.
+    /// `PrUpdateEntry`: a repair of OpenAFS's database.
     #[derive(Copy, Default)]
     pub struct EntryUpdate {
         /// Which fields; see [`update_mask`].

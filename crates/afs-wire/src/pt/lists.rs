@@ -1,4 +1,4 @@
-//! Calls that translate or list many at once.
+//! Calls that translate or list many users and groups.
 
 use super::{Entry, NameChars, SERVICE};
 use crate::ids::ViceId;
@@ -39,22 +39,22 @@ calls! {
     /// Lists an id's current protection subdomain, sorted.
     508 "GetCPS" GetCps { id: ViceId } -> IdsReply {
         ids: Ids,
-        /// Not 0 when the list is not complete; servers of today always send 0.
+        /// Not 0 when the list is incomplete; current servers always send 0.
         over: i32,
     };
 
     /// Lists the members of a group, or the groups of a user, sorted.
     514 "ListElements" ListElements { id: ViceId } -> IdsReply;
 
-    /// Lists the groups that somebody owns, page by page.
+    /// Lists the groups of an owner, page by page.
     517 "ListOwned" ListOwned {
-        /// The owner; 0 is for groups that lost theirs.
+        /// The owner; 0 stands for groups without one.
         owner: ViceId,
-        /// 0, or the last answer's `last`.
+        /// 0, or the previous reply's `last`.
         last: i32,
     } -> ListOwnedReply {
         ids: Ids,
-        /// 0 at the end; else what to ask with next.
+        /// 0 at the end; else the next request's `last`.
         last: i32,
     };
 
@@ -72,11 +72,11 @@ calls! {
     521 "ListEntries" ListEntries {
         /// See [`list_kinds`].
         kinds: u32,
-        /// 0, or the last answer's `next`.
+        /// 0, or the previous reply's `next`.
         start: i32,
     } -> ListEntriesReply {
         entries: Entries,
-        /// -1 at the end; else what to ask with next.
+        /// -1 at the end; else the next request's `start`.
         next: i32,
     };
 

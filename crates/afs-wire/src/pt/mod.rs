@@ -1,4 +1,4 @@
-//! The protection service (PR), which knows users, groups and who is in which group; UDP port 7002.
+//! The protection service (PR): users, groups and memberships; UDP port 7002.
 //!
 //! Source: `docs/protocol/ptserver.md`.
 

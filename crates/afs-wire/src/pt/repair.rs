@@ -1,4 +1,4 @@
-//! Calls that look into OpenAFS's own database file, which other servers need not have.
+//! Calls on the records of OpenAFS's own database file; optional for other servers.
 
 use super::{EntryUpdate, NameChars, NameText, SERVICE};
 use crate::ids::ViceId;
@@ -10,11 +10,11 @@ xdr_struct! {
     pub struct DebugEntry {
         /// Flags as stored.
         pub flags: i32,
-        /// Whose entry it is.
+        /// Its id.
         pub id: ViceId,
         /// Its cell; not used.
         pub cell: i32,
-        /// Where the record goes on.
+        /// Continuation of the record.
         pub next: i32,
         /// Zeros.
         pub reserved: [i32; 5],
@@ -24,9 +24,9 @@ xdr_struct! {
         pub next_id: i32,
         /// Next in the chain of names.
         pub next_name: i32,
-        /// Who may change it.
+        /// Its owner.
         pub owner: ViceId,
-        /// Who made it.
+        /// Its creator.
         pub creator: ViceId,
         /// Quota of groups.
         pub group_quota: i32,
@@ -59,10 +59,10 @@ impl DebugEntry {
 calls! {
     service SERVICE;
 
-    /// Asks where in the file a record is.
+    /// Reads the position of a record in the file.
     501 "WhereIsIt" WhereIsIt { id: ViceId } -> WhereIsItReply { position: i32 };
 
-    /// Reads the record at a place in the file.
+    /// Reads the record at a position in the file.
     502 "DumpEntry" DumpEntry { position: i32 } -> DumpEntryReply { entry: DebugEntry };
 
     /// Repairs a record.

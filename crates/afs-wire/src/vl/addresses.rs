@@ -17,14 +17,14 @@ pub const SERVER_ADDRESSES_MAX: usize = 15;
 pub const REMOVE_ADDRESS: Ipv4Addr = Ipv4Addr::BROADCAST;
 
 xdr_struct! {
-    /// Which server is meant: `ListAddrByAttributes`.
+    /// Selects a server: `ListAddrByAttributes`.
     #[derive(Copy, Default)]
     pub struct AddressQuery {
         /// 1 by address, 2 by index, 4 by UUID; exactly one.
         pub mask: u32,
         /// Any of its addresses.
         pub address: u32,
-        /// Its place among the servers, from 1.
+        /// Its index among the servers, from 1.
         pub index: i32,
         /// Not used.
         pub spare: i32,
@@ -38,17 +38,17 @@ xdr_struct! {
 pub enum ServerKey {
     /// Any of its addresses.
     Address(Ipv4Addr),
-    /// Its place among the servers, from 1.
+    /// Its index among the servers, from 1.
     Index(i32),
     /// Its UUID.
     Uuid(Uuid),
 }
 
 impl AddressQuery {
-    /// What is asked by.
+    /// The criterion.
     ///
     /// # Errors
-    /// [`AbortCode::VL_BADMASK`] unless it is exactly one thing.
+    /// [`AbortCode::VL_BADMASK`] unless there is exactly one.
     pub fn key(&self) -> Result<ServerKey, AbortCode> {
         match self.mask {
             1 => Ok(ServerKey::Address(self.address.into())),
@@ -83,13 +83,13 @@ calls! {
 
     /// Replaces the address of a server that has no UUID, or removes it.
     516 "ChangeAddr" ChangeAddr {
-        /// The address as it is, or [`REMOVE_ADDRESS`].
+        /// The current address, or [`REMOVE_ADDRESS`].
         old: Ipv4Addr,
-        /// The address as it shall be, or the one to remove.
+        /// The new address, or the one to remove.
         new: Ipv4Addr,
     } -> Nothing;
 
-    /// Tells a file server's addresses; every file server does this when it starts.
+    /// Registers a file server's addresses; every file server does this when it starts.
     532 "RegisterAddrs" RegisterAddrs { uuid: Uuid, spare: i32, addresses: Addresses } -> Nothing;
 
     /// Reads a server's addresses.

@@ -22,7 +22,7 @@ calls! {
 
     /// Reserves volume numbers.
     505 "GetNewVolumeId" GetNewVolumeId {
-        /// How many; 0 reads the next number without reserving it.
+        /// Number of volume ids; 0 reads the next one without reserving it.
         count: u32,
     } -> GetNewVolumeIdReply {
         /// The first of them.
@@ -45,7 +45,7 @@ calls! {
     /// Unlocks an entry.
     509 "ReleaseLock" ReleaseLock { volume: VolumeId, kind: KindNumber, release: ReleaseType } -> Nothing;
 
-    /// Asks for a sign of life.
+    /// Checks that the server is alive.
     514 "ProbeServer" ProbeServer {} -> Nothing;
 
     /// Makes an entry.
@@ -66,9 +66,9 @@ calls! {
     524 "UpdateEntryByName" UpdateEntryByName { name: NameText, update: EntryUpdate, release: ReleaseType }
         -> Nothing;
 
-    /// Reads the entry with a name (or decimal volume number), servers given by UUID: what clients ask.
+    /// Reads the entry with a name (or decimal volume number), servers given by UUID: used by clients.
     527 "GetEntryByNameU" GetEntryByNameU { name: NameText } -> UuidEntryReply { entry: UuidEntry };
 
-    /// Asks what the service can do. OpenAFS does not know the call, and kAFS is content with that.
+    /// Reads the service's capabilities. OpenAFS does not know the call, which kAFS accepts.
     65537 "GetCapabilities" GetCapabilities {} -> GetCapabilitiesReply { capabilities: Capabilities };
 }

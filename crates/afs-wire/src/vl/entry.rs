@@ -1,4 +1,4 @@
-//! A volume group's entry, with servers given by address.
+//! Entry of a volume group, with servers given by address.
 
 use super::{EntryFlags, NameChars, SiteFlags};
 use crate::ids::{PartitionNumber, VolumeId, VolumeKind};
@@ -10,14 +10,14 @@ pub const SITES_MAX: usize = 13;
 /// Most sites of an entry in its old form.
 pub const OLD_SITES_MAX: usize = 8;
 
-/// One place where a volume of the group is.
+/// A site of a volume of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The server's first registered address.
     pub server: Ipv4Addr,
     /// The server's partition.
     pub partition: PartitionNumber,
-    /// What is there.
+    /// Kind of volume there.
     pub flags: SiteFlags,
 }
 
@@ -26,13 +26,13 @@ pub struct Site {
 pub struct Entry {
     /// Name of the read-write volume.
     pub name: NameChars,
-    /// Where its volumes are. Reserved elements on the wire are zero.
+    /// Its sites. Reserved elements on the wire are zero.
     pub sites: BoundedVec<Site, SITES_MAX>,
     /// Numbers of the read-write, read-only and backup volume; 0 is none.
     pub ids: [VolumeId; 3],
-    /// Temporary clone of a release that is going on; 0 is none.
+    /// Temporary clone of a release in progress; 0 is none.
     pub clone_id: VolumeId,
-    /// Which volumes exist, and who holds the entry.
+    /// Which volumes exist, and the operation that holds the entry.
     pub flags: EntryFlags,
     /// In attribute lists: what matched, `site flag << 16 | site index`.
     pub match_index: i32,
@@ -60,13 +60,13 @@ pub struct OldEntry {
     pub name: NameChars,
     /// Once the volume's type; not used.
     pub kind: i32,
-    /// Where its volumes are.
+    /// Its sites.
     pub sites: BoundedVec<Site, OLD_SITES_MAX>,
     /// Numbers of the read-write, read-only and backup volume; 0 is none.
     pub ids: [VolumeId; 3],
-    /// Temporary clone of a release that is going on; 0 is none.
+    /// Temporary clone of a release in progress; 0 is none.
     pub clone_id: VolumeId,
-    /// Which volumes exist, and who holds the entry.
+    /// Which volumes exist, and the operation that holds the entry.
     pub flags: EntryFlags,
 }
 
@@ -90,7 +90,7 @@ impl From<Entry> for OldEntry {
     }
 }
 
-/// Sites travel as columns: all servers, all partitions, all flags; elements that do not count are zero.
+/// Sites are encoded as columns: all servers, all partitions, all flags; unused elements are zero.
 fn encode_sites<const N: usize>(sites: &BoundedVec<Site, N>, out: &mut Vec<u8>) {
     (sites.len() as u32).encode(out);
     encode_column::<N, _>(sites.iter().map(|site| site.server.into()), out);
@@ -98,7 +98,7 @@ fn encode_sites<const N: usize>(sites: &BoundedVec<Site, N>, out: &mut Vec<u8>) 
     encode_column::<N, _>(sites.iter().map(|site| site.flags.0), out);
 }
 
-/// One column, filled up with zeros to `N` words.
+/// One column, padded with zeros to `N` words.
 pub(super) fn encode_column<const N: usize, I: Iterator<Item = u32>>(values: I, out: &mut Vec<u8>) {
     let mut column = [0; N];
     for (to, value) in column.iter_mut().zip(values) {

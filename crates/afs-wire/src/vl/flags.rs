@@ -1,4 +1,4 @@
-//! Bits of entries and sites. Source: `docs/protocol/vldb.md` "2.1 Flags".
+//! Flags of entries and sites. Source: `docs/protocol/vldb.md` "2.1 Flags".
 
 macro_rules! flags {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$bit_meta:meta])* $bit:ident = $value:literal;)* }) => {
@@ -47,8 +47,8 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Which volumes of a group exist, and which operation holds the entry. Servers store the caller's bits as they
-    /// are.
+    /// Which volumes of a group exist, and which operation holds the entry. Servers store the caller's bits
+    /// unchanged.
     pub struct EntryFlags {
         /// The read-write volume exists.
         RW_EXISTS = 0x1000;
@@ -58,15 +58,15 @@ flags! {
         BACK_EXISTS = 0x4000;
         /// A DFS fileset.
         DFS_FILESET = 0x8000;
-        /// Every bit that says which operation holds the entry.
+        /// The bits of the operation that holds the entry.
         LOCK_OPERATIONS = 0x1f0;
     }
 }
 
 flags! {
-    /// What stands at a site.
+    /// Kind and state of the volume at a site.
     pub struct SiteFlags {
-        /// Has the new release already, while a release is going on.
+        /// Has the new release already, during a release.
         NEW_REPSITE = 0x01;
         /// A read-only volume.
         RO_VOLUME = 0x02;
@@ -84,7 +84,7 @@ flags! {
 }
 
 flags! {
-    /// What an entry is locked for: exactly one of these.
+    /// The operation that an entry is locked for: exactly one of these.
     pub struct LockOperation {
         /// The volume moves.
         MOVE = 0x10;
@@ -107,7 +107,7 @@ impl LockOperation {
 }
 
 flags! {
-    /// How much of a lock to release. Tools pass [`ReleaseType::ALL`]; no bit keeps the lock.
+    /// Which parts of a lock to release. Tools pass [`ReleaseType::ALL`]; no bit keeps the lock.
     pub struct ReleaseType {
         /// Its time: unlocks the entry.
         TIMESTAMP = 1;

@@ -5,13 +5,13 @@ use crate::ids::{PartitionNumber, VolumeId};
 use crate::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
 use std::net::Ipv4Addr;
 
-/// Most entries of one answer that a client accepts. The protocol has no bound; pages of
-/// [`ListAttributesN2`] hold at most [`PAGE_MAX`].
+/// Most entries of one reply that a client accepts. The protocol has no bound; pages of [`ListAttributesN2`] hold at
+/// most [`PAGE_MAX`].
 pub const ENTRIES_MAX: usize = 1 << 20;
 /// Most entries of one page of [`ListAttributesN2`].
 pub const PAGE_MAX: usize = 500;
 
-/// Which entries to list: `VldbListByAttributes`. With a volume number the other criteria do not count.
+/// Filter of entries: `VldbListByAttributes`. With a volume number the other criteria are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// Entries with a site on this server.
@@ -85,9 +85,9 @@ impl<T: Decode> Decode for Chain<T> {
     }
 }
 
-/// Entries of one answer.
+/// Entries of one reply.
 pub type Entries = BoundedVec<Entry, ENTRIES_MAX>;
-/// Entries of one answer, in the old form.
+/// Entries of one reply, in the old form.
 pub type OldEntries = BoundedVec<OldEntry, ENTRIES_MAX>;
 /// Entries as a chain.
 pub type EntryChain = Chain<Entry>;
@@ -99,12 +99,12 @@ calls! {
 
     /// Reads the entry after an index, in the old form.
     510 "ListEntry" ListEntry {
-        /// 0, or the last answer's `next`.
+        /// 0, or the previous reply's `next`.
         previous: i32,
     } -> ListEntryReply {
-        /// About how many entries follow.
+        /// Approximate number of entries that follow.
         remaining: i32,
-        /// What to ask with next; 0 at the end.
+        /// The next request's `previous`; 0 at the end.
         next: i32,
         entry: OldEntry,
     };
@@ -119,12 +119,12 @@ calls! {
 
     /// Reads the entry after an index.
     521 "ListEntryN" ListEntryN {
-        /// 0, or the last answer's `next`.
+        /// 0, or the previous reply's `next`.
         previous: i32,
     } -> ListEntryNReply {
-        /// About how many entries follow.
+        /// Approximate number of entries that follow.
         remaining: i32,
-        /// What to ask with next; 0 at the end.
+        /// The next request's `previous`; 0 at the end.
         next: i32,
         entry: Entry,
     };
@@ -140,14 +140,14 @@ calls! {
     /// Lists matching entries page by page.
     534 "ListAttributesN2" ListAttributesN2 {
         attributes: Attributes,
-        /// A basic regular expression for the whole name; empty or `.*` for all. Only administrators may give one.
+        /// A basic regular expression for the whole name; empty or `.*` for all. Only administrators may pass one.
         name: NameText,
-        /// 0, or the last answer's `next`.
+        /// 0, or the previous reply's `next`.
         start: i32,
     } -> ListAttributesN2Reply {
         count: i32,
         entries: Entries,
-        /// What to ask with next; **-1** at the end.
+        /// The next request's `start`; **-1** at the end.
         next: i32,
     };
 }

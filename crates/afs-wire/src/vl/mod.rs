@@ -1,4 +1,4 @@
-//! The volume location service (VL), which says where volumes are; UDP port 7003.
+//! The volume location service (VL): the sites of volumes; UDP port 7003.
 //!
 //! Source: `docs/protocol/vldb.md`.
 

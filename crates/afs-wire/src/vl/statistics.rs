@@ -1,4 +1,4 @@
-//! What monitoring tools ask.
+//! Calls of monitoring tools, and statistics.
 
 use super::SERVICE;
 use crate::ids::{UnixSeconds, VolumeId};

@@ -26,21 +26,21 @@ pub mod site_update {
 /// A change of one site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteUpdate {
-    /// What to do; see [`site_update`].
+    /// Which changes; see [`site_update`].
     pub mask: u32,
-    /// The site as it is.
+    /// The current site.
     pub target_server: Ipv4Addr,
-    /// The site as it is.
+    /// The current site.
     pub target_partition: PartitionNumber,
-    /// The site as it shall be.
+    /// The new site.
     pub new_server: Ipv4Addr,
-    /// The site as it shall be.
+    /// The new site.
     pub new_partition: PartitionNumber,
-    /// The site as it shall be.
+    /// The new flags.
     pub new_flags: SiteFlags,
 }
 
-/// What to change of an entry. What is `None` stays as it is.
+/// Changes of an entry. `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryUpdate {
     /// New name.

@@ -1,4 +1,4 @@
-//! A volume group's entry, with servers given by UUID: what clients read.
+//! Entry of a volume group, with servers given by UUID: read by clients.
 
 use super::entry::encode_column;
 use super::{EntryFlags, NameChars, SITES_MAX, SiteFlags};
@@ -6,16 +6,16 @@ use crate::ids::{PartitionNumber, Uuid, VolumeId, VolumeKind};
 use crate::xdr::{BoundedVec, Decode, DecodeError, Encode, Reader};
 use std::net::Ipv4Addr;
 
-/// One place where a volume of the group is.
+/// A site of a volume of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UuidSite {
     /// The server. When `flags` lacks [`SiteFlags::UUID`], the first four bytes are its address and the rest is zero.
     pub server: Uuid,
-    /// Version of the server's address list: a change means that clients must ask for the addresses again.
+    /// Version of the server's address list: after a change clients must read the addresses again.
     pub unique: u32,
     /// The server's partition.
     pub partition: PartitionNumber,
-    /// What is there.
+    /// Kind of volume there.
     pub flags: SiteFlags,
 }
 
@@ -26,7 +26,7 @@ impl UuidSite {
         (!self.flags.contains(SiteFlags::UUID)).then_some(Ipv4Addr::new(a, b, c, d))
     }
 
-    /// The form in which a server without UUID is given.
+    /// The pseudo-UUID of a server without UUID.
     pub fn uuid_of_address(address: Ipv4Addr) -> Uuid {
         let [a, b, c, d] = address.octets();
         Uuid([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -38,13 +38,13 @@ impl UuidSite {
 pub struct UuidEntry {
     /// Name of the read-write volume.
     pub name: NameChars,
-    /// Where its volumes are.
+    /// Its sites.
     pub sites: BoundedVec<UuidSite, SITES_MAX>,
     /// Numbers of the read-write, read-only and backup volume; 0 is none.
     pub ids: [VolumeId; 3],
-    /// Temporary clone of a release that is going on; 0 is none.
+    /// Temporary clone of a release in progress; 0 is none.
     pub clone_id: VolumeId,
-    /// Which volumes exist, and who holds the entry.
+    /// Which volumes exist, and the operation that holds the entry.
     pub flags: EntryFlags,
     /// Not used.
     pub match_index: i32,

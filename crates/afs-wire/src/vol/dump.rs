@@ -20,7 +20,7 @@ xdr_struct! {
 }
 
 xdr_struct! {
-    /// What a restored volume shall be, whatever the dump says: `restoreCookie`, 140 bytes.
+    /// Properties of a restored volume, which override those in the dump: `restoreCookie`, 140 bytes.
     #[derive(Copy, Default)]
     pub struct RestoreCookie {
         /// Its name.
@@ -45,7 +45,7 @@ xdr_struct! {
     pub struct Replica {
         /// The transaction there.
         pub transaction: TransactionId,
-        /// Where.
+        /// The server.
         pub server: Destination,
     }
 }
@@ -62,7 +62,7 @@ calls! {
     /// Makes the server send a dump to another server's transaction.
     103 "Forward" Forward {
         transaction: TransactionId,
-        /// Only what changed since; 0 is everything.
+        /// Only changes since; 0 is everything.
         from_date: UnixSeconds,
         destination: Destination,
         destination_transaction: TransactionId,
@@ -72,14 +72,14 @@ calls! {
     /// Reads a dump, with every directory: raw bytes to the end of the reply.
     109 "Dump" Dump {
         transaction: TransactionId,
-        /// Only what changed since; 0 is everything.
+        /// Only changes since; 0 is everything.
         from_date: UnixSeconds,
     } -> Nothing;
 
-    /// Makes the server send one dump to many. Look at the results even if the call succeeds.
+    /// Makes the server send one dump to many. Check the results even if the call succeeds.
     128 "ForwardMultiple" ForwardMultiple {
         transaction: TransactionId,
-        /// Only what changed since; 0 is everything.
+        /// Only changes since; 0 is everything.
         from_date: UnixSeconds,
         replicas: BoundedVec<Replica, 13>,
         spare: i32,
@@ -89,7 +89,7 @@ calls! {
     /// Estimates a dump's size.
     65537 "GetSize" GetSize {
         transaction: TransactionId,
-        /// Only what changed since; 0 is everything.
+        /// Only changes since; 0 is everything.
         from_date: UnixSeconds,
     } -> GetSizeReply {
         /// Bytes.
@@ -99,7 +99,7 @@ calls! {
     /// Reads a dump: raw bytes to the end of the reply.
     65538 "DumpV2" DumpV2 {
         transaction: TransactionId,
-        /// Only what changed since; 0 is everything.
+        /// Only changes since; 0 is everything.
         from_date: UnixSeconds,
         /// See [`OMIT_UNCHANGED_DIRECTORIES`].
         flags: i32,

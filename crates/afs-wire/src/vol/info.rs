@@ -1,10 +1,10 @@
-//! A volume as tools list it.
+//! Properties of a volume in listings of tools.
 
 use super::NameChars;
 use crate::ids::{KindNumber, UnixSeconds, VolumeId};
 
 id! {
-    /// How much of a [`VolumeInfo`] or [`VolumeXInfo`](super::VolumeXInfo) is valid.
+    /// Which fields of a [`VolumeInfo`] or [`VolumeXInfo`](super::VolumeXInfo) are valid.
     pub struct InfoStatus(i32);
 }
 
@@ -17,7 +17,7 @@ impl InfoStatus {
     pub const BUSY: Self = Self(110);
 }
 
-/// [`VolumeInfo::destroy_me`] of a volume that is to vanish if nobody publishes it.
+/// [`VolumeInfo::destroy_me`] of a volume that is deleted unless it is published.
 pub const DESTROY_ME: u8 = 0xd3;
 
 xdr_struct! {
@@ -36,7 +36,7 @@ xdr_struct! {
         pub parent_id: VolumeId,
         /// The group's read-only volume.
         pub clone_id: VolumeId,
-        /// How much of this is valid.
+        /// Which fields are valid.
         pub status: InfoStatus,
         /// When it came to this server.
         pub copy_date: UnixSeconds,
@@ -64,7 +64,7 @@ xdr_struct! {
         pub size: i32,
         /// Not used.
         pub flags: i32,
-        /// Space kept for it.
+        /// Reserved space.
         pub quota_min: i32,
         /// Accesses within a week.
         pub week_use: i32,
@@ -78,7 +78,7 @@ xdr_struct! {
 impl VolumeInfo {
     /// Bytes on the wire.
     pub const WIRE_LEN: usize = 220;
-    /// A number of [`SetInfo`](super::SetInfo) that says "leave it as it is".
+    /// A number of [`SetInfo`](super::SetInfo) that leaves the field unchanged.
     pub const UNCHANGED: i32 = -1;
 
     /// The argument of [`SetInfo`](super::SetInfo) that changes nothing: every number -1.

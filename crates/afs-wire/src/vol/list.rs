@@ -4,18 +4,18 @@ use super::{SERVICE, VolumeInfo, VolumeXInfo};
 use crate::ids::{PartitionNumber, VolumeId};
 use crate::xdr::BoundedVec;
 
-/// Most volumes of one answer that a client accepts. The protocol has no bound.
+/// Most volumes of one reply that a client accepts. The protocol has no bound.
 pub const VOLUMES_MAX: usize = 1 << 20;
 
-/// Volumes of one answer.
+/// Volumes of one reply.
 pub type VolumeInfos = BoundedVec<VolumeInfo, VOLUMES_MAX>;
-/// Volumes of one answer, with statistics.
+/// Volumes of one reply, with statistics.
 pub type VolumeXInfos = BoundedVec<VolumeXInfo, VOLUMES_MAX>;
 
 calls! {
     service SERVICE;
 
-    /// Reads a volume's place by index; servers always refuse it.
+    /// Reads a volume by index; servers always refuse it.
     110 "GetNthVolume" GetNthVolume { index: i32 }
         -> GetNthVolumeReply { volume: VolumeId, partition: PartitionNumber };
 

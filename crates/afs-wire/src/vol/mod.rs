@@ -1,4 +1,4 @@
-//! The volume service (AFSVolServer), which makes, lists, copies and removes volumes; UDP port 7005.
+//! The volume service (AFSVolServer): creation, listing, copying and removal of volumes; UDP port 7005.
 //!
 //! Source: `docs/protocol/volserver.md`.
 

@@ -21,7 +21,7 @@ xdr_struct! {
         pub total_usable: i32,
         /// Free space.
         pub free: i32,
-        /// In fact the partition's size.
+        /// The partition's size, in spite of the name.
         pub total: i32,
     }
 }
@@ -40,12 +40,12 @@ xdr_struct! {
         pub total_usable: i64,
         /// Free space.
         pub free: i64,
-        /// In fact the partition's size.
+        /// The partition's size, in spite of the name.
         pub total: i64,
     }
 }
 
-/// The answer to [`ListPartitions`]: slot n holds n when the n-th partition exists, else -1.
+/// The reply to [`ListPartitions`]: slot n holds n when the n-th partition exists, else -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionSlots(pub [i32; 26]);
 

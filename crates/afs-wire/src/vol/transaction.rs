@@ -1,4 +1,4 @@
-//! Transactions: who holds a volume. Source: `docs/protocol/volserver.md` "4. Transactions".
+//! Transactions, which hold volumes. Source: `docs/protocol/volserver.md` "4. Transactions".
 
 use super::SERVICE;
 use crate::ids::{PartitionNumber, UnixSeconds, VolumeId};
@@ -11,12 +11,12 @@ id! {
 }
 
 id! {
-    /// How a transaction attaches its volume. Tested in the order of the constants; none is an error.
+    /// Mode in which a transaction attaches its volume. Tested in the order of the constants; none is an error.
     pub struct AttachFlags(i32);
 }
 
 impl AttachFlags {
-    /// The file server is not told.
+    /// The file server is not notified.
     pub const CREATE: Self = Self(0x10);
     /// Clients of a read-write volume wait; read-only and backup volumes stay online.
     pub const BUSY: Self = Self(0x02);
@@ -37,7 +37,7 @@ id! {
 }
 
 impl VolumeFlags {
-    /// The volume vanishes unless it is published.
+    /// The volume is deleted unless it is published.
     pub const DELETE_ON_SALVAGE: Self = Self(1);
     /// The volume stays offline.
     pub const OUT_OF_SERVICE: Self = Self(2);
@@ -63,15 +63,15 @@ xdr_struct! {
         pub active: UnixSeconds,
         /// Its start.
         pub created: UnixSeconds,
-        /// What it will return.
+        /// Its return code.
         pub return_code: i32,
         /// The volume it holds.
         pub volume: VolumeId,
         /// The partition of that volume.
         pub partition: PartitionNumber,
-        /// How it attached the volume.
+        /// Mode in which it attached the volume.
         pub attach_flags: i16,
-        /// What it set of the volume's state.
+        /// State of the volume that it set.
         pub volume_flags: i8,
         /// 1 when it was ended while a call used it.
         pub transaction_flags: i8,
@@ -93,7 +93,7 @@ xdr_struct! {
 calls! {
     service SERVICE;
 
-    /// Ends a transaction; the volume goes back to the file server.
+    /// Ends a transaction; the volume is returned to the file server.
     104 "EndTrans" EndTrans { transaction: TransactionId }
         -> EndTransReply {
             /// In practice always 0.
@@ -106,7 +106,7 @@ calls! {
     /// Reads the state the transaction set.
     107 "GetFlags" GetFlags { transaction: TransactionId } -> GetFlagsReply { flags: VolumeFlags };
 
-    /// Takes a volume. Another transaction on it makes this fail with VOLSERVOLBUSY.
+    /// Begins a transaction on a volume. Fails with VOLSERVOLBUSY if there is another.
     108 "TransCreate" TransCreate { volume: VolumeId, partition: PartitionNumber, flags: AttachFlags }
         -> TransCreateReply { transaction: TransactionId };
 

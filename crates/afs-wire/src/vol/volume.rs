@@ -1,4 +1,4 @@
-//! Calls that make, change and remove volumes.
+//! Calls that create, change and remove volumes.
 
 use super::{NameText, SERVICE, TransactionId, VolumeInfo};
 use crate::ids::{KindNumber, PartitionNumber, UnixSeconds, VolumeId};
@@ -7,7 +7,7 @@ use crate::xdr::ByteString;
 use std::net::Ipv4Addr;
 
 xdr_struct! {
-    /// A volume's header as [`GetStatus`] tells it: `volser_status`, 64 bytes.
+    /// A volume's header in the reply of [`GetStatus`]: `volser_status`, 64 bytes.
     #[derive(Copy, Default)]
     pub struct HeaderStatus {
         /// Its number.
@@ -26,9 +26,9 @@ xdr_struct! {
         pub restored_from: VolumeId,
         /// Quota in KiB; 0 is none.
         pub quota_max: i32,
-        /// Space kept for it, in KiB.
+        /// Reserved space, in KiB.
         pub quota_min: i32,
-        /// Whom it belongs to.
+        /// Its owner.
         pub owner: crate::ids::ViceId,
         /// When this instance was made.
         pub creation_date: UnixSeconds,
@@ -72,7 +72,7 @@ calls! {
         volume: VolumeId,
     } -> CloneReply { volume: VolumeId };
 
-    /// Tells the file server that the volume moved.
+    /// Notifies the file server that the volume has moved.
     111 "SetForwarding" SetForwarding { transaction: TransactionId, site: Ipv4Addr } -> Nothing;
 
     /// Reads the volume's name.

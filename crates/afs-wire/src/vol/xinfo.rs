@@ -1,4 +1,4 @@
-//! A volume as tools list it, with usage statistics.
+//! Properties of a volume in listings of tools, with usage statistics.
 
 use super::{InfoStatus, NameChars};
 use crate::ids::{KindNumber, UnixSeconds, VolumeId};
@@ -23,7 +23,7 @@ xdr_struct! {
         pub parent_id: VolumeId,
         /// The group's read-only volume.
         pub clone_id: VolumeId,
-        /// How much of this is valid.
+        /// Which fields are valid.
         pub status: InfoStatus,
         /// When it came to this server.
         pub copy_date: UnixSeconds,

@@ -1,4 +1,4 @@
-//! Arrays: with a count and a bound, and of fixed length.
+//! Arrays: counted and bounded, and of fixed length.
 
 use super::{Decode, DecodeError, Encode, Reader, TooLong};
 use std::ops::Deref;
@@ -19,7 +19,7 @@ impl<T, const MAX: usize> BoundedVec<T, MAX> {
     /// Appends an element.
     ///
     /// # Errors
-    /// [`TooLong`] when `MAX` elements are there already.
+    /// [`TooLong`] when there are `MAX` elements already.
     pub fn push(&mut self, value: T) -> Result<(), TooLong> {
         if self.0.len() >= MAX {
             return Err(TooLong { limit: MAX, got: self.0.len() + 1 });
@@ -95,8 +95,9 @@ impl<T: Encode, const MAX: usize> Encode for BoundedVec<T, MAX> {
 impl<T: Decode, const MAX: usize> Decode for BoundedVec<T, MAX> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = r.count(MAX)?;
-        // Every element takes at least a word, so a count that the bytes cannot hold is refused at once; and what
-        // is reserved stays within what the bytes take, however much larger than a word an element is in memory.
+        // Every element takes at least a word, so a count that the bytes cannot hold is refused at once; and the
+        // reserved memory stays within the size of the bytes, however much larger than a word an element is in
+        // memory.
         let needed = count.saturating_mul(4);
         if needed > r.remaining() {
             return Err(DecodeError::Short { needed, left: r.remaining() });

@@ -13,7 +13,7 @@ impl<const MAX: usize> ByteString<MAX> {
     /// The bound in bytes.
     pub const MAX: usize = MAX;
 
-    /// Takes bytes that fit.
+    /// A string of these bytes.
     ///
     /// # Errors
     /// [`TooLong`] over `MAX` bytes.
@@ -25,7 +25,7 @@ impl<const MAX: usize> ByteString<MAX> {
         }
     }
 
-    /// Takes the first `MAX` bytes; for texts where losing the end does no harm, such as messages.
+    /// A string of the first `MAX` bytes; for texts that may be truncated, such as messages.
     pub fn truncated(bytes: &[u8]) -> Self {
         Self(bytes.iter().copied().take(MAX).collect())
     }
@@ -45,7 +45,7 @@ impl<const MAX: usize> ByteString<MAX> {
         self.0
     }
 
-    /// The text, with replacement characters where the bytes are not UTF-8. For people only.
+    /// The text, with replacement characters where the bytes are not UTF-8. For display only.
     pub fn to_text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }

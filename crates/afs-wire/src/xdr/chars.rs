@@ -3,13 +3,13 @@
 use super::{Decode, DecodeError, Encode, Reader, TooLong};
 use std::fmt;
 
-/// A NUL-padded text of `N` characters that travels as `N` words, each a sign-extended `char`
-/// (`docs/protocol/volserver.md` "2. XDR conventions that surprise").
+/// A NUL-padded text of `N` characters in `N` words, each a sign-extended `char` (`docs/protocol/volserver.md` "2.
+/// XDR conventions that surprise").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chars<const N: usize>([u8; N]);
 
 impl<const N: usize> Chars<N> {
-    /// Takes a text that leaves room for at least one NUL.
+    /// A text that leaves room for at least one NUL.
     ///
     /// # Errors
     /// [`TooLong`] from `N` bytes on.
@@ -20,7 +20,7 @@ impl<const N: usize> Chars<N> {
         Ok(Self::truncated(text))
     }
 
-    /// Takes as much of a text as leaves room for a NUL.
+    /// As much of a text as leaves room for a NUL.
     pub fn truncated(text: &[u8]) -> Self {
         let mut chars = [0; N];
         let len = text.len().min(N.saturating_sub(1));

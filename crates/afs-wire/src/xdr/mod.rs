@@ -1,4 +1,4 @@
-//! XDR as AFS uses it: big-endian, in units of four bytes, every variable length bounded.
+//! XDR encoding and decoding in AFS's conventions: big-endian, in units of four bytes, every variable length bounded.
 //!
 //! Small integers take a whole word each. A `char[n]` is `n` words ([`Chars`]); a string or opaque is a count, bytes,
 //! padding ([`ByteString`]); an array with a count is a [`BoundedVec`]. Source: `docs/protocol/rx.md` "14. XDR and
@@ -15,7 +15,7 @@ pub use bytestring::ByteString;
 pub use chars::Chars;
 pub use reader::{DecodeError, Reader};
 
-/// Something that has a wire form.
+/// A value with a wire form.
 pub trait Encode {
     /// Appends the wire form to `out`.
     fn encode(&self, out: &mut Vec<u8>);
@@ -28,15 +28,16 @@ pub trait Encode {
     }
 }
 
-/// Something that can be read from its wire form.
+/// A value that can be decoded from its wire form.
 pub trait Decode: Sized {
-    /// Reads one value and leaves the reader behind it.
+    /// Decodes one value and leaves the reader after it.
     ///
     /// # Errors
-    /// [`DecodeError`] when bytes are missing or a value is out of its range. The reader's place is then unspecified.
+    /// [`DecodeError`] when bytes are missing or a value is out of its range. The reader's position is then
+    /// unspecified.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
 
-    /// Reads one value that must fill `bytes` exactly.
+    /// Decodes one value that must fill `bytes` exactly.
     ///
     /// # Errors
     /// As [`Decode::decode`], and [`DecodeError::Trailing`] when bytes are left over.
@@ -58,12 +59,12 @@ impl Decode for () {
     }
 }
 
-/// A refusal to hold more than a bound allows.
+/// A value exceeds its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got} is more than the {limit} that the protocol allows here")]
 pub struct TooLong {
     /// The bound, in bytes or elements.
     pub limit: usize,
-    /// What was offered.
+    /// The size of the value.
     pub got: usize,
 }

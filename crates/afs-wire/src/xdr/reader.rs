@@ -1,4 +1,4 @@
-//! A cursor over received bytes.
+//! Cursor over received bytes.
 
 /// Why bytes could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,10 +9,10 @@ pub enum DecodeError {
     Short {
         /// Bytes the next item takes.
         needed: usize,
-        /// Bytes there are.
+        /// Bytes left.
         left: usize,
     },
-    /// A count is over its bound.
+    /// A count exceeds its bound.
     #[error("count {got} is over the bound of {limit}")]
     TooLong {
         /// The bound, in bytes or elements.
@@ -20,10 +20,10 @@ pub enum DecodeError {
         /// The count received.
         got: usize,
     },
-    /// A value that the protocol gives no meaning to.
+    /// A value without a meaning in the protocol.
     #[error("{value:#x} is no valid {what}")]
     BadValue {
-        /// What it should have been.
+        /// The expected type of value.
         what: &'static str,
         /// The word received.
         value: u32,
@@ -31,7 +31,7 @@ pub enum DecodeError {
     /// Bytes follow the last item.
     #[error("{left} bytes too many")]
     Trailing {
-        /// How many.
+        /// Number of bytes.
         left: usize,
     },
 }
@@ -43,7 +43,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first byte.
+    /// A reader at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// How many bytes have not been read yet.
+    /// Number of bytes not read yet.
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
         if got > max { Err(DecodeError::TooLong { limit: max, got }) } else { Ok(got) }
     }
 
-    /// A counted opaque of at most `max` bytes, with the padding behind it skipped. The padding's content is not
-    /// looked at: peers reuse buffers.
+    /// A counted opaque of at most `max` bytes, with its padding skipped. The padding's contents are ignored: peers
+    /// reuse buffers.
     ///
     /// # Errors
     /// [`DecodeError::Short`], [`DecodeError::TooLong`].
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.opaque(max)
     }
 
-    /// Insists that everything was read.
+    /// Checks that everything was read.
     ///
     /// # Errors
     /// [`DecodeError::Trailing`].

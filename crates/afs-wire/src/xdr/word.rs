@@ -1,4 +1,4 @@
-//! Integers. Everything shorter than a word takes a whole word on the wire.
+//! Integers on the wire. Everything shorter than a word takes a whole word.
 
 use super::{Decode, DecodeError, Encode, Reader};
 use std::net::Ipv4Addr;
@@ -58,7 +58,7 @@ impl Decode for bool {
     }
 }
 
-/// Addresses travel as plain integers: 10.1.2.3 is 0x0a010203.
+/// Addresses are encoded as plain integers: 10.1.2.3 is 0x0a010203.
 impl Encode for Ipv4Addr {
     fn encode(&self, out: &mut Vec<u8>) {
         u32::from(*self).encode(out);
