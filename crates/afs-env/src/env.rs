@@ -1,4 +1,4 @@
-//! The trait [`Env`] and what can be composed from it.
+//! The trait [`Env`] of the environment, and its extension [`EnvExt`].
 
 use std::fmt;
 use std::future::Future;
@@ -18,12 +18,12 @@ use crate::sync::oneshot;
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A shared handle on the world.
+/// A shared handle on an environment.
 pub type EnvRef = Arc<dyn Env>;
 
 /// Wall-clock time since 1970-01-01 00:00:00 UTC.
 ///
-/// For records that people and other hosts read. Never for measuring how long something took: the wall clock may jump.
+/// For records that users and other hosts read. Never for measuring a duration: the wall clock may jump.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct UnixTime {
     /// Whole seconds.
@@ -40,37 +40,38 @@ impl UnixTime {
     }
 }
 
-/// How long a thread may be kept at a disk by work that it was not made for.
+/// How long work may block a thread at a disk that was not made for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Stall {
-    /// Not at all: others wait for what only this thread does.
+    /// Not at all: other work waits for this thread alone.
     #[default]
     None,
-    /// For one small access to files of this machine, which the page cache answers as a rule.
+    /// For one small access to local files, which the page cache usually serves.
     Brief,
-    /// As long as it takes.
+    /// Without a limit.
     Any,
 }
 
-/// Everything a component may want from outside itself. Real in `afs-net`, seeded and single-threaded in the simulator.
+/// All that a component needs from outside itself. Real in `afs-net`, seeded and single-threaded in the simulator.
 pub trait Env: Send + Sync + 'static {
-    /// Monotonic time with an arbitrary start. Time in which the machine is suspended counts: what another host promised
-    /// for a while may be compared with it.
+    /// Monotonic time with an arbitrary start. It includes the time in suspend, so that it can be compared with
+    /// expiry times that another host set.
     fn now(&self) -> Instant;
 
     /// The wall clock. May jump in either direction.
     fn wall(&self) -> UnixTime;
 
-    /// Ready at or after `deadline`; at once if it has passed, and within 30 s after a resume if it passed in suspend.
-    /// Dropping the future cancels the timer.
+    /// Completes at or after `deadline`; at once if it has passed, and within 30 s after a resume if it passed in
+    /// suspend. Dropping the future cancels the timer.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
 
-    /// Runs `task` to completion, beside the caller. The task is dropped unfinished when the world ends.
+    /// Runs `task` to completion, concurrently with the caller. The task is dropped unfinished when the environment
+    /// ends.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
-    /// As [`Env::spawn`], but the task begins on the calling thread: it is polled here before this returns, and goes on elsewhere
-    /// only if it has to wait. While it is polled here it may keep the thread as long as `stall` says ([`Env::stall`]). A panic of
-    /// the task ends the task alone.
+    /// As [`Env::spawn`], but the task begins on the calling thread: it is polled here before this returns, and
+    /// continues elsewhere only if it has to wait. During that poll it may block the thread as long as `stall` says
+    /// ([`Env::stall`]). A panic of the task ends the task alone.
     fn start(&self, mut task: BoxFuture<'static, ()>, stall: Stall) {
         let _ = stall;
         if !poll_first(task.as_mut()) {
@@ -78,32 +79,34 @@ pub trait Env: Send + Sync + 'static {
         }
     }
 
-    /// How long the calling thread may be kept at a disk. Answers [`Stall::None`] where that is not known.
+    /// How long the calling thread may be blocked at a disk. [`Stall::None`] where that is unknown.
     fn stall(&self) -> Stall {
         Stall::None
     }
 
-    /// Says that blocking work, having woken tasks, goes on with more work. Without it a task that was woken by blocking work
-    /// may wait for the end of that work, to run on the same thread then.
+    /// Called by blocking work that has woken tasks and continues with more work. Without it a task that was woken by
+    /// blocking work may wait for the end of that work, to run on the same thread then.
     fn let_woken_go(&self) {}
 
-    /// Runs `work`, which may block on a disk, where blocking does no harm. The simulator runs it inline or later, from its seed.
+    /// Runs `work`, which may block on a disk, on a thread for blocking work. The simulator runs it inline or later,
+    /// from its seed.
     fn blocking(&self, work: Box<dyn FnOnce() + Send>);
 
-    /// Fills `out` with randomness good enough for keys.
+    /// Fills `out` with random bytes fit for keys.
     fn random(&self, out: &mut [u8]);
 
-    /// Takes byte streams at an address of this host; port 0 chooses a free one, the unspecified address stands for all.
+    /// Accepts byte streams at an address of this host; port 0 chooses a free one, the unspecified address stands for
+    /// all.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AddrInUse`], [`io::ErrorKind::AddrNotAvailable`], and whatever the system refuses.
+    /// [`io::ErrorKind::AddrInUse`], [`io::ErrorKind::AddrNotAvailable`], and any error of the system.
     fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn ByteListener>>;
 
-    /// Opens a byte stream to a listener. Dropping the future gives up.
+    /// Opens a byte stream to a listener. Dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// [`io::ErrorKind::ConnectionRefused`] where nothing listens, [`io::ErrorKind::TimedOut`] after about two minutes
-    /// of silence, and whatever the system refuses.
+    /// [`io::ErrorKind::ConnectionRefused`] where nothing listens, [`io::ErrorKind::TimedOut`] after about two
+    /// minutes without a reply, and any error of the system.
     fn connect(&self, to: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>>;
 }
 
@@ -113,19 +116,20 @@ impl fmt::Debug for dyn Env {
     }
 }
 
-/// A future did not finish in the time given to it.
+/// A future did not complete within its time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the time given to it is over")]
 pub struct Elapsed;
 
-/// What [`Env`] can do with a little composition. In scope with the trait, on every `Env` and on `dyn Env`.
+/// Operations composed from those of [`Env`]. In scope with the trait, on every `Env` and on `dyn Env`.
 pub trait EnvExt: Env {
-    /// Ready after `duration`.
+    /// Completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.sleep_until(self.now() + duration)
     }
 
-    /// `work`, or [`Elapsed`] when it is not ready after `duration`; `work` is dropped then. A ready `work` always wins.
+    /// `work`, or [`Elapsed`] when it is not ready after `duration`; `work` is dropped then. A ready `work` takes
+    /// precedence.
     fn timeout<F: Future + Send>(
         &self,
         duration: Duration,
@@ -145,8 +149,8 @@ pub trait EnvExt: Env {
 
     /// Runs `work` through [`Env::blocking`] and waits for its value.
     ///
-    /// The work runs to its end even if the returned future is dropped. Gives `Err` only if the world ended before
-    /// the work did, or if it panicked.
+    /// The work runs to its end even if the returned future is dropped. Returns `Err` only if the environment ended
+    /// before the work did, or if it panicked.
     fn run_blocking<T, W>(
         &self,
         work: W,
@@ -160,7 +164,8 @@ pub trait EnvExt: Env {
         told
     }
 
-    /// As [`EnvExt::run_blocking`], but right here on a thread that may be kept for `stall`: no other thread is woken then.
+    /// As [`EnvExt::run_blocking`], but on the calling thread if that may be blocked for `stall`: no other thread is
+    /// woken then.
     ///
     /// Not to be called while a lock is held.
     fn run_stalling<T, W>(
@@ -182,7 +187,8 @@ pub trait EnvExt: Env {
         }
     }
 
-    /// Runs `task` beside the caller; the returned future gives its value, and may be dropped without ending the task.
+    /// Runs `task` concurrently with the caller; the returned future gives its value, and may be dropped without
+    /// ending the task.
     fn spawn_with_result<T, F>(&self, task: F) -> oneshot::Receiver<T>
     where
         T: Send + 'static,
@@ -219,10 +225,10 @@ pub trait EnvExt: Env {
 
 impl<E: Env + ?Sized> EnvExt for E {}
 
-/// Polls `task` once, without asking to be woken. `true` when it is over, by its end or by a panic.
+/// Polls `task` once, with a waker that does nothing. `true` when it is over, by its end or by a panic.
 ///
-/// A task that is pending afterwards must be polled again by its next owner; that poll registers a waker that counts, and sees
-/// whatever happened in between.
+/// A task that is pending afterwards must be polled again by its next owner; that poll registers a real waker, and
+/// sees whatever happened in between.
 fn poll_first(task: Pin<&mut (dyn Future<Output = ()> + Send)>) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     match catch_unwind(AssertUnwindSafe(|| task.poll(&mut cx))) {

@@ -83,7 +83,7 @@ impl LogFile {
         Ok(Some(Self { blob, len, turn }))
     }
 
-    /// Finds the run of records, and whether it was longer. `None` if nothing in it can be newer than `applied`.
+    /// Finds the run of records, and verifies that no newer one follows. `None` if nothing in it can be newer than `applied`.
     fn survey(&self, applied: u64) -> Result<Option<Run>, KvError> {
         let mut run = self.turn.map(|turn| Run { first: turn.first, end: turn.first });
         let mut records = self.records();

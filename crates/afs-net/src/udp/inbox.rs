@@ -1,4 +1,4 @@
-//! Buffers for what one system call receives, and who has them.
+//! Receive buffers of one system call, and the slot through which the receiving threads pass them on.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use super::polling::Polling;
 use super::processors;
 use super::socket::Socket;
 
-/// Room for the largest train that the kernel joins (64 KiB less headers).
+/// Largest batch that the kernel coalesces (64 KiB less headers).
 const TRAIN_BYTES_MAX: usize = 64 << 10;
 
-/// Buffers for one system call's worth of datagrams. The thread that has them receives.
+/// Receive buffers of one system call. The thread that holds them receives.
 #[derive(Debug)]
 pub(super) struct Inbox {
     buffers: Vec<Box<[u8]>>,
     metas: [RecvMeta; BATCH_SIZE],
-    /// Of the thread that waits for the next ones.
+    /// State of the busy polling for the next datagrams.
     pub(super) polling: Polling,
 }
 
-/// The one inbox of a socket, while no thread has it.
+/// Slot for a socket's only inbox, while no thread holds it.
 #[derive(Debug)]
 pub(super) struct Baton {
     inbox: Mutex<Option<Inbox>>,
@@ -35,7 +35,7 @@ impl Baton {
         Self { inbox: Mutex::new(Some(Inbox::new())), given: Condvar::new() }
     }
 
-    /// Waits for its turn to receive.
+    /// Waits for the inbox, and takes it.
     pub(super) fn take(&self) -> Inbox {
         let mut inbox = self.inbox.lock();
         loop {
@@ -46,7 +46,7 @@ impl Baton {
         }
     }
 
-    /// Lets another thread receive.
+    /// Puts the inbox back for another thread.
     pub(super) fn give(&self, inbox: Inbox) {
         *self.inbox.lock() = Some(inbox);
         self.given.notify_one();
@@ -66,7 +66,7 @@ impl Inbox {
         socket.state.recv(socket.handle(), &mut slices, &mut self.metas)
     }
 
-    /// The datagrams of one message: the kernel may have joined several of equal size from one peer.
+    /// The datagrams of one message: the kernel may have coalesced several of equal size from one peer.
     pub(super) fn datagrams(&self, index: usize) -> impl Iterator<Item = (SocketAddr, Bytes)> {
         let meta = self.metas.get(index).copied().unwrap_or_default();
         let received = self.buffers.get(index).and_then(|buffer| buffer.get(..meta.len)).unwrap_or_default();

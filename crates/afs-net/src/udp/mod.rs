@@ -1,4 +1,4 @@
-//! An `Rx` on a UDP socket.
+//! UDP driver: an `Rx` on a socket, with its receiving threads.
 
 mod inbox;
 mod polling;
@@ -24,21 +24,23 @@ use inbox::Baton;
 use send::Sender;
 use socket::Socket;
 
-/// How an endpoint meets the network.
+/// Options of an endpoint.
 #[derive(Clone, Debug)]
 pub struct UdpOptions {
-    /// Where to listen. Port 0 lets the kernel choose. Default 0.0.0.0, port 0.
+    /// Address to bind. Port 0 lets the kernel choose. Default 0.0.0.0, port 0.
     pub address: SocketAddr,
-    /// Rx itself.
+    /// Configuration of Rx.
     pub config: Config,
-    /// What is held for others, at most.
+    /// Limits of the `Rx`.
     pub limits: Limits,
-    /// Bytes of kernel buffer asked for in each direction; the kernel may give less to unprivileged processes.
+    /// Bytes of kernel buffer requested in each direction; the kernel may grant less to unprivileged processes.
     /// Default 8 MiB.
     pub buffer: usize,
-    /// Threads that receive in turn: while one seals what it sends, another receives. Default one for each processor, 4 at most.
+    /// Number of receiving threads, which take turns: while one seals packets, another receives. Default one for each
+    /// processor, 4 at most.
     pub receivers: NonZeroUsize,
-    /// Whether the kernel may cut trains of datagrams itself. Found out when it refuses; turned off for tests. Default on.
+    /// Whether the kernel may segment batches of datagrams (GSO). Turned off when the kernel refuses it, and in
+    /// tests. Default on.
     pub offload: bool,
 }
 
@@ -55,14 +57,14 @@ impl Default for UdpOptions {
     }
 }
 
-/// More would wait for the lock of the endpoint.
+/// More threads would wait for the lock of the endpoint.
 const RECEIVERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 fn processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// A socket with its receiving threads. Dropping it closes the [`Rx`], tells waiting peers, and joins the threads.
+/// A socket with its receiving threads. Dropping it closes the [`Rx`], notifies waiting peers, and joins the threads.
 #[derive(Debug)]
 pub struct Udp {
     rx: Rx,
@@ -74,12 +76,12 @@ impl Udp {
     /// An `Rx` on `address`.
     ///
     /// # Errors
-    /// If the address is taken or not of this host, or the kernel refuses a socket or a thread.
+    /// If the address is in use or not of this host, or the kernel refuses a socket or a thread.
     pub fn bind(system: &Arc<System>, address: SocketAddr, config: Config) -> io::Result<Self> {
         Self::bind_with(system, UdpOptions { address, config, ..UdpOptions::default() })
     }
 
-    /// An `Rx` with everything chosen.
+    /// An `Rx` with all options.
     ///
     /// # Errors
     /// As [`Udp::bind`].
@@ -116,7 +118,7 @@ impl Udp {
         self.driver.socket.local_addr()
     }
 
-    /// Closes the [`Rx`] and joins the threads. What `drop` does, by name.
+    /// Closes the [`Rx`] and joins the threads, as `drop` does.
     pub fn shutdown(self) {}
 }
 
@@ -128,43 +130,43 @@ impl Drop for Udp {
         self.driver.ring();
         let own = std::thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
-            // The thread catches nothing of its own; a panic in it has been reported where it happened.
+            // A panic in the thread has been reported already.
             drop(thread.join());
         }
     }
 }
 
-/// What the receiving threads and all that send share.
+/// State shared by the receiving threads and all threads that send.
 #[derive(Debug)]
 struct Driver {
     socket: Arc<Socket>,
     sender: Sender,
     baton: Baton,
-    /// Wakes the thread that receives.
+    /// Event descriptor that wakes the receiving thread.
     bell: OwnedFd,
     stop: AtomicBool,
     rx: OnceLock<WeakRx>,
 }
 
 thread_local! {
-    /// The driver whose receiving thread this is, one of several: its sends wait for the end of the batch.
+    /// The driver whose receiving thread this is, if any: its sends wait for the end of the batch.
     static RECEIVING_FOR: Cell<*const Driver> = const { Cell::new(std::ptr::null()) };
 }
 
 impl Driver {
-    /// Sends what may leave.
+    /// Sends what is ready.
     fn flush(&self, rx: &Rx) {
         rx.drain_transmits(|transmit, data| self.sender.send(transmit, data));
     }
 
-    /// Sends what may leave: a receiving thread's way. Calls `before_long` before it takes long.
+    /// Sends what is ready, from a receiving thread. Calls `before_long` before long work.
     fn flush_in_turn(&self, rx: &Rx, before_long: impl FnOnce()) {
         if rx.drain_transmits_in_turn(|transmit, data| self.sender.send(transmit, data), before_long) {
             self.ring();
         }
     }
 
-    /// Sends what may leave: the way of all other threads. Wakes the thread that receives for what remains.
+    /// Sends what is ready, from any other thread. Wakes the receiving thread for the rest.
     fn flush_as_guest(&self, rx: &Rx) {
         if rx.drain_some_transmits(|transmit, data| self.sender.send(transmit, data)) {
             self.ring();
@@ -172,7 +174,7 @@ impl Driver {
     }
 
     fn ring(&self) {
-        // Fails only when the counter is full: the bell has rung already.
+        // Fails only when the counter is full: the descriptor is readable then anyway.
         let _full = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 }

@@ -1,7 +1,8 @@
-//! Datagrams in: the threads that receive from a socket, one at a time.
+//! Receiving threads of a socket, of which one receives at a time.
 //!
-//! The thread that has the inbox receives, and does what follows from it. Where that is long, it first gives the inbox to the next
-//! thread: so datagrams come to Rx in the order they came in, and nobody waits for the ciphers of others.
+//! The thread that holds the inbox receives a batch and handles it. If sending the results takes long, it first
+//! passes the inbox to the next thread: so datagrams reach Rx in the order of their arrival, and none waits for
+//! another packet's ciphers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,8 +39,8 @@ pub(super) fn start(
     })
 }
 
-/// A process whose receiving thread is gone would look alive and answer nobody: it ends, and whatever watches over it
-/// starts it again.
+/// Aborts the process when the receiving thread panics: without that thread it would look alive and serve no request,
+/// and whatever supervises it restarts it.
 fn or_end_the_process(local: SocketAddr, receive: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(receive)).is_err() {
         tracing::error!("the thread that receives at {local} has panicked; the process ends");
@@ -75,7 +76,7 @@ impl Receiver<'_> {
         self.driver.baton.give(inbox);
     }
 
-    /// Sends what may leave. `None` when that took long, and another thread has the inbox.
+    /// Sends what is ready. `None` when that took long, and another thread holds the inbox.
     fn flush(&self, inbox: Inbox) -> Option<Inbox> {
         let mut inbox = Some(inbox);
         let pass_on = || inbox.take().into_iter().for_each(|inbox| self.driver.baton.give(inbox));
@@ -83,7 +84,7 @@ impl Receiver<'_> {
         inbox
     }
 
-    /// Takes what is there, one batch; `false` if there was nothing.
+    /// Receives one batch; `false` if there was nothing.
     fn receive(&self, inbox: &mut Inbox) -> bool {
         match inbox.fill(&self.driver.socket) {
             Ok(0) => false,
@@ -96,7 +97,7 @@ impl Receiver<'_> {
                     }
                 };
                 match messages {
-                    // Nothing else waits: the task that the message wakes goes on right here.
+                    // Nothing else waits: the task that the message wakes continues on this thread.
                     1 => turn::with_woken(Kind::Receiving, handle),
                     _ => handle(),
                 }
@@ -104,7 +105,7 @@ impl Receiver<'_> {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
             Err(error) => {
-                // What the network said about an earlier datagram; the socket itself is as good as before.
+                // An ICMP error of an earlier datagram; the socket itself is usable.
                 tracing::debug!(%error, "receiving");
                 self.hear_complaints();
                 true
@@ -112,14 +113,14 @@ impl Receiver<'_> {
         }
     }
 
-    /// Passes on what the network said about peers that cannot be reached.
+    /// Reports to Rx the peers that the network declared unreachable.
     fn hear_complaints(&self) {
         while let Some(peer) = self.driver.socket.next_unreachable() {
             self.rx.handle_unreachable(self.system.now(), peer);
         }
     }
 
-    /// Sleeps until a datagram comes, the bell rings, or the deadline passes.
+    /// Sleeps until a datagram arrives, the wake-up descriptor is signalled, or the deadline passes.
     fn sleep(&self, polling: &mut Polling) {
         let deadline = self.rx.fall_asleep();
         let mut fds = [self.driver.socket.poll_fd(), PollFd::new(&self.driver.bell, PollFlags::IN)];
@@ -128,7 +129,7 @@ impl Receiver<'_> {
             if let Err(error) = poll(&mut fds, patience.as_ref())
                 && error != rustix::io::Errno::INTR
             {
-                // The kernel is out of memory for a moment. Nothing is lost by looking at the socket again.
+                // The kernel is out of memory for a moment. Reading the socket again loses nothing.
                 tracing::debug!(%error, "waiting for datagrams");
                 std::thread::yield_now();
             }
@@ -140,12 +141,12 @@ impl Receiver<'_> {
             self.hear_complaints();
         }
         if rung {
-            // Nothing to read means that it has been silenced already.
+            // Nothing to read means that another thread has reset it already.
             let _silent = rustix::io::read(&self.driver.bell, &mut [0u8; 8]);
         }
     }
 
-    /// Polls for a moment, where that has helped of late. `true` if a datagram or the bell came.
+    /// Polls for a moment, where that has helped of late. `true` if a datagram or a wake-up arrived.
     fn arrives_soon(&self, fds: &mut [PollFd<'_>], polling: &mut Polling) -> bool {
         let Some(time) = polling.next() else { return false };
         let begun = self.system.now();
