@@ -31,6 +31,12 @@ impl Files {
         let length = status.length;
         let (file, kept) = match cache.find_open(&key).filter(|(_, kept)| kept.length == length) {
             Some((file, kept)) => (file, Some(kept)),
+            None if length == 0
+                && !cache.may_have(&key.cell, key.fid)
+                && let Some(file) = self.take_spare() =>
+            {
+                (file, None)
+            }
             None => self.disk_briefly(move || find_or_create(&*cache, &key, length)).await?,
         };
         let data = new_data(file, kept, status);

@@ -24,6 +24,7 @@ mod disk;
 mod handles;
 mod parting;
 mod room;
+mod spare;
 mod unsaved;
 mod versions;
 
@@ -44,6 +45,7 @@ use crate::identity::Who;
 use crate::key::Key;
 use crate::vnode::{VnodeState, VnodeTable};
 use handles::HandleTable;
+use spare::Spares;
 use unsaved::Unsaved;
 
 /// All files of this machine.
@@ -56,6 +58,7 @@ pub(crate) struct Files {
     vnodes: Arc<VnodeTable>,
     handles: HandleTable,
     unsaved: Unsaved,
+    spares: Spares,
 }
 
 impl Files {
@@ -66,9 +69,9 @@ impl Files {
         cells: Vec<CellName>,
         vnodes: Arc<VnodeTable>,
     ) -> Self {
-        let (handles, unsaved) = Default::default();
+        let (handles, unsaved, spares) = Default::default();
         let worker = Worker::new(env.clone(), cache.clone());
-        Files { env, cache, worker, cells, vnodes, handles, unsaved }
+        Files { env, cache, worker, cells, vnodes, handles, unsaved, spares }
     }
 
     /// An open file. `operation` goes into the error for one that is not open.

@@ -98,6 +98,46 @@ fn a_handle_does_not_go_on_with_data_that_was_put_away_after_it_was_chosen() {
     assert_eq!(newer.content().users.count(), 1);
 }
 
+/// A reply is handled by a thread that may not wait for the disk: here its work is never done.
+#[test]
+fn a_file_just_created_is_opened_without_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Arc::new(crate::cache::DiskCache::open(folder.path(), 1 << 20, "").unwrap());
+    let jobs = Arc::new(Mutex::new(Vec::new()));
+    let to = jobs.clone();
+    let env = Parts::default().with_blocking(move |job| to.lock().push(job));
+    let (files, vnode) = machine_with(env.shared(), cache);
+    let mut preparing = pin!(files.prepare_spare());
+    assert!(poll(preparing.as_mut()).is_pending());
+    jobs.lock().drain(..).for_each(|job| job());
+    now(preparing);
+    let created = now(files.hold(&vnode, &status(1, 0), OpenFlags::READ_WRITE, None)).unwrap();
+    assert_eq!((created.data().file.len().unwrap(), created.data().file.touched().unwrap()), (0, false));
+    let other = files.vnodes.get_or_make(key(2)).0;
+    assert!(
+        poll(pin!(files.hold(&other, &status(1, 0), OpenFlags::READ, None))).is_pending(),
+        "there was one"
+    );
+}
+
+#[test]
+fn spare_cache_files_are_bounded_and_go_with_the_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Arc::new(crate::cache::DiskCache::open(folder.path(), 1 << 20, "").unwrap());
+    let (files, _) = machine_with(Parts::inline(), cache);
+    (0..20).for_each(|_| now(files.prepare_spare()));
+    let data = || walk(&folder.path().join("data"));
+    assert_eq!(data(), 8);
+    drop(files);
+    assert_eq!(data(), 0);
+}
+
+/// Files in a directory and below.
+fn walk(directory: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
+}
+
 /// Whoever read ahead for a handle may be at it still when the handle is released.
 #[test]
 fn a_handle_that_was_released_is_counted_nowhere_any_more() {

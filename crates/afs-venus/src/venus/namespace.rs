@@ -29,6 +29,7 @@ impl Venus {
         mode: u32,
         flags: OpenFlags,
     ) -> Result<(Entry, Opened)> {
+        self.files.prepare_spare().await;
         let entry = self.mknod(parent, name, mode).await?;
         match self.open_new(entry.node, flags).await {
             Ok(opened) => Ok((entry, opened)),
