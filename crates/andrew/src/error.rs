@@ -1,5 +1,6 @@
 //! What a command ends with when it does not succeed.
 
+use afs_files::secret_file::SecretFileError;
 use afs_wire::error::AbortCode;
 use std::fmt::{self, Display};
 
@@ -72,6 +73,21 @@ impl Display for CommandError {
 }
 
 impl std::error::Error for CommandError {}
+
+/// What its owner can put right is bad input.
+impl From<SecretFileError> for CommandError {
+    fn from(error: SecretFileError) -> Self {
+        match error {
+            SecretFileError::NotAFile(_) | SecretFileError::Owner { .. } | SecretFileError::Mode { .. } => {
+                Self::usage(error)
+            }
+            SecretFileError::Read { .. }
+            | SecretFileError::Status { .. }
+            | SecretFileError::TooLong(_)
+            | SecretFileError::Write { .. } => Self::failed(error),
+        }
+    }
+}
 
 /// What a command answers.
 pub type CommandResult<T = ()> = Result<T, CommandError>;

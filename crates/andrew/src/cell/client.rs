@@ -3,7 +3,7 @@
 use crate::cell::accounts::CellAccounts;
 use crate::cell::cache_lock;
 use crate::cell::cell_name;
-use crate::cell::identity::write_durably;
+use afs_files::write_durably;
 use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
 use crate::error::{CommandError, CommandResult};

@@ -3,7 +3,7 @@
 use crate::cell::import::Importer;
 use crate::cell::login_stores::{LoginRecords, LoginUsers};
 use crate::cell::options::{DatabasePlace, EtcdPlace, ServerOptions};
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::cell::security::CellSecurity;
 use crate::cell::shared_rows::{self, EMBEDDED, embedded_rows};
 use crate::error::{CommandError, CommandResult};

@@ -1,10 +1,10 @@
 //! What a new host needs to become a server of a cell, in one file that is as secret as the cell's keys.
 
 use crate::cell::databases::LOGIN_SECRET;
-use crate::cell::identity::write_durably;
+use afs_files::write_durably;
 use crate::cell::key_store::KeyStore;
 use crate::cell::options::Roles;
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::cell::server_file::{DatabaseTable, FILE, ServerFile};
 use crate::error::{CommandError, CommandResult};
 use base64::Engine;

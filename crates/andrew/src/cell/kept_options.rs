@@ -1,6 +1,6 @@
 //! Options that a cell was started with: `options.toml` in the state directory. What a later start is not told, is as before.
 
-use crate::cell::identity::write_durably;
+use afs_files::write_durably;
 use crate::error::{CommandError, CommandResult};
 use serde::{Deserialize, Serialize};
 use std::fs;

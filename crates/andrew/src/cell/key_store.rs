@@ -1,7 +1,7 @@
 //! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
 //! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
 
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use afs_auth::keys::{KeyKind, KeyRing, generate};
 use afs_rpc::EnvRef;
@@ -54,7 +54,7 @@ impl KeyStore {
     /// # Errors
     /// The disk refuses.
     pub fn save(&self, keys: &KeyRing) -> CommandResult {
-        secret_file::write(&self.0, keys.to_key_file_ext().expose())
+        Ok(secret_file::write(&self.0, keys.to_key_file_ext().expose())?)
     }
 
     /// The keys, after making those that every cell has, and one for `rxkad` if there shall be one.

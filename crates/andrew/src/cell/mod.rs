@@ -23,7 +23,6 @@ mod options;
 mod owner_tests;
 mod ports;
 mod scrubbing;
-pub(crate) mod secret_file;
 pub(crate) mod security;
 mod security_file;
 pub mod server;

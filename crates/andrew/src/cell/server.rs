@@ -294,8 +294,10 @@ impl Sockets {
         config.silent_until_offering = true;
         let bind = |port| bind(system, Ports::at(options.listen, port), config.clone());
         let ports = options.ports;
-        let files = || Ok(FileSockets { file: bind(ports.file())?, volume: bind(ports.volume())? });
-        let databases = || {
+        let files = || -> CommandResult<_> {
+            Ok(FileSockets { file: bind(ports.file())?, volume: bind(ports.volume())? })
+        };
+        let databases = || -> CommandResult<_> {
             let (location, protection) = (bind(ports.location())?, bind(ports.protection())?);
             Ok(DatabaseSockets { location, protection })
         };

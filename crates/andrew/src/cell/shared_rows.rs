@@ -1,7 +1,7 @@
 //! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
 
 use crate::cell::options::EtcdPlace;
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::cell::stores::{cannot_open, index};
 use crate::error::{CommandError, CommandResult};
 use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
@@ -71,7 +71,10 @@ async fn pause(
 
 fn config(place: &EtcdPlace) -> CommandResult<EtcdConfig> {
     let endpoints: Result<Vec<_>, _> = place.endpoints.iter().map(|endpoint| endpoint.parse()).collect();
-    let user = place.user.as_ref().map(|(name, file)| Ok((name.clone(), password(file)?))).transpose()?;
+    let user = match &place.user {
+        Some((name, file)) => Some((name.clone(), password(file)?)),
+        None => None,
+    };
     Ok(EtcdConfig {
         endpoints: endpoints.map_err(CommandError::usage)?,
         prefix: place.prefix.clone(),

@@ -1,7 +1,7 @@
 //! As whom a tool calls the servers of a cell over the network.
 
 use crate::cell::key_store::KeyStore;
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use crate::tokens::{KeptToken, TokenStore};

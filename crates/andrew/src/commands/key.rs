@@ -1,7 +1,7 @@
 //! `andrew key`: the keys that the servers of a cell share.
 
 use crate::cell::key_store::{KeyStore, add_rxgk, add_rxkad};
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::commands::serve::new_system;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};

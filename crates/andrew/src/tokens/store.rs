@@ -1,7 +1,7 @@
 //! Token files: one for each cell, which only their owner may read.
 
 use super::kept::KeptToken;
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::mounts::absolute;
 use crate::state::StateDir;
@@ -101,12 +101,11 @@ impl TokenStore {
     /// # Errors
     /// The disk refuses.
     pub fn put(&self, kept: &KeptToken) -> CommandResult {
-        match self {
-            Self::Directory(directory) => {
-                secret_file::write(&directory.join(kept.cell.as_str()), &kept.encode())
-            }
-            Self::File(file) => secret_file::write(file, &kept.encode()),
-        }
+        let path = match self {
+            Self::Directory(directory) => directory.join(kept.cell.as_str()),
+            Self::File(file) => file.clone(),
+        };
+        Ok(secret_file::write(&path, &kept.encode())?)
     }
 
     /// Forgets a cell's token; false when there is none.

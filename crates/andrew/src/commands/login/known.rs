@@ -1,6 +1,6 @@
 //! Login host keys that this user knows: `~/.config/andrew/known_hosts`, a cell and a key in each line.
 
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::state::home;
 use afs_login::HostKey;
@@ -44,7 +44,7 @@ impl KnownHosts {
         let others = text.lines().filter(|line| line.split(' ').next() != Some(cell.as_str()));
         let hex: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
         let lines: Vec<String> = others.map(str::to_owned).chain([format!("{cell} {hex}")]).collect();
-        secret_file::write(&self.0, (lines.join("\n") + "\n").as_bytes())
+        Ok(secret_file::write(&self.0, (lines.join("\n") + "\n").as_bytes())?)
     }
 
     fn text(&self) -> CommandResult<String> {

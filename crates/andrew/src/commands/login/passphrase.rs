@@ -1,6 +1,6 @@
 //! Passphrases from people and files.
 
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use afs_auth::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};

@@ -1,6 +1,7 @@
 //! `andrew server add`.
 
-use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile, secret_file};
+use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile};
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;

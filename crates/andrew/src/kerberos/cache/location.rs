@@ -1,7 +1,7 @@
 //! Where the credential cache is.
 
 use super::Cache;
-use crate::cell::secret_file;
+use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use std::fmt::{self, Display};
 use std::fs::File;

@@ -1,13 +1,66 @@
 //! Files that hold secrets: written for their owner alone, and not read when others could have read them too.
 
-use crate::cell::identity::write_durably;
-use crate::error::{CommandError, CommandResult};
+use crate::write_durably;
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
+
+/// Why a file of secrets was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretFileError {
+    /// The system refuses to read it.
+    #[error("cannot read {}: {error}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system does not say whose it is.
+    #[error("cannot look at {}: {error}", .path.display())]
+    Status {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is longer than 1 MiB.
+    #[error("{} is too long for a file of keys", .0.display())]
+    TooLong(PathBuf),
+    /// A directory, a pipe or a device.
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    /// It belongs neither to this user nor to root.
+    #[error("{} holds secrets but belongs to user {owner}; it has to be yours: chown {own} {}", .path.display(), .path.display())]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id of this process.
+        own: u32,
+    },
+    /// Others than its owner may read or write it.
+    #[error("{} holds secrets but its mode {mode:04o} lets others at it; chmod 600 {}, and make new secrets if others may have read it", .path.display(), .path.display())]
+    Mode {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The system refuses to write it.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
 
 /// Longest file of secrets that is read.
 const LEN_MAX: u64 = 1 << 20;
@@ -18,10 +71,10 @@ const OTHERS: u32 = 0o077;
 ///
 /// # Errors
 /// It belongs to somebody else, or others may read or write it: what it holds is no secret then.
-pub fn read(path: &Path) -> CommandResult<Option<Zeroizing<Vec<u8>>>> {
-    let cannot = |e: io::Error| CommandError::failed(format!("cannot read {}: {e}", path.display()));
+pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, SecretFileError> {
+    let cannot = |error| SecretFileError::Read { path: path.to_owned(), error };
     // A pipe that somebody put there would otherwise be waited on.
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
     let file = match opened {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -31,29 +84,27 @@ pub fn read(path: &Path) -> CommandResult<Option<Zeroizing<Vec<u8>>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     file.take(LEN_MAX + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > LEN_MAX {
-        return Err(CommandError::failed(format!("{} is too long for a file of keys", path.display())));
+        return Err(SecretFileError::TooLong(path.to_owned()));
     }
     Ok(Some(bytes))
 }
 
 /// The open file is looked at, not its name: it cannot be exchanged in between.
-fn check(path: &Path, file: &File) -> CommandResult {
-    let shown = path.display();
-    let meta = file.metadata().map_err(|e| CommandError::failed(format!("cannot look at {shown}: {e}")))?;
+fn check(path: &Path, file: &File) -> Result<(), SecretFileError> {
+    let path = path.to_owned();
+    let meta = match file.metadata() {
+        Ok(meta) => meta,
+        Err(error) => return Err(SecretFileError::Status { path, error }),
+    };
     let (owner, own) = (meta.uid(), geteuid().as_raw());
     if !meta.is_file() {
-        return Err(CommandError::usage(format!("{shown} is not a file")));
+        return Err(SecretFileError::NotAFile(path));
     }
     if owner != own && owner != 0 {
-        return Err(CommandError::usage(format!(
-            "{shown} holds secrets but belongs to user {owner}; it has to be yours: chown {own} {shown}"
-        )));
+        return Err(SecretFileError::Owner { path, owner, own });
     }
     if meta.mode() & OTHERS != 0 {
-        return Err(CommandError::usage(format!(
-            "{shown} holds secrets but its mode {:04o} lets others at it; chmod 600 {shown}, and make new secrets if others may have read it",
-            meta.mode() & 0o7777
-        )));
+        return Err(SecretFileError::Mode { path, mode: meta.mode() & 0o7777 });
     }
     Ok(())
 }
@@ -62,8 +113,8 @@ fn check(path: &Path, file: &File) -> CommandResult {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write(path: &Path, bytes: &[u8]) -> CommandResult {
-    let cannot = |e: io::Error| CommandError::failed(format!("cannot write {}: {e}", path.display()));
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SecretFileError> {
+    let cannot = |error| SecretFileError::Write { path: path.to_owned(), error };
     let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return Err(cannot(io::ErrorKind::InvalidInput.into()));
     };
@@ -88,7 +139,7 @@ mod tests {
         assert_eq!(fs::metadata(dir.path().join("keys")).unwrap().mode() & 0o777, 0o700);
         for mode in [0o644, 0o640, 0o602] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let said = read(&path).unwrap_err().message;
+            let said = read(&path).unwrap_err().to_string();
             assert!(said.contains(&format!("mode {mode:04o}")) && said.contains("chmod 600"), "{said}");
         }
     }
@@ -98,7 +149,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long");
         write(&path, &vec![0; LEN_MAX as usize + 1]).unwrap();
-        assert!(read(&path).unwrap_err().message.contains("too long"));
+        assert!(read(&path).unwrap_err().to_string().contains("too long"));
         assert!(read(dir.path()).is_err());
     }
 }

@@ -1,0 +1,6 @@
+//! Small files on disk: replaced whole or not at all, and, where they hold secrets, readable by their owner alone.
+
+mod durable;
+pub mod secret_file;
+
+pub use durable::write_durably;
