@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use afs_krb5::{KerberosOptions, token_from_kerberos};
 use afs_rpc::{Level, Security};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::FetchStatus;
@@ -15,7 +16,6 @@ use afs_wire::ids::{CellName, Fid, Rights, Uniquifier, ViceId, VnodeId, VolumeKi
 use afs_wire::pt::GetCps;
 use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{GetEntryByNameU, GetNewVolumeId, NameText};
-use andrew::kerberos::{KerberosOptions, token_from_kerberos};
 use andrew_tests::live::mount::Mount;
 use andrew_tests::live::needs::{Need, all_there};
 use andrew_tests::live::peers::Hosts;

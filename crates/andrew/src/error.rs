@@ -1,4 +1,6 @@
-//! What a command ends with when it does not succeed.
+//! Messages and exit statuses of commands that fail.
+
+mod kerberos;
 
 use afs_files::secret_file::SecretFileError;
 use afs_wire::error::AbortCode;
@@ -28,6 +30,11 @@ impl CommandError {
     /// The input was right, the work failed.
     pub fn failed(message: impl Display) -> Self {
         Self::with(Self::FAILURE, message)
+    }
+
+    /// Bad input, or work that failed.
+    fn of(is_input: bool, message: impl Display) -> Self {
+        Self::with(if is_input { Self::USAGE } else { Self::FAILURE }, message)
     }
 
     /// Messages of libraries and peers may hold several lines; a command's error is one.
@@ -74,18 +81,20 @@ impl Display for CommandError {
 
 impl std::error::Error for CommandError {}
 
-/// What its owner can put right is bad input.
 impl From<SecretFileError> for CommandError {
     fn from(error: SecretFileError) -> Self {
-        match error {
-            SecretFileError::NotAFile(_) | SecretFileError::Owner { .. } | SecretFileError::Mode { .. } => {
-                Self::usage(error)
-            }
-            SecretFileError::Read { .. }
-            | SecretFileError::Status { .. }
-            | SecretFileError::TooLong(_)
-            | SecretFileError::Write { .. } => Self::failed(error),
-        }
+        Self::of(is_bad_file(&error), error)
+    }
+}
+
+/// What the owner of a file of secrets can put right is bad input.
+fn is_bad_file(error: &SecretFileError) -> bool {
+    match error {
+        SecretFileError::NotAFile(_) | SecretFileError::Owner { .. } | SecretFileError::Mode { .. } => true,
+        SecretFileError::Read { .. }
+        | SecretFileError::Status { .. }
+        | SecretFileError::TooLong(_)
+        | SecretFileError::Write { .. } => false,
     }
 }
 

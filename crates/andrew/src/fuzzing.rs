@@ -1,7 +1,7 @@
 //! What fuzz targets run: each function takes any bytes and must come back without a panic. `fuzz/` calls them with
 //! bytes that libFuzzer makes up, the test here with seeded ones.
 
-use crate::{cell, control, kerberos, tokens};
+use crate::{cell, control, tokens};
 
 /// Frames of the control socket and of a mount's token socket: the bytes as they are, in a frame, and as changes of a
 /// frame with a token.
@@ -10,16 +10,6 @@ pub fn local_sockets(bytes: &[u8]) {
     for wire in [bytes, &framed, &changed(&tokens::frame::fuzzing::sample(), bytes)] {
         control::frame::fuzzing::read(wire);
         tokens::frame::fuzzing::read(wire);
-    }
-}
-
-/// What a KDC answers, credential caches and `krb5.conf`. The first byte chooses.
-pub fn kerberos(bytes: &[u8]) {
-    let Some((choice, rest)) = bytes.split_first() else { return };
-    match choice % 3 {
-        0 => kerberos::fuzzing::answers(rest),
-        1 => kerberos::fuzzing::caches(rest),
-        _ => kerberos::fuzzing::configurations(rest),
     }
 }
 
@@ -72,7 +62,6 @@ mod tests {
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), first in 0..8_u8) {
             let bytes = [&[first][..], &bytes].concat();
             local_sockets(&bytes);
-            kerberos(&bytes);
             settings(&bytes);
         }
     }

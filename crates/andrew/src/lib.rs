@@ -12,7 +12,6 @@ mod detach;
 pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-pub mod kerberos;
 pub mod life;
 pub mod mounts;
 pub mod open_files;

@@ -3,7 +3,6 @@
 use crate::cell::accounts::CellAccounts;
 use crate::cell::cache_lock;
 use crate::cell::cell_name;
-use afs_files::write_durably;
 use crate::cell::left_open::LeftOpen;
 use crate::cell::ports::Ports;
 use crate::error::{CommandError, CommandResult};
@@ -11,6 +10,7 @@ use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
+use afs_files::write_durably;
 use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner, ProcessSessions};
 use afs_net::{System, Udp};
 use afs_rpc::{EnvExt, Level, Security};

@@ -3,7 +3,6 @@
 use crate::cell::import::Importer;
 use crate::cell::login_stores::{LoginRecords, LoginUsers};
 use crate::cell::options::{DatabasePlace, EtcdPlace, ServerOptions};
-use afs_files::secret_file;
 use crate::cell::security::CellSecurity;
 use crate::cell::shared_rows::{self, EMBEDDED, embedded_rows};
 use crate::error::{CommandError, CommandResult};
@@ -14,6 +13,7 @@ use afs_db::{
     EmbeddedLocationDb, EmbeddedLoginDb, EmbeddedProtectionDb, LocationDb, LoginDb, ProtectionDb,
     StoredLocationDb, StoredLoginDb,
 };
+use afs_files::secret_file;
 use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
 use afs_net::System;
 use afs_rpc::Service;

@@ -1,12 +1,12 @@
 //! What a new host needs to become a server of a cell, in one file that is as secret as the cell's keys.
 
 use crate::cell::databases::LOGIN_SECRET;
-use afs_files::write_durably;
 use crate::cell::key_store::KeyStore;
 use crate::cell::options::Roles;
-use afs_files::secret_file;
 use crate::cell::server_file::{DatabaseTable, FILE, ServerFile};
 use crate::error::{CommandError, CommandResult};
+use afs_files::secret_file;
+use afs_files::write_durably;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Options that a cell was started with: `options.toml` in the state directory. What a later start is not told, is as before.
 
-use afs_files::write_durably;
 use crate::error::{CommandError, CommandResult};
+use afs_files::write_durably;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;

@@ -1,9 +1,9 @@
 //! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
 //! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
 
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use afs_auth::keys::{KeyKind, KeyRing, generate};
+use afs_files::secret_file;
 use afs_rpc::EnvRef;
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,12 @@
 //! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
 
 use crate::cell::options::EtcdPlace;
-use afs_files::secret_file;
 use crate::cell::stores::{cannot_open, index};
 use crate::error::{CommandError, CommandResult};
 use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
 use afs_db::{LocationError, RowsMut, Store};
 use afs_etcd::{Etcd, EtcdConfig, Password, TlsFiles};
+use afs_files::secret_file;
 use afs_kv::Kv;
 use afs_login::LoginSecret;
 use afs_net::System;

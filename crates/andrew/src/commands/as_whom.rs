@@ -1,7 +1,6 @@
 //! As whom a tool calls the servers of a cell over the network.
 
 use crate::cell::key_store::KeyStore;
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use crate::tokens::{KeptToken, TokenStore};
@@ -9,6 +8,7 @@ use afs_auth::Token;
 use afs_auth::keys::KeyRing;
 use afs_auth::rxgk::{self, Variant};
 use afs_auth::rxkad;
+use afs_files::secret_file;
 use afs_net::System;
 use afs_rpc::{Level, Security, UnixTime};
 use afs_wire::ids::CellName;

@@ -1,7 +1,6 @@
 //! `andrew key`: the keys that the servers of a cell share.
 
 use crate::cell::key_store::{KeyStore, add_rxgk, add_rxkad};
-use afs_files::secret_file;
 use crate::commands::serve::new_system;
 use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
@@ -9,6 +8,7 @@ use crate::output;
 use crate::running_cells;
 use crate::state::StateDir;
 use afs_auth::keys::{KeyError, KeyKind, KeyRing};
+use afs_files::secret_file;
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 use std::fmt;

@@ -1,11 +1,11 @@
 //! Token files: one for each cell, which only their owner may read.
 
 use super::kept::KeptToken;
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::mounts::absolute;
 use crate::state::StateDir;
 use afs_auth::Token;
+use afs_files::secret_file;
 use afs_wire::ids::CellName;
 use std::fs;
 use std::io;

@@ -9,9 +9,9 @@ pub(super) mod place;
 pub(super) mod service;
 
 use crate::error::{CommandError, CommandResult};
-use crate::kerberos::{KerberosOptions, token_from_kerberos};
 use crate::output;
 use crate::tokens::{KeptToken, Mounts, SessionId, TokenStore};
+use afs_krb5::{KerberosOptions, token_from_kerberos};
 use afs_login::Grant;
 use obtain::Way;
 use place::{Place, PlaceOptions};

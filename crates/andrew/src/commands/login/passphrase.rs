@@ -1,8 +1,8 @@
 //! Passphrases from people and files.
 
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use afs_auth::Secret;
+use afs_files::secret_file;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::fs::File;
 use std::io::{self, Read, Write};

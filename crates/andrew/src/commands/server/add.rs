@@ -1,10 +1,10 @@
 //! `andrew server add`.
 
 use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile};
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
+use afs_files::secret_file;
 use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};

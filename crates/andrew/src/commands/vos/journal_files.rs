@@ -3,10 +3,10 @@
 //! One file for each operation, `NUMBER.json`, replaced as a whole at every step. Its holder keeps a lock on `NUMBER.lock`,
 //! which ends with his process, however that ends. It knows only of operations begun on this machine by this user.
 
-use afs_files::secret_file;
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
 use afs_admin::journal::{Answer, Draft, Holder, JournalError, Lease, OperationId, Record};
+use afs_files::secret_file;
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,8 @@ impl FileJournal {
         let path = self.directory.join("last");
         let last = fs::read_to_string(&path).ok().and_then(|t| t.trim().parse().ok()).unwrap_or(0);
         let id = numbers.last().copied().unwrap_or(0).max(last) + 1;
-        secret_file::write(&path, id.to_string().as_bytes()).map_err(|e| JournalError::Store(e.to_string()))?;
+        secret_file::write(&path, id.to_string().as_bytes())
+            .map_err(|e| JournalError::Store(e.to_string()))?;
         Ok(id)
     }
 

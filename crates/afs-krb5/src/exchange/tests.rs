@@ -1,8 +1,8 @@
-//! Against what an MIT KDC sent.
+//! The exchange against recorded replies of an MIT KDC.
 
 use super::*;
-use crate::kerberos::cache::Cache;
-use crate::kerberos::samples::{AFS, ALICE, CACHE, ISSUED, NONCE, REFUSAL, REPLY, TICKET_GRANTING};
+use crate::cache::Cache;
+use crate::samples::{AFS, ALICE, CACHE, ISSUED, NONCE, REFUSAL, REPLY, TICKET_GRANTING};
 use afs_rpc::{EnvRef, Parts};
 use proptest::prelude::*;
 

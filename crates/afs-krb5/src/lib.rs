@@ -5,9 +5,10 @@
 
 mod cache;
 mod config;
+mod error;
 mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 mod messages;
 mod network;
 mod principal;
@@ -15,7 +16,14 @@ mod principal;
 mod samples;
 mod search;
 
-use crate::error::{CommandError, CommandResult};
+pub use cache::{CacheError, LocationError};
+pub use config::ConfigError;
+pub use error::KerberosError;
+pub use exchange::ExchangeError;
+pub use network::NetworkError;
+pub use principal::{NameError, Principal};
+pub use search::SearchError;
+
 use afs_auth::Token;
 use afs_auth::rxkad::RxkadToken;
 use afs_net::System;
@@ -24,7 +32,6 @@ use afs_wire::ids::CellName;
 use cache::{Credential, Location};
 use config::Profile;
 use network::Network;
-use principal::Principal;
 use rustix::process::geteuid;
 use search::{Search, services};
 
@@ -57,7 +64,10 @@ pub struct KerberosToken {
 ///
 /// # Errors
 /// There are no tickets, others may read them, they have expired, or no realm knows the cell.
-pub fn token_from_kerberos(cell: &CellName, options: &KerberosOptions) -> CommandResult<KerberosToken> {
+pub fn token_from_kerberos(
+    cell: &CellName,
+    options: &KerberosOptions,
+) -> Result<KerberosToken, KerberosError> {
     let profile = Profile::read(std::env::var_os("KRB5_CONFIG").as_deref())?;
     let cache = location(&profile)?.read()?;
     let services = services(cell, options, &profile, &cache.owner)?;
@@ -76,9 +86,9 @@ fn name_in(cell: &CellName, user: &Principal) -> String {
     format!("{name}@{}", user.realm.to_lowercase())
 }
 
-fn location(profile: &Profile) -> CommandResult<Location> {
+fn location(profile: &Profile) -> Result<Location, LocationError> {
     if let Some(name) = std::env::var_os("KRB5CCNAME").filter(|name| !name.is_empty()) {
-        let name = name.into_string().map_err(|_| CommandError::usage("KRB5CCNAME is not UTF-8"))?;
+        let name = name.into_string().map_err(|_| LocationError::NotText)?;
         return Location::parse(&name);
     }
     let uid = geteuid().as_raw().to_string();
@@ -89,19 +99,17 @@ fn location(profile: &Profile) -> CommandResult<Location> {
 }
 
 /// Time and randomness of the machine.
-fn machine() -> CommandResult<EnvRef> {
-    let system =
-        System::with_workers(1).map_err(|e| CommandError::failed(format!("cannot start threads: {e}")))?;
-    Ok(system.env())
+fn machine() -> Result<EnvRef, KerberosError> {
+    Ok(System::with_workers(1).map_err(KerberosError::Threads)?.env())
 }
 
 /// The whole ticket is the token, and servers derive the key from its session key as this does.
-fn token(credential: &Credential) -> CommandResult<Token> {
+fn token(credential: &Credential) -> Result<Token, KerberosError> {
     let key = &credential.key;
     let expires = Some(credential.ends);
     RxkadToken::from_kerberos(&credential.ticket, key.enctype, key.secret.expose(), expires)
         .map(Token::Rxkad)
-        .map_err(|e| CommandError::failed(format!("the ticket for {} is no token: {e}", credential.server)))
+        .map_err(|error| KerberosError::Ticket { service: credential.server.clone(), error })
 }
 
 #[cfg(test)]
@@ -123,7 +131,7 @@ mod tests {
 
         let mut old = credential.clone();
         old.key.enctype = 4;
-        assert!(token(&old).unwrap_err().message.contains("is no token"));
+        assert!(token(&old).unwrap_err().to_string().contains("is no token"));
         old.ticket = vec![0; 12_001];
         assert!(token(&old).is_err());
     }

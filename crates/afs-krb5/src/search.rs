@@ -1,12 +1,11 @@
-//! Which ticket is a token for a cell, and where it comes from.
+//! Search for a ticket of a cell's service: in the credential cache, then at the KDCs, realm after realm.
 
-use super::KerberosOptions;
-use super::cache::{Cache, Credential};
-use super::config::Profile;
-use super::exchange::{Exchange, ExchangeError};
-use super::network::Kdcs;
-use super::principal::Principal;
-use crate::error::{CommandError, CommandResult};
+use crate::KerberosOptions;
+use crate::cache::{Cache, Credential};
+use crate::config::Profile;
+use crate::exchange::{Exchange, ExchangeError};
+use crate::network::{Kdcs, NetworkError};
+use crate::principal::{NameError, Principal};
 use afs_rpc::{EnvRef, UnixTime};
 use afs_wire::ids::CellName;
 
@@ -20,10 +19,10 @@ pub fn services(
     options: &KerberosOptions,
     profile: &Profile,
     user: &Principal,
-) -> CommandResult<Vec<Principal>> {
+) -> Result<Vec<Principal>, NameError> {
     let own = options.realm.as_deref().unwrap_or(&user.realm);
     if own.is_empty() || own.contains(['/', '@', ':']) {
-        return Err(CommandError::usage(format!("'{own}' is no Kerberos realm; one looks like EXAMPLE.ORG")));
+        return Err(NameError::Realm(own.to_owned()));
     }
     if let Some(text) = &options.service {
         return Ok(vec![Principal::parse(text, own)?]);
@@ -63,12 +62,37 @@ pub struct Search<'a> {
     pub env: &'a EnvRef,
 }
 
+/// Why there is no ticket for a cell.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// No realm knows a service of the cell: each service and what its realm said.
+    #[error("Kerberos has no ticket for the cell ({0})")]
+    Unknown(String),
+    /// The tickets of this user are of no use any more.
+    #[error("the Kerberos tickets of {0} have expired; get new ones with `kinit`")]
+    Expired(Principal),
+    /// None of the tickets of this user is for the ticket-granting service.
+    #[error("the Kerberos tickets of {0} do not let one ask for others; get new ones with `kinit`")]
+    NotGranting(Principal),
+    /// The KDC refused, or its reply is wrong.
+    #[error("no Kerberos ticket for {service}: {error}")]
+    Exchange {
+        /// The service asked for.
+        service: Principal,
+        /// Why.
+        error: ExchangeError,
+    },
+    /// No KDC of the user's realm replies.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
 /// Why one of the services gave no ticket.
 enum Miss {
     /// Another service may.
     Unknown(String),
     /// Trying others would only hide this.
-    Final(CommandError),
+    Final(SearchError),
 }
 
 impl Search<'_> {
@@ -76,7 +100,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// There is none; the message says what each was answered.
-    pub fn first(&self, services: &[Principal]) -> CommandResult<Credential> {
+    pub fn first(&self, services: &[Principal]) -> Result<Credential, SearchError> {
         if let Some(found) = services.iter().find_map(|service| self.cache.find(service, self.now)) {
             return Ok(found.clone());
         }
@@ -88,7 +112,7 @@ impl Search<'_> {
                 Err(Miss::Final(error)) => return Err(error),
             }
         }
-        Err(CommandError::failed(format!("Kerberos has no ticket for the cell ({})", reasons.join("; "))))
+        Err(SearchError::Unknown(reasons.join("; ")))
     }
 
     fn ticket(&self, service: &Principal) -> Result<Credential, Miss> {
@@ -111,42 +135,41 @@ impl Search<'_> {
 
     fn ask(&self, granting: &Credential, service: &Principal) -> Result<Credential, Miss> {
         let exchange = Exchange::new(granting, service, self.env);
-        let request = exchange.request(self.now, self.env).map_err(|e| refused(service, &e))?;
+        let request = exchange.request(self.now, self.env).map_err(|e| refused(service, e))?;
         let answer = self.kdcs.ask(&service.realm, &request).map_err(|e| self.unreachable(service, e))?;
-        exchange.reply(&answer).map_err(|e| refused(service, &e))
+        exchange.reply(&answer).map_err(|e| refused(service, e))
     }
 
     /// Only the user's own realm has to be there: others are guesses.
-    fn unreachable(&self, service: &Principal, error: CommandError) -> Miss {
+    fn unreachable(&self, service: &Principal, error: NetworkError) -> Miss {
         if service.realm == self.cache.owner.realm {
-            Miss::Final(error)
+            Miss::Final(error.into())
         } else {
-            Miss::Unknown(error.message)
+            Miss::Unknown(error.to_string())
         }
     }
 
-    fn no_tickets(&self) -> CommandError {
-        let owner = &self.cache.owner;
+    fn no_tickets(&self) -> SearchError {
+        let owner = self.cache.owner.clone();
         let is_old = self.cache.credentials.iter().any(|c| !c.is_good_at(self.now));
-        let state = if is_old { "have expired" } else { "do not let one ask for others" };
-        CommandError::failed(format!("the Kerberos tickets of {owner} {state}; get new ones with `kinit`"))
+        if is_old { SearchError::Expired(owner) } else { SearchError::NotGranting(owner) }
     }
 }
 
-fn refused(service: &Principal, error: &ExchangeError) -> Miss {
+fn refused(service: &Principal, error: ExchangeError) -> Miss {
     if error.is_unknown_service() {
         return Miss::Unknown(match service.components.as_slice() {
             [kind, realm] if kind == "krbtgt" => format!("{} does not know the realm {realm}", service.realm),
             _ => error.to_string(),
         });
     }
-    Miss::Final(CommandError::failed(format!("no Kerberos ticket for {service}: {error}")))
+    Miss::Final(SearchError::Exchange { service: service.clone(), error })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
     use super::*;
+    use crate::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
     use afs_rpc::Parts;
     use std::sync::Mutex;
 
@@ -155,12 +178,12 @@ mod tests {
     struct Parrot(Mutex<Vec<String>>);
 
     impl Kdcs for Parrot {
-        fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>> {
+        fn ask(&self, realm: &str, request: &[u8]) -> Result<Vec<u8>, NetworkError> {
             self.0.lock().unwrap().push(realm.to_owned());
             let is_known =
                 realm == "KERB.TEST" && request.windows(9).filter(|w| *w == b"kerb.test").count() == 1;
             if realm == "AWAY.TEST" {
-                return Err(CommandError::failed("away"));
+                return Err(NetworkError::Silent { realm: realm.to_owned(), reasons: String::new() });
             }
             Ok(if is_known { REPLY } else { REFUSAL }.to_vec())
         }
@@ -172,7 +195,7 @@ mod tests {
         cache
     }
 
-    fn first(cache: &Cache, kdcs: &Parrot, secs: u64, names: &[&str]) -> CommandResult<Credential> {
+    fn first(cache: &Cache, kdcs: &Parrot, secs: u64, names: &[&str]) -> Result<Credential, SearchError> {
         let env = Parts::default().with_random(|out| out.fill(7)).shared();
         let services: Vec<Principal> =
             names.iter().map(|name| Principal::parse(name, "KERB.TEST").unwrap()).collect();
@@ -203,7 +226,7 @@ mod tests {
         let error =
             first(&cache, &Parrot::default(), ISSUED, &["afs/other", "afs/x@OTHER.TEST"]).unwrap_err();
         assert_eq!(
-            error.message,
+            error.to_string(),
             "Kerberos has no ticket for the cell (afs/other@KERB.TEST: the realm does not know the service (Kerberos error 7, 'LOOKING_UP_SERVER'); afs/x@OTHER.TEST: KERB.TEST does not know the realm OTHER.TEST)"
         );
     }
@@ -213,11 +236,11 @@ mod tests {
         let later = ISSUED + 25 * 3600;
         let error = first(&cache(|_| true), &Parrot::default(), later, &["afs/kerb.test"]).unwrap_err();
         assert_eq!(
-            error.message,
+            error.to_string(),
             "the Kerberos tickets of alice@KERB.TEST have expired; get new ones with `kinit`"
         );
         let none = first(&cache(|name| name == AFS), &Parrot::default(), ISSUED, &["afs/other"]).unwrap_err();
-        assert!(none.message.contains("do not let one ask"), "{none}");
+        assert!(none.to_string().contains("do not let one ask"), "{none}");
     }
 
     #[test]
@@ -226,7 +249,7 @@ mod tests {
         let cell = CellName::new("cell.test").unwrap();
         let mut profile = Profile::default();
         profile.add(&["domain_realm".into()], "cell.test", "MAPPED.TEST".into());
-        let names = |options: KerberosOptions| -> CommandResult<Vec<String>> {
+        let names = |options: KerberosOptions| -> Result<Vec<String>, NameError> {
             Ok(services(&cell, &options, &profile, &user)?.iter().map(ToString::to_string).collect())
         };
         let with = |realm: Option<&str>, service: Option<&str>| KerberosOptions {

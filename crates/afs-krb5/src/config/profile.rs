@@ -1,8 +1,7 @@
-//! All that `krb5.conf` says.
+//! List of the relations of `krb5.conf`, each with the names it stands under.
 
-use super::KdcAddress;
 use super::source::Source;
-use crate::error::{CommandError, CommandResult};
+use super::{ConfigError, KdcAddress};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ impl Profile {
     ///
     /// # Errors
     /// A file cannot be read or understood; the message says which line.
-    pub fn read(variable: Option<&OsStr>) -> CommandResult<Self> {
+    pub fn read(variable: Option<&OsStr>) -> Result<Self, ConfigError> {
         let mut profile = Self::default();
         let mut source = Source::new(&mut profile);
         let paths: Vec<PathBuf> = std::env::split_paths(variable.unwrap_or(OsStr::new(DEFAULT))).collect();
@@ -31,7 +30,7 @@ impl Profile {
 
     /// What lines say, without the files that they include.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(in super::super) fn of_text(text: &str) -> Self {
+    pub(crate) fn of_text(text: &str) -> Self {
         let mut profile = Self::default();
         Source::new(&mut profile).lines_alone(text);
         profile
@@ -72,13 +71,11 @@ impl Profile {
     ///
     /// # Errors
     /// There are none, or one is no address.
-    pub fn kdcs(&self, realm: &str) -> CommandResult<Vec<KdcAddress>> {
+    pub fn kdcs(&self, realm: &str) -> Result<Vec<KdcAddress>, ConfigError> {
         let path = ["realms", realm, "kdc"];
         let kdcs: Vec<KdcAddress> = self.values(&path).map(KdcAddress::parse).collect::<Result<_, _>>()?;
         if kdcs.is_empty() {
-            return Err(CommandError::usage(format!(
-                "krb5.conf names no KDC of the realm {realm}: it needs `kdc = HOST` under `{realm} = {{` in [realms]"
-            )));
+            return Err(ConfigError::NoKdc(realm.to_owned()));
         }
         Ok(kdcs)
     }
@@ -126,7 +123,7 @@ mod tests {
         ]);
         let shown: Vec<String> = profile.kdcs("A").unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["one:88", "three:750"]);
-        assert!(profile.kdcs("C").unwrap_err().message.contains("realm C"));
+        assert!(profile.kdcs("C").unwrap_err().to_string().contains("realm C"));
     }
 
     #[test]

@@ -5,5 +5,5 @@ mod format;
 mod location;
 
 pub use credential::{Credential, SessionKey};
-pub use format::Cache;
-pub use location::Location;
+pub use format::{Cache, CacheError};
+pub use location::{Location, LocationError};

@@ -1,8 +1,8 @@
-//! The files that `krb5.conf` is made of.
+//! Reader of `krb5.conf` and of the files that it includes.
 
+use super::ConfigError;
 use super::line::Line;
 use super::profile::Profile;
-use crate::error::{CommandError, CommandResult};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -35,24 +35,23 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// It cannot be read or understood; the message says which line.
-    pub fn read(&mut self, path: &Path) -> CommandResult<bool> {
+    pub fn read(&mut self, path: &Path) -> Result<bool, ConfigError> {
         self.file(path, INCLUDES_MAX)
     }
 
-    fn file(&mut self, path: &Path, includes: usize) -> CommandResult<bool> {
-        let shown = path.display();
+    fn file(&mut self, path: &Path, includes: usize) -> Result<bool, ConfigError> {
         let text = match text(path) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(e) => return Err(CommandError::failed(format!("cannot read {shown}: {e}"))),
+            Err(error) => return Err(ConfigError::Read { path: path.to_owned(), error }),
         };
         self.files += 1;
         if self.files > FILES_MAX || includes == 0 {
-            return Err(CommandError::usage(format!("{shown} is included by too many files")));
+            return Err(ConfigError::TooManyFiles(path.to_owned()));
         }
         let mut place = Place::new();
         for (number, line) in text.lines().enumerate() {
-            let wrong = |why: &str| CommandError::usage(format!("{shown}, line {}: {why}", number + 1));
+            let wrong = |why: &str| wrong(path, number + 1, why);
             let line = Line::parse(line).ok_or_else(|| wrong("not understood"))?;
             self.line(line, &mut place, includes, &wrong)?;
         }
@@ -62,7 +61,7 @@ impl<'a> Source<'a> {
     /// Takes lines as those of a file, without the files that they include.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn lines_alone(&mut self, text: &str) {
-        let (mut place, wrong) = (Place::new(), |why: &str| CommandError::usage(why));
+        let (mut place, wrong) = (Place::new(), |why: &str| wrong(Path::new(""), 0, why));
         for line in text.lines().filter_map(Line::parse) {
             if !matches!(line, Line::Include(_) | Line::IncludeDirectory(_)) {
                 let _ = self.line(line, &mut place, INCLUDES_MAX, &wrong);
@@ -75,8 +74,8 @@ impl<'a> Source<'a> {
         line: Line<'_>,
         place: &mut Place,
         includes: usize,
-        wrong: &dyn Fn(&str) -> CommandError,
-    ) -> CommandResult {
+        wrong: &dyn Fn(&str) -> ConfigError,
+    ) -> Result<(), ConfigError> {
         match line {
             Line::Blank => {}
             Line::Section(name) => *place = vec![name.to_owned()],
@@ -103,8 +102,8 @@ impl<'a> Source<'a> {
         &mut self,
         path: &Path,
         includes: usize,
-        wrong: &dyn Fn(&str) -> CommandError,
-    ) -> CommandResult {
+        wrong: &dyn Fn(&str) -> ConfigError,
+    ) -> Result<(), ConfigError> {
         let entries = path.read_dir().map_err(|e| wrong(&format!("cannot read the directory: {e}")))?;
         let names = entries.take(FILES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut files: Vec<PathBuf> = names.filter(|name| counts(name)).map(|name| path.join(name)).collect();
@@ -113,13 +112,17 @@ impl<'a> Source<'a> {
     }
 }
 
+fn wrong(path: &Path, line: usize, why: &str) -> ConfigError {
+    ConfigError::Line { path: path.to_owned(), line, why: why.to_owned() }
+}
+
 /// Files of other kinds lie in such directories too: copies of editors and of package managers.
 fn counts(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !name.starts_with('.') && (name.ends_with(".conf") || name.chars().all(is_plain))
 }
 
-fn absolute<'a>(path: &'a str, wrong: &dyn Fn(&str) -> CommandError) -> CommandResult<&'a Path> {
+fn absolute<'a>(path: &'a str, wrong: &dyn Fn(&str) -> ConfigError) -> Result<&'a Path, ConfigError> {
     let path = Path::new(path);
     if path.is_absolute() { Ok(path) } else { Err(wrong("the path does not begin with /")) }
 }
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn read(path: &Path) -> CommandResult<Profile> {
+    fn read(path: &Path) -> Result<Profile, ConfigError> {
         let mut profile = Profile::default();
         Source::new(&mut profile).read(path).map(|_| profile)
     }
@@ -178,7 +181,7 @@ mod tests {
             ("\nmodule /x.so:y", 2, "plug-in"),
         ] {
             fs::write(&path, text).unwrap();
-            let said = read(&path).unwrap_err().message;
+            let said = read(&path).unwrap_err().to_string();
             assert!(said.contains(&format!("line {line}: ")) && said.contains(word), "{said}");
         }
         assert!(Source::new(&mut Profile::default()).read(&path.join("x")).is_err());
@@ -190,6 +193,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("loop");
         fs::write(&path, format!("include {0}\ninclude {0}\n", path.display())).unwrap();
-        assert!(read(&path).unwrap_err().message.contains("too many"));
+        assert!(read(&path).unwrap_err().to_string().contains("too many"));
     }
 }

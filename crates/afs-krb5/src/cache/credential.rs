@@ -1,6 +1,6 @@
-//! A ticket and what its holder needs to use it.
+//! Ticket, session key and times of validity.
 
-use super::super::principal::Principal;
+use crate::principal::Principal;
 use afs_auth::Secret;
 use afs_rpc::UnixTime;
 

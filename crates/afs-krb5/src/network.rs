@@ -1,18 +1,33 @@
-//! A request to a realm's KDCs and the answer.
+//! Requests to the KDCs of a realm over TCP and UDP, with deadlines.
 
-use super::config::{KdcAddress, Profile};
-use crate::error::{CommandError, CommandResult};
+use crate::config::{ConfigError, KdcAddress, Profile};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// The way to the KDCs of each realm. [`Network`] is the real one.
+/// Why no KDC of a realm replied.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// None is known.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Each failed.
+    #[error("no KDC of the realm {realm} answers ({reasons})")]
+    Silent {
+        /// The realm.
+        realm: String,
+        /// Each of its KDCs and why.
+        reasons: String,
+    },
+}
+
+/// The route to the KDCs of each realm. [`Network`] is the real one.
 pub trait Kdcs {
     /// Sends `request` to a KDC of `realm` and answers what it says.
     ///
     /// # Errors
     /// None is known, or none answers.
-    fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>>;
+    fn ask(&self, realm: &str, request: &[u8]) -> Result<Vec<u8>, NetworkError>;
 }
 
 /// KDCs as `krb5.conf` names them, over TCP; over UDP where one does not take TCP.
@@ -45,7 +60,7 @@ impl<'a> Network<'a> {
 }
 
 impl Kdcs for Network<'_> {
-    fn ask(&self, realm: &str, request: &[u8]) -> CommandResult<Vec<u8>> {
+    fn ask(&self, realm: &str, request: &[u8]) -> Result<Vec<u8>, NetworkError> {
         let end = Instant::now() + PATIENCE;
         let mut reasons = Vec::new();
         for kdc in self.profile.kdcs(realm)? {
@@ -54,8 +69,7 @@ impl Kdcs for Network<'_> {
                 Err(error) => reasons.push(format!("{kdc}: {error}")),
             }
         }
-        let reasons = reasons.join("; ");
-        Err(CommandError::failed(format!("no KDC of the realm {realm} answers ({reasons})")))
+        Err(NetworkError::Silent { realm: realm.to_owned(), reasons: reasons.join("; ") })
     }
 }
 
@@ -170,7 +184,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let kdc = thread::spawn(move || listener.accept().unwrap().0.write_all(&[0xff; 4]).unwrap());
-        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().message;
+        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().to_string();
         assert!(said.contains("too long"), "{said}");
         kdc.join().unwrap();
     }
@@ -187,7 +201,7 @@ mod tests {
         assert_eq!(Network::new(&profile(port)).ask("R", b"ask").unwrap(), b"answer");
         assert_eq!(kdc.join().unwrap(), 3);
         // Nobody is there any more: the kernel says so, nothing is waited for.
-        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().message;
+        let said = Network::new(&profile(port)).ask("R", b"ask").unwrap_err().to_string();
         assert!(said.contains(&format!("127.0.0.1:{port}: ")), "{said}");
     }
 }

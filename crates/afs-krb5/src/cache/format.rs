@@ -1,8 +1,8 @@
 //! What a credential cache file holds. The layout is that of MIT's "Credential cache file format" document
 //! (<https://web.mit.edu/kerberos/krb5-latest/doc/formats/ccache_file_format.html>), versions 3 and 4.
 
-use super::super::principal::Principal;
 use super::{Credential, SessionKey};
+use crate::principal::Principal;
 use afs_auth::Secret;
 use afs_rpc::UnixTime;
 use afs_wire::xdr::{DecodeError, Reader};
@@ -144,7 +144,7 @@ fn time(secs: u32) -> UnixTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kerberos::samples::{AFS, ALICE, CACHE, ISSUED, TICKET_GRANTING};
+    use crate::samples::{AFS, ALICE, CACHE, ISSUED, TICKET_GRANTING};
     use proptest::prelude::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! One line of `krb5.conf`.
+//! Parser of one line of `krb5.conf`.
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The types that messages are made of (RFC 4120, section 5.2).
 
-use super::super::principal::Principal;
+use crate::principal::Principal;
 use der::asn1::OctetStringRef;
 use der::{DecodeValue, EncodeValue, FixedTag, Header, Length, Reader, Sequence, Tag, Writer};
 

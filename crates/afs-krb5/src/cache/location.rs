@@ -1,12 +1,50 @@
-//! Where the credential cache is.
+//! Names of credential caches, as in `KRB5CCNAME`, and the files they stand for.
 
-use super::Cache;
-use afs_files::secret_file;
-use crate::error::{CommandError, CommandResult};
+use super::{Cache, CacheError};
+use afs_files::secret_file::{self, SecretFileError};
 use std::fmt::{self, Display};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// Why there is no credential cache.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    /// `KRB5CCNAME` is not text.
+    #[error("KRB5CCNAME is not UTF-8")]
+    NotText,
+    /// A name without a path.
+    #[error("the credential cache '{0}' has no path")]
+    NoPath(String),
+    /// A cache that is no file: its kind.
+    #[error("tickets in a credential cache of kind {0} can only be read by Kerberos's own programs")]
+    Kind(String),
+    /// No such file.
+    #[error("there are no Kerberos tickets in {}; get some with `kinit`", .0.display())]
+    Missing(PathBuf),
+    /// Others may read it, or it cannot be read.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
+    /// It is no cache.
+    #[error("the credential cache {} cannot be used: {error}; make a new one with `kinit`", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: CacheError,
+    },
+    /// The file that names the cache in use cannot be read.
+    #[error("cannot read {}: {error}", .path.display())]
+    Primary {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file that names the cache in use names none.
+    #[error("{} names no credential cache", .0.display())]
+    NamesNone(PathBuf),
+}
 
 /// Where a user's credential cache is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,24 +60,20 @@ impl Location {
     /// is one file of such a directory.
     ///
     /// # Errors
-    /// A cache that no other program can read, or one of an unknown kind; the message says what to do.
-    pub fn parse(name: &str) -> CommandResult<Self> {
+    /// A name without a path, or of a cache that is no file.
+    pub fn parse(name: &str) -> Result<Self, LocationError> {
         let (kind, rest) = match name.split_once(':') {
             Some((kind, rest)) if !kind.contains('/') => (kind, rest),
             _ => ("FILE", name),
         };
         match (kind, rest) {
-            ("FILE" | "DIR", "") => {
-                Err(CommandError::usage(format!("the credential cache '{name}' has no path")))
-            }
+            ("FILE" | "DIR", "") => Err(LocationError::NoPath(name.to_owned())),
             ("FILE", path) => Ok(Self::File(path.into())),
             ("DIR", path) => match path.strip_prefix(':') {
                 Some(file) => Ok(Self::File(file.into())),
                 None => Ok(Self::Directory(path.into())),
             },
-            (kind, _) => Err(CommandError::usage(format!(
-                "tickets in a credential cache of kind {kind} can only be read by Kerberos's own programs; put them in a file with `KRB5CCNAME=FILE:/tmp/krb5cc_andrew kinit` and give andrew the same KRB5CCNAME"
-            ))),
+            (kind, _) => Err(LocationError::Kind(kind.to_owned())),
         }
     }
 
@@ -47,20 +81,13 @@ impl Location {
     ///
     /// # Errors
     /// There is none, others may read it, or it is damaged.
-    pub fn read(&self) -> CommandResult<Cache> {
+    pub fn read(&self) -> Result<Cache, LocationError> {
         let path = self.file()?;
-        let shown = path.display();
-        let bytes = secret_file::read(&path)?.ok_or_else(|| {
-            CommandError::failed(format!("there are no Kerberos tickets in {shown}; get some with `kinit`"))
-        })?;
-        Cache::decode(&bytes).map_err(|e| {
-            CommandError::failed(format!(
-                "the credential cache {shown} cannot be used: {e}; make a new one with `kinit`"
-            ))
-        })
+        let bytes = secret_file::read(&path)?.ok_or_else(|| LocationError::Missing(path.clone()))?;
+        Cache::decode(&bytes).map_err(|error| LocationError::Damaged { path, error })
     }
 
-    fn file(&self) -> CommandResult<PathBuf> {
+    fn file(&self) -> Result<PathBuf, LocationError> {
         match self {
             Self::File(path) => Ok(path.clone()),
             Self::Directory(path) => primary(path),
@@ -69,18 +96,18 @@ impl Location {
 }
 
 /// The cache in use among those of a directory: the file `primary` names it, and without one it is `tkt`.
-fn primary(directory: &Path) -> CommandResult<PathBuf> {
+fn primary(directory: &Path) -> Result<PathBuf, LocationError> {
     let path = directory.join("primary");
+    let cannot = |error| LocationError::Primary { path: path.clone(), error };
     let mut text = String::new();
     match File::open(&path).map(|file| file.take(NAME_MAX).read_to_string(&mut text)) {
         Ok(Ok(_)) => {}
-        Ok(Err(e)) => return Err(CommandError::failed(format!("cannot read {}: {e}", path.display()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => text.push_str("tkt"),
-        Err(e) => return Err(CommandError::failed(format!("cannot read {}: {e}", path.display()))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => text.push_str("tkt"),
+        Ok(Err(e)) | Err(e) => return Err(cannot(e)),
     }
     let name = text.trim_end_matches('\n');
     if !name.starts_with("tkt") || name.contains('/') {
-        return Err(CommandError::failed(format!("{} names no credential cache", path.display())));
+        return Err(LocationError::NamesNone(path));
     }
     Ok(directory.join(name))
 }
@@ -101,7 +128,7 @@ impl Display for Location {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kerberos::samples::CACHE;
+    use crate::samples::CACHE;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -124,7 +151,7 @@ mod tests {
             [("FILE:", "no path"), ("KCM:", "KCM"), ("KCM:1000", "KCM"), ("KEYRING:persistent:0", "KEYRING")]
         {
             let said = Location::parse(name).unwrap_err();
-            assert!(said.status == CommandError::USAGE && said.message.contains(word), "{said}");
+            assert!(said.to_string().contains(word), "{said}");
         }
     }
 
@@ -133,14 +160,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cc");
         let location = Location::File(path.clone());
-        assert!(location.read().unwrap_err().message.contains("get some with `kinit`"));
+        assert!(location.read().unwrap_err().to_string().contains("get some with `kinit`"));
         write(&path, 0o600);
         assert_eq!(location.read().unwrap(), Cache::decode(CACHE).unwrap());
         write(&path, 0o640);
-        assert!(location.read().unwrap_err().message.contains("chmod 600"));
+        assert!(location.read().unwrap_err().to_string().contains("chmod 600"));
         fs::write(&path, "no cache").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(location.read().unwrap_err().message.contains("no credential cache"));
+        assert!(location.read().unwrap_err().to_string().contains("no credential cache"));
     }
 
     #[test]
@@ -150,10 +177,10 @@ mod tests {
         write(&dir.path().join("tkt"), 0o600);
         assert!(location.read().is_ok());
         fs::write(dir.path().join("primary"), "tktB\n").unwrap();
-        assert!(location.read().unwrap_err().message.contains("tktB"));
+        assert!(location.read().unwrap_err().to_string().contains("tktB"));
         write(&dir.path().join("tktB"), 0o600);
         assert!(location.read().is_ok());
         fs::write(dir.path().join("primary"), "../x").unwrap();
-        assert!(location.read().unwrap_err().message.contains("names no credential cache"));
+        assert!(location.read().unwrap_err().to_string().contains("names no credential cache"));
     }
 }

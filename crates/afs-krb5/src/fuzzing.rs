@@ -1,19 +1,29 @@
-//! What a KDC answers, credential caches and `krb5.conf`, with any bytes in them.
+//! What the fuzz target runs: any bytes as replies of a KDC, credential caches and `krb5.conf` must come back without a
+//! panic. `fuzz/` calls it with bytes that libFuzzer makes up, the test here with seeded ones.
 
-use super::cache::{Cache, Credential, Location};
-use super::config::{KdcAddress, Profile};
-use super::exchange::Exchange;
-use super::principal::Principal;
-use super::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
-use super::{name_in, token};
-use crate::fuzzing::changed;
+use crate::cache::{Cache, Credential, Location};
+use crate::config::{KdcAddress, Profile};
+use crate::exchange::Exchange;
+use crate::principal::Principal;
+use crate::samples::{AFS, CACHE, ISSUED, REFUSAL, REPLY, TICKET_GRANTING};
+use crate::{name_in, token};
 use afs_rpc::{EnvRef, Parts, UnixTime};
 use afs_wire::ids::CellName;
 
 const NOW: UnixTime = UnixTime { secs: ISSUED + 60, nanos: 0 };
 
+/// A KDC's replies, credential caches and `krb5.conf`. The first byte chooses.
+pub fn kerberos(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    match choice % 3 {
+        0 => answers(rest),
+        1 => caches(rest),
+        _ => configurations(rest),
+    }
+}
+
 /// An answer of a KDC: the bytes, answers with bytes changed, and the same behind the seal.
-pub(crate) fn answers(bytes: &[u8]) {
+fn answers(bytes: &[u8]) {
     let Some(granting) = granting() else { return };
     let Ok(service) = Principal::parse(AFS, "") else { return };
     let exchange = Exchange::new(&granting, &service, &env());
@@ -27,7 +37,7 @@ pub(crate) fn answers(bytes: &[u8]) {
 }
 
 /// A credential cache: the bytes, and a sound one with bytes changed.
-pub(crate) fn caches(bytes: &[u8]) {
+fn caches(bytes: &[u8]) {
     for file in [bytes.to_vec(), changed(CACHE, bytes)] {
         let Ok(cache) = Cache::decode(&file) else { continue };
         if let Ok(cell) = CellName::new("example.org") {
@@ -43,7 +53,7 @@ pub(crate) fn caches(bytes: &[u8]) {
 }
 
 /// `krb5.conf` without the files that it includes, and what stands in its values.
-pub(crate) fn configurations(bytes: &[u8]) {
+fn configurations(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let profile = Profile::of_text(text);
     for name in text.lines().take(4) {
@@ -65,4 +75,38 @@ fn granting() -> Option<Credential> {
 
 fn env() -> EnvRef {
     Parts::default().with_random(|out| out.fill(7)).shared()
+}
+
+/// Sound bytes, some of them changed: the first two of `changes` say how many are left, of each three behind them two say
+/// where the third goes.
+fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
+    let mut out = sound.to_vec();
+    let Some((left, changes)) = changes.split_first_chunk::<2>() else { return out };
+    match usize::from(u16::from_be_bytes(*left)) {
+        0 => {}
+        left => out.truncate(left),
+    }
+    for change in changes.chunks_exact(3) {
+        let place = usize::from(u16::from_be_bytes([change[0], change[1]]));
+        let at = place % out.len().max(1);
+        if let Some(byte) = out.get_mut(at) {
+            *byte = change[2];
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), first in 0..8_u8) {
+            kerberos(&[&[first][..], &bytes].concat());
+        }
+    }
 }

@@ -1,6 +1,6 @@
-//! Where a KDC is.
+//! Host and port of a KDC, as `krb5.conf` names them.
 
-use crate::error::{CommandError, CommandResult};
+use super::ConfigError;
 use std::fmt::{self, Display};
 use std::net::Ipv6Addr;
 
@@ -21,8 +21,8 @@ impl KdcAddress {
     ///
     /// # Errors
     /// A proxy (`https://...`), which is not spoken here, or no address.
-    pub fn parse(text: &str) -> CommandResult<Self> {
-        let wrong = |why: &str| CommandError::usage(format!("krb5.conf names the KDC '{text}', but {why}"));
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let wrong = |why| ConfigError::Kdc { text: text.to_owned(), why };
         if text.contains("//") {
             return Err(wrong("proxies are not supported; name a host"));
         }

@@ -1,7 +1,17 @@
-//! Kerberos names.
+//! Principals: names of users and services, as text and as parts.
 
-use crate::error::{CommandError, CommandResult};
 use std::fmt::{self, Display, Write};
+
+/// Why a text is no name of Kerberos's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// No principal: the text.
+    #[error("'{0}' is no Kerberos principal; one looks like afs/example.org@EXAMPLE.ORG")]
+    Principal(String),
+    /// No realm: the text.
+    #[error("'{0}' is no Kerberos realm; one looks like EXAMPLE.ORG")]
+    Realm(String),
+}
 
 /// A principal: components such as `afs` and `example.org`, in a realm. Compared exactly, as Kerberos does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +41,7 @@ impl Principal {
     ///
     /// # Errors
     /// A component or the realm is empty, or there are more than [`Principal::COMPONENTS_MAX`].
-    pub fn parse(text: &str, realm: &str) -> CommandResult<Self> {
+    pub fn parse(text: &str, realm: &str) -> Result<Self, NameError> {
         let (parts, given) = split(text);
         let principal = Self { components: parts, realm: given.unwrap_or_else(|| realm.to_owned()) };
         let is_good = !principal.realm.is_empty()
@@ -40,9 +50,7 @@ impl Principal {
         if is_good {
             return Ok(principal);
         }
-        Err(CommandError::usage(format!(
-            "'{text}' is no Kerberos principal; one looks like afs/example.org@EXAMPLE.ORG"
-        )))
+        Err(NameError::Principal(text.to_owned()))
     }
 }
 

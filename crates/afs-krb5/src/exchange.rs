@@ -1,11 +1,11 @@
-//! Asking a KDC for the ticket of a service: the TGS exchange of RFC 4120, section 3.3.
+//! The TGS exchange of RFC 4120, section 3.3: a request to a KDC for the ticket of a service, and its reply.
 
-use super::cache::{Credential, SessionKey};
-use super::messages::{
+use crate::cache::{Credential, SessionKey};
+use crate::messages::{
     ApReq, Authenticator, Checksum, EncKdcRepPart, EncryptedData, KdcRep, KdcReq, KdcReqBody, KrbError,
     MessageTag, PVNO, PaData,
 };
-use super::principal::Principal;
+use crate::principal::Principal;
 use afs_auth::Secret;
 use afs_auth::crypto::{CryptoError, EncType, MicKey};
 use afs_rpc::{EnvRef, UnixTime};
@@ -199,7 +199,7 @@ impl<'a> Exchange<'a> {
 #[cfg(any(test, feature = "fuzzing"))]
 impl Exchange<'_> {
     /// An answer whose encrypted part is as `change` makes it of what is in `answer`.
-    pub(super) fn sealed_again(
+    pub(crate) fn sealed_again(
         &self,
         answer: &[u8],
         change: impl FnOnce(&[u8]) -> Vec<u8>,
