@@ -24,7 +24,7 @@ use std::process::ExitCode;
     after_help = EXAMPLES
 )]
 pub struct Cli {
-    /// Answer with JSON instead of text
+    /// Print JSON instead of text
     #[arg(long, global = true, display_order = 900)]
     pub json: bool,
     /// What to do.
@@ -36,19 +36,19 @@ const EXAMPLES: &str = "\
 Examples:
   andrew up                     a cell of your own, mounted at ~/afs, until ctrl-C
   andrew up --detach            the same in the background; `andrew down` stops it
-  andrew fs listacl ~/afs       who may do what in a directory
+  andrew fs listacl ~/afs       the access list of a directory
   andrew vos create projects && andrew fs mkmount ~/afs/projects projects
                                 a new volume, and a directory that shows it
   andrew mount --cell example.org --servers 192.0.2.1 ~/example
-                                somebody else's cell
+                                a cell on other machines
 
 Environment:
-  ANDREW_STATE   state directory of the cell that commands mean, as --state
-  ANDREW_LOG     what servers and mounts log, as in afs_venus=debug
+  ANDREW_STATE   state directory of the cell that commands use, as --state
+  ANDREW_LOG     filter of what servers and mounts log, such as afs_venus=debug
   ANDREW_TOKENS  a file with the token to use
-  ANDREW_RUN     a directory for the sockets of mounts, in place of /run/andrew and the user's own
+  ANDREW_RUN     directory for the sockets of mounts, instead of /run/andrew and the user's own
 
-Exit status: 0 done, 1 failed, 2 the input was wrong.";
+Exit status: 0 success, 1 failure, 2 wrong input.";
 
 /// The commands.
 #[derive(Subcommand, Debug)]
@@ -57,39 +57,39 @@ pub enum Command {
     Up(up::Args),
     /// Stop the cell that `andrew up` or `andrew serve` started
     Down(down::Args),
-    /// Say what runs here and where it is mounted
+    /// Show the cells and mounts on this machine
     Status(status::Args),
     /// Run the servers of a cell without mounting it
     Serve(serve::Args),
-    /// Look at and change the hosts of a cell
+    /// Show, add, empty and remove the hosts of a cell
     Server(server::Args),
-    /// Take in the databases of an OpenAFS cell
+    /// Import the databases of an OpenAFS cell
     Import(import::Args),
     /// Mount a cell served by other machines
     Mount(mount::Args),
     /// Unmount a directory that `andrew up` or `andrew mount` mounted
     Umount(umount::Args),
-    /// Look at and change files, directories and mount points (the words of OpenAFS's fs)
+    /// Show and change files, directories and mount points (the commands of OpenAFS's fs)
     Fs(fs::Args),
-    /// Look at and change volumes (the words of OpenAFS's vos)
+    /// Show and change volumes (the commands of OpenAFS's vos)
     Vos(vos::Args),
-    /// Look at and change users and groups (the words of OpenAFS's pts)
+    /// Show and change users and groups (the commands of OpenAFS's pts)
     Pts(pts::Args),
-    /// Look at and change the keys that the cell's servers share
+    /// Show and change the keys that the cell's servers share
     Key(key::Args),
     /// Get a token: with a passphrase, an SSH key, or Kerberos tickets
     Login(login::Args),
-    /// Forget tokens
+    /// Remove tokens
     Logout(logout::Args),
     /// List your tokens
     Tokens(tokens::Args),
     /// Set a passphrase to log in with
     Passwd(passwd::Args),
-    /// Look at and change the SSH keys to log in with
+    /// Show and change the SSH keys to log in with
     SshKeys(ssh_keys::Args),
     /// Run a command with a token of its own, renewed while it runs
     RunWithToken(run_with_token::Args),
-    /// Measure a file system, ours or any other
+    /// Measure a file system, Andrew's or any other
     Bench(bench::Args),
     /// Write the manual pages
     Man(man::Args),

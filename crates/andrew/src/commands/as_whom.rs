@@ -19,16 +19,16 @@ use std::sync::Arc;
 /// As whom. With a token of the cell if there is one, unless an option says otherwise.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct AsWhom {
-    /// With --servers: as nobody in particular, even with a token
+    /// With --servers: make anonymous calls, even with a token
     #[arg(long, global = true)]
     noauth: bool,
-    /// With --servers: as the cell itself, with its key file
+    /// With --servers: authenticate as the cell itself, with its key file
     #[arg(long, global = true, conflicts_with = "noauth")]
     localauth: bool,
     /// Key file for --localauth [default: keys/KeyFileExt of the state directory, or OpenAFS's on a server]
     #[arg(long, value_name = "FILE", global = true)]
     key_file: Option<PathBuf>,
-    /// Accepted for scripts: what a tool says is encrypted wherever it can be
+    /// Accepted for scripts: calls are always encrypted if possible
     #[arg(long, global = true, hide = true)]
     encrypt: bool,
     /// Accepted for scripts
@@ -93,14 +93,14 @@ pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
 pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
     let shown = path.display();
     let bytes = secret_file::read(path)?.ok_or_else(|| {
-        CommandError::usage(format!("{shown} is not there; name the cell's KeyFileExt with --key-file"))
+        CommandError::usage(format!("{shown} does not exist; name the cell's KeyFileExt with --key-file"))
     })?;
     KeyRing::from_key_file_ext(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))
 }
 
 /// What to say of a key file without a key of the kind that is needed.
 pub(crate) fn no_key(path: &Path) -> CommandError {
-    CommandError::usage(format!("{} has no key that a token can be made with", path.display()))
+    CommandError::usage(format!("{} has no key to make a token with", path.display()))
 }
 
 /// The user's good token of a cell, or the one that came from one of these servers.

@@ -30,7 +30,7 @@ pub struct Args {
 enum Command {
     /// Run the five-phase Andrew benchmark
     Andrew(AndrewArgs),
-    /// Make calls at a file server: statuses, durable creations, one large file
+    /// Measure calls to a file server: statuses, durable creations, one large file
     Load(bench_load::Args),
 }
 
@@ -39,8 +39,8 @@ enum Command {
 #[command(after_help = "\
 The benchmark is that of Howard et al. 1988: MakeDir, Copy, ScanDir, ReadAll, Make, on a copy of a
 source tree. Times of phases are the mean over the copies of a load; the total runs from the first
-copy's start to the last one's end. Where the directory is a mount of ours, the calls of the last
-run are shown too, and where the cell runs on this machine, packets and processor time of its
+copy's start to the last one's end. If the directory is a mount of Andrew, the calls of the last
+run are shown too, and if the cell runs on this machine, packets and processor time of its
 process. With --against the runs alternate between the two directories, and the medians are
 compared.
 
@@ -52,13 +52,13 @@ pub struct AndrewArgs {
     /// Source tree to copy and build
     #[arg(long, value_name = "DIR")]
     src: PathBuf,
-    /// Directory to run in; what is written there is removed again
+    /// Directory to run in; the files written there are removed afterwards
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Another directory to compare with: runs alternate between the two
+    /// Directory to compare with: runs alternate between the two
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// Copies at once, one measurement each
+    /// Numbers of simultaneous copies, one measurement for each
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LOADS_MAX)))]
     loads: Vec<u32>,
@@ -66,7 +66,7 @@ pub struct AndrewArgs {
     #[arg(long, value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RUNS_MAX)))]
     runs: u32,
-    /// Command for the Make phase [default: make, or cc and ar where the tree has no Makefile]
+    /// Command for the Make phase [default: make, or cc and ar if the tree has no Makefile]
     #[arg(long, value_name = "COMMAND")]
     make: Option<String>,
     /// State directory of the cell, for the server's processor time

@@ -18,13 +18,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// Options of `andrew bench load`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Without --security the calls are made as nobody in particular: system:anyuser needs the rights rliwd in the
-directory. With it they are made as the holder of the cell's key.
+Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the
+directory. With it they authenticate with the cell's key.
 Statuses are FetchStatus calls; creations are CreateFile calls, each durable when it returns; a file of
 --bytes is stored by one call and fetched and compared by another; a connection is measured by a
 FetchStatus that is its first call. For listing, one client asks for the status of --directory, call after
-call, first alone and then while another client lists the directories of --list: reads each and asks for the
-status of all entries, --in-flight calls at a time. Works on any AFS-3 file server.
+call, first alone and then while another client lists the directories of --list: reads each and fetches the
+status of all entries, --in-flight calls at a time. Works with any AFS-3 file server.
 
 Examples:
   andrew bench load --server 192.0.2.1 --directory 536870915.1.1
@@ -32,7 +32,7 @@ Examples:
   andrew bench load --server 127.0.0.1 --directory 536870915.1.1 --only connections,fetch \\
       --security rxgk --level crypt --key-file keys/KeyFileExt --server-pid 4711")]
 pub struct Args {
-    /// File server, with its port when that is not 7000
+    /// File server, with its port if that is not 7000
     #[arg(long, value_name = "IP[:PORT]", value_parser = server)]
     server: SocketAddr,
     /// Directory to work in, as `andrew fs getfid` shows it
@@ -52,26 +52,26 @@ pub struct Args {
     /// Creations
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     creations: u32,
-    /// Leave the created files there: empty, named load-N
+    /// Keep the created files: empty, named load-N
     #[arg(long)]
     keep: bool,
-    /// Directories that are listed one after the other
+    /// Directories to list, one after the other
     #[arg(long, value_name = "VOLUME.VNODE.UNIQUIFIER", value_delimiter = ',', value_parser = fid,
           required_if_eq("only", "listing"))]
     list: Vec<Fid>,
-    /// Connections, once one after the other and once --in-flight at a time
+    /// Connections: once one after the other and once --in-flight at a time
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     connections: u32,
-    /// Calls under way at a time
+    /// Calls in progress at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: u32,
-    /// Length of the file that is stored and fetched
+    /// Length of the file to store and fetch
     #[arg(long, value_name = "BYTES", default_value_t = 100_000_000)]
     bytes: u64,
     /// Repetitions of the file
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     files: u32,
-    /// Process of the server, if it runs here: its processor time is shown
+    /// Process id of the server, if it runs on this machine: shows its processor time
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
     #[command(flatten)]
@@ -85,9 +85,9 @@ enum Part {
     Statuses,
     /// Durable creations
     Creations,
-    /// A file stored
+    /// Storing a file
     Store,
-    /// A file fetched
+    /// Fetching a file
     Fetch,
     /// First calls of new connections
     Connections,
@@ -184,7 +184,7 @@ fn fid(text: &str) -> Result<Fid, String> {
         ([volume, vnode, unique], 3) => {
             Ok(Fid { volume: VolumeId(*volume), vnode: VnodeId(*vnode), unique: Uniquifier(*unique) })
         }
-        _ => Err("give three numbers with dots between, as `andrew fs getfid` shows".to_owned()),
+        _ => Err("give three numbers separated by dots, as `andrew fs getfid` shows them".to_owned()),
     }
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, Write};
     after_help = "Examples:\n  andrew completions bash > ~/.local/share/bash-completion/completions/andrew\n  andrew completions zsh > ~/.zfunc/_andrew"
 )]
 pub struct Args {
-    /// For which shell
+    /// Shell to write completions for
     shell: Shell,
 }
 

@@ -20,7 +20,7 @@ pub struct Args {
     /// State directory of the cell [default: $ANDREW_STATE, or that of your only cell]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Seconds to wait for it to store what is unsaved and end
+    /// Seconds to wait for the cell to store dirty data and end
     #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
 }
@@ -95,7 +95,7 @@ impl fmt::Display for Answer {
         for file in self.left_open.iter().take(SHOWN_MAX) {
             writeln!(
                 f,
-                "{} was open for writing: what was written is stored, what follows is lost",
+                "{} was open for writing: what was written is stored, later writes are lost",
                 file.display()
             )?;
         }

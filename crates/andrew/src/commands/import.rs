@@ -12,9 +12,10 @@ use std::path::PathBuf;
 /// Options of `andrew import`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Takes users, groups, memberships, volumes and servers of an OpenAFS cell from copies of its database files, made while its
-database servers were stopped; a redo log (vldb.DBSYS1) beside a file is taken in. Everything is looked at before anything
-is written, and a damaged file is refused. Names, numbers and counters stay as they are, so that access lists stay right.
+Imports users, groups, memberships, volumes and servers of an OpenAFS cell from copies of its database files, made while its
+database servers were stopped; a redo log (vldb.DBSYS1) beside a file is applied. All files are checked before anything
+is written, and a damaged file is refused. Names, numbers and counters are preserved, so that access lists stay valid.
+If interrupted, run the same command again to resume.
 
 Examples:
   andrew import --prdb prdb.DB0 --vldb vldb.DB0 --dry-run
@@ -26,13 +27,13 @@ pub struct Args {
     /// Copy of the protection database
     #[arg(long, value_name = "FILE")]
     prdb: Option<PathBuf>,
-    /// Only say what would come of it
+    /// Show the result without writing it
     #[arg(long)]
     dry_run: bool,
-    /// Into a cell that has volumes or users: these stay, and what contradicts them is refused
+    /// Import into a cell that has volumes or users: these stay, and entries that contradict them are refused
     #[arg(long, conflicts_with = "replace")]
     merge: bool,
-    /// Into a cell that has volumes or users: what contradicts the files makes room for what is in them
+    /// Import into a cell that has volumes or users: entries that contradict the files are replaced
     #[arg(long)]
     replace: bool,
     /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]

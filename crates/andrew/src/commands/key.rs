@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 #[command(
     arg_required_else_help = true,
     after_help = "\
-Whoever has a key of the cell can say that he is anybody: the file is as secret as everything in the cell.
-It is OpenAFS's KeyFileExt, so that OpenAFS's tools work with -localauth where it is in their configuration.
+Anyone who has a key of the cell can act as any user: keep the file as secret as everything in the cell.
+Its format is that of OpenAFS's KeyFileExt, so that OpenAFS's tools work with -localauth if it is in their configuration.
 
 Examples:
   andrew key list
   andrew key add --rxkad                       for OpenAFS's tools and clients; rxkad is weak
   andrew key add --keytab rxkad.keytab         the cell's key in a Kerberos realm
-  andrew key add --rxgk                        a new key for tokens; old ones stay good until it is removed"
+  andrew key add --rxgk                        a new key for tokens; tokens of the old key are valid until that is removed"
 )]
 pub struct Args {
     /// State directory of the cell [default: $ANDREW_STATE, or that of your only cell]
@@ -38,40 +38,40 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show which keys there are, not what they are
+    /// Show the types and numbers of the keys, not their values
     List,
-    /// Add a key, and have the running cell use it at once
+    /// Add a key; the running cell uses it at once
     Add(Source),
-    /// Remove a key: what was sealed with it is refused from then on
+    /// Remove a key: tokens sealed with it are refused from then on
     Remove(Which),
 }
 
 #[derive(clap::Args, Debug)]
 #[group(required = true, multiple = false)]
 struct Source {
-    /// Make a new key for rxgk, the security of our own clients
+    /// Make a new key for rxgk, the security class of Andrew's clients
     #[arg(long)]
     rxgk: bool,
-    /// Make a new key for rxkad, the security of OpenAFS's clients and tools
+    /// Make a new key for rxkad, the security class of OpenAFS's clients and tools
     #[arg(long)]
     rxkad: bool,
-    /// Take the keys of afs and afs/CELL from a Kerberos keytab
+    /// Import the keys of afs and afs/CELL from a Kerberos keytab
     #[arg(long, value_name = "FILE")]
     keytab: Option<PathBuf>,
-    /// Take the keys from an OpenAFS server's KeyFileExt
+    /// Import the keys from an OpenAFS server's KeyFileExt
     #[arg(long, value_name = "FILE")]
     key_file_ext: Option<PathBuf>,
-    /// Take the DES keys from an OpenAFS server's KeyFile
+    /// Import the DES keys from an OpenAFS server's KeyFile
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
 
 #[derive(clap::Args, Debug)]
 struct Which {
-    /// What the key is for
+    /// Security class of the key
     #[arg(long)]
     kind: Kind,
-    /// Its number
+    /// Number of the key
     #[arg(long, value_name = "N")]
     kvno: u32,
 }
@@ -126,7 +126,7 @@ pub(crate) fn reload(state: &StateDir) -> CommandResult {
         return Ok(());
     }
     let failed = |e: &dyn fmt::Display| {
-        CommandError::failed(format!("the running cell goes on with the old keys: {e}; restart it"))
+        CommandError::failed(format!("the running cell still uses the old keys: {e}; restart it"))
     };
     match ControlClient::of(state)?.ask(&Question::Reload) {
         Ok(Answer::Done(_)) => Ok(()),
@@ -162,7 +162,7 @@ impl Source {
 fn from_file(path: &Path, read: ReadKeys) -> CommandResult<KeyRing> {
     let shown = path.display();
     let bytes = secret_file::read(path)?
-        .ok_or_else(|| CommandError::usage(format!("{shown} is not there; name a file with keys")))?;
+        .ok_or_else(|| CommandError::usage(format!("{shown} does not exist; name a file with keys")))?;
     let keys = read(&bytes).map_err(|e| CommandError::usage(format!("{shown}: {e}")))?;
     if keys.is_empty() {
         return Err(CommandError::usage(format!("{shown} has no key of afs or afs/CELL")));

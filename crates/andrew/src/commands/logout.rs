@@ -11,7 +11,7 @@ use std::fmt;
 /// Options of `andrew logout`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The token's file is removed and the mounts forget it. What was not stored yet for want of rights is lost.
+Removes the token's file, and the token from all mounts. Data that could not be stored yet for lack of rights is lost.
 
 Examples:
   andrew logout

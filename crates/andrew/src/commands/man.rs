@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew man --out ~/.local/share/man/man1 && man andrew-up")]
 pub struct Args {
-    /// Directory to write to; made if it is not there
+    /// Directory to write to; created if it does not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }

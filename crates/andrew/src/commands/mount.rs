@@ -17,8 +17,8 @@ use std::path::PathBuf;
 /// Options of `andrew mount`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The mount shows the cell's top directory. Who has logged in with `andrew login` has the rights of his
-token; everybody else is nobody in particular (system:anyuser).
+The mount shows the cell's top directory. A user who has logged in with `andrew login` has the rights of the
+token; all other users are anonymous (system:anyuser).
 
 Examples:
   andrew mount --cell example.org --servers 192.0.2.1,192.0.2.2 ~/example --detach
@@ -30,22 +30,22 @@ pub struct Args {
     /// Addresses of its location servers
     #[arg(long, value_name = "IP", value_delimiter = ',', required = true)]
     servers: Vec<Ipv4Addr>,
-    /// Port of its file servers; the location servers are three further
+    /// Port of its file servers; the port of the location servers is three higher
     #[arg(long, value_name = "PORT", default_value_t = 7000,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(BASE_PORT_MAX)))]
     base_port: u16,
     /// Directory for cached files [default: ~/.cache/andrew/NAME]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Most data kept in it [default: half of what is free, at most 8G]
+    /// Size limit of the cache [default: half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
-    /// Let other users of this machine in, each with the rights of his own token
+    /// Admit other users of this machine, each with the rights of their own token
     #[arg(long)]
     allow_other: bool,
     #[command(flatten)]
     snapshots: SnapshotOptions,
-    /// Where to mount: an empty directory, made if it is not there
+    /// Where to mount: an empty directory, created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct Args {
 /// How a mount shows snapshots: the option of all commands that mount.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SnapshotOptions {
-    /// Name under which the top of each volume has the volume's snapshots, or "off" [default: .snapshots]
+    /// Name of the directory of snapshots in the root of each volume, or "off" [default: .snapshots]
     #[arg(long, value_name = "NAME", value_parser = checked)]
     snapshots: Option<String>,
 }

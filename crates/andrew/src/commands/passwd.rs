@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// Options of `andrew passwd`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-You set your own; an administrator, and the owner of the cell that runs here, anybody's. The login service never sees
-a passphrase. Tokens got with an earlier one stay good until they end, but are not renewed.
+Users can set their own passphrase; an administrator, and the owner of the cell that runs here, that of any user. The
+login service never sees a passphrase. Tokens obtained with an earlier one are valid until they expire, but are not renewed.
 
 Examples:
   andrew passwd
@@ -27,14 +27,14 @@ Examples:
   andrew passwd alice --passphrase-file /root/alice.pass
   andrew passwd --remove alice")]
 pub struct Args {
-    /// Whose passphrase [default: your own]
+    /// User whose passphrase to set [default: you]
     user: Option<String>,
     #[command(flatten)]
     place: PlaceOptions,
-    /// Take the new passphrase from the first line of a file (mode 600) or of an open descriptor, by its number
+    /// Read the new passphrase from the first line of a file (mode 600), or of an open descriptor given by its number
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
-    /// Take the passphrase away
+    /// Remove the passphrase
     #[arg(long, conflicts_with = "passphrase_file")]
     remove: bool,
 }

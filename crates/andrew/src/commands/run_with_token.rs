@@ -23,7 +23,7 @@ use std::thread;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 The command runs in a session of its own: its token is not used by your other programs, nor theirs by it. The token is
-renewed while the command runs, as long as the cell allows, and forgotten when it ends. Without --user and --token-file
+renewed while the command runs, as long as the cell allows, and removed when it ends. Without --user and --token-file
 the session begins with your token of the cell.
 
 Examples:
@@ -31,12 +31,12 @@ Examples:
   andrew login robot --token-file /var/lib/robot/token && \\
     andrew run-with-token --token-file /var/lib/robot/token -- make nightly
 
-Exit status: that of the command; 128 and the signal's number where a signal ended it.")]
+Exit status: that of the command, or 128 plus the signal's number if a signal ended it.")]
 pub struct Args {
     /// Log in as this user first
     #[arg(long, value_name = "USER", conflicts_with = "token_file")]
     user: Option<String>,
-    /// Take the token from this file (mode 600), and write renewed ones back
+    /// Read the token from this file (mode 600), and write renewed tokens to it
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ impl Args {
         let now = network.system.wall();
         if !kept.is_good_at(now) {
             return Err(CommandError::usage(format!(
-                "the token of {} in {} has ended; log in again",
+                "the token of {} in {} has expired; log in again",
                 kept.user, kept.cell
             )));
         }
@@ -89,7 +89,7 @@ impl Args {
             return found.ok_or_else(|| {
                 let shown = file.display();
                 CommandError::usage(format!(
-                    "{shown} is not there; make it with `andrew login --token-file {shown}`"
+                    "{shown} does not exist; create it with `andrew login --token-file {shown}`"
                 ))
             });
         }
@@ -99,7 +99,7 @@ impl Args {
         }
         TokenStore::current()?.get(&place.cell)?.ok_or_else(|| {
             CommandError::usage(format!(
-                "you have no token of {}; say --user or --token-file, or log in",
+                "you have no token of {}; give --user or --token-file, or log in",
                 place.cell
             ))
         })

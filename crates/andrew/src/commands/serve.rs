@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 /// Options of `andrew serve`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The first start makes the cell: a state directory, the volumes root.cell and root.afs.
+The first start creates the cell: a state directory, and the volumes root.cell and root.afs.
 
 Examples:
   andrew serve --listen 192.0.2.1 --cell example.org --detach
   andrew mount --cell example.org --servers 192.0.2.1 /mnt      (on any host)")]
 pub struct Args {
-    /// What to serve and how, as a file says: the way to serve a cell with several hosts
+    /// Read the settings from a file, as a cell with several hosts requires
     #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "cell", "listen", "base_port", "anyuser", "rxkad"])]
     config: Option<PathBuf>,
-    /// Make this host a server of a cell, with the file that `andrew server add` wrote there, and serve
+    /// Make this host a server of a cell, with the file that `andrew server add` wrote on another host, and serve
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "cell", "listen", "base_port", "anyuser", "rxkad"])]
     join: Option<PathBuf>,
     #[command(flatten)]
@@ -194,7 +194,7 @@ impl fmt::Display for Served {
         writeln!(f, "cell {cell} is served at {listen}, ports from {base_port}")?;
         writeln!(f, "its state is in {}", state.display())?;
         if listen.is_loopback() {
-            return writeln!(f, "only this host reaches it; --listen IP lets others in");
+            return writeln!(f, "only this host can reach it; --listen IP admits others");
         }
         let port = if *base_port == 7000 { String::new() } else { format!(" --base-port {base_port}") };
         let servers = locations.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");

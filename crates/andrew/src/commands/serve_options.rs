@@ -10,24 +10,24 @@ use std::path::PathBuf;
 /// How a cell is served.
 #[derive(clap::Args, Debug)]
 pub struct ServeOptions {
-    /// Directory that keeps the cell [default: $ANDREW_STATE, or ~/.local/state/andrew]
+    /// State directory of the cell [default: $ANDREW_STATE, or ~/.local/state/andrew]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Name of the cell, fixed when it is first started [default: andrew.local]
+    /// Name of the cell; cannot be changed after the first start [default: andrew.local]
     #[arg(long, value_name = "NAME", value_parser = cell_name)]
     pub cell: Option<CellName>,
-    /// Address of this host at which others reach the servers [default: as before, at first 127.0.0.1]
+    /// Address at which other hosts reach the servers [default: that of the last start, at first 127.0.0.1]
     #[arg(long, value_name = "IP")]
     pub listen: Option<Ipv4Addr>,
-    /// Port of the file server; protection (+2), location (+3) and volume server (+5) follow from it [default: as
-    /// before, at first 7000]
+    /// Port of the file server; protection (+2), location (+3) and volume server (+5) follow from it [default: that of
+    /// the last start, at first 7000]
     #[arg(long, value_name = "PORT",
           value_parser = clap::value_parser!(u16).range(i64::from(BASE_PORT_MIN)..=i64::from(BASE_PORT_MAX)))]
     pub base_port: Option<u16>,
-    /// What everybody may do in the top directory of a new cell: letters of rlidwka, or read, write, none
+    /// Rights of everyone in the top directory of a new cell: letters of rlidwka, or read, write, none
     #[arg(long, value_name = "RIGHTS", default_value = "rl", value_parser = rights)]
     pub anyuser: Rights,
-    /// Make a key for rxkad if there is none, so that OpenAFS's tools and clients can prove who they are; it is weak
+    /// Make a key for rxkad if there is none, so that OpenAFS's tools and clients can authenticate; rxkad is weak
     #[arg(long)]
     pub rxkad: bool,
 }

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 #[command(
     arg_required_else_help = true,
     after_help = "\
-Ed25519 keys, ECDSA keys over nistp256, and Ed25519 keys on a security key. You change your own; an administrator, and
-the owner of the cell that runs here, anybody's.
+Accepts Ed25519 keys, ECDSA keys over nistp256, and Ed25519 keys on a security key. Users can change their own keys;
+an administrator, and the owner of the cell that runs here, those of any user.
 
 Examples:
   andrew ssh-keys add ~/.ssh/id_ed25519.pub
@@ -30,7 +30,7 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     command: Command,
-    /// Whose keys [default: your own]
+    /// User whose keys to show or change [default: you]
     #[arg(long, value_name = "USER", global = true)]
     user: Option<String>,
     #[command(flatten)]
@@ -39,16 +39,16 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show the keys, and whether there is a passphrase
+    /// Show the keys, and whether the user has a passphrase
     List,
-    /// Add a key, so that its holder may log in
+    /// Add a key to log in with
     Add {
-        /// A key file; of a private key the public half is used
+        /// Key file, public or private; of a private key the public half is used
         file: PathBuf,
     },
     /// Remove a key
     Remove {
-        /// Its fingerprint, or a key file
+        /// Fingerprint of the key, or a key file
         key: String,
     },
 }

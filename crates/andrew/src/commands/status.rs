@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew status\n  andrew status --json | jq .cell.pid")]
 pub struct Args {
-    /// State directory of the cell [default: $ANDREW_STATE, or those of all your cells that run]
+    /// State directory of the cell [default: $ANDREW_STATE, or those of all your running cells]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -133,7 +133,7 @@ impl fmt::Display for Seen {
         if self.dead {
             return writeln!(
                 f,
-                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mends it, `andrew umount {shown}` clears it away"
+                "the mount of cell {source} at {shown} is dead: its program has died; `andrew up` mends it, `andrew umount {shown}` removes it"
             );
         }
         write!(f, "cell {source} is mounted at {shown}")?;

@@ -11,17 +11,17 @@ use std::time::Duration;
 /// Options of `andrew umount`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A cell that `andrew up` started goes on without its mount; `andrew down` stops it.
+A cell that `andrew up` started continues without its mount; `andrew down` stops it.
 
 Examples:
   andrew umount ~/afs")]
 pub struct Args {
     /// The mounted directory
     dir: PathBuf,
-    /// Take it out of sight even while files in it are open
+    /// Detach the mount even while files in it are open
     #[arg(long)]
     lazy: bool,
-    /// Seconds to wait for the mount's process to store what is unsaved and end
+    /// Seconds to wait for the mount's process to store dirty data and end
     #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
 }

@@ -23,29 +23,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Options of `andrew up`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The first start makes the cell. The mount is the cell's top directory, and whoever starts it may
-do everything in it. What is written there is on disk in the state directory when the program that
-wrote it has closed the file, and there again after the next start.
+The first start creates the cell. The mount is the cell's top directory, and the user who starts it
+has all rights in it. Written data is on disk in the state directory when the program that
+wrote it has closed the file, and is available again after the next start.
 
 Examples:
   andrew up                                    at ~/afs, until ctrl-C
   andrew up --detach                           in the background, until `andrew down`
   andrew up --state /srv/cell --mount /srv/afs --listen 192.0.2.1 --cell example.org
-                                               for other hosts too")]
+                                               reachable from other hosts too")]
 pub struct Args {
     #[command(flatten)]
     serve: ServeOptions,
-    /// Where to mount: an empty directory, made if it is not there [default: as before, at first ~/afs]
+    /// Where to mount: an empty directory, created if it does not exist [default: that of the last start, at first ~/afs]
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
-    /// Serve only
+    /// Serve without mounting
     #[arg(long, conflicts_with = "mount")]
     no_mount: bool,
-    /// Let other users of this machine into the mount, each with the rights of his own token
+    /// Admit other users of this machine to the mount, each with the rights of their own token
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true,
           default_missing_value = "true", conflicts_with = "no_mount")]
     allow_other: Option<bool>,
-    /// Most data the mount keeps on disk [default: as before, at first half of what is free, at most 8G]
+    /// Size limit of the mount's disk cache [default: that of the last start, at first half of the free space, at most 8G]
     #[arg(long, value_name = "SIZE", value_parser = cache_size)]
     cache_size: Option<u64>,
     #[command(flatten)]

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 /// Options of `andrew fs access`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Who gives a right is shown with the way that leads there: `staff (alice -> team -> staff)`. Rights through the
-machine that somebody sits at are not shown, nor what the owner of a file may do with it.
+The entry that grants a right is shown with the path of memberships to it: `staff (alice -> team -> staff)`. Rights
+that depend on the user's machine are not shown, nor the rights of the owner of a file.
 
 Examples:
   andrew fs access ~/afs/shared --user alice
@@ -28,7 +28,7 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     paths: Paths,
-    /// A user or group, by name or number; you, if it is left out
+    /// User or group, by name or number [default: you]
     #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     user: Option<String>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct Args {
     /// The directories to copy to, as OpenAFS's fs takes them
     #[arg(long, value_name = "DIR", num_args = 1..)]
     todir: Vec<PathBuf>,
-    /// Drop the entries there are first
+    /// Remove the existing entries first
     #[arg(long)]
     clear: bool,
 }

@@ -6,7 +6,7 @@ use crate::error::CommandResult;
 
 /// Options of `andrew fs flush`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Unsaved data is never dropped.\n\nExamples:\n  andrew fs flush ~/afs/readme")]
+#[command(after_help = "Dirty data is never dropped.\n\nExamples:\n  andrew fs flush ~/afs/readme")]
 pub struct Args {
     #[command(flatten)]
     paths: Paths,
@@ -14,7 +14,7 @@ pub struct Args {
 
 /// Options of `andrew fs flushvolume`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Unsaved data is never dropped.\n\nExamples:\n  andrew fs flushvolume ~/afs/projects")]
+#[command(after_help = "Dirty data is never dropped.\n\nExamples:\n  andrew fs flushvolume ~/afs/projects")]
 pub struct VolumeArgs {
     #[command(flatten)]
     paths: Paths,

@@ -28,13 +28,13 @@ pub struct Args {
     /// The volume, as OpenAFS's fs takes it
     #[arg(long, value_name = "VOLUME")]
     vol: Option<String>,
-    /// The volume's cell, when it is another than the directory's
+    /// Cell of the volume, if it is not that of the directory
     #[arg(long, value_name = "CELL")]
     cell: Option<String>,
-    /// Always lead to the read-write volume, never to a read-only copy
+    /// Always use the read-write volume, never a read-only copy
     #[arg(long)]
     rw: bool,
-    /// Do not ask whether there is such a volume
+    /// Do not check that the volume exists
     #[arg(long)]
     fast: bool,
 }

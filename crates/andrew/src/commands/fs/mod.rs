@@ -36,8 +36,8 @@ use clap::Subcommand;
     infer_long_args = true,
     arg_required_else_help = true,
     after_help = "\
-Every command may be shortened as long as it stays clear (`fs lista`), and takes OpenAFS's
-single-dash options (`fs sa -dir D -acl user rl`). A path that is left out is the current directory.
+Commands can be abbreviated as long as they are unambiguous (`fs lista`), and accept OpenAFS's
+single-dash options (`fs sa -dir D -acl user rl`). Without a path the current directory is used.
 
 Examples:
   andrew fs listacl ~/afs
@@ -55,7 +55,7 @@ enum Command {
     /// Show the access lists of directories
     #[command(visible_alias = "la")]
     Listacl(listacl::Args),
-    /// Show what somebody may do in directories, and why
+    /// Show the rights of a user or group in directories, and their reasons
     Access(access::Args),
     /// Change entries of the access lists of directories
     #[command(visible_alias = "sa")]
@@ -63,7 +63,7 @@ enum Command {
     /// Copy the access list of a directory to others
     #[command(visible_alias = "ca")]
     Copyacl(copyacl::Args),
-    /// Drop access list entries of users and groups that are no more
+    /// Remove access list entries of users and groups that no longer exist
     Cleanacl(cleanacl::Args),
     /// Show quota and use of volumes
     #[command(visible_alias = "lq")]
@@ -76,13 +76,13 @@ enum Command {
     /// Show the volume that holds a file
     #[command(visible_aliases = ["exa", "listvol", "lv"])]
     Examine(examine::Args),
-    /// Show room on the server partition that holds a file
+    /// Show the free space on the server partition that holds a file
     #[command(visible_alias = "df")]
     Diskfree(examine::DiskfreeArgs),
     /// Show the servers that hold files
     #[command(visible_alias = "whe")]
     Whereis(whereis::Args),
-    /// Show the cells that files live in
+    /// Show the cells of files
     Whichcell(whichcell::Args),
     /// Show the fids of files
     Getfid(getfid::Args),
@@ -95,9 +95,9 @@ enum Command {
     /// Remove mount points; the volumes stay
     #[command(visible_alias = "rmm")]
     Rmmount(rmmount::Args),
-    /// Forget what is cached of files
+    /// Drop the cached data of files
     Flush(flush::Args),
-    /// Forget what is cached of the volumes that hold files
+    /// Drop the cached data of the volumes that hold files
     #[command(visible_alias = "flushv")]
     Flushvolume(flush::VolumeArgs),
     /// Show the cell of a mount on this machine

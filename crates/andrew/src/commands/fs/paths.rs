@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Paths, given bare or with `-path`.
 #[derive(clap::Args, Debug)]
 pub(super) struct Paths {
-    /// Files or directories; the current directory if left out
+    /// Files or directories [default: the current directory]
     #[arg(value_name = "PATH")]
     bare: Vec<PathBuf>,
     /// The same, as OpenAFS's fs takes them

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Options of `andrew fs rmmount`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The volume behind a mount point stays as it is; `andrew vos remove` removes volumes. `rm -r` would remove what the
-volume holds, and leave the mount point.
+The volume of a mount point is not changed; `andrew vos remove` removes volumes. `rm -r` would remove the
+contents of the volume, and leave the mount point.
 
 Examples:
   andrew fs rmmount ~/afs/projects")]

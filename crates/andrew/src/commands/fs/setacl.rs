@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
     override_usage = "andrew fs setacl [OPTIONS] DIR NAME RIGHTS [NAME RIGHTS]...\n       andrew fs setacl [OPTIONS] --dir DIR... --acl NAME RIGHTS...",
     after_help = "\
 RIGHTS are letters of rlidwka (read, lookup, insert, delete, write, lock, administer), or one of
-read (rl), write (rlidwk), all, none. `+w` adds to what an entry has, `-w` takes away, `none` drops it.
+read (rl), write (rlidwk), all, none. `+w` adds a right to an entry, `-w` removes one, `none` removes the entry.
 
 Examples:
   andrew fs setacl ~/afs/public system:anyuser read
@@ -32,10 +32,10 @@ pub struct Args {
     /// Names and rights in turn, as OpenAFS's fs takes them
     #[arg(long, value_name = "NAME RIGHTS", num_args = 2.., allow_hyphen_values = true)]
     acl: Vec<String>,
-    /// Drop all entries first
+    /// Remove all entries first
     #[arg(long)]
     clear: bool,
-    /// Change who is denied rights, not who has them
+    /// Change the negative entries, which deny rights
     #[arg(long)]
     negative: bool,
 }

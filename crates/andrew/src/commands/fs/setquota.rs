@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "andrew fs setquota [PATH] KIB\n       andrew fs setquota [--path PATH] --max KIB",
-    after_help = "KIB is in units of 1024 bytes; k, M, G and T multiply it as usual. 0 is no limit.\n\nExamples:\n  andrew fs setquota ~/afs/projects 5000000\n  andrew fs sq ~/afs/projects 5G"
+    after_help = "KIB is in units of 1024 bytes; a number with k, M, G or T is in bytes of that unit. 0 is no limit.\n\nExamples:\n  andrew fs setquota ~/afs/projects 5000000\n  andrew fs sq ~/afs/projects 5G"
 )]
 pub struct Args {
     /// A path in the volume, then the quota

@@ -31,22 +31,22 @@ Examples:
   andrew login --ssh-key ~/.ssh/id_ed25519
   andrew login --kerberos                              after kinit")]
 pub struct Args {
-    /// Who you are in the cell [default: your name on this machine]
+    /// Your user name in the cell [default: your name on this machine]
     user: Option<String>,
     #[command(flatten)]
     place: PlaceOptions,
     #[command(flatten)]
     way: Way,
-    /// Take the token from Kerberos tickets that you have
+    /// Get the token with your Kerberos tickets
     #[arg(long, conflicts_with_all = ["ssh", "ssh_key", "passphrase_file"])]
     kerberos: bool,
-    /// Realm of the cell's Kerberos service, where it is not the usual one
+    /// Realm of the cell's Kerberos service, if it is not the usual one
     #[arg(long, value_name = "REALM", requires = "kerberos")]
     realm: Option<String>,
     /// The cell's Kerberos service [default: afs/CELL, then afs]
     #[arg(long, value_name = "PRINCIPAL", requires = "kerberos")]
     service: Option<String>,
-    /// Write the token to this file alone, for `andrew run-with-token --token-file`
+    /// Write the token only to this file, for `andrew run-with-token --token-file`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

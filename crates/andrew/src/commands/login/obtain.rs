@@ -17,22 +17,22 @@ use std::path::PathBuf;
 /// How to prove oneself, and what for.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(in crate::commands) struct Way {
-    /// Log in with an SSH key: one of the agent's, or ~/.ssh/id_ed25519
+    /// Log in with an SSH key: one of the SSH agent's, or ~/.ssh/id_ed25519
     #[arg(long)]
     ssh: bool,
-    /// Log in with this SSH key; a .pub file names one of the agent's
+    /// Log in with this SSH key; a .pub file selects a key of the SSH agent
     #[arg(long, value_name = "FILE")]
     ssh_key: Option<PathBuf>,
-    /// Take the passphrase from the first line of a file (mode 600) or of an open descriptor, by its number
+    /// Read the passphrase from the first line of a file (mode 600), or of an open descriptor given by its number
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ssh", "ssh_key"])]
     passphrase_file: Option<PathBuf>,
-    /// Fingerprint of the cell's login host key, instead of trusting the one that is shown first
+    /// Fingerprint of the cell's login host key, instead of trusting the first one shown
     #[arg(long, value_name = "SHA256:...")]
     host_key: Option<String>,
-    /// Hours until the token ends, if that is sooner than what the cell gives
+    /// Hours until the token expires, if less than the cell's limit
     #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u32).range(1..=720))]
     hours: Option<u32>,
-    /// Have packets protected against change only, not against reading
+    /// Protect the integrity of packets only, without encryption
     #[arg(long)]
     readable: bool,
 }
@@ -45,7 +45,7 @@ pub(in crate::commands) fn local_user() -> CommandResult<String> {
     let set = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
     set("USER")
         .or_else(|| set("LOGNAME"))
-        .ok_or_else(|| CommandError::usage("say who you are in the cell: USER"))
+        .ok_or_else(|| CommandError::usage("give your user name in the cell: USER"))
 }
 
 impl Way {

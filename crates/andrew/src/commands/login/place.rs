@@ -12,10 +12,10 @@ use std::path::PathBuf;
 /// Which cell a command means.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::commands) struct PlaceOptions {
-    /// The cell [default: the one that runs here, is mounted here, or was logged in to]
+    /// Name of the cell [default: the one that runs here, is mounted here, or that you logged in to]
     #[arg(long, value_name = "NAME")]
     pub(in crate::commands) cell: Option<CellName>,
-    /// Its database servers, where they are not known on this machine
+    /// Database servers of the cell, if they are not known on this machine
     #[arg(long, value_name = "IP", value_delimiter = ',', requires = "cell")]
     servers: Vec<Ipv4Addr>,
     /// Port of the cell's file servers, with --servers; the others follow from it

@@ -14,7 +14,7 @@ use std::fmt;
 #[command(
     override_usage = "andrew pts chown [OPTIONS] NAME OWNER",
     after_help = "\
-The group's name follows: what stands before its colon becomes the name of its owner.
+The group's name changes with its owner: the part before its colon becomes the name of the new owner.
 
 Examples:
   andrew pts chown alice:friends bob

@@ -12,7 +12,7 @@ use std::fmt;
 /// Options of `andrew pts creategroup`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A group's name begins with its owner's, and a colon; administrators may make groups without.
+A group's name begins with its owner's and a colon; only administrators can create groups without a colon.
 
 Examples:
   andrew pts creategroup alice:friends -owner alice
@@ -24,10 +24,10 @@ pub struct Args {
     /// Names, as OpenAFS's pts takes them
     #[arg(long, value_name = "NAME", num_args = 1..)]
     name: Vec<String>,
-    /// Who is to own them; you if left out
+    /// Owner of the groups [default: you]
     #[arg(long, value_name = "OWNER", allow_negative_numbers = true)]
     owner: Option<String>,
-    /// Negative numbers for them, in their order; the next free ones where left out
+    /// Negative numbers of the groups, in order [default: the next free ones]
     #[arg(
         long, value_name = "ID", num_args = 1.., allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(..0)

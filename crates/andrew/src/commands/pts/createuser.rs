@@ -12,7 +12,7 @@ use std::fmt;
 /// Options of `andrew pts createuser`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A machine is a user too, named by its IP address; 10.1.2.0 stands for a whole network.
+A machine can be a user too, named by its IP address; 10.1.2.0 means a whole network.
 
 Examples:
   andrew pts createuser alice
@@ -24,7 +24,7 @@ pub struct Args {
     /// Names, as OpenAFS's pts takes them
     #[arg(long, value_name = "NAME", num_args = 1..)]
     name: Vec<String>,
-    /// Numbers for them, in their order; the next free ones where left out
+    /// Numbers of the users, in order [default: the next free ones]
     #[arg(long, value_name = "ID", num_args = 1.., value_parser = clap::value_parser!(i32).range(1..))]
     id: Vec<i32>,
 }

@@ -11,7 +11,7 @@ use std::fmt;
 /// Options of `andrew pts delete`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The groups that a user owned stay, without an owner; `andrew pts listowned -orphans` shows them.
+The groups that the user owned remain, without an owner; `andrew pts listowned -orphans` shows them.
 
 Examples:
   andrew pts delete alice:friends

@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew pts listentries\n  andrew pts listentries -users -groups")]
 pub struct Args {
-    /// Show users; so it does when nothing is said
+    /// Show users (the default)
     #[arg(long)]
     users: bool,
     /// Show groups

@@ -19,7 +19,7 @@ pub struct Args {
     /// The same, as OpenAFS's pts takes them
     #[arg(long, value_name = "NAME", num_args = 1.., allow_negative_numbers = true, conflicts_with = "orphans")]
     nameorid: Vec<String>,
-    /// Show the groups whose owner is gone
+    /// Show the groups whose owner no longer exists
     #[arg(long)]
     orphans: bool,
 }

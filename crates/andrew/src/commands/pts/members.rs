@@ -13,7 +13,7 @@ use std::fmt;
 #[command(
     override_usage = "andrew pts adduser [OPTIONS] USER GROUP\n       andrew pts adduser [OPTIONS] -user USER... -group GROUP...",
     after_help = "\
-A group can be put into a group as well, up to five deep.
+A group can be a member of a group as well, up to five levels deep.
 
 Examples:
   andrew pts adduser bob alice:friends
@@ -29,7 +29,7 @@ pub struct AddArgs {
 #[command(
     override_usage = "andrew pts removeuser [OPTIONS] USER GROUP\n       andrew pts removeuser [OPTIONS] -user USER... -group GROUP...",
     after_help = "\
-Whoever is taken out of a group has lost what it gave at the next call to a server.
+A removed user loses the rights of the group at the next call to a server.
 
 Examples:
   andrew pts removeuser bob alice:friends

@@ -26,7 +26,7 @@ pub struct Args {
     /// Show the groups that a group is in, instead of its members
     #[arg(long)]
     supergroups: bool,
-    /// Show what comes through groups in groups, too
+    /// Include memberships through groups in groups
     #[arg(long)]
     expandgroups: bool,
 }

@@ -36,9 +36,9 @@ use reach::{Reach, Target};
     infer_long_args = true,
     arg_required_else_help = true,
     after_help = "\
-Commands may be shortened as long as they stay clear, and take OpenAFS's single-dash options
-(`pts adduser -user alice bob -group staff`). Names of groups are OWNER:NAME. Wherever a user
-or group is named, its number will do; numbers of groups are negative.
+Commands can be abbreviated as long as they are unambiguous, and accept OpenAFS's single-dash options
+(`pts adduser -user alice bob -group staff`). Names of groups are OWNER:NAME. A user or group can
+always be given by number; numbers of groups are negative.
 
 Examples:
   andrew pts createuser alice
@@ -55,15 +55,15 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Make users
+    /// Create users
     #[command(visible_alias = "cu")]
     Createuser(createuser::Args),
-    /// Make groups
+    /// Create groups
     #[command(visible_alias = "cg")]
     Creategroup(creategroup::Args),
-    /// Put users into groups
+    /// Add users to groups
     Adduser(members::AddArgs),
-    /// Take users out of groups
+    /// Remove users from groups
     Removeuser(members::RemoveArgs),
     /// Show the members of a group, or the groups of a user
     #[command(visible_alias = "groups")]
@@ -73,19 +73,19 @@ enum Command {
     Examine(examine::Args),
     /// Remove users and groups
     Delete(delete::Args),
-    /// Give a user or group another name
+    /// Rename a user or group
     Rename(rename::Args),
-    /// Give a group another owner
+    /// Change the owner of a group
     Chown(chown::Args),
-    /// Show the groups that somebody owns
+    /// Show the groups that a user or group owns
     Listowned(listowned::Args),
     /// Show all users or groups
     Listentries(listentries::Args),
-    /// Say who may see and change a user or group, and how many groups a user may make
+    /// Set who may see and change a user or group, and how many groups a user may create
     Setfields(setfields::Args),
-    /// Show the numbers that new users and groups follow
+    /// Show the largest user and group numbers, which determine the next ones
     Listmax(listmax::Args),
-    /// Set the numbers that new users and groups follow
+    /// Set the largest user and group numbers, which determine the next ones
     Setmax(setmax::Args),
 }
 

@@ -23,11 +23,11 @@ use std::sync::Arc;
 /// Which cell to speak to.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Protection servers of the cell, over the network; without this, the cell that runs on the state directory, as
-    /// its owner, or else the one that is mounted here
+    /// Protection servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
+    /// the one that is mounted here]
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     servers: Vec<Ipv4Addr>,
-    /// Name of the cell; the one that runs here if it is left out
+    /// Name of the cell [default: the one that runs here]
     #[arg(long, value_name = "NAME", global = true)]
     cell: Option<CellName>,
     /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
@@ -36,7 +36,7 @@ pub(crate) struct Reach {
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
     base_port: u16,
-    /// Go on with the next user or group when one is refused
+    /// Continue with the next user or group if one is refused
     #[arg(long, global = true)]
     force: bool,
     #[command(flatten)]

@@ -14,20 +14,20 @@ use std::fmt;
 #[command(
     override_usage = "andrew pts rename [OPTIONS] OLDNAME NEWNAME",
     after_help = "\
-Groups that a user owns keep their names when the user gets another; rename them too.
+The groups that a user owns keep their names when the user is renamed; rename them too.
 
 Examples:
   andrew pts rename alice alicia
   andrew pts rename alice:friends alicia:friends"
 )]
 pub struct Args {
-    /// The name or number it has, and the name it gets
+    /// The old name or number, and the new name
     #[arg(value_name = "OLDNAME NEWNAME", num_args = 0..=2, allow_negative_numbers = true)]
     bare: Vec<String>,
-    /// The name or number it has, as OpenAFS's pts takes it
+    /// The old name or number, as OpenAFS's pts takes it
     #[arg(long, value_name = "OLDNAME", allow_negative_numbers = true)]
     oldname: Option<String>,
-    /// The name it gets, as OpenAFS's pts takes it
+    /// The new name, as OpenAFS's pts takes it
     #[arg(long, value_name = "NEWNAME", allow_negative_numbers = true)]
     newname: Option<String>,
 }

@@ -27,13 +27,13 @@ pub struct Args {
     /// The same, as OpenAFS's pts takes them
     #[arg(long, value_name = "NAME", num_args = 1.., allow_negative_numbers = true)]
     nameorid: Vec<String>,
-    /// Who may see and change it
+    /// Who may see and change the entry
     #[arg(long, value_name = "ACCESS", allow_hyphen_values = true)]
     access: Option<String>,
-    /// How many more groups it may make
+    /// How many more groups the user may create
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
     groupquota: Option<i32>,
-    /// Quota of foreign users; kept for the tools
+    /// Quota of foreign users; stored for OpenAFS's tools
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
     foreignquota: Option<i32>,
 }

@@ -16,16 +16,16 @@ pub struct Args {
     /// Address of the new host
     #[arg(long, value_name = "IP")]
     listen: Ipv4Addr,
-    /// What it is to do [default: what this host does]
+    /// Roles of the new host [default: those of this host]
     #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = role)]
     roles: Vec<RoleName>,
-    /// File to write; it holds the cell's keys
+    /// File to write; it contains the cell's keys
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The configuration of this host
+    /// Configuration file of this host
     #[arg(long, value_name = "FILE", conflicts_with = "state")]
     config: Option<PathBuf>,
-    /// The state directory of this host, if it was started without a configuration [default: ~/.local/state/andrew]
+    /// State directory of this host, if it was started without a configuration file [default: ~/.local/state/andrew]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -97,10 +97,10 @@ impl fmt::Display for Added {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cell, listen, file } = self;
         let file = file.display();
-        writeln!(f, "{file} makes {listen} a server of {cell}; it holds the cell's keys")?;
+        writeln!(f, "{file} makes {listen} a server of {cell}; it contains the cell's keys")?;
         writeln!(
             f,
-            "bring it there by a safe way, and start: andrew serve --join {} --detach",
+            "copy it there over a secure channel, and start: andrew serve --join {} --detach",
             self.file.file_name().map_or_else(|| file.to_string(), |n| n.to_string_lossy().into_owned())
         )
     }

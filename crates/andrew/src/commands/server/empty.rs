@@ -14,28 +14,28 @@ use parking_lot::Mutex;
 /// Options of `andrew server empty`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Read-write volumes are moved while they are in use, each to the partition with most room, with their backup volumes made
-anew. Read-only copies are removed when there are others; the last one is made on another server first. After an
-interruption the same command goes on with the rest; a move that was cut short is undone or completed by the cell's
+Read-write volumes are moved while they are in use, each to the partition with the most free space, and their backup volumes
+are made anew. Read-only copies are removed if there are others; the last one is first made on another server. If interrupted,
+run the same command again to resume; an interrupted move is undone or completed by the cell's
 servers.
 
 Examples:
   andrew server empty 192.0.2.2 --plan
   andrew server empty 192.0.2.2 --to 192.0.2.1,192.0.2.3")]
 pub struct Args {
-    /// Any of its addresses, or its name
+    /// Name of the server, or any of its addresses
     #[arg(value_name = "SERVER")]
     server: String,
-    /// Servers that its volumes may go to [default: all others that answer]
+    /// Servers to move the volumes to [default: all others that reply]
     #[arg(long, value_name = "SERVER", value_delimiter = ',')]
     to: Vec<String>,
-    /// Only this partition of it
+    /// Only this partition
     #[arg(long, value_name = "PARTITION")]
     partition: Option<String>,
-    /// Only say what would be done
+    /// Show what would be done without doing it
     #[arg(long)]
     plan: bool,
-    /// How many volumes are worked on at a time
+    /// Number of volumes to move at a time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
 }

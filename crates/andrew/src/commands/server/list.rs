@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 /// Options of `andrew server list`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The servers that the location database knows, and those it is on. A server that does not answer within three seconds is
-away. Volumes are counted as the location database has them; room is in units of 1024 bytes.
+Shows the file servers of the location database, and the database servers. A server that does not reply within three seconds
+is shown as away. Volumes are counted in the location database; sizes are in units of 1024 bytes.
 
 Examples:
   andrew server list

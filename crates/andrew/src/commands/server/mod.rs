@@ -29,13 +29,13 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Write the file that makes another host a server of the cell
+    /// Write a join file, which makes another host a server of the cell
     Add(add::Args),
-    /// Show the servers of the cell, what they answer for and what room they have
+    /// Show the servers of the cell, their services and their free space
     List(At<list::Args>),
     /// Move all volumes of a server to others
     Empty(At<empty::Args>),
-    /// Take a server without volumes out of the location database
+    /// Remove a server without volumes from the location database
     Remove(At<remove::Args>),
 }
 

@@ -10,12 +10,12 @@ use std::net::Ipv4Addr;
 /// Options of `andrew server remove`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Refused while the location database has a volume on it: `andrew server empty` moves them away.
+Refused while the location database has a volume on the server: `andrew server empty` moves the volumes to others.
 
 Examples:
   andrew server empty 192.0.2.2 && andrew server remove 192.0.2.2")]
 pub struct Args {
-    /// Any of its addresses, or its name
+    /// Name of the server, or any of its addresses
     #[arg(value_name = "SERVER")]
     server: String,
 }

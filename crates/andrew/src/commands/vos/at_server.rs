@@ -29,14 +29,14 @@ pub struct At {
 /// Options of `andrew vos zap`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The location database is neither asked nor told: `andrew vos remove` does both.
+The location database is neither read nor changed: `andrew vos remove` does both.
 
 Examples:
   andrew vos zap 192.0.2.1 a 536870930")]
 pub struct ZapArgs {
     #[command(flatten)]
     at: At,
-    /// However damaged it is
+    /// Delete the volume however damaged it is
     #[arg(long)]
     force: bool,
 }
@@ -49,10 +49,10 @@ pub struct ZapArgs {
 pub struct OfflineArgs {
     #[command(flatten)]
     at: At,
-    /// Its clients wait, in place of being refused
+    /// Make clients wait instead of refusing them
     #[arg(long)]
     busy: bool,
-    /// For so long; without this until it is brought on line again
+    /// Seconds to stay off line [default: until it is brought on line again]
     #[arg(long, value_name = "SECONDS")]
     sleep: Option<u32>,
 }

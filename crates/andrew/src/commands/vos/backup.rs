@@ -23,7 +23,7 @@ pub struct Args {
 /// Options of `andrew vos backupsys`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-One that fails does not stop the others; the exit status is 1 then.
+If one volume fails, the others are still backed up; the exit status is 1 then.
 
 Examples:
   andrew vos backupsys
@@ -35,13 +35,13 @@ pub struct AllArgs {
     /// Only volumes on this partition
     #[arg(long, value_name = "PARTITION")]
     partition: Option<String>,
-    /// Only volumes whose names begin so
+    /// Only volumes whose names begin with this
     #[arg(long, value_name = "PREFIX", num_args = 1..)]
     prefix: Vec<String>,
-    /// Not volumes whose names begin so
+    /// No volumes whose names begin with this
     #[arg(long, value_name = "PREFIX", num_args = 1..)]
     xprefix: Vec<String>,
-    /// Only say which
+    /// Only show which volumes would be backed up
     #[arg(long)]
     dryrun: bool,
 }

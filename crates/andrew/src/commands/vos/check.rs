@@ -11,12 +11,12 @@ use std::net::Ipv4Addr;
 /// Options of `andrew vos check`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Compares the location database with the servers, and lists what does not fit; the exit
-status is 1 then. With --repair the database is made to say what is there, wherever that can
-be decided: a volume without an entry gets one, a place that has no volume is taken out, a
-lost read-only copy waits for the next release. Volumes are neither changed nor deleted: what
-needs a decision is listed with the command to run. Volumes that an operation works on are left
-alone, and so is what is on a server that does not answer.
+Compares the location database with the servers, and lists the inconsistencies; the exit
+status is 1 if there are any. With --repair the database is corrected wherever that can be
+decided: a volume without an entry gets one, a site without a volume is removed, a lost
+read-only copy waits for the next release. Volumes are neither changed nor deleted: problems
+that need a decision are listed with the command to run. Volumes of operations in progress, and
+volumes on servers that do not reply, are left alone.
 
 Examples:
   andrew vos check
@@ -32,7 +32,7 @@ pub struct Args {
     /// Only this volume, by name or number
     #[arg(long, value_name = "NAME")]
     volume: Option<String>,
-    /// Mend the location database
+    /// Repair the location database
     #[arg(long)]
     repair: bool,
 }
@@ -40,8 +40,8 @@ pub struct Args {
 /// Options of `andrew vos syncvldb` and `syncserv`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-One half of `andrew vos check --repair`, as OpenAFS's vos has it: syncvldb enters what the
-servers have, syncserv takes out what they do not have.
+One half of `andrew vos check --repair`, as in OpenAFS's vos: syncvldb enters the volumes that the
+servers have, syncserv removes entries of volumes that they do not have.
 
 Examples:
   andrew vos syncvldb -server 192.0.2.2
@@ -56,7 +56,7 @@ pub struct HalfArgs {
     /// Only this volume, by name or number
     #[arg(long, value_name = "NAME")]
     volume: Option<String>,
-    /// Only say what is wrong
+    /// Only show what is wrong
     #[arg(long)]
     dryrun: bool,
 }

@@ -23,7 +23,7 @@ pub struct Args {
     /// Accepted for scripts
     #[arg(long, value_name = "PARTITION", hide = true)]
     frompartition: Option<String>,
-    /// Name of the copy; a shadow has the volume's own if left out
+    /// Name of the copy [default of a shadow: that of the volume]
     #[arg(long, value_name = "NAME")]
     toname: Option<String>,
     /// Server of the copy
@@ -32,7 +32,7 @@ pub struct Args {
     /// Partition of the copy
     #[arg(long, value_name = "PARTITION")]
     topartition: Option<String>,
-    /// Number of the copy [default: the next free one; a shadow has the volume's own]
+    /// Number of the copy [default: the next free one; for a shadow that of the volume]
     #[arg(long, value_name = "NUMBER")]
     toid: Option<String>,
     /// Leave the copy off line
@@ -41,10 +41,10 @@ pub struct Args {
     /// Make it a read-only volume
     #[arg(long)]
     readonly: bool,
-    /// Send it while the volume's clients wait: needs no room for a clone
+    /// Send it while the volume's clients wait: needs no space for a clone
     #[arg(long)]
     live: bool,
-    /// Shadow: send only what changed since the last one
+    /// For a shadow: send only the changes since the last one
     #[arg(long)]
     incremental: bool,
 }

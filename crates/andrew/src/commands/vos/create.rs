@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 #[command(
     override_usage = "andrew vos create [OPTIONS] SERVER PARTITION NAME\n       andrew vos create [OPTIONS] NAME",
     after_help = "\
-The name alone is enough where the cell runs here, or has one partition. A volume has no quota unless one
+The name alone is enough if the cell runs here, or has one partition. A volume has no quota unless one
 is given; `andrew fs setquota` sets one later.
 
 Examples:
@@ -36,7 +36,7 @@ pub struct Args {
     /// Quota in units of 1024 bytes; 0 is no limit
     #[arg(long, value_name = "KIB", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..))]
     maxquota: i32,
-    /// Number of the volume; the next free one if left out
+    /// Number of the volume [default: the next free one]
     #[arg(long, value_name = "NUMBER")]
     id: Option<String>,
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Options of `andrew vos dump`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Without a file, or with -, the dump goes to standard output. A file is there only when the dump is whole.
+Without a file, or with -, the dump goes to standard output. The file appears only when the dump is complete.
 
 Examples:
   andrew vos dump projects -file projects.dump
@@ -26,19 +26,19 @@ pub struct Args {
     /// The same, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME", conflicts_with = "bare")]
     id: Option<String>,
-    /// Only what changed since: "mm/dd/yyyy hh:MM" in local time, or seconds since 1970; 0 is everything
+    /// Only changes since this date: "mm/dd/yyyy hh:MM" in local time, or seconds since 1970; 0 is everything
     #[arg(long, value_name = "DATE", default_value = "0", value_parser = super::dates::parse)]
     time: UnixSeconds,
-    /// Where it goes
+    /// File to write to
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Server it is read from
+    /// Server to read from
     #[arg(long, value_name = "SERVER")]
     server: Option<String>,
-    /// Partition it is read from
+    /// Partition to read from
     #[arg(long, value_name = "PARTITION")]
     partition: Option<String>,
-    /// Dump a clone made for this, so that the volume's clients need not wait
+    /// Dump a temporary clone, so that the volume's clients need not wait
     #[arg(long)]
     clone: bool,
     /// Leave out directories that have not changed

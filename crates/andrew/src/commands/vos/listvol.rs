@@ -16,10 +16,10 @@ use std::net::Ipv4Addr;
     after_help = "Examples:\n  andrew vos listvol\n  andrew vos listvol -server localhost -partition a -long"
 )]
 pub struct Args {
-    /// Server; the cell's own if left out
+    /// Server [default: the one that runs here]
     #[arg(value_name = "SERVER")]
     bare_server: Option<String>,
-    /// Partition; all if left out
+    /// Partition [default: all]
     #[arg(value_name = "PARTITION")]
     bare_partition: Option<String>,
     /// Server, as OpenAFS's vos takes it
@@ -28,7 +28,7 @@ pub struct Args {
     /// Partition, as OpenAFS's vos takes it
     #[arg(long, value_name = "PARTITION", conflicts_with = "bare_partition")]
     partition: Option<String>,
-    /// Show everything there is to know
+    /// Show all fields of each volume
     #[arg(long)]
     long: bool,
 }

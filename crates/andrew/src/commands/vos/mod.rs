@@ -50,7 +50,7 @@ use reach::Reach;
     infer_long_args = true,
     arg_required_else_help = true,
     after_help = "\
-Commands may be shortened as long as they stay clear, and take OpenAFS's single-dash options
+Commands can be abbreviated as long as they are unambiguous, and accept OpenAFS's single-dash options
 (`vos create -server S -partition a -name n`). PARTITION is a letter, vicepa or /vicepa.
 
 Examples:
@@ -68,18 +68,18 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Make a volume
+    /// Create a volume
     Create(create::Args),
-    /// Remove a volume and what it holds
+    /// Remove a volume with its contents
     Remove(remove::Args),
     /// Show a volume and where it is
     #[command(visible_alias = "volinfo")]
     Examine(examine::Args),
     /// Show the volumes of a server
     Listvol(listvol::Args),
-    /// Show what the location database knows
+    /// Show the entries of the location database
     Listvldb(listvldb::Args),
-    /// Show the room on a server's partitions
+    /// Show the free space on a server's partitions
     Partinfo(partinfo::Args),
     /// Show the transactions of a volume server
     Status(status::Args),
@@ -93,23 +93,23 @@ enum Command {
     Backup(backup::Args),
     /// Make the backup volumes of many volumes
     Backupsys(backup::AllArgs),
-    /// Make a clone beside a volume
+    /// Make a clone of a volume
     Clone(clone::Args),
     /// Bring the read-only copies of a volume up to date
     Release(release::Args),
-    /// Write a volume into a file or a pipe
+    /// Write a dump of a volume to a file or a pipe
     Dump(dump::Args),
-    /// Make a volume from a dump
+    /// Restore a volume from a dump
     Restore(restore::Args),
-    /// Keep, show and restore named states of a volume
+    /// Make, show and restore named snapshots of a volume
     Snapshot(snapshot::Args),
     /// Rename a volume
     Rename(of_volume::RenameArgs),
-    /// Say where a read-only copy of a volume shall be
+    /// Add a site for a read-only copy of a volume
     Addsite(sites::AddArgs),
-    /// Take a read-only copy out of the location database
+    /// Remove the site of a read-only copy from the location database
     Remsite(sites::Args),
-    /// Write another place of a volume into the location database
+    /// Change the site of a volume in the location database
     Changeloc(sites::Args),
     /// Make a read-only copy the read-write volume
     #[command(name = "convertROtoRW", alias = "convertrotorw")]
@@ -130,15 +130,15 @@ enum Command {
     Lock(of_volume::Of),
     /// Unlock the entry of a volume
     Unlock(of_volume::Of),
-    /// Compare the location database with the servers, and mend it
+    /// Compare the location database with the servers, and repair it
     Check(check::Args),
-    /// Enter into the location database what the servers have
+    /// Enter the volumes of the servers into the location database
     Syncvldb(check::HalfArgs),
-    /// Take out of the location database what the servers do not have
+    /// Remove entries without volumes from the location database
     Syncserv(check::HalfArgs),
-    /// Show what is under way, by whom and since when
+    /// Show the operations in progress
     Operations(operations::Args),
-    /// Complete or undo what was interrupted
+    /// Complete or undo interrupted operations
     Resume(operations::ResumeArgs),
 }
 

@@ -10,12 +10,12 @@ use std::fmt;
 /// Options of `andrew vos move`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The volume is in use all the time but for the last moment. What is there is sent first, then
-what changed meanwhile; only then its clients wait, until the location database names the new
-place. Interrupted before that, the move is undone; after it, completed: by the cell's
+The volume stays in use except at the end of the move. Its contents are sent first, then the
+changes made meanwhile; only then its clients wait, until the location database names the new
+site. If interrupted before that, the move is undone; after it, completed: by the cell's
 servers, or by `andrew vos resume`.
 
-Its snapshots go with it. A backup volume is made anew at the target, with the state of the
+Its snapshots move with it. A backup volume is made anew at the target, with the state of the
 move. Read-only copies stay where they are.
 
 Examples:
@@ -25,31 +25,31 @@ pub struct Args {
     /// The volume's name or number
     #[arg(value_name = "NAME", required_unless_present = "id")]
     bare: Option<String>,
-    /// Server it goes to
+    /// Target server
     #[arg(value_name = "SERVER", required_unless_present = "toserver")]
     bare_server: Option<String>,
-    /// Partition it goes to
+    /// Target partition
     #[arg(value_name = "PARTITION", required_unless_present = "topartition")]
     bare_partition: Option<String>,
     /// The volume, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME", conflicts_with = "bare")]
     id: Option<String>,
-    /// Server it has to be on
+    /// Server that the volume must be on
     #[arg(long, value_name = "SERVER", requires = "frompartition")]
     fromserver: Option<String>,
-    /// Partition it has to be on
+    /// Partition that the volume must be on
     #[arg(long, value_name = "PARTITION", requires = "fromserver")]
     frompartition: Option<String>,
-    /// Server it goes to, as OpenAFS's vos takes it
+    /// Target server, as OpenAFS's vos takes it
     #[arg(long, value_name = "SERVER", conflicts_with = "bare_server")]
     toserver: Option<String>,
-    /// Partition it goes to, as OpenAFS's vos takes it
+    /// Target partition, as OpenAFS's vos takes it
     #[arg(long, value_name = "PARTITION", conflicts_with = "bare_partition")]
     topartition: Option<String>,
-    /// Send it in one go while its clients wait: needs no room for a clone
+    /// Send it in one step while its clients wait: needs no space for a clone
     #[arg(long)]
     live: bool,
-    /// Lose its snapshots; to a server of another maker, a volume that has some is not moved without this
+    /// Lose its snapshots; required to move a volume with snapshots to a server of another implementation
     #[arg(long)]
     drop_snapshots: bool,
 }

@@ -22,7 +22,7 @@ pub struct Of {
 /// Options of `andrew vos rename`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Mount points name volumes: those that name the old one find nothing afterwards.
+Mount points name volumes: those with the old name find no volume afterwards.
 
 Examples:
   andrew vos rename projects projects-2025")]
@@ -67,7 +67,7 @@ pub struct SizeArgs {
     /// Accepted for scripts
     #[arg(long, hide = true)]
     dump: bool,
-    /// Only what changed since: seconds since 1970
+    /// Only changes since this date, in seconds since 1970
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     time: u32,
 }

@@ -17,14 +17,14 @@ pub struct Args {}
 /// Options of `andrew vos resume`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-What had come to its switch is completed; everything else is put back as it was. The servers of a cell of ours do this by
+Operations that had reached their switch are completed; all others are undone. Andrew's servers do this by
 themselves after some seconds.
 
 Examples:
   andrew vos resume
   andrew vos resume projects")]
 pub struct ResumeArgs {
-    /// Only what was interrupted on this volume
+    /// Only operations on this volume
     #[arg(value_name = "NAME")]
     volume: Option<String>,
 }

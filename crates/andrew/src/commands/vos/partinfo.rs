@@ -14,10 +14,10 @@ use std::net::Ipv4Addr;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Sizes are in units of 1024 bytes.\n\nExamples:\n  andrew vos partinfo localhost")]
 pub struct Args {
-    /// Server; the cell's own if left out
+    /// Server [default: the one that runs here]
     #[arg(value_name = "SERVER")]
     bare_server: Option<String>,
-    /// Partition; all if left out
+    /// Partition [default: all]
     #[arg(value_name = "PARTITION")]
     bare_partition: Option<String>,
     /// Server, as OpenAFS's vos takes it

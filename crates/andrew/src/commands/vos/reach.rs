@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// Which cell to speak to.
 #[derive(clap::Args, Debug, Default)]
 pub(in crate::commands) struct Reach {
-    /// Location servers of the cell, over the network; without this, the cell that runs on the state directory, as
-    /// its owner, or else the one that is mounted here
+    /// Location servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
+    /// the one that is mounted here]
     #[arg(long, value_name = "IP", value_delimiter = ',', global = true)]
     pub(super) servers: Vec<Ipv4Addr>,
     /// State directory of the cell that runs here [default: $ANDREW_STATE, or that of your only cell]
@@ -19,15 +19,15 @@ pub(in crate::commands) struct Reach {
     /// Port of the cell's file servers, with --servers; the others follow from it
     #[arg(long, value_name = "PORT", default_value_t = 7000, global = true)]
     pub(super) base_port: u16,
-    /// Name of the cell, with --servers, if the token is not one that was got from them
+    /// Name of the cell, with --servers, if the token was not obtained from these servers
     #[arg(long, value_name = "NAME", global = true)]
     pub(super) cell: Option<CellName>,
     #[command(flatten)]
     pub(super) whom: AsWhom,
-    /// Keep the journal of operations in files of this directory, in place of the cell's own
+    /// Keep the journal of operations in files of this directory, instead of the cell's journal
     #[arg(long, value_name = "DIR", global = true)]
     pub(super) journal: Option<PathBuf>,
-    /// Write a line for every step, in place of a progress bar
+    /// Write a line for every step, instead of a progress bar
     #[arg(long, global = true)]
     pub(super) verbose: bool,
 }

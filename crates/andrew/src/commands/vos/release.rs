@@ -10,7 +10,7 @@ use std::fmt;
 /// Options of `andrew vos release`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-All sites are written side by side. A site shows the new state only after all of it is there. When nothing has changed
+All sites are written in parallel. A site shows the new state only when it is complete. If nothing has changed
 since the last release, nothing is done. Sites that cannot be reached get it with the next release.
 
 Examples:

@@ -16,13 +16,13 @@ use std::net::Ipv4Addr;
 #[command(
     override_usage = "andrew vos remove [OPTIONS] SERVER PARTITION NAME\n       andrew vos remove [OPTIONS] NAME",
     after_help = "\
-What the volume holds is gone, and so is its backup volume. Mount points that name it stay;
-remove them with `andrew fs rmmount`. Read-only copies stay: NAME.readonly and NAME.backup
-remove one copy. A volume that is in several places needs SERVER and PARTITION; so does one
-that the location database does not know, which is given by its number.
+The contents of the volume are lost, and so is its backup volume. Mount points of the volume remain;
+remove them with `andrew fs rmmount`. Read-only copies remain: NAME.readonly and NAME.backup
+remove one copy. A volume at several sites needs SERVER and PARTITION; so does a volume without
+an entry in the location database, which is given by its number.
 
-At a terminal, the removal of a read-write volume that holds anything is confirmed by typing
-the volume's name; --yes leaves that out. In a script nothing is confirmed, as with OpenAFS's vos.
+At a terminal, removing a read-write volume that is not empty asks for the volume's name as a
+confirmation; --yes skips that. A script is not asked, as with OpenAFS's vos.
 
 Examples:
   andrew vos remove projects
@@ -45,7 +45,7 @@ pub struct Args {
     /// Remove its snapshots too
     #[arg(long)]
     snapshots: bool,
-    /// Remove it without confirmation at a terminal
+    /// Skip the confirmation at a terminal
     #[arg(long)]
     yes: bool,
 }

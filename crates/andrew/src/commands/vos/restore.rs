@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// Options of `andrew vos restore`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Without a file, or with -, the dump comes from standard input. A dump that is damaged or ends early leaves nothing,
-and a volume that it was to replace as it was.
+Without a file, or with -, the dump comes from standard input. A dump that is damaged or ends early creates no volume,
+and leaves a volume that it was to replace unchanged.
 
 Examples:
   andrew vos restore 192.0.2.1 a projects -file projects.dump
@@ -32,13 +32,13 @@ pub struct Args {
     /// Name, as OpenAFS's vos takes it
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Where the dump comes from
+    /// File to read the dump from
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Number of the volume [default: that of the entry with the name, or the next free one]
     #[arg(long, value_name = "NUMBER")]
     id: Option<String>,
-    /// What to do with a volume that is there: leave it (abort), replace it (full), or change it (incremental)
+    /// What to do with an existing volume: leave it (abort), replace it (full), or apply the changes (incremental)
     #[arg(long, value_name = "HOW")]
     overwrite: Option<How>,
     /// Leave it off line
@@ -53,7 +53,7 @@ pub struct Args {
     /// Date of the last change [default: dump]
     #[arg(long, value_name = "WHICH")]
     lastupdate: Option<Which>,
-    /// Leave the volume at its old place when the location database names another
+    /// Leave the volume at its old site if the location database names another
     #[arg(long)]
     nodelete: bool,
 }

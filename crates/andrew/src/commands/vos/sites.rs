@@ -27,14 +27,14 @@ pub struct Args {
 /// Options of `andrew vos addsite`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The next `andrew vos release` brings the copy there.
+The next `andrew vos release` writes the copy to the site.
 
 Examples:
   andrew vos addsite 192.0.2.2 a projects && andrew vos release projects")]
 pub struct AddArgs {
     #[command(flatten)]
     site: Args,
-    /// A copy with the present state is there already
+    /// The site already has a copy with the present state
     #[arg(long)]
     valid: bool,
 }
@@ -42,14 +42,14 @@ pub struct AddArgs {
 /// Options of `andrew vos convertROtoRW`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-For the loss of the server with the read-write volume: what it had since the last release is lost.
+For use after the loss of the server with the read-write volume: changes since the last release are lost.
 
 Examples:
   andrew vos convertROtoRW 192.0.2.2 a projects --force")]
 pub struct ConvertArgs {
     #[command(flatten)]
     site: Args,
-    /// Do it although the location database names a read-write volume elsewhere
+    /// Convert although the location database names a read-write volume elsewhere
     #[arg(long)]
     force: bool,
 }

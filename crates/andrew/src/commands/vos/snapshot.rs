@@ -14,7 +14,7 @@ use std::fmt;
 /// `andrew vos snapshot`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-A snapshot costs nothing when it is made. Servers make one of each day by themselves (`andrew vos snapshot schedule`). It is
+Making a snapshot copies no data. Servers make one for each day by schedule (`andrew vos snapshot schedule`). A snapshot is
 a read-only volume named VOLUME.NAME, and the directory .snapshots/NAME
 in the volume's root shows it.
 
@@ -30,16 +30,16 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Keep the present state of a volume under a name
+    /// Make a snapshot of a volume
     Create(Named),
     /// Show the snapshots of a volume, newest first
     List(Of),
     /// Remove a snapshot
     #[command(visible_alias = "delete")]
     Remove(Named),
-    /// Give a volume the state of a snapshot; what it has now is lost
+    /// Restore a volume to the state of a snapshot; its present state is lost
     Restore(Named),
-    /// Show or change which snapshots the servers make by themselves
+    /// Show or change the schedule of the servers' snapshots
     Schedule(snapshot_schedule::Args),
 }
 

@@ -13,10 +13,10 @@ use std::fmt;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-The server of a read-write volume looks every five minutes: if the volume has changed since its last snapshot and has none
-of this day (UTC), it gets one, named by the date. Of each volume the newest snapshots of so many days are kept, and the newest
-in each of so many weeks; others with a date as their name are removed, those with another name never. A volume whose name has
-more than 20 characters has no room for the date, and gets none.
+Every five minutes the server of a read-write volume checks whether the volume has changed since its last snapshot and has none
+of this day (UTC); then it makes one, named by the date. It keeps the newest snapshots of the given number of days, and the newest
+in each of the given number of weeks; other snapshots with a date as their name are removed, those with other names never. A volume
+whose name has more than 20 characters has no room for the date, and gets none.
 
 Examples:
   andrew vos snapshot schedule
@@ -32,19 +32,19 @@ pub struct Args {
 enum Command {
     /// Show the schedule
     Show,
-    /// Change how many snapshots are kept of each volume
+    /// Set how many snapshots of each volume to keep
     Set(Set),
-    /// Make and remove no snapshots any more; those that are there stay
+    /// Stop making and removing snapshots; existing ones stay
     Off,
 }
 
 #[derive(clap::Args, Debug)]
 #[group(required = true, multiple = true)]
 struct Set {
-    /// Of so many days
+    /// Number of days to keep a snapshot of
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SCHEDULED_MAX)))]
     daily: Option<u32>,
-    /// Of so many weeks
+    /// Number of weeks to keep a snapshot of
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(SCHEDULED_MAX)))]
     weekly: Option<u32>,
 }

@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  andrew vos status localhost")]
 pub struct Args {
-    /// Server; the cell's own if left out
+    /// Server [default: the one that runs here]
     #[arg(value_name = "SERVER")]
     bare: Option<String>,
     /// The same, as OpenAFS's vos takes it
