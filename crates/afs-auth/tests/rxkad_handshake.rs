@@ -15,7 +15,7 @@ use afs_auth::rxkad::{RxkadLimits, RxkadServer, RxkadToken, local_token, ticket}
 use afs_rpc::{EnvRef, Level, Parts, UnixTime};
 use afs_rx::packet::{Header, PacketType, flags};
 use afs_rx::{
-    CallId, Challenge, Cid, ClientSecurity, Config, Drop, Epoch, Event, Instant, PacketContext, Proof,
+    CallId, Challenge, Cid, ClientSecurity, Config, DropReason, Epoch, Event, Instant, PacketContext, Proof,
     ServerSecurity,
 };
 use bytes::Bytes;
@@ -160,7 +160,7 @@ fn a_repeated_response_changes_nothing() {
         let (call, response) = pair.begin([1, 0, 0, 0]);
         pair.give(&response);
         pair.give(&(response.0, vec![0; 60]));
-        assert_eq!(pair.script.end.stats().drops(Drop::UnwantedResponse), 2);
+        assert_eq!(pair.script.end.stats().drops(DropReason::UnwantedResponse), 2);
         assert_eq!(pair.read(call), b"request");
         let next = pair.request(1, 1, b"another");
         pair.give(&next);
@@ -175,7 +175,7 @@ fn older_calls_than_the_client_names_are_not_replayed() {
     pair.begin([5, 9, 0, 0]);
     let old = pair.request(1, 7, b"replayed");
     pair.give(&old);
-    assert_eq!(pair.script.end.stats().drops(Drop::OldCall), 1);
+    assert_eq!(pair.script.end.stats().drops(DropReason::OldCall), 1);
     assert_eq!(pair.script.events(), []);
 }
 
@@ -277,7 +277,7 @@ fn forged_then_genuine(pair: &mut Pair, forged: &(Header, Vec<u8>), genuine: &(H
     pair.give(forged);
     let call = pair.script.incoming();
     assert_eq!(pair.read(call), b"");
-    assert_eq!(pair.script.end.stats().drops(Drop::NotOpened), 1);
+    assert_eq!(pair.script.end.stats().drops(DropReason::NotOpened), 1);
     pair.give(genuine);
     assert_eq!(pair.read(call), b"another");
     assert!(pair.script.sent().iter().all(|sent| sent.header.kind == PacketType::ACK), "nothing is aborted");

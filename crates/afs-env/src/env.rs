@@ -86,7 +86,7 @@ pub trait Env: Send + Sync + 'static {
 
     /// Called by blocking work that has woken tasks and continues with more work. Without it a task that was woken by
     /// blocking work may wait for the end of that work, to run on the same thread then.
-    fn let_woken_go(&self) {}
+    fn release_woken(&self) {}
 
     /// Runs `work`, which may block on a disk, on a thread for blocking work. The simulator runs it inline or later,
     /// from its seed.

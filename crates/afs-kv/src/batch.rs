@@ -44,7 +44,7 @@ impl Kv {
             match self.make_room() {
                 Room::Ready => {
                     // Replies of the previous batch must not wait for this one.
-                    self.engine.env.let_woken_go();
+                    self.engine.env.release_woken();
                     let operations = self.take_operations();
                     self.commit(operations);
                 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
-use crate::turn::{self, Kind};
+use crate::scheduling::{self, Role};
 
 /// Most threads in blocking work (disk) at one time. More work is queued.
 const THREADS_MAX: usize = 64;
@@ -191,7 +191,7 @@ impl Shared {
 }
 
 fn run(job: Job) {
-    let work = AssertUnwindSafe(|| turn::with_woken(Kind::Blocking, job));
+    let work = AssertUnwindSafe(|| scheduling::with_woken(Role::Blocking, job));
     if catch_unwind(work).is_err() {
         tracing::error!("blocking work panicked; its outcome is lost");
     }

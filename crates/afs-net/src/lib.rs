@@ -9,10 +9,10 @@
 
 mod blocking;
 mod boot_clock;
+mod scheduling;
 mod system;
 mod task;
 mod tcp;
-mod turn;
 mod udp;
 
 pub use system::System;

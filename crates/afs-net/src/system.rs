@@ -13,9 +13,9 @@ use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
 use crate::blocking::Blocking;
 use crate::boot_clock::{BootClock, CHECK_MAX, wait_until};
+use crate::scheduling;
 use crate::task::Tasks;
 use crate::tcp;
-use crate::turn;
 
 /// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads. [`Env::now`] is `CLOCK_BOOTTIME`:
 /// time in suspend counts.
@@ -125,11 +125,11 @@ impl Env for System {
     }
 
     fn stall(&self) -> Stall {
-        turn::stall()
+        scheduling::stall()
     }
 
-    fn let_woken_go(&self) {
-        turn::let_go();
+    fn release_woken(&self) {
+        scheduling::release_to_pool();
     }
 
     fn blocking(&self, work: Box<dyn FnOnce() + Send>) {

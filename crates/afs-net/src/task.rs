@@ -19,7 +19,7 @@ use afs_rpc::{BoxFuture, Stall};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use crate::turn;
+use crate::scheduling;
 
 const RESTING: u8 = 0;
 const QUEUED: u8 = 1;
@@ -57,7 +57,7 @@ impl Tasks {
         let Some(id) = self.next_id() else { return };
         let (state, future) = (AtomicU8::new(QUEUED), Mutex::new(Some(future)));
         let task = Arc::new(Task { tasks: self.clone(), id, begun: stall, state, future });
-        turn::tolerating(stall, || task.run());
+        scheduling::with_stall(stall, || task.run());
     }
 
     /// Drops all tasks that wait, and each that runs at this moment after its poll. New ones are not started.
@@ -171,7 +171,7 @@ impl Wake for Task {
             _ => None,
         };
         if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) == Ok(RESTING)
-            && let Some(task) = turn::take(self)
+            && let Some(task) = scheduling::offer(self)
         {
             task.run_in_pool();
         }

@@ -78,7 +78,7 @@ fn what_work_has_woken_does_not_wait_for_what_the_work_does_next() {
     let (end, ended) = channel();
     system.blocking(Box::new(move || {
         answer.send(()).unwrap();
-        env.let_woken_go();
+        env.release_woken();
         end.send(told.recv()).unwrap();
     }));
     assert_eq!(ended.recv().unwrap(), Ok(()));

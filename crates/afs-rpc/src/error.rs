@@ -63,7 +63,7 @@ impl CallError {
         match error {
             Rx::RemoteAbort(code) | Rx::ConnectionAborted(code) => Self::Abort(AbortCode(code)),
             Rx::LocalAbort(code) | Rx::ConnectionFailed(code) => Self::GivenUp(AbortCode(code)),
-            Rx::PeerSilent => Self::Unreachable { peer },
+            Rx::Unreachable => Self::Unreachable { peer },
             Rx::Timeout => Self::Timeout,
             Rx::Superseded => Self::Superseded,
             Rx::Unknown => Self::Closed,

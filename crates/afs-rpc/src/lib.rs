@@ -8,7 +8,7 @@
 //! Three parties use an `Rx`:
 //!
 //! - the **driver** feeds [`Rx::handle_datagrams`] and [`Rx::handle_timeout`], and after those, or when notified
-//!   through [`Kick`], calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] for its next deadline;
+//!   through [`NotifyDriver`], calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] for its next deadline;
 //! - **callers** hold a [`Connection`] and await [`Connection::call`] or work on a [`ClientCall`];
 //! - **services** get a [`ServerCall`] each. The thread that received it polls the handler once: a reply that needs
 //!   only memory is made right there, and only a handler that waits becomes a task of its own.
@@ -32,6 +32,6 @@ pub use client::{CallOptions, ClientCall, Connection, Security, SecuritySource};
 pub use credential::{Class, Credential, Level, Principal, Protection};
 pub use error::CallError;
 pub use limits::Limits;
-pub use rx::{Kick, NotLoopback, Rx, WeakRx};
+pub use rx::{NotLoopback, NotifyDriver, Rx, WeakRx};
 pub use server::{ServerCall, Service};
 pub use table::Table;

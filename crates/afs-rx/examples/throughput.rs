@@ -73,10 +73,10 @@ impl World {
 fn carry(now: Instant, from: &mut Endpoint, to: &mut Endpoint, source: SocketAddr, buf: &mut Vec<u8>) {
     while let Some(transmit) = from.poll_transmit(now, buf) {
         // One allocation for a batch, as a receive buffer would be.
-        let mut train = Bytes::copy_from_slice(&buf[..transmit.len]);
+        let mut batch = Bytes::copy_from_slice(&buf[..transmit.len]);
         let segment = transmit.segment_size.unwrap_or(transmit.len);
-        while !train.is_empty() {
-            to.handle_datagram(now, source, train.split_to(segment.min(train.len())));
+        while !batch.is_empty() {
+            to.handle_datagram(now, source, batch.split_to(segment.min(batch.len())));
         }
     }
 }

@@ -28,8 +28,8 @@ pub struct Config {
     /// Most packets of one call in flight. Default 8192.
     pub send_window: u32,
     /// Most equal-sized packets in one GSO batch of `poll_transmit`. Default 64; 1 where the driver cannot segment.
-    pub train_packets: usize,
-    /// Longest silence from the peer before a call fails with `CallError::PeerSilent`. Default 12 s, at
+    pub batch_packets: usize,
+    /// Longest silence from the peer before a call fails with `CallError::Unreachable`. Default 12 s, at
     /// least 6 s (raised to it). A sixth of it is the keepalive interval.
     pub dead_time: Duration,
     /// The same for an admitted call of a client whose address is validated. Default 30 s, at least `dead_time`
@@ -93,7 +93,7 @@ impl Default for Config {
             receive_buffer_total: 256 << 20,
             send_buffer: 4 << 20,
             send_window: 8192,
-            train_packets: 64,
+            batch_packets: 64,
             dead_time: Duration::from_secs(12),
             dead_time_incoming: Duration::from_secs(30),
             idle_time: Duration::from_secs(60),
@@ -131,7 +131,7 @@ impl Config {
         self.packet_size = self.packet_size.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
         self.packet_size_loopback = self.packet_size_loopback.clamp(PACKET_SIZE_MIN, PACKET_SIZE_MAX);
         self.jumbo_packets = self.jumbo_packets.clamp(1, 6);
-        self.train_packets = self.train_packets.clamp(1, TRAIN_PACKETS_MAX);
+        self.batch_packets = self.batch_packets.clamp(1, BATCH_PACKETS_MAX);
         self.dead_time = self.dead_time.max(DEAD_TIME_MIN);
         self.dead_time_incoming = self.dead_time_incoming.max(self.dead_time);
         self.idle_time = self.idle_time.max(self.dead_time_incoming);
@@ -164,7 +164,7 @@ pub(crate) const PACKET_SIZE_MAX: usize = 16384;
 /// Smallest receive window: every AFS-3 peer has this one.
 pub(crate) const WINDOW_MIN: u32 = 32;
 pub(crate) const WINDOW_MAX: u32 = 8192;
-pub(crate) const TRAIN_PACKETS_MAX: usize = 64;
+pub(crate) const BATCH_PACKETS_MAX: usize = 64;
 /// Largest UDP payload over IPv4.
-pub(crate) const TRAIN_BYTES_MAX: usize = 65507;
+pub(crate) const BATCH_BYTES_MAX: usize = 65507;
 pub(crate) const DEAD_TIME_MIN: Duration = Duration::from_secs(6);

@@ -33,7 +33,7 @@ pub enum CallError {
     /// Nothing valid was received from the peer within the dead time, or within a shorter one after the network
     /// reported it unreachable.
     #[error("the peer is silent")]
-    PeerSilent,
+    Unreachable,
     /// The call's hard or idle time limit was exceeded.
     #[error("the call took too long")]
     Timeout,
@@ -62,7 +62,7 @@ impl CallError {
             | CallError::LocalAbort(code)
             | CallError::ConnectionAborted(code)
             | CallError::ConnectionFailed(code) => code,
-            CallError::PeerSilent | CallError::Superseded => code::CALL_DEAD,
+            CallError::Unreachable | CallError::Superseded => code::CALL_DEAD,
             CallError::Timeout => code::CALL_TIMEOUT,
             CallError::InvalidOperation | CallError::Unknown => code::INVALID_OPERATION,
         }

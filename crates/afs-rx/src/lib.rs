@@ -13,7 +13,7 @@
 //! Acknowledgements are made when `poll_transmit` runs, so a batch costs one for each call.
 //!
 //! The ciphers of a connection need the connection's security object alone. A driver that shares the endpoint between
-//! threads runs them outside its lock: `begin_read`, `Sealed::open`, `end_read` for received packets, `poll_leaving`,
+//! threads runs them outside its lock: `begin_read`, `Sealed::open`, `end_read` for received packets, `poll_output`,
 //! `Sealing::next`, `end_sealing` for sent ones. `read` and `poll_transmit` are the same in one step.
 //!
 //! Source of the rules: docs/protocol/rx.md, cited by heading.
@@ -40,7 +40,7 @@ mod timer;
 pub use afs_env::Instant;
 pub use config::Config;
 pub use endpoint::{
-    Begun, CallInfo, ConnectionInfo, Endpoint, Leaving, Opened, Sealed, Sealing, ServiceOptions, Transmit,
+    CallInfo, ConnectionInfo, Endpoint, Opened, Output, ReadStart, Sealed, Sealing, ServiceOptions, Transmit,
     Turn,
 };
 pub use error::{CallError, ListenError, OpenError, code};
@@ -50,4 +50,4 @@ pub use security::{
     Challenge, ClientSecurity, Identity, NullClient, NullServer, Overhead, PacketContext, PacketSecurity,
     Proof, Response, SecurityError, SecurityReport, ServerSecurity, ServerSession, Verified,
 };
-pub use stats::{Drop, Holdings, Stats};
+pub use stats::{DropReason, Holdings, Stats};

@@ -24,7 +24,7 @@ pub(crate) struct Peer {
     /// Its connections that were opened here.
     pub(crate) clients: Vec<Key>,
     /// When the network last reported it unreachable.
-    pub(crate) doubted_at: Option<Instant>,
+    pub(crate) unreachable_at: Option<Instant>,
     /// Counted among the peers without a connection.
     pub(crate) is_idle: bool,
     /// When the last connection was removed.
@@ -32,7 +32,7 @@ pub(crate) struct Peer {
     /// Until when it counts as reachable at this address.
     pub(crate) reachable_until: Instant,
     /// Its address is validated: it has shown that it receives what is sent to it.
-    pub(crate) is_proven: bool,
+    pub(crate) is_validated: bool,
     /// Bytes that may be sent to it before that.
     pub(crate) credit: usize,
     pub(crate) sent: u64,
@@ -61,11 +61,11 @@ impl Peer {
             congestion_window: CONGESTION_WINDOW_INITIAL,
             connections: 0,
             clients: Vec::new(),
-            doubted_at: None,
+            unreachable_at: None,
             is_idle: false,
             idle_since: now,
             reachable_until: Instant::ZERO,
-            is_proven: false,
+            is_validated: false,
             credit: 0,
             sent: 0,
             resent: 0,

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 #[repr(u8)]
-pub enum Drop {
+pub enum DropReason {
     /// Fewer than 28 bytes.
     ShortHeader,
     /// The jumbo flag is set but too few bytes follow.
@@ -73,12 +73,12 @@ pub enum Drop {
     ControlQueueFull,
     /// A packet to an unvalidated address without credit; not sent. Or DATA of a connection whose client's address is
     /// not validated.
-    UnprovenAddress,
+    UnvalidatedAddress,
 }
 
-impl Drop {
+impl DropReason {
     /// Number of reasons.
-    pub const COUNT: usize = Drop::UnprovenAddress as usize + 1;
+    pub const COUNT: usize = DropReason::UnvalidatedAddress as usize + 1;
 }
 
 /// Counters since the endpoint was made. Monotonic, except for `buffered_bytes`.
@@ -92,8 +92,8 @@ pub struct Stats {
     pub data_resent: u64,
     /// Pings sent.
     pub pings_sent: u64,
-    /// Packets dropped, by reason: index with `Drop as usize`.
-    pub dropped: [u64; Drop::COUNT],
+    /// Packets dropped, by reason: index with `DropReason as usize`.
+    pub dropped: [u64; DropReason::COUNT],
     /// Calls begun by clients and reported to the application.
     pub calls_received: u64,
     /// Calls opened here.
@@ -121,7 +121,7 @@ impl Default for Stats {
             packets_sent: [0; 13],
             data_resent: 0,
             pings_sent: 0,
-            dropped: [0; Drop::COUNT],
+            dropped: [0; DropReason::COUNT],
             calls_received: 0,
             calls_opened: 0,
             timeouts: 0,
@@ -137,11 +137,11 @@ impl Default for Stats {
 
 impl Stats {
     /// Packets dropped for this reason.
-    pub fn drops(&self, reason: Drop) -> u64 {
+    pub fn drops(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    pub(crate) fn drop_packet(&mut self, reason: Drop) {
+    pub(crate) fn drop_packet(&mut self, reason: DropReason) {
         self.dropped[reason as usize] += 1;
         tracing::trace!(?reason, "packet dropped");
     }

@@ -53,7 +53,7 @@ impl Timers {
                 self.heap.len() - 1
             }
         };
-        self.settle(index);
+        self.restore_order(index);
     }
 
     /// Removes an owner.
@@ -99,12 +99,12 @@ impl Timers {
         let (_, owner) = self.heap.swap_remove(index);
         self.places[owner.kind()][owner.slot()] = 0;
         if index < self.heap.len() {
-            self.settle(index);
+            self.restore_order(index);
         }
     }
 
     /// Restores the heap order around an entry.
-    fn settle(&mut self, mut index: usize) {
+    fn restore_order(&mut self, mut index: usize) {
         while index > 0 && self.heap[index].0 < self.heap[(index - 1) / 2].0 {
             self.swap(index, (index - 1) / 2);
             index = (index - 1) / 2;

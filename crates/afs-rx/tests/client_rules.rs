@@ -5,7 +5,7 @@
 mod support;
 
 use afs_rx::packet::{Header, PacketType, flags, reason};
-use afs_rx::{CallError, CallId, Config, ConnId, Drop, Event, NullClient, OpenError, Read, code};
+use afs_rx::{CallError, CallId, Config, ConnId, DropReason, Event, NullClient, OpenError, Read, code};
 use bytes::Bytes;
 use core::time::Duration;
 use support::script::{SERVICE, Script, Sent, ack_payload};
@@ -100,7 +100,7 @@ fn closing_acks_everything() {
     script.end.release(script.now, call);
     script.give(reply, b"x");
     script.sent_none();
-    assert_eq!(script.end.stats().drops(Drop::NoSuchConnection), 1);
+    assert_eq!(script.end.stats().drops(DropReason::NoSuchConnection), 1);
 }
 
 /// docs/protocol/rx.md "7. Windows, RTT, ...": 2.600 s, then doubled.
@@ -119,7 +119,7 @@ fn a_lost_request_is_sent_again() {
     assert!(serials.windows(2).all(|pair| pair[0] < pair[1]), "{serials:?}");
     let end = script.wait(Duration::from_secs(8));
     assert_eq!(end.last().map(|(_, sent)| sent.abort()), Some(code::CALL_DEAD));
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn limits_on_time() {
     script.wait(Duration::from_secs(49));
     assert_eq!(script.events(), []);
     script.wait(Duration::from_secs(3));
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_call_that_has_sent_nothing_waits_for_its_application() {
     script.wait(Duration::from_secs(12));
     assert_eq!(script.events(), []);
     script.wait(Duration::from_secs(2));
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 fn is_ping(sent: &Sent) -> bool {
@@ -365,7 +365,7 @@ fn an_unreachable_peer_is_asked_and_given_up_soon() {
     assert!(is_ping(&script.sent_one()), "asked at once");
     let sent = script.wait(Duration::from_secs(5));
     assert!(sent.iter().filter(|(_, sent)| is_ping(sent)).count() >= 3);
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 #[test]
@@ -428,6 +428,6 @@ fn acks_beyond_what_was_sent_are_refused() {
     let ack = script.server_header(&request, ACK, 0, flags::SLOW_START_OK);
     script.give(ack, &ack_payload(3, 2, 0, reason::DELAY, &[]));
     script.give(ack, &ack_payload(u32::MAX, 2, 0, reason::DELAY, &[1; 255]));
-    assert_eq!(script.end.stats().drops(Drop::AckBeyondSent), 2);
+    assert_eq!(script.end.stats().drops(DropReason::AckBeyondSent), 2);
     assert!(!script.wait(Duration::from_secs(3)).is_empty(), "still unacknowledged");
 }

@@ -118,7 +118,7 @@ fn a_proven_client_that_stays_silent_is_given_up_after_the_longer_time() {
     assert!((13..=15).contains(&pings), "one in two seconds: {pings}");
     assert_eq!(script.events(), []);
     script.wait(Duration::from_secs(3));
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use afs_rx::packet::{Header, PacketType};
-use afs_rx::{Config, Drop, Event, NullServer, Read};
+use afs_rx::{Config, DropReason, Event, NullServer, Read};
 use bytes::Bytes;
 use support::script::{SERVICE, Script, from_client};
 use support::toy::{INDEX, ToyServer};
@@ -113,7 +113,7 @@ fn waiting_calls() {
     }
     assert!(script.end.holdings().buffered_bytes <= 1 << 20);
     assert!(grown(before) < 2000 * CALL + (1 << 20), "{} bytes", grown(before));
-    assert!(script.end.stats().drops(Drop::BufferFull) > 0);
+    assert!(script.end.stats().drops(DropReason::BufferFull) > 0);
     // Admitted calls have the rest.
     for seq in 1..=20 {
         script.give(data(9000, seq, 0), &[2; 1400]);
@@ -134,7 +134,7 @@ fn one_call() {
     assert!(held <= 2904 * (1444 + 96), "{held}: a window of the packets that were asked for");
     assert!(grown(before) < held + held / 2, "{} bytes for {held} counted", grown(before));
     script.give(data(1, 1, 0), &[1; 16384]);
-    assert_eq!(script.end.stats().drops(Drop::TooLong), 1);
+    assert_eq!(script.end.stats().drops(DropReason::TooLong), 1);
 }
 
 fn small_packets_are_counted_with_their_places() {

@@ -6,8 +6,8 @@ mod support;
 
 use afs_rx::packet::{Header, PacketType, flags, reason};
 use afs_rx::{
-    Begun, CallError, CallId, Config, Drop, Event, Opened, Overhead, PacketContext, PacketSecurity, Read,
-    Sealed,
+    CallError, CallId, Config, DropReason, Event, Opened, Overhead, PacketContext, PacketSecurity, Read,
+    ReadStart, Sealed,
 };
 use support::script::{SERVICE, Script, from_client};
 use support::toy::{INDEX, Toy, ToyClient, ToyServer};
@@ -55,7 +55,7 @@ fn give(script: &mut Script, (header, payload): (Header, Vec<u8>)) {
 
 fn take(script: &mut Script, call: CallId) -> Sealed {
     match script.end.begin_read(script.now, call, 1000) {
-        Ok(Begun::Sealed(sealed)) => sealed,
+        Ok(ReadStart::Sealed(sealed)) => sealed,
         _ => panic!("packets to be opened"),
     }
 }
@@ -74,8 +74,8 @@ fn what_was_opened_is_read_once_and_in_order() {
         give(&mut script, data(seq, KEY, 0, b"again "));
     }
     give(&mut script, data(3, KEY, flags::LAST_PACKET, b"three"));
-    assert_eq!(script.end.stats().drops(Drop::Duplicate), 2);
-    assert!(matches!(script.end.begin_read(script.now, call, 1000), Ok(Begun::Read(Read::WouldBlock))));
+    assert_eq!(script.end.stats().drops(DropReason::Duplicate), 2);
+    assert!(matches!(script.end.begin_read(script.now, call, 1000), Ok(ReadStart::Read(Read::WouldBlock))));
     assert_eq!(bring_back(&mut script, sealed.open()).unwrap(), b"one two ");
     assert_eq!(script.read_all(call), (b"three".to_vec(), Read::Eof));
     assert_eq!(script.end.holdings().buffered_bytes, 0);
@@ -102,7 +102,7 @@ fn a_forged_packet_among_good_ones_is_asked_for_again() {
     script.sent();
     let sealed = take(&mut script, call);
     assert_eq!(bring_back(&mut script, sealed.open()).unwrap(), b"one ");
-    assert_eq!(script.end.stats().drops(Drop::NotOpened), 1);
+    assert_eq!(script.end.stats().drops(DropReason::NotOpened), 1);
     let ack = script.sent().pop().unwrap();
     assert_eq!((ack.ack().first, ack.ack().soft), (2, &[0, 1][..]));
     assert_eq!(script.read_all(call), (Vec::new(), Read::WouldBlock));

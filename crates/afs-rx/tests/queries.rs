@@ -5,7 +5,7 @@
 mod support;
 
 use afs_rx::packet::{HEADER_LEN, Header, PacketType, flags};
-use afs_rx::{Config, Drop, NullClient};
+use afs_rx::{Config, DropReason, NullClient};
 use std::net::SocketAddr;
 use support::script::{CID, EPOCH, SERVICE, Script, Sent, from_client};
 
@@ -62,7 +62,7 @@ fn answers_and_keepalives_are_never_answered() {
         script.give(header, &[0; 8]);
         script.sent_none();
     }
-    assert_eq!(script.end.stats().drops(Drop::UnansweredQuery), 2);
+    assert_eq!(script.end.stats().drops(DropReason::UnansweredQuery), 2);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_flood_of_questions_is_bounded() {
         script.give(question(PacketType::VERSION, 1), &[0]);
     }
     assert_eq!(script.sent().len(), 16);
-    assert_eq!(script.end.stats().drops(Drop::ControlQueueFull), 84);
+    assert_eq!(script.end.stats().drops(DropReason::ControlQueueFull), 84);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn answers_are_limited_in_each_second() {
             script.give(question(PacketType::VERSION, 1), &[0]);
         }
         assert_eq!(script.sent().len(), 3);
-        assert_eq!(script.end.stats().drops(Drop::TooManyQueries), 2 * second);
+        assert_eq!(script.end.stats().drops(DropReason::TooManyQueries), 2 * second);
         script.wait_ms(1000);
     }
 }

@@ -5,7 +5,7 @@
 mod support;
 
 use afs_rx::packet::{Header, PacketType};
-use afs_rx::{Config, Drop, Epoch, Event, PacketContext, PacketSecurity, Read};
+use afs_rx::{Config, DropReason, Epoch, Event, PacketContext, PacketSecurity, Read};
 use bytes::Bytes;
 use core::time::Duration;
 use std::net::SocketAddr;
@@ -159,7 +159,7 @@ fn nothing_that_arrives_makes_an_endpoint_panic() {
         let holdings = script.end.holdings();
         assert!(holdings.timers < 200 && holdings.calls < 200, "seed {seed}: {holdings:?}");
         moves += script.end.stats().moves;
-        not_opened += script.end.stats().drops(Drop::NotOpened);
+        not_opened += script.end.stats().drops(DropReason::NotOpened);
     }
     assert!(moves > 0 && not_opened > 0, "the dice reach what they are for: {moves}, {not_opened}");
 }

@@ -6,7 +6,7 @@ mod support;
 
 use afs_rx::packet::{Header, PacketType, Packets};
 use afs_rx::{
-    CallError, CallId, Challenge, ClientSecurity, Config, ConnId, Event, Leaving, PacketContext,
+    CallError, CallId, Challenge, ClientSecurity, Config, ConnId, Event, Output, PacketContext,
     PacketSecurity, Response, Sealing, SecurityError,
 };
 use bytes::Bytes;
@@ -18,16 +18,16 @@ const TEN: usize = 10 * 1400;
 
 fn client(security: Box<dyn ClientSecurity>) -> (Script, ConnId) {
     let mut config = Config::default();
-    config.train_packets = 4;
+    config.batch_packets = 4;
     let mut script = Script::new(config);
     let connection = script.end.connect(script.now, script.peer, SERVICE, security);
     (script, connection)
 }
 
 fn take(script: &mut Script) -> Option<Sealing> {
-    match script.end.poll_leaving(script.now, &mut Vec::new())? {
-        Leaving::Sealing(sealing) => Some(sealing),
-        Leaving::Ready(transmit, _) => panic!("nothing is ready: {transmit:?}"),
+    match script.end.poll_output(script.now, &mut Vec::new())? {
+        Output::Sealing(sealing) => Some(sealing),
+        Output::Ready(transmit, _) => panic!("nothing is ready: {transmit:?}"),
     }
 }
 
@@ -117,9 +117,9 @@ fn the_late_end_of_a_turn_gives_the_next_call_none() {
 
 fn take_after_control(script: &mut Script) -> Sealing {
     loop {
-        match script.end.poll_leaving(script.now, &mut Vec::new()).expect("something leaves") {
-            Leaving::Sealing(sealing) => return sealing,
-            Leaving::Ready(_, turn) => assert!(turn.is_none(), "an abort has no turn"),
+        match script.end.poll_output(script.now, &mut Vec::new()).expect("something leaves") {
+            Output::Sealing(sealing) => return sealing,
+            Output::Ready(_, turn) => assert!(turn.is_none(), "an abort has no turn"),
         }
     }
 }

@@ -5,7 +5,7 @@
 mod support;
 
 use afs_rx::packet::{PacketType, flags, reason};
-use afs_rx::{CallError, Config, Drop, Event, Instant, Read, ServiceOptions, code};
+use afs_rx::{CallError, Config, DropReason, Event, Instant, Read, ServiceOptions, code};
 use core::time::Duration;
 use support::script::{CID, SERVICE, Script, ack_payload, from_client};
 
@@ -70,7 +70,7 @@ fn an_index_not_offered_is_refused_and_a_changed_one_ignored() {
     script.incoming();
     script.give(afs_rx::packet::Header { security_index: 2, ..from_client(DATA, 2, 1, 2, LAST) }, b"x");
     script.sent_none();
-    assert_eq!(script.end.stats().drops(Drop::WrongSecurityIndex), 1);
+    assert_eq!(script.end.stats().drops(DropReason::WrongSecurityIndex), 1);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn packets_of_call_zero_are_dropped() {
         script.give(from_client(kind, 0, 1, 2 + serial as u32, 0), &[0; 18]);
         script.sent_none();
     }
-    assert_eq!(script.end.stats().drops(Drop::CallNumberZero), 4);
+    assert_eq!(script.end.stats().drops(DropReason::CallNumberZero), 4);
     assert_eq!(script.read_all(call), (b"request".to_vec(), Read::Eof));
 }
 
@@ -115,7 +115,7 @@ fn only_data_opens_a_call() {
         script.sent_none();
     }
     script.give(from_client(DATA, 1, 33, 1, 0), b"left over");
-    assert_eq!(script.end.stats().drops(Drop::NewCallTooFar), 1);
+    assert_eq!(script.end.stats().drops(DropReason::NewCallTooFar), 1);
     script.give(from_client(DATA, 1, 0, 1, 0), b"no sequence");
     script.sent_none();
     assert_eq!(script.events(), []);
@@ -147,7 +147,7 @@ fn old_calls_are_dropped() {
     script.incoming();
     script.give(from_client(DATA, 6, 1, 2, LAST), b"x");
     script.sent_none();
-    assert_eq!(script.end.stats().drops(Drop::OldCall), 1);
+    assert_eq!(script.end.stats().drops(DropReason::OldCall), 1);
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn connections_give_way_above_the_limit() {
         script.give(header, b"x");
     }
     script.give(from_client(DATA, 1, 1, 1, LAST), b"x");
-    assert_eq!(script.end.stats().drops(Drop::TooManyConnections), 1);
+    assert_eq!(script.end.stats().drops(DropReason::TooManyConnections), 1);
     let Event::IncomingCall { call, .. } = script.events()[0] else { panic!("a call") };
     script.end.abort(script.now, call, 1);
     script.end.release(script.now, call);
@@ -434,7 +434,7 @@ fn memory_for_payloads_is_bounded_but_no_call_starves() {
     for seq in 1..=3 {
         script.give(from_client(DATA, 1, seq, seq, 0), &[1; 900]);
     }
-    assert_eq!(script.end.stats().drops(Drop::BufferFull), 2);
+    assert_eq!(script.end.stats().drops(DropReason::BufferFull), 2);
     let header = afs_rx::packet::Header { cid: CID + 1, ..from_client(DATA, 1, 1, 4, 0) };
     script.give(header, &[1; 900]);
     assert_eq!(script.end.holdings().buffered_bytes, 2 * (900 + 96));
@@ -456,7 +456,7 @@ fn a_silent_client_is_given_up_after_pings() {
     let at: Vec<u64> = pings.map(|(at, sent)| (sent.ack().reason == reason::PING, *at).1).collect();
     assert_eq!(at, [2100, 4100, 6100, 8100, 10100, 12100]);
     assert_eq!(sent.last().map(|(at, sent)| (*at, sent.abort())), Some((13_000, code::CALL_DEAD)));
-    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::PeerSilent))]);
+    assert_eq!(script.events(), [Event::Finished(call, Err(CallError::Unreachable))]);
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn writing_ends_reading() {
     assert_eq!(script.end.read(script.now, call, 9), Err(CallError::InvalidOperation));
     script.give(from_client(DATA, 1, 2, 2, LAST), b"more");
     script.sent_none();
-    assert_eq!(script.end.stats().drops(Drop::RequestAfterReply), 1);
+    assert_eq!(script.end.stats().drops(DropReason::RequestAfterReply), 1);
     assert_eq!(script.end.holdings().buffered_bytes, 0);
 }
 

@@ -95,7 +95,7 @@ impl Run {
         if dice.per_mille(300) {
             config.packet_size = 520 + dice.below(4000) as usize;
         }
-        config.train_packets = 1 + dice.below(64) as usize;
+        config.batch_packets = 1 + dice.below(64) as usize;
         let mut world = World::new(seed, weather, &config);
         let offered = world.ends[SERVER].listen(SERVICE, vec![Box::new(NullServer)]);
         assert_eq!(offered, Ok(()));
@@ -202,7 +202,7 @@ impl Run {
             }
             Err(error) => {
                 let expected = match (half.manner, error) {
-                    (_, CallError::PeerSilent | CallError::RemoteAbort(-1 | -3)) => true,
+                    (_, CallError::Unreachable | CallError::RemoteAbort(-1 | -3)) => true,
                     (Manner::AbortsEarly | Manner::AbortsLate, CallError::RemoteAbort(code)) => code == 77,
                     (Manner::ClientGivesUp, CallError::LocalAbort(-6)) => true,
                     _ => false,

@@ -52,7 +52,7 @@ impl Port {
     }
 
     /// Requests a call of the handler soon. From any context, any number of times.
-    pub fn kick(&self) {
+    pub fn notify(&self) {
         self.world.with(|state| state.make_ready(self.id));
     }
 

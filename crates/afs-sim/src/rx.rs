@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use afs_rpc::{EnvRef, Instant, Kick, Limits, Rx, WeakRx};
+use afs_rpc::{EnvRef, Instant, Limits, NotifyDriver, Rx, WeakRx};
 use afs_rx::{Config, Endpoint, Transmit};
 use bytes::Bytes;
 
@@ -19,19 +19,19 @@ impl World {
         self.with(|state| state.rng.fill(&mut seed));
         let driver = Arc::new(Driver::default());
         let port = self.bind(node, address, driver.clone());
-        let kick = Arc::new(PortKick(port));
-        let rx = Rx::with_limits(env, Endpoint::new(config, seed), kick, limits);
+        let notify = Arc::new(NotifyPort(port));
+        let rx = Rx::with_limits(env, Endpoint::new(config, seed), notify, limits);
         // The handler is new, so its cell is empty.
         let _ = driver.0.set(rx.downgrade());
         rx
     }
 }
 
-struct PortKick(Port);
+struct NotifyPort(Port);
 
-impl Kick for PortKick {
-    fn kick(&self) {
-        self.0.kick();
+impl NotifyDriver for NotifyPort {
+    fn notify(&self) {
+        self.0.notify();
     }
 }
 

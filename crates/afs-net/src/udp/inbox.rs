@@ -12,7 +12,7 @@ use super::processors;
 use super::socket::Socket;
 
 /// Largest batch that the kernel coalesces (64 KiB less headers).
-const TRAIN_BYTES_MAX: usize = 64 << 10;
+const BATCH_BYTES_MAX: usize = 64 << 10;
 
 /// Receive buffers of one system call. The thread that holds them receives.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub(super) struct Inbox {
 
 /// Slot for a socket's only inbox, while no thread holds it.
 #[derive(Debug)]
-pub(super) struct Baton {
+pub(super) struct InboxSlot {
     inbox: Mutex<Option<Inbox>>,
     given: Condvar,
 }
 
-impl Baton {
+impl InboxSlot {
     pub(super) fn new() -> Self {
         Self { inbox: Mutex::new(Some(Inbox::new())), given: Condvar::new() }
     }
@@ -55,7 +55,7 @@ impl Baton {
 
 impl Inbox {
     fn new() -> Self {
-        let buffers = (0..BATCH_SIZE).map(|_| vec![0; TRAIN_BYTES_MAX].into_boxed_slice()).collect();
+        let buffers = (0..BATCH_SIZE).map(|_| vec![0; BATCH_BYTES_MAX].into_boxed_slice()).collect();
         Self { buffers, metas: [RecvMeta::default(); BATCH_SIZE], polling: Polling::new(processors().get()) }
     }
 

@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use afs_rpc::{EnvExt, Kick, Limits, Rx, WeakRx};
+use afs_rpc::{EnvExt, Limits, NotifyDriver, Rx, WeakRx};
 use afs_rx::{Config, Endpoint};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
 use crate::system::System;
-use inbox::Baton;
+use inbox::InboxSlot;
 use send::Sender;
 use socket::Socket;
 
@@ -90,8 +90,8 @@ impl Udp {
         let driver = Arc::new(Driver {
             sender: Sender::new(socket.clone(), options.offload),
             socket,
-            baton: Baton::new(),
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            inbox_slot: InboxSlot::new(),
+            wake_fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stop: AtomicBool::new(false),
             rx: OnceLock::new(),
         });
@@ -127,7 +127,7 @@ impl Drop for Udp {
         self.rx.close();
         self.driver.flush(&self.rx);
         self.driver.stop.store(true, Ordering::Release);
-        self.driver.ring();
+        self.driver.wake();
         let own = std::thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             // A panic in the thread has been reported already.
@@ -141,9 +141,9 @@ impl Drop for Udp {
 struct Driver {
     socket: Arc<Socket>,
     sender: Sender,
-    baton: Baton,
+    inbox_slot: InboxSlot,
     /// Event descriptor that wakes the receiving thread.
-    bell: OwnedFd,
+    wake_fd: OwnedFd,
     stop: AtomicBool,
     rx: OnceLock<WeakRx>,
 }
@@ -159,33 +159,33 @@ impl Driver {
         rx.drain_transmits(|transmit, data| self.sender.send(transmit, data));
     }
 
-    /// Sends what is ready, from a receiving thread. Calls `before_long` before long work.
-    fn flush_in_turn(&self, rx: &Rx, before_long: impl FnOnce()) {
-        if rx.drain_transmits_in_turn(|transmit, data| self.sender.send(transmit, data), before_long) {
-            self.ring();
+    /// Sends what is ready, from a receiving thread. Calls `before_long_work` before long work.
+    fn flush_in_turn(&self, rx: &Rx, before_long_work: impl FnOnce()) {
+        if rx.drain_transmits_in_turn(|transmit, data| self.sender.send(transmit, data), before_long_work) {
+            self.wake();
         }
     }
 
     /// Sends what is ready, from any other thread. Wakes the receiving thread for the rest.
-    fn flush_as_guest(&self, rx: &Rx) {
+    fn flush_from_other_thread(&self, rx: &Rx) {
         if rx.drain_some_transmits(|transmit, data| self.sender.send(transmit, data)) {
-            self.ring();
+            self.wake();
         }
     }
 
-    fn ring(&self) {
+    fn wake(&self) {
         // Fails only when the counter is full: the descriptor is readable then anyway.
-        let _full = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _full = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
     }
 }
 
-impl Kick for Driver {
-    fn kick(&self) {
+impl NotifyDriver for Driver {
+    fn notify(&self) {
         if RECEIVING_FOR.get() == std::ptr::from_ref(self) {
             return;
         }
         if let Some(rx) = self.rx.get().and_then(WeakRx::upgrade) {
-            self.flush_as_guest(&rx);
+            self.flush_from_other_thread(&rx);
         }
     }
 }

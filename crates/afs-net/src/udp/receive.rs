@@ -19,8 +19,8 @@ use super::inbox::Inbox;
 use super::polling::Polling;
 use super::socket::timespec;
 use super::{Driver, RECEIVING_FOR};
+use crate::scheduling::{self, Role};
 use crate::system::System;
-use crate::turn::{self, Kind};
 
 /// Starts one of the receiving threads.
 pub(super) fn start(
@@ -34,14 +34,14 @@ pub(super) fn start(
         let _pool = system.enter();
         RECEIVING_FOR.set(Arc::as_ptr(&driver));
         let receiver = Receiver { system: &system, rx: &rx, driver: &driver };
-        or_end_the_process(driver.socket.local_addr(), || receiver.run());
+        abort_on_panic(driver.socket.local_addr(), || receiver.run());
         RECEIVING_FOR.set(std::ptr::null());
     })
 }
 
 /// Aborts the process when the receiving thread panics: without that thread it would look alive and serve no request,
 /// and whatever supervises it restarts it.
-fn or_end_the_process(local: SocketAddr, receive: impl FnOnce()) {
+fn abort_on_panic(local: SocketAddr, receive: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(receive)).is_err() {
         tracing::error!("the thread that receives at {local} has panicked; the process ends");
         std::process::abort();
@@ -56,7 +56,7 @@ struct Receiver<'a> {
 
 impl Receiver<'_> {
     fn run(&self) {
-        let mut inbox = self.driver.baton.take();
+        let mut inbox = self.driver.inbox_slot.take();
         while !self.driver.stop.load(Ordering::Acquire) {
             let received = self.receive(&mut inbox);
             let now = self.system.now();
@@ -70,16 +70,16 @@ impl Receiver<'_> {
                     }
                     inbox
                 }
-                None => self.driver.baton.take(),
+                None => self.driver.inbox_slot.take(),
             };
         }
-        self.driver.baton.give(inbox);
+        self.driver.inbox_slot.give(inbox);
     }
 
     /// Sends what is ready. `None` when that took long, and another thread holds the inbox.
     fn flush(&self, inbox: Inbox) -> Option<Inbox> {
         let mut inbox = Some(inbox);
-        let pass_on = || inbox.take().into_iter().for_each(|inbox| self.driver.baton.give(inbox));
+        let pass_on = || inbox.take().into_iter().for_each(|inbox| self.driver.inbox_slot.give(inbox));
         self.driver.flush_in_turn(self.rx, pass_on);
         inbox
     }
@@ -98,7 +98,7 @@ impl Receiver<'_> {
                 };
                 match messages {
                     // Nothing else waits: the task that the message wakes continues on this thread.
-                    1 => turn::with_woken(Kind::Receiving, handle),
+                    1 => scheduling::with_woken(Role::Receiving, handle),
                     _ => handle(),
                 }
                 true
@@ -107,14 +107,14 @@ impl Receiver<'_> {
             Err(error) => {
                 // An ICMP error of an earlier datagram; the socket itself is usable.
                 tracing::debug!(%error, "receiving");
-                self.hear_complaints();
+                self.report_unreachable();
                 true
             }
         }
     }
 
     /// Reports to Rx the peers that the network declared unreachable.
-    fn hear_complaints(&self) {
+    fn report_unreachable(&self) {
         while let Some(peer) = self.driver.socket.next_unreachable() {
             self.rx.handle_unreachable(self.system.now(), peer);
         }
@@ -122,8 +122,8 @@ impl Receiver<'_> {
 
     /// Sleeps until a datagram arrives, the wake-up descriptor is signalled, or the deadline passes.
     fn sleep(&self, polling: &mut Polling) {
-        let deadline = self.rx.fall_asleep();
-        let mut fds = [self.driver.socket.poll_fd(), PollFd::new(&self.driver.bell, PollFlags::IN)];
+        let deadline = self.rx.begin_sleep();
+        let mut fds = [self.driver.socket.poll_fd(), PollFd::new(&self.driver.wake_fd, PollFlags::IN)];
         if !self.arrives_soon(&mut fds, polling) {
             let patience = deadline.map(|at| timespec(at.saturating_since(self.system.now())));
             if let Err(error) = poll(&mut fds, patience.as_ref())
@@ -134,15 +134,15 @@ impl Receiver<'_> {
                 std::thread::yield_now();
             }
         }
-        let [socket, bell] = &fds;
-        let (complaint, rung) = (socket.revents().contains(PollFlags::ERR), !bell.revents().is_empty());
-        self.rx.wake_up();
-        if complaint {
-            self.hear_complaints();
+        let [socket, wake_fd] = &fds;
+        let (has_error, woken) = (socket.revents().contains(PollFlags::ERR), !wake_fd.revents().is_empty());
+        self.rx.end_sleep();
+        if has_error {
+            self.report_unreachable();
         }
-        if rung {
+        if woken {
             // Nothing to read means that another thread has reset it already.
-            let _silent = rustix::io::read(&self.driver.bell, &mut [0u8; 8]);
+            let _silent = rustix::io::read(&self.driver.wake_fd, &mut [0u8; 8]);
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_panic_of_the_receiving_thread_ends_the_process() {
         if std::env::var_os(CHILD).is_some() {
-            or_end_the_process(([127, 0, 0, 1], 7000).into(), || panic!("on purpose"));
+            abort_on_panic(([127, 0, 0, 1], 7000).into(), || panic!("on purpose"));
         }
         let own = std::env::current_exe().unwrap();
         let output = std::process::Command::new(own)

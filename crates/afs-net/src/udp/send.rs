@@ -35,7 +35,7 @@ impl Sender {
         };
         if self.offload.load(Ordering::Relaxed) {
             match self.send_one(transmit.to, data, Some(segment)) {
-                Err(error) if is_refusal(&error) => self.remember(&error),
+                Err(error) if is_refusal(&error) => self.disable_offload(&error),
                 sent => return self.report(transmit.to, sent),
             }
         }
@@ -67,11 +67,11 @@ impl Sender {
     }
 
     /// A size that one path does not carry says nothing about other paths; any other refusal holds for the socket.
-    fn remember(&self, error: &io::Error) {
+    fn disable_offload(&self, error: &io::Error) {
         if error.raw_os_error() != Some(Errno::MSGSIZE.raw_os_error())
             && self.offload.swap(false, Ordering::Relaxed)
         {
-            tracing::info!(%error, "the kernel does not cut trains of datagrams here; they are cut before sending");
+            tracing::info!(%error, "the kernel does not segment batches of datagrams here; they are sent one by one");
         }
     }
 

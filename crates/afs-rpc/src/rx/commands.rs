@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use afs_rx::{Begun, CallError as RxError, CallId, Endpoint, Instant, Opened, Read, Sealed};
+use afs_rx::{CallError as RxError, CallId, Endpoint, Instant, Opened, Read, ReadStart, Sealed};
 use bytes::{Bytes, BytesMut};
 
 use super::pools::{Channels, PoolKey};
@@ -16,7 +16,7 @@ use crate::error::CallError;
 
 /// Data read under one hold of the lock.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct ReadData {
     pub(super) first: Bytes,
     pub(super) more: Vec<Bytes>,
     /// Bytes in all pieces.
@@ -27,14 +27,14 @@ pub(super) struct Batch {
 
 /// What follows a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Then {
+pub(super) enum AfterWrite {
     /// More writes.
     More,
     /// The end of this direction and of the call's use: it is released, with its place in the limits.
     Leave(Option<Claimant>),
 }
 
-impl Batch {
+impl ReadData {
     /// All data in one piece; copied only if there are several.
     pub(super) fn joined(self) -> Bytes {
         if self.more.is_empty() {
@@ -74,9 +74,9 @@ pub(super) struct Reading {
 
 /// Progress of a read under one hold of the lock.
 enum Progress {
-    Over(Result<Batch, RxError>),
-    /// These packets must be opened, without the lock; the data before them is in the batch.
-    Open(Sealed, Batch),
+    Over(Result<ReadData, RxError>),
+    /// These packets must be opened, without the lock; the data before them is in the data.
+    Open(Sealed, ReadData),
     Nothing,
 }
 
@@ -86,54 +86,54 @@ impl State {
         &mut self,
         now: Instant,
         reading: &Reading,
-        mut batch: Batch,
+        mut data: ReadData,
         opened: Option<Opened>,
     ) -> Progress {
         if self.closed {
             return Progress::Over(Err(RxError::Unknown));
         }
-        match self.gather(now, reading, &mut batch, opened) {
-            Ok(Some(sealed)) => Progress::Open(sealed, batch),
+        match self.gather(now, reading, &mut data, opened) {
+            Ok(Some(sealed)) => Progress::Open(sealed, data),
             // The error persists; the next read returns it, after the data before it.
-            Err(error) if batch.first.is_empty() => Progress::Over(Err(error)),
-            _ if batch.first.is_empty() && !batch.end => Progress::Nothing,
+            Err(error) if data.first.is_empty() => Progress::Over(Err(error)),
+            _ if data.first.is_empty() && !data.end => Progress::Nothing,
             _ => {
-                if batch.end && reading.leave_at_end {
+                if data.end && reading.leave_at_end {
                     self.release(now, reading.call);
                 }
-                Progress::Over(Ok(batch))
+                Progress::Over(Ok(data))
             }
         }
     }
 
-    /// Adds ready data to the batch; returns packets that must be opened first.
+    /// Adds ready data to the data; returns packets that must be opened first.
     fn gather(
         &mut self,
         now: Instant,
         reading: &Reading,
-        batch: &mut Batch,
+        data: &mut ReadData,
         opened: Option<Opened>,
     ) -> Result<Option<Sealed>, RxError> {
         if let Some(opened) = opened {
-            let room = reading.max.saturating_sub(batch.len);
-            self.endpoint.end_read(now, opened, room)?.into_iter().for_each(|piece| batch.push(piece));
+            let room = reading.max.saturating_sub(data.len);
+            self.endpoint.end_read(now, opened, room)?.into_iter().for_each(|piece| data.push(piece));
         }
-        while batch.len < reading.max {
-            match self.endpoint.begin_read(now, reading.call, reading.max - batch.len)? {
-                Begun::Read(Read::Data(data)) => batch.push(data),
-                Begun::Read(Read::Eof) => {
-                    batch.end = true;
+        while data.len < reading.max {
+            match self.endpoint.begin_read(now, reading.call, reading.max - data.len)? {
+                ReadStart::Read(Read::Data(piece)) => data.push(piece),
+                ReadStart::Read(Read::Eof) => {
+                    data.end = true;
                     break;
                 }
-                Begun::Read(Read::WouldBlock) => break,
-                Begun::Sealed(sealed) => return Ok(Some(sealed)),
+                ReadStart::Read(Read::WouldBlock) => break,
+                ReadStart::Sealed(sealed) => return Ok(Some(sealed)),
             }
         }
         Ok(None)
     }
 
-    fn follow(&mut self, now: Instant, call: CallId, then: Then) -> Result<(), RxError> {
-        if let Then::Leave(place) = then {
+    fn after_write(&mut self, now: Instant, call: CallId, then: AfterWrite) -> Result<(), RxError> {
+        if let AfterWrite::Leave(place) = then {
             self.endpoint.finish_send(now, call)?;
             self.release(now, call);
             self.vacate(call, place);
@@ -179,11 +179,15 @@ impl Rx {
     }
 
     /// At least one byte, or the end. The ciphers run without the lock.
-    pub(super) fn poll_read(&self, reading: &Reading, cx: &mut Context<'_>) -> Poll<Result<Batch, RxError>> {
-        let (mut batch, mut opened) = (Batch::default(), None);
+    pub(super) fn poll_read(
+        &self,
+        reading: &Reading,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<ReadData, RxError>> {
+        let (mut data, mut opened) = (ReadData::default(), None);
         loop {
             let progress = self.with(|state, now| {
-                let progress = state.read(now, reading, batch, opened);
+                let progress = state.read(now, reading, data, opened);
                 if matches!(progress, Progress::Nothing) {
                     state.wait_to_read(reading.call, cx.waker());
                 }
@@ -192,7 +196,7 @@ impl Rx {
             match progress {
                 Progress::Over(result) => return Poll::Ready(result),
                 Progress::Nothing => return Poll::Pending,
-                Progress::Open(sealed, before) => (batch, opened) = (before, Some(sealed.open())),
+                Progress::Open(sealed, before) => (data, opened) = (before, Some(sealed.open())),
             }
         }
     }
@@ -202,7 +206,7 @@ impl Rx {
         &self,
         call: CallId,
         data: &mut Bytes,
-        then: Then,
+        then: AfterWrite,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), RxError>> {
         self.with(|state, now| {
@@ -216,7 +220,7 @@ impl Rx {
                 state.wait_to_write(call, cx.waker());
                 return Poll::Pending;
             }
-            Poll::Ready(state.follow(now, call, then))
+            Poll::Ready(state.after_write(now, call, then))
         })
     }
 

@@ -1,16 +1,16 @@
 //! Sending loop: output is taken under the lock, sealed and sent without it, by several threads at a time.
 
-use afs_rx::{Instant, Leaving, Sealing, Transmit, Turn};
+use afs_rx::{Instant, Output, Sealing, Transmit, Turn};
 use parking_lot::Mutex;
 
 use super::Rx;
+use super::gso_batch::{GsoBatch, next_batch};
 use super::state::State;
-use super::train::{Train, next_train};
 
 /// Most threads that send at a time. More would wait for the processor and for the socket.
 const SENDERS_MAX: usize = 4;
 /// Batches that one thread takes at once, and keeps buffers for.
-const TRAINS: usize = 4;
+const BATCHES: usize = 4;
 /// Outputs of the endpoint taken under one hold of the lock.
 const TAKEN_AT_ONCE: usize = 64;
 /// Bytes to be sealed that are taken at once, but for the last batch: other threads cannot work on what one has
@@ -28,21 +28,21 @@ pub(super) struct Drain {
 /// What one thread has taken to send.
 #[derive(Default)]
 pub(super) struct Outbox {
-    trains: [Train; TRAINS],
+    batches: [GsoBatch; BATCHES],
     /// Number of filled batches.
     used: usize,
     /// Turns to be ended once the packets are sent.
     turns: Vec<Turn>,
     sealings: Vec<Sealing>,
     /// Buffers for sealed packets: one being written, one that waits for others to the same peer.
-    sealed: [Train; 2],
+    sealed: [GsoBatch; 2],
 }
 
 /// A sending thread. Its slot is freed on drop, also by a panic of `send`.
 struct Sender<'a> {
     rx: &'a Rx,
     outbox: Outbox,
-    at_it: bool,
+    is_sending: bool,
 }
 
 /// Result of one hold of the lock.
@@ -56,39 +56,39 @@ enum Taken {
 impl Drop for Sender<'_> {
     fn drop(&mut self) {
         let outbox = std::mem::take(&mut self.outbox);
-        if self.at_it {
+        if self.is_sending {
             outbox.abandon(&mut self.rx.0.state.lock(), self.rx.0.env.now());
         }
     }
 }
 
 impl Rx {
-    /// Sends for at most `rounds` rounds. Calls `before_long` once, before long work: much to seal, or a second
+    /// Sends for at most `rounds` rounds. Calls `before_long_work` once, before long work: much to seal, or a second
     /// round. Returns whether the driver must be woken, if it sleeps.
     pub(super) fn drain(
         &self,
         rounds: usize,
         mut send: impl FnMut(&Transmit, &[u8]),
-        before_long: impl FnOnce(),
+        before_long_work: impl FnOnce(),
     ) -> bool {
         {
             let mut state = self.0.state.lock();
             if !state.begin_sending(SENDERS_MAX) {
-                return state.is_overslept();
+                return state.sleeps_past_deadline();
             }
         }
         let outbox = self.0.drain.spare.lock().pop().unwrap_or_default();
-        let mut sender = Sender { rx: self, outbox, at_it: true };
-        let mut before_long = Some(before_long);
+        let mut sender = Sender { rx: self, outbox, is_sending: true };
+        let mut before_long_work = Some(before_long_work);
         for round in 0..rounds {
-            if let Taken::Nothing(overslept) = sender.take() {
+            if let Taken::Nothing(wake_driver) = sender.take() {
                 sender.retire();
-                return overslept;
+                return wake_driver;
             }
             if (round > 0 || sender.outbox.takes_long())
-                && let Some(before_long) = before_long.take()
+                && let Some(before_long_work) = before_long_work.take()
             {
-                before_long();
+                before_long_work();
             }
             sender.outbox.send(&mut send);
         }
@@ -107,8 +107,8 @@ impl Sender<'_> {
         }
         // Under the same hold of the lock that found nothing: later output is sent by the thread that causes it.
         state.senders -= 1;
-        self.at_it = false;
-        Taken::Nothing(state.is_overslept())
+        self.is_sending = false;
+        Taken::Nothing(state.sleeps_past_deadline())
     }
 
     /// Keeps the buffers for reuse.
@@ -148,19 +148,19 @@ impl Outbox {
         let (mut taken, mut to_seal) = (0, 0);
         while taken < TAKEN_AT_ONCE
             && to_seal < SEALED_AT_ONCE
-            && let Some((train, before)) = next_train(&mut self.trains, self.used)
-            && let Some(leaving) = state.endpoint.poll_leaving(now, &mut train.buffer)
+            && let Some((batch, before)) = next_batch(&mut self.batches, self.used)
+            && let Some(output) = state.endpoint.poll_output(now, &mut batch.buffer)
         {
             taken += 1;
-            match leaving {
-                Leaving::Sealing(sealing) => {
+            match output {
+                Output::Sealing(sealing) => {
                     to_seal += sealing.len();
                     self.sealings.push(sealing);
                 }
-                Leaving::Ready(transmit, turn) => {
+                Output::Ready(transmit, turn) => {
                     self.turns.extend(turn);
-                    if !before.is_some_and(|before| before.join(&transmit, &train.buffer)) {
-                        train.start(transmit);
+                    if !before.is_some_and(|before| before.join(&transmit, &batch.buffer)) {
+                        batch.start(transmit);
                         self.used += 1;
                     }
                 }
@@ -169,7 +169,7 @@ impl Outbox {
     }
 
     fn send(&mut self, send: &mut impl FnMut(&Transmit, &[u8])) {
-        self.trains.iter().take(self.used).for_each(|train| train.send(send));
+        self.batches.iter().take(self.used).for_each(|batch| batch.send(send));
         let [next, waiting] = &mut self.sealed;
         for sealing in &mut self.sealings {
             while let Some(transmit) = sealing.next(&mut next.buffer) {

@@ -13,7 +13,7 @@ use crate::Stall;
 const HANDLED_AT_ONCE: usize = 64;
 /// Rounds of taking and sending on a thread that is not the driver's, before it leaves the rest to the driver: about
 /// a millisecond's work.
-const ROUNDS_OF_A_GUEST: usize = 16;
+const ROUNDS_OF_OTHER_THREADS: usize = 16;
 
 impl Rx {
     /// Handles received datagrams. Handlers of new calls run on this thread until they first have to wait.
@@ -48,7 +48,7 @@ impl Rx {
     /// As [`Rx::poll_timeout`], for a driver that is about to sleep until then: [`Rx::drain_some_transmits`] on
     /// another thread reports whether the deadline has moved forward since.
     #[must_use]
-    pub fn fall_asleep(&self) -> Option<Instant> {
+    pub fn begin_sleep(&self) -> Option<Instant> {
         let mut state = self.0.state.lock();
         let deadline = state.deadline();
         state.asleep_until = Some(deadline);
@@ -56,7 +56,7 @@ impl Rx {
     }
 
     /// The driver is awake and will ask for the deadline again before it sleeps.
-    pub fn wake_up(&self) {
+    pub fn end_sleep(&self) {
         self.0.state.lock().asleep_until = None;
     }
 
@@ -68,24 +68,24 @@ impl Rx {
         self.drain(usize::MAX, send, || ());
     }
 
-    /// As [`Rx::drain_transmits`], for one of several threads that receive in turn: `before_long` is called once
+    /// As [`Rx::drain_transmits`], for one of several threads that receive in turn: `before_long_work` is called once
     /// before long work, so that another thread can receive meanwhile. Returns what [`Rx::drain_some_transmits`]
     /// does.
     pub fn drain_transmits_in_turn(
         &self,
         send: impl FnMut(&Transmit, &[u8]),
-        before_long: impl FnOnce(),
+        before_long_work: impl FnOnce(),
     ) -> bool {
-        self.drain(usize::MAX, send, before_long)
+        self.drain(usize::MAX, send, before_long_work)
     }
 
     /// As [`Rx::drain_transmits`], for a thread that is not the driver's own and has other work: it stops after a few
     /// hundred datagrams, however much other threads add.
     ///
     /// Returns whether the driver must be woken, if it sleeps: to send the rest, or because its deadline since
-    /// [`Rx::fall_asleep`] has moved forward.
+    /// [`Rx::begin_sleep`] has moved forward.
     pub fn drain_some_transmits(&self, send: impl FnMut(&Transmit, &[u8])) -> bool {
-        self.drain(ROUNDS_OF_A_GUEST, send, || ())
+        self.drain(ROUNDS_OF_OTHER_THREADS, send, || ())
     }
 
     /// Changes the endpoint on the driver's own thread, and runs the effects there.

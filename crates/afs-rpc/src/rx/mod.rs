@@ -5,11 +5,11 @@ mod claimant;
 mod commands;
 mod drain;
 mod driver;
+mod gso_batch;
 mod incomplete;
 mod pools;
 mod state;
 pub(crate) mod stream;
-mod train;
 
 pub(crate) use claimant::Claimant;
 pub(crate) use pools::{Channels, PoolKey};
@@ -33,9 +33,9 @@ use stream::Stream;
 ///
 /// Called without any lock held, from any thread, often: it must be cheap, and must not call back into handlers.
 /// After it, the driver calls [`Rx::drain_transmits`] and [`Rx::poll_timeout`] soon.
-pub trait Kick: Send + Sync + 'static {
+pub trait NotifyDriver: Send + Sync + 'static {
     /// The endpoint may have changed.
-    fn kick(&self);
+    fn notify(&self);
 }
 
 /// Only a loopback address can be trusted without authentication.
@@ -51,7 +51,7 @@ pub struct NotLoopback(pub SocketAddr);
 #[derive(Clone)]
 pub struct Rx(Arc<Shared>);
 
-/// A weak reference to an [`Rx`]: for drivers, which the `Rx` itself owns through its [`Kick`].
+/// A weak reference to an [`Rx`]: for drivers, which the `Rx` itself owns through its [`NotifyDriver`].
 #[derive(Clone)]
 pub struct WeakRx(Weak<Shared>);
 
@@ -71,7 +71,7 @@ impl fmt::Debug for WeakRx {
 
 pub(crate) struct Shared {
     env: EnvRef,
-    kick: Arc<dyn Kick>,
+    driver: Arc<dyn NotifyDriver>,
     limits: Limits,
     state: Mutex<State>,
     drain: drain::Drain,
@@ -86,15 +86,20 @@ impl fmt::Debug for Rx {
 impl Rx {
     /// Wraps `endpoint` with the default [`Limits`].
     #[must_use]
-    pub fn new(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>) -> Self {
-        Self::with_limits(env, endpoint, kick, Limits::default())
+    pub fn new(env: EnvRef, endpoint: Endpoint, driver: Arc<dyn NotifyDriver>) -> Self {
+        Self::with_limits(env, endpoint, driver, Limits::default())
     }
 
     /// Wraps `endpoint`.
     #[must_use]
-    pub fn with_limits(env: EnvRef, endpoint: Endpoint, kick: Arc<dyn Kick>, limits: Limits) -> Self {
+    pub fn with_limits(
+        env: EnvRef,
+        endpoint: Endpoint,
+        driver: Arc<dyn NotifyDriver>,
+        limits: Limits,
+    ) -> Self {
         let state = Mutex::new(State::new(endpoint, limits));
-        Self(Arc::new(Shared { env, kick, limits, state, drain: drain::Drain::default() }))
+        Self(Arc::new(Shared { env, driver, limits, state, drain: drain::Drain::default() }))
     }
 
     /// A weak reference.
@@ -210,7 +215,7 @@ impl Rx {
         for arrival in self.settle(effects) {
             self.0.env.spawn(self.handler(arrival));
         }
-        self.0.kick.kick();
+        self.0.driver.notify();
         value
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Pools {
 }
 
 /// Pools examined by one eviction search. Bounds the work that a call can cause.
-const LOOKED_AT_MAX: usize = 16;
+const EXAMINED_MAX: usize = 16;
 
 impl Pools {
     pub(super) fn new(limits: Limits) -> Self {
@@ -118,24 +118,24 @@ impl Pools {
         }
         let connection = pool.connect(now, security, endpoint);
         self.owners.insert(connection, channels.pool);
-        self.make_way(now, endpoint);
+        self.evict_unused(now, endpoint);
         endpoint.open_call(now, connection).ok()
     }
 
     /// Evicts an unused pool where there are more than are kept: the peers that a server calls back are determined by
     /// its clients, so nothing else bounds the number of pools.
-    fn make_way(&mut self, now: Instant, endpoint: &mut Endpoint) {
+    fn evict_unused(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.pools.len() <= self.limits.idle_pools {
             return;
         }
         let permits = self.permits();
-        let looked_at = self.pools.range(self.hand..).take(LOOKED_AT_MAX);
+        let examined = self.pools.range(self.hand..).take(EXAMINED_MAX);
         let unused = |pool: &Pool| {
             pool.channels.free.available_permits() == permits && Arc::strong_count(&pool.channels) == 1
         };
         let mut found = None;
         let mut last = None;
-        for (id, pool) in looked_at {
+        for (id, pool) in examined {
             last = Some(*id);
             if unused(pool) {
                 found = Some(*id);

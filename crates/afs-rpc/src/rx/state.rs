@@ -37,7 +37,7 @@ pub(crate) struct State {
     held: BTreeMap<CallId, Claimant>,
     /// To be woken after the lock is released.
     to_wake: Vec<Waker>,
-    to_tell: Vec<Arc<Notify>>,
+    to_notify: Vec<Arc<Notify>>,
 }
 
 /// Wakers of one call.
@@ -80,13 +80,13 @@ impl State {
             waits: BTreeMap::new(),
             held: BTreeMap::new(),
             to_wake: Vec::new(),
-            to_tell: Vec::new(),
+            to_notify: Vec::new(),
         }
     }
 
     /// Takes the endpoint's events and turns them into effects outside the lock.
     pub(super) fn collect(&mut self, now: Instant) -> Effects {
-        let (wakers, changed) = (std::mem::take(&mut self.to_wake), std::mem::take(&mut self.to_tell));
+        let (wakers, changed) = (std::mem::take(&mut self.to_wake), std::mem::take(&mut self.to_notify));
         let mut effects = Effects { wakers, changed, arrivals: Vec::new() };
         while let Some(event) = self.endpoint.poll_event() {
             self.on_event(now, event, &mut effects);
@@ -227,7 +227,7 @@ impl State {
     /// Adds a sending thread, if there is output and fewer than `max` are sending. Each of those checks for output
     /// once more before it ends.
     pub(super) fn begin_sending(&mut self, max: usize) -> bool {
-        let begins = self.senders < max && self.endpoint.has_leaving();
+        let begins = self.senders < max && self.endpoint.has_output();
         self.senders += usize::from(begins);
         begins
     }
@@ -242,7 +242,7 @@ impl State {
     }
 
     /// Whether the driver sleeps past the current deadline.
-    pub(super) fn is_overslept(&self) -> bool {
+    pub(super) fn sleeps_past_deadline(&self) -> bool {
         match self.asleep_until {
             None => false,
             Some(None) => self.deadline().is_some(),
@@ -265,6 +265,6 @@ impl State {
             self.endpoint.abort(now, call, AbortCode::VRESTARTING.0);
             self.to_wake.extend(wait.read.into_iter().chain(wait.write));
         }
-        self.to_tell = self.pools.close(now, &mut self.endpoint);
+        self.to_notify = self.pools.close(now, &mut self.endpoint);
     }
 }

@@ -8,7 +8,7 @@ use afs_rx::{CallError as RxError, CallId};
 use afs_wire::error::AbortCode;
 use bytes::{Bytes, BytesMut};
 
-use super::commands::{Batch, Reading, Then};
+use super::commands::{AfterWrite, ReadData, Reading};
 use super::{Claimant, Rx};
 use crate::error::CallError;
 
@@ -55,18 +55,18 @@ impl Stream {
     }
 
     /// Ready data, at most `max` bytes; waits for at least one. Empty only at the end.
-    async fn fill(&mut self, max: usize) -> Result<Batch, CallError> {
+    async fn fill(&mut self, max: usize) -> Result<ReadData, CallError> {
         if self.at_end {
-            return Ok(Batch::default());
+            return Ok(ReadData::default());
         }
         // The caller's half is over when the reply has been read.
         let leave = self.place.is_none();
         let reading = Reading { call: self.call, max: max.max(1), leave_at_end: leave };
-        let batch = poll_fn(|cx| self.rx.poll_read(&reading, cx)).await;
-        let batch = batch.map_err(|error| self.error(error))?;
-        self.at_end = batch.end;
-        self.left = batch.end && leave;
-        Ok(batch)
+        let data = poll_fn(|cx| self.rx.poll_read(&reading, cx)).await;
+        let data = data.map_err(|error| self.error(error))?;
+        self.at_end = data.end;
+        self.left = data.end && leave;
+        Ok(data)
     }
 
     pub(crate) async fn read_some(&mut self, max: usize) -> Result<Option<Bytes>, CallError> {
@@ -129,17 +129,17 @@ impl Stream {
     }
 
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), CallError> {
-        self.put(data, Then::More).await
+        self.put(data, AfterWrite::More).await
     }
 
     /// Writes `data`, ends this direction and releases the call, in one step where it fits.
     pub(crate) async fn write_and_leave(&mut self, data: Bytes) -> Result<(), CallError> {
-        self.put(data, Then::Leave(self.place)).await?;
+        self.put(data, AfterWrite::Leave(self.place)).await?;
         self.left = true;
         Ok(())
     }
 
-    async fn put(&mut self, mut data: Bytes, then: Then) -> Result<(), CallError> {
+    async fn put(&mut self, mut data: Bytes, then: AfterWrite) -> Result<(), CallError> {
         self.still_here()?;
         poll_fn(|cx| self.rx.poll_write(self.call, &mut data, then, cx)).await.map_err(|e| self.error(e))
     }

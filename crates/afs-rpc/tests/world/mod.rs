@@ -13,7 +13,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use afs_rpc::sync::oneshot;
-use afs_rpc::{BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Kick, Limits, Rx, UnixTime};
+use afs_rpc::{
+    BoxFuture, ByteListener, ByteStream, Env, EnvRef, Instant, Limits, NotifyDriver, Rx, UnixTime,
+};
 use afs_rx::{Config, Endpoint};
 use bytes::Bytes;
 
@@ -63,9 +65,9 @@ impl Wake for Wakeup {
 
 struct NoKick;
 
-impl Kick for NoKick {
+impl NotifyDriver for NoKick {
     /// The simulation visits every node at each step anyway.
-    fn kick(&self) {}
+    fn notify(&self) {}
 }
 
 struct Shared(Arc<World>);

@@ -1,15 +1,15 @@
 //! State of one call: a request in one direction, then a reply in the other, with its timers and phase.
 
-mod ack;
+mod pending_ack;
 mod receive;
 mod send;
 
-pub(crate) use ack::PendingAck;
+pub(crate) use pending_ack::PendingAck;
 pub(crate) use receive::{Arrival, KEPT_COST, ReceiveStream, Received, ack_delay, final_ack_at};
 pub(crate) use send::{Freshness, Outgoing, Pick, SendStream, Timeout};
 
 use crate::Instant;
-use crate::endpoint::Share;
+use crate::endpoint::AdmittedAs;
 use crate::error::CallError;
 use crate::ids::{CallId, Side};
 use crate::slab::Key;
@@ -30,11 +30,11 @@ pub(crate) struct Call {
     pub(crate) error: Option<CallError>,
     pub(crate) released: bool,
     /// Server: the counters that include the call, once it is admitted.
-    pub(crate) share: Option<Share>,
+    pub(crate) admitted_as: Option<AdmittedAs>,
     /// In the endpoint's list of calls with something to transmit.
     pub(crate) queued: bool,
     /// Packets of the call are being sealed or sent: it may not send more until that is done.
-    pub(crate) leaving: bool,
+    pub(crate) in_turn: bool,
     /// A ping must be sent.
     pub(crate) ping: bool,
     /// Time of the next keepalive check.
@@ -47,11 +47,11 @@ pub(crate) struct Call {
     /// Packets of the peer that failed to open.
     pub(crate) rejected: u32,
     /// Deadline for the retransmission of a packet that failed to open.
-    pub(crate) mend_by: Instant,
+    pub(crate) retransmission_by: Instant,
     pub(crate) last_sent: Instant,
     pub(crate) last_heard: Instant,
     /// When the network last reported the peer unreachable; void once the peer is heard from.
-    doubted_at: Instant,
+    unreachable_at: Instant,
     /// Time of the last data received from or accepted by the peer.
     pub(crate) last_progress: Instant,
     pub(crate) limits: Limits,
@@ -92,7 +92,7 @@ impl Limits {
     }
 
     /// How long a live peer may take to retransmit a packet.
-    pub(crate) fn mend(&self) -> Duration {
+    pub(crate) fn retransmission_max(&self) -> Duration {
         self.base + self.fudge()
     }
 
@@ -101,7 +101,7 @@ impl Limits {
     }
 
     /// Raises the dead time to at least this, with an unchanged ping rate.
-    pub(crate) fn outlast(&mut self, dead: Duration) {
+    pub(crate) fn raise_dead_time(&mut self, dead: Duration) {
         let fudge = self.fudge();
         self.dead = self.dead.max(dead);
         self.dead_with_fudge = self.dead + fudge;
@@ -121,9 +121,9 @@ pub(crate) const SEQ_MAX: u32 = u32::MAX - (1 << 16);
 /// Keepalive interval: the dead time divided by this.
 const PINGS_IN_DEAD_TIME: u32 = 6;
 /// Keepalive interval after the network reported the peer unreachable.
-const DOUBT_PINGS: Duration = Duration::from_millis(500);
+const SUSPECT_PING_INTERVAL: Duration = Duration::from_millis(500);
 /// Dead time after the network reported the peer unreachable, without the fudge.
-const DOUBT_PATIENCE: Duration = Duration::from_secs(1);
+const SUSPECT_DEAD_TIME: Duration = Duration::from_secs(1);
 
 impl Call {
     pub(crate) fn new() -> Self {
@@ -140,19 +140,19 @@ impl Call {
             error: None,
             released: false,
             queued: false,
-            leaving: false,
+            in_turn: false,
             ping: false,
             ping_check_at: Instant::FAR_FUTURE,
             abort_code: None,
-            share: None,
+            admitted_as: None,
             read_blocked: false,
             write_blocked: false,
             request_done_told: false,
             rejected: 0,
-            mend_by: Instant::FAR_FUTURE,
+            retransmission_by: Instant::FAR_FUTURE,
             last_sent: Instant::ZERO,
             last_heard: Instant::ZERO,
-            doubted_at: Instant::ZERO,
+            unreachable_at: Instant::ZERO,
             last_progress: Instant::ZERO,
             limits: Limits::new(Duration::ZERO, Duration::MAX),
         }
@@ -166,19 +166,19 @@ impl Call {
         self.error = None;
         self.released = false;
         self.queued = false;
-        self.leaving = false;
+        self.in_turn = false;
         self.ping = false;
         self.ping_check_at = now + limits.ping();
         self.abort_code = None;
-        self.share = None;
+        self.admitted_as = None;
         self.read_blocked = side == Side::Client;
         self.write_blocked = false;
         self.request_done_told = false;
         self.rejected = 0;
-        self.mend_by = Instant::FAR_FUTURE;
+        self.retransmission_by = Instant::FAR_FUTURE;
         self.last_sent = now;
         self.last_heard = now;
-        self.doubted_at = Instant::ZERO;
+        self.unreachable_at = Instant::ZERO;
         self.last_progress = now;
         self.limits = limits;
     }
@@ -207,27 +207,27 @@ impl Call {
     }
 
     /// The network reported the peer unreachable: pings it and shortens the dead time.
-    pub(crate) fn doubt(&mut self, now: Instant) {
+    pub(crate) fn suspect(&mut self, now: Instant) {
         if self.phase == Phase::Over || !self.is_known_to_peer() {
             return;
         }
-        if !self.is_doubted() {
-            self.doubted_at = now;
+        if !self.is_suspect() {
+            self.unreachable_at = now;
         }
         self.ping = true;
-        self.ping_check_at = self.ping_check_at.min(now + DOUBT_PINGS);
+        self.ping_check_at = self.ping_check_at.min(now + SUSPECT_PING_INTERVAL);
     }
 
     /// Nothing was received from the peer since the network reported it unreachable.
-    fn is_doubted(&self) -> bool {
-        self.last_heard < self.doubted_at
+    fn is_suspect(&self) -> bool {
+        self.last_heard < self.unreachable_at
     }
 
     /// When the dead time expires.
     fn dead_at(&self) -> Instant {
         let dead_at = self.last_heard + self.limits.dead_with_fudge;
-        match self.is_doubted() {
-            true => dead_at.min(self.doubted_at + DOUBT_PATIENCE + self.limits.fudge()),
+        match self.is_suspect() {
+            true => dead_at.min(self.unreachable_at + SUSPECT_DEAD_TIME + self.limits.fudge()),
             false => dead_at,
         }
     }
@@ -237,8 +237,8 @@ impl Call {
         if now < self.ping_check_at {
             return;
         }
-        let interval = match self.is_doubted() {
-            true => DOUBT_PINGS,
+        let interval = match self.is_suspect() {
+            true => SUSPECT_PING_INTERVAL,
             false => self.limits.ping(),
         };
         let quiet_until = self.last_sent + interval;
@@ -261,7 +261,7 @@ impl Call {
         if self.phase == Phase::Over {
             return Instant::FAR_FUTURE;
         }
-        let mut at = self.limits.deadline.min(self.ping_check_at).min(self.mend_by);
+        let mut at = self.limits.deadline.min(self.ping_check_at).min(self.retransmission_by);
         if self.is_known_to_peer() {
             at = at.min(self.dead_at());
         }
@@ -278,7 +278,7 @@ impl Call {
             return Some(Expired::Deadline);
         }
         let silent = self.is_known_to_peer() && now >= self.dead_at();
-        if silent || now >= self.mend_by {
+        if silent || now >= self.retransmission_by {
             return Some(Expired::Dead);
         }
         let idle = self.limits.idle != Duration::MAX && self.waits_for_peer();

@@ -27,7 +27,7 @@ pub(crate) struct ReceiveStream {
     /// The window after `open_window`.
     window_open: u32,
     /// The latest hard ack that was sent: the peer has dropped everything before.
-    told: u32,
+    hard_acked: u32,
     /// Reading has ended: a server has begun its reply.
     closed: bool,
 }
@@ -86,7 +86,7 @@ impl ReceiveStream {
             highest: 0,
             window: 0,
             window_open: 0,
-            told: 1,
+            hard_acked: 1,
             closed: false,
         }
     }
@@ -99,7 +99,7 @@ impl ReceiveStream {
         self.highest = 0;
         self.window = window.min(WINDOW_SMALL);
         self.window_open = window;
-        self.told = 1;
+        self.hard_acked = 1;
         self.closed = false;
     }
 
@@ -217,7 +217,7 @@ impl ReceiveStream {
 
     /// False when the first packet that is out was hard-acked, so that the peer cannot retransmit it.
     pub(crate) fn may_reject(&self) -> bool {
-        self.next >= self.told
+        self.next >= self.hard_acked
     }
 
     /// The first packet that is out, of this cost, failed to open: it counts as missing again. The others that are
@@ -285,7 +285,7 @@ impl ReceiveStream {
     pub(crate) fn first_for_ack(&mut self) -> u32 {
         let listed = self.past_held().saturating_sub(SOFT_ACKS_MAX);
         let first = self.next.max(listed.min(self.past_contiguous()));
-        self.told = self.told.max(first);
+        self.hard_acked = self.hard_acked.max(first);
         first
     }
 
@@ -316,14 +316,14 @@ impl ReceiveStream {
 /// Longest delay of an ack for a packet.
 pub(crate) fn ack_delay(completes_reply: bool) -> core::time::Duration {
     match completes_reply {
-        true => super::ack::FINAL_DELAY,
-        false => super::ack::SOFT_DELAY,
+        true => super::pending_ack::FINAL_DELAY,
+        false => super::pending_ack::SOFT_DELAY,
     }
 }
 
 /// When a client acks a reply that was read to its end.
 pub(crate) fn final_ack_at(now: Instant, pending: Instant) -> Instant {
-    pending.min(now + super::ack::FINAL_DELAY)
+    pending.min(now + super::pending_ack::FINAL_DELAY)
 }
 
 #[cfg(test)]

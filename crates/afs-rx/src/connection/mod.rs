@@ -38,9 +38,9 @@ pub(crate) struct Connection {
     pub(crate) abort_at: Instant,
     pub(crate) challenge: ChallengeState,
     /// Time of the next reachability ping; calls wait for its reply.
-    pub(crate) reach_ping_at: Instant,
+    pub(crate) validation_ping_at: Instant,
     /// The lowest serial that a reachability ping can have had.
-    pub(crate) reach_serial: Option<u32>,
+    pub(crate) validation_serial: Option<u32>,
     /// Server: the client has taken no reply yet, and is not authenticated.
     pub(crate) is_unproven: bool,
     /// Last packet in either direction.
@@ -91,8 +91,8 @@ impl Connection {
             failed: None,
             abort_at: Instant::FAR_FUTURE,
             challenge: ChallengeState::NONE,
-            reach_ping_at: Instant::FAR_FUTURE,
-            reach_serial: None,
+            validation_ping_at: Instant::FAR_FUTURE,
+            validation_serial: None,
             is_unproven: false,
             last_active: now,
             wants_channel: false,
@@ -109,7 +109,7 @@ impl Connection {
     /// Client: whether a packet from this address is the server's. The address that the client calls always is. A
     /// host with several addresses may reply from another, with the same port; the first such address is accepted as
     /// long as nothing comes from the one that is called.
-    pub(crate) fn hears(&mut self, from: SocketAddr) -> bool {
+    pub(crate) fn accepts_from(&mut self, from: SocketAddr) -> bool {
         let called = from == self.to;
         let heard = self.answers_from;
         let another = || heard.map_or(from.port() == self.to.port(), |heard| heard == from);
@@ -219,7 +219,7 @@ impl Connection {
     /// The earliest of the connection's own timers, without those of its calls.
     pub(crate) fn own_deadline(&self) -> Instant {
         let channels = self.channels.iter().map(|channel| channel.final_ack_at);
-        let own = self.challenge.again_at.min(self.reach_ping_at).min(self.abort_at);
+        let own = self.challenge.again_at.min(self.validation_ping_at).min(self.abort_at);
         channels.fold(own, Instant::min)
     }
 }

@@ -23,13 +23,13 @@ pub(crate) struct ConnectionTable {
     clients: HashMap<Cid, Key, HashSeed>,
     servers: HashMap<ServerKey, Key, HashSeed>,
     /// Connections of authenticated clients whose class authenticates packets, by ids alone.
-    movable: HashMap<(Epoch, Cid), Key, HashSeed>,
+    migratable: HashMap<(Epoch, Cid), Key, HashSeed>,
     /// Position of the clock hand of the eviction search.
     hand: usize,
 }
 
 /// Connections examined by one eviction search. Bounds the work an unwanted packet can cause.
-const EVICTION_STEPS: usize = 32;
+const EXAMINED_MAX: usize = 32;
 
 impl ConnectionTable {
     pub(crate) fn new(seed: HashSeed) -> Self {
@@ -37,7 +37,7 @@ impl ConnectionTable {
             slab: Slab::new(),
             clients: HashMap::with_hasher(seed),
             servers: HashMap::with_hasher(seed),
-            movable: HashMap::with_hasher(seed),
+            migratable: HashMap::with_hasher(seed),
             hand: 0,
         }
     }
@@ -51,8 +51,8 @@ impl ConnectionTable {
     }
 
     /// The connection with these ids that may change its address.
-    pub(crate) fn movable(&self, epoch: Epoch, cid: Cid) -> Option<Key> {
-        self.movable.get(&(epoch, cid)).copied()
+    pub(crate) fn migratable(&self, epoch: Epoch, cid: Cid) -> Option<Key> {
+        self.migratable.get(&(epoch, cid)).copied()
     }
 
     pub(crate) fn insert_client(&mut self, cid: Cid, make: impl FnOnce(Key) -> Connection) -> Key {
@@ -68,9 +68,9 @@ impl ConnectionTable {
     }
 
     /// Makes the connection found from other addresses too.
-    pub(crate) fn make_movable(&mut self, key: Key) {
+    pub(crate) fn make_migratable(&mut self, key: Key) {
         if let Some(connection) = self.slab.get(key) {
-            self.movable.insert((connection.epoch, connection.cid), key);
+            self.migratable.insert((connection.epoch, connection.cid), key);
         }
     }
 
@@ -89,8 +89,8 @@ impl ConnectionTable {
             crate::ids::Side::Server => self.servers.remove(&connection.server_key()),
         };
         let ids = (connection.epoch, connection.cid);
-        if self.movable.get(&ids) == Some(&key) {
-            self.movable.remove(&ids);
+        if self.migratable.get(&ids) == Some(&key) {
+            self.migratable.remove(&ids);
         }
         Some(connection)
     }
@@ -107,7 +107,7 @@ impl ConnectionTable {
     /// there is no other.
     pub(crate) fn evictable(&mut self) -> Option<Key> {
         let mut proven = None;
-        for _ in 0..EVICTION_STEPS {
+        for _ in 0..EXAMINED_MAX {
             self.hand = (self.hand + 1) % self.slab.slots().max(1);
             let found = self.slab.at(self.hand).filter(|connection| {
                 connection.side() == crate::ids::Side::Server && !connection.has_calls()

@@ -7,12 +7,12 @@ use crate::event::Event;
 use crate::ids::Side;
 use crate::packet::{Ack, Header, flags, reason};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 
 impl Endpoint {
     pub(super) fn handle_ack(&mut self, now: Instant, key: Key, header: &Header, payload: &[u8]) {
         let Some(ack) = Ack::decode(payload) else {
-            self.stats.drop_packet(Drop::ShortPayload);
+            self.stats.drop_packet(DropReason::ShortPayload);
             return;
         };
         let Some(call) = self.calls.get_mut(key) else { return };
@@ -26,18 +26,19 @@ impl Endpoint {
         self.touch(key);
     }
 
-    fn take_ack(&mut self, now: Instant, key: Key, header: &Header, ack: &Ack<'_>) -> Result<(), Drop> {
-        let call = self.calls.get_mut(key).ok_or(Drop::NoSuchCall)?;
+    fn take_ack(&mut self, now: Instant, key: Key, header: &Header, ack: &Ack<'_>) -> Result<(), DropReason> {
+        let call = self.calls.get_mut(key).ok_or(DropReason::NoSuchCall)?;
         match call.send.freshness(ack) {
             // Once a reply has begun, acks of the request show only that the server lives.
             _ if call.send.is_closed() => {}
             Freshness::Fresh => {}
-            Freshness::Stale => return Err(Drop::StaleAck),
-            Freshness::BeyondSent => return Err(Drop::AckBeyondSent),
+            Freshness::Stale => return Err(DropReason::StaleAck),
+            Freshness::BeyondSent => return Err(DropReason::AckBeyondSent),
         }
         call.last_heard = now;
-        let connection = self.connections.slab.get_mut(call.connection).ok_or(Drop::NoSuchConnection)?;
-        let peer = self.peers.get_mut(connection.peer).ok_or(Drop::NoSuchConnection)?;
+        let connection =
+            self.connections.slab.get_mut(call.connection).ok_or(DropReason::NoSuchConnection)?;
+        let peer = self.peers.get_mut(connection.peer).ok_or(DropReason::NoSuchConnection)?;
         peer.learn(&ack.trailer);
         if call.send.is_closed() {
             return Ok(());
@@ -49,14 +50,14 @@ impl Endpoint {
             call.last_progress = now;
         }
         call.send.arm(now, &peer.rtt, call.side == Side::Client);
-        let waits = connection.reach_ping_at.is_set();
-        let trusted = peer.is_proven || !connection.reachability_check;
+        let waits = connection.validation_ping_at.is_set();
+        let trusted = peer.is_validated || !connection.reachability_check;
         let connection = call.connection;
         // Either shows that packets to this address arrive there. The numbers of DATA can be guessed.
         if result.newly_acked > 0 && trusted
             || ack.reason == reason::PING_RESPONSE && self.is_ping_of(connection, ack.serial)
         {
-            self.prove_address(now, connection);
+            self.validate_address(now, connection);
         }
         if waits {
             self.admit(now, connection);
@@ -71,11 +72,11 @@ impl Endpoint {
             self.complete_call(now, key);
             return;
         }
-        self.tell_writer(key);
+        self.notify_writer(key);
     }
 
     /// Wakes a blocked writer once half of the send limit is free.
-    pub(super) fn tell_writer(&mut self, key: Key) {
+    pub(super) fn notify_writer(&mut self, key: Key) {
         let limit = match self.calls.get(key) {
             Some(call) if call.write_blocked => self.send_limit(key),
             _ => return,
@@ -93,7 +94,7 @@ impl Endpoint {
         call.last_heard = now;
         if !call.send.is_finished() {
             // Data that was not written yet cannot be acknowledged.
-            self.stats.drop_packet(Drop::WrongPhase);
+            self.stats.drop_packet(DropReason::WrongPhase);
             return;
         }
         call.last_progress = now;

@@ -7,7 +7,7 @@ use crate::connection::Ended;
 use crate::ids::Cid;
 use crate::packet::{Ack, AckTrailer, Header, PacketType, flags, reason};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use rand_chacha::rand_core::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ impl ControlQueue {
 impl Endpoint {
     pub(super) fn push_packet(&mut self, to: SocketAddr, header: &Header, payload: &[u8]) {
         if self.control.packets.len() >= self.config.control_packets_max {
-            self.stats.drop_packet(Drop::ControlQueueFull);
+            self.stats.drop_packet(DropReason::ControlQueueFull);
             return;
         }
         if let Some(index) = header.kind.counter() {
@@ -85,7 +85,7 @@ impl Endpoint {
             checksum: 0,
             ..*offending
         };
-        self.answer_stranger(to, len, &header, &code.to_be_bytes());
+        self.reply_without_connection(to, len, &header, &code.to_be_bytes());
     }
 
     /// Queues an ack for a channel whose call has been freed: everything was received.
@@ -117,17 +117,17 @@ impl Endpoint {
         let is_ping = header.kind == PacketType::ACK && header.has(flags::REQUEST_ACK);
         match connection.channels[channel].ended {
             Ended::Received { .. } if header.kind == PacketType::DATA => {
-                self.stats.drop_packet(Drop::Duplicate);
+                self.stats.drop_packet(DropReason::Duplicate);
                 self.push_final_ack(now, key, channel, reason::DUPLICATE, header.serial);
             }
             Ended::Received { .. } if is_ping => {
                 self.push_final_ack(now, key, channel, reason::PING_RESPONSE, header.serial);
             }
             Ended::Aborted(code) if header.kind != PacketType::ABORT => {
-                self.stats.drop_packet(Drop::CallFailed);
+                self.stats.drop_packet(DropReason::CallFailed);
                 self.push_abort(now, key, channel, header.call, code);
             }
-            _ => self.stats.drop_packet(Drop::NoSuchCall),
+            _ => self.stats.drop_packet(DropReason::NoSuchCall),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::ids::Side;
 use crate::packet::{Header, flags, reason};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 
 /// Divisor: the share of the memory for received data that waiting calls may have together.
@@ -17,7 +17,7 @@ impl Endpoint {
     pub(super) fn handle_data(&mut self, now: Instant, key: Key, header: &Header, payload: Bytes) {
         let Some(call) = self.calls.get_mut(key) else { return };
         if header.seq == 0 {
-            self.stats.drop_packet(Drop::SequenceZero);
+            self.stats.drop_packet(DropReason::SequenceZero);
             return;
         }
         call.last_heard = now;
@@ -26,7 +26,7 @@ impl Endpoint {
         let kept = matches!(arrival, Arrival::InOrder | Arrival::FillsGap | Arrival::OutOfOrder);
         let cost = payload.len() + KEPT_COST;
         if kept && !self.has_room(key, cost, arrival) && !self.make_room_for_packet(now, key, cost, arrival) {
-            self.stats.drop_packet(Drop::BufferFull);
+            self.stats.drop_packet(DropReason::BufferFull);
             return;
         }
         if kept {
@@ -62,8 +62,8 @@ impl Endpoint {
         let Some(call) = self.calls.get_mut(key) else { return };
         let len = payload.len();
         // A packet that may be held for long is copied, so that it does not hold a larger buffer.
-        let lies = call.phase == Phase::Waiting || arrival == Arrival::OutOfOrder;
-        let payload = if lies { Bytes::copy_from_slice(&payload) } else { payload };
+        let is_held_long = call.phase == Phase::Waiting || arrival == Arrival::OutOfOrder;
+        let payload = if is_held_long { Bytes::copy_from_slice(&payload) } else { payload };
         let packet = Received { payload, checksum: header.checksum };
         self.stats.bytes_received += len as u64;
         self.stats.buffered_bytes += packet.cost();
@@ -80,7 +80,7 @@ impl Endpoint {
                 }
                 call.send.close();
                 // The ids of a connection opened here are known to its peer only.
-                self.strangers.prove(peer, now + self.config.reachable_for);
+                self.amplification.validate(peer, now + self.config.reachable_for);
             }
         }
         call.receive.insert(header.seq, header.has(flags::LAST_PACKET), packet);
@@ -92,7 +92,7 @@ impl Endpoint {
             // Further writes are discarded, but the writer must learn that it can continue.
             self.events.push_back(Event::Writable(call.id));
         }
-        tell_reader(call, &mut self.events);
+        notify_reader(call, &mut self.events);
     }
 
     fn owe_ack(&mut self, now: Instant, key: Key, header: &Header, arrival: Arrival) {
@@ -107,25 +107,25 @@ impl Endpoint {
             Arrival::OutOfOrder => call.ack.demand(reason::OUT_OF_SEQUENCE, serial),
             Arrival::Duplicate => {
                 call.ack.demand(reason::DUPLICATE, serial);
-                self.stats.drop_packet(Drop::Duplicate);
+                self.stats.drop_packet(DropReason::Duplicate);
             }
             Arrival::ExceedsWindow => {
                 call.ack.demand(reason::EXCEEDS_WINDOW, serial);
-                self.stats.drop_packet(Drop::ExceedsWindow);
+                self.stats.drop_packet(DropReason::ExceedsWindow);
             }
-            Arrival::PastEnd => self.stats.drop_packet(Drop::PastEnd),
+            Arrival::PastEnd => self.stats.drop_packet(DropReason::PastEnd),
             Arrival::Closed => {
                 if requested {
                     call.ack.demand(reason::REQUESTED, serial);
                 }
-                self.stats.drop_packet(Drop::RequestAfterReply);
+                self.stats.drop_packet(DropReason::RequestAfterReply);
             }
         }
     }
 }
 
 /// Queues events for a call whose receiving side has grown.
-pub(super) fn tell_reader(call: &mut Call, events: &mut std::collections::VecDeque<Event>) {
+pub(super) fn notify_reader(call: &mut Call, events: &mut std::collections::VecDeque<Event>) {
     if call.phase != Phase::Active {
         return;
     }

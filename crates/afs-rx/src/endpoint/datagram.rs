@@ -8,7 +8,7 @@ use crate::error::{CallError, code};
 use crate::ids::{Cid, Epoch, Side};
 use crate::packet::{HEADER_LEN, Header, PacketType, Packets, word};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 use std::net::SocketAddr;
 
@@ -20,12 +20,12 @@ impl Endpoint {
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, data: Bytes) {
         let whole = data.len();
         let Some(mut packets) = Packets::new(data) else {
-            self.stats.drop_packet(Drop::ShortHeader);
+            self.stats.drop_packet(DropReason::ShortHeader);
             return;
         };
         for (header, mut payload) in packets.by_ref() {
             if payload.len() + HEADER_LEN > PACKET_SIZE_MAX {
-                self.stats.drop_packet(Drop::TooLong);
+                self.stats.drop_packet(DropReason::TooLong);
                 continue;
             }
             if payload.len() + HEADER_LEN < whole {
@@ -35,7 +35,7 @@ impl Endpoint {
             self.handle_packet(now, from, &header, payload);
         }
         if packets.is_broken() {
-            self.stats.drop_packet(Drop::BrokenJumbogram);
+            self.stats.drop_packet(DropReason::BrokenJumbogram);
         }
     }
 
@@ -50,10 +50,10 @@ impl Endpoint {
         let len = HEADER_LEN + payload.len();
         let Some(key) = self.find_connection(now, from, header, len) else { return };
         self.credit(from, len);
-        let Some(key) = self.settle_claim(now, key, header, &payload) else { return };
+        let Some(key) = self.resolve_claim(now, key, header, &payload) else { return };
         let Some(connection) = self.connection_mut(key) else { return };
         if connection.security_index != header.security_index {
-            self.stats.drop_packet(Drop::WrongSecurityIndex);
+            self.stats.drop_packet(DropReason::WrongSecurityIndex);
             return;
         }
         connection.last_active = now;
@@ -84,11 +84,11 @@ impl Endpoint {
 
     fn find_client_connection(&mut self, from: SocketAddr, epoch: Epoch, cid: Cid) -> Option<Key> {
         let Some(key) = self.connections.client(cid).filter(|_| epoch == self.epoch) else {
-            self.stats.drop_packet(Drop::NoSuchConnection);
+            self.stats.drop_packet(DropReason::NoSuchConnection);
             return None;
         };
-        if !self.connection_mut(key)?.hears(from) {
-            self.stats.drop_packet(Drop::WrongAddress);
+        if !self.connection_mut(key)?.accepts_from(from) {
+            self.stats.drop_packet(DropReason::WrongAddress);
             return None;
         }
         Some(key)
@@ -104,7 +104,7 @@ impl Endpoint {
         len: usize,
     ) -> Option<Key> {
         let Some((session, options)) = self.services.accept(header.service, header.security_index) else {
-            self.stats.drop_packet(Drop::NoSuchService);
+            self.stats.drop_packet(DropReason::NoSuchService);
             // Callers of a server that is starting must not conclude that it lacks the service.
             if !(self.config.silent_until_offering && self.services.is_empty()) {
                 self.push_raw_abort(from, header, len, code::INVALID_OPERATION);
@@ -112,11 +112,11 @@ impl Endpoint {
             return None;
         };
         if header.kind != PacketType::DATA {
-            self.stats.drop_packet(Drop::NoSuchConnection);
+            self.stats.drop_packet(DropReason::NoSuchConnection);
             return None;
         }
         if !self.make_room_for_connection(now) {
-            self.stats.drop_packet(Drop::TooManyConnections);
+            self.stats.drop_packet(DropReason::TooManyConnections);
             return None;
         }
         let (epoch, cid, peer) = (Epoch(header.epoch), Cid::of(header.cid), self.peer(now, from));
@@ -140,7 +140,7 @@ impl Endpoint {
 
     /// A failed connection answers every packet with its abort, except an abort.
     fn answer_for_failed(&mut self, now: Instant, key: Key, header: &Header, code: i32) {
-        self.stats.drop_packet(Drop::ConnectionFailed);
+        self.stats.drop_packet(DropReason::ConnectionFailed);
         let waits = self.connections.slab.get(key).is_some_and(|connection| connection.abort_at.is_set());
         if header.kind != PacketType::ABORT && !waits {
             self.push_connection_abort(now, key, code);
@@ -152,13 +152,13 @@ impl Endpoint {
         match header.kind {
             PacketType::ABORT => match abort_code(payload) {
                 Some(code) => self.handle_connection_abort(now, key, code),
-                None => self.stats.drop_packet(Drop::ShortPayload),
+                None => self.stats.drop_packet(DropReason::ShortPayload),
             },
             PacketType::CHALLENGE => self.handle_challenge(now, key, payload),
             PacketType::RESPONSE => self.handle_response(now, key, header, payload),
-            kind if kind.is_reserved() => self.stats.drop_packet(Drop::UnknownType),
+            kind if kind.is_reserved() => self.stats.drop_packet(DropReason::UnknownType),
             // The packet is not authenticated, so it must not end the connection.
-            _ => self.stats.drop_packet(Drop::CallNumberZero),
+            _ => self.stats.drop_packet(DropReason::CallNumberZero),
         }
     }
 
@@ -183,13 +183,13 @@ impl Endpoint {
             PacketType::ACK_ALL => self.handle_ack_all(now, key),
             PacketType::ABORT => match abort_code(&payload) {
                 Some(code) => self.fail_call(now, key, CallError::RemoteAbort(code), None),
-                None => self.stats.drop_packet(Drop::ShortPayload),
+                None => self.stats.drop_packet(DropReason::ShortPayload),
             },
             PacketType::BUSY | PacketType::CHALLENGE | PacketType::RESPONSE => {
-                self.stats.drop_packet(Drop::WrongPhase);
+                self.stats.drop_packet(DropReason::WrongPhase);
             }
             _ => {
-                self.stats.drop_packet(Drop::UnknownType);
+                self.stats.drop_packet(DropReason::UnknownType);
                 self.abort_for_protocol(now, key);
             }
         }

@@ -9,7 +9,7 @@ use crate::ids::CHANNELS;
 use crate::packet::{Header, PacketType};
 use crate::security::{Challenge, Proof};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use core::time::Duration;
 use rand_chacha::rand_core::Rng;
 
@@ -47,7 +47,7 @@ impl Endpoint {
             let waiting = self.calls.get(call_key).filter(|call| call.phase == Phase::Waiting);
             let Some((channel, number)) = waiting.map(|call| (call.channel, call.number)) else { continue };
             self.push_abort(now, key, channel, number, code::CALL_DEAD);
-            self.fail_call(now, call_key, CallError::PeerSilent, Some(code::CALL_DEAD));
+            self.fail_call(now, call_key, CallError::Unreachable, Some(code::CALL_DEAD));
         }
     }
 
@@ -59,7 +59,7 @@ impl Endpoint {
         let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
         let challenge = Challenge { now, epoch, cid, service, payload, call_numbers };
         let Some(answer) = wanted.then(|| connection.security.respond(&challenge)).flatten() else {
-            self.stats.drop_packet(Drop::UnwantedChallenge);
+            self.stats.drop_packet(DropReason::UnwantedChallenge);
             return;
         };
         match answer {
@@ -85,11 +85,11 @@ impl Endpoint {
         let challenged = connection.challenge.sent > 0;
         let (epoch, cid, service) = (connection.epoch, connection.cid, connection.service);
         if !challenged || connection.is_authenticated() {
-            self.stats.drop_packet(Drop::UnwantedResponse);
+            self.stats.drop_packet(DropReason::UnwantedResponse);
             return;
         }
         if !self.responses.admits(now, connection.to.ip(), &self.config) {
-            self.stats.drop_packet(Drop::TooManyResponses);
+            self.stats.drop_packet(DropReason::TooManyResponses);
             return;
         }
         let checksum = header.checksum;
@@ -98,17 +98,17 @@ impl Endpoint {
         match verified {
             Ok(_) if connection.claims => {
                 connection.challenge = ChallengeState::NONE;
-                self.prove_address(now, key);
+                self.validate_address(now, key);
             }
             Ok(verified) => {
                 if connection.epoch.is_global() && connection.security.authenticates_packets() {
-                    self.connections.make_movable(key);
+                    self.connections.make_migratable(key);
                 }
                 if let Some(numbers) = verified.call_numbers {
                     self.adopt_call_numbers(now, key, numbers);
                 }
                 self.uncount_unproven(key);
-                self.prove_address(now, key);
+                self.validate_address(now, key);
                 self.admit(now, key);
             }
             Err(failure) => {
@@ -139,7 +139,7 @@ impl Endpoint {
         for (call, number) in connection.calls().into_iter().zip(numbers) {
             let older = call.filter(|call| self.calls.get(*call).is_some_and(|call| call.number < number));
             if let Some(call) = older {
-                self.stats.drop_packet(Drop::OldCall);
+                self.stats.drop_packet(DropReason::OldCall);
                 self.fail_call(now, call, CallError::Superseded, None);
             }
         }

@@ -1,40 +1,40 @@
 //! Rx endpoint of one UDP socket: its tables of connections, calls and peers, its timers and queues.
 
-mod accept;
 mod acks;
-mod application;
+mod admission;
+mod commands;
 
-mod clients;
+mod address_validation;
+mod amplification;
+mod call_limits;
+mod client_packets;
 mod control;
 mod data;
 mod datagram;
 mod ending;
+mod eviction;
 mod handshake;
 mod info;
-mod moving;
+mod migration;
 mod opening;
+mod packet_builder;
 mod queries;
-mod reach;
-mod responses;
-mod room;
+mod response_limit;
 mod sealing;
-mod servers;
+mod server_packets;
 mod services;
-mod shares;
-mod strangers;
 mod stream;
 mod timeout;
 mod transmit;
-mod turn;
 
-pub(crate) use shares::Share;
+pub(crate) use call_limits::AdmittedAs;
 
 pub use info::{CallInfo, ConnectionInfo};
 pub use opening::{Opened, Sealed};
 pub use sealing::{Sealing, Turn};
 pub use services::ServiceOptions;
-pub use stream::Begun;
-pub use transmit::Leaving;
+pub use stream::ReadStart;
+pub use transmit::Output;
 
 use crate::Instant;
 use crate::call::Call;
@@ -48,16 +48,16 @@ use crate::peer::Peer;
 use crate::slab::{Key, Slab};
 use crate::stats::Stats;
 use crate::timer::{Owner, Timers};
+use amplification::AmplificationLimit;
+use call_limits::CallLimits;
 use control::ControlQueue;
+use eviction::UnprovenConnections;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use responses::ResponseLimit;
-use room::Unproven;
+use response_limit::ResponseLimit;
 use services::ServiceList;
-use shares::Shares;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use strangers::Strangers;
 
 /// One datagram to send, or a GSO batch of equal-sized ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +83,7 @@ pub struct Endpoint {
     /// Bytes held for calls that wait for admission; part of `Stats::buffered_bytes`.
     waiting_bytes: usize,
     /// Counts of calls begun by clients.
-    shares: Shares,
+    call_limits: CallLimits,
     /// Structures of freed calls, ready for the next.
     // Boxed, since they move to and from the table as they are.
     #[allow(clippy::vec_box)]
@@ -100,8 +100,8 @@ pub struct Endpoint {
     queries: (Instant, u32),
     responses: ResponseLimit,
     /// Server connections whose source address may be forged.
-    unproven: Unproven,
-    strangers: Strangers,
+    unproven: UnprovenConnections,
+    amplification: AmplificationLimit,
     events: VecDeque<Event>,
     stats: Stats,
 }
@@ -123,7 +123,7 @@ impl Endpoint {
             connections: ConnectionTable::new(hash),
             calls: Slab::new(),
             waiting_bytes: 0,
-            shares: Shares::new(hash),
+            call_limits: CallLimits::new(hash),
             spare_calls: Vec::new(),
             timers: Timers::default(),
             sending: VecDeque::new(),
@@ -132,8 +132,8 @@ impl Endpoint {
             idle_peers: 0,
             queries: (Instant::ZERO, 0),
             responses: ResponseLimit::new(hash),
-            unproven: Unproven::default(),
-            strangers: Strangers::new(hash),
+            unproven: UnprovenConnections::default(),
+            amplification: AmplificationLimit::new(hash),
             events: VecDeque::new(),
             stats: Stats::default(),
         }
@@ -164,7 +164,7 @@ impl Endpoint {
         let Some(call) = self.calls.get_mut(key) else { return };
         let Some(connection) = self.connections.slab.get(call.connection) else { return };
         let Some(peer) = self.peers.get(connection.peer) else { return };
-        if !call.queued && !call.leaving && call.has_output(capacity(connection, peer)) {
+        if !call.queued && !call.in_turn && call.has_output(capacity(connection, peer)) {
             call.queued = true;
             self.sending.push_back(key);
         }
@@ -212,7 +212,7 @@ impl Endpoint {
 
     fn forget_peer(&mut self, key: Key) {
         let Some(peer) = self.peers.remove(key) else { return };
-        self.strangers.forget(&peer);
+        self.amplification.forget(&peer);
         self.idle_peers -= usize::from(peer.is_idle);
         self.peers_by_address.remove(&peer.address);
         self.timers.disarm(Owner::Peer(key));

@@ -9,7 +9,7 @@ use crate::error::CallError;
 use crate::ids::{CallId, Side};
 use crate::security::PacketContext;
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 
 /// Packets of one call to be opened. [`Sealed::open`] needs no endpoint and costs the time of the ciphers; its result
@@ -108,7 +108,7 @@ impl Endpoint {
         let count = pieces.len() as u32;
         state.receive.consume(count, cost);
         if count > 0 {
-            state.mend_by = Instant::FAR_FUTURE;
+            state.retransmission_by = Instant::FAR_FUTURE;
         }
         state.receive.keep(cut(&mut pieces, max));
         self.stats.buffered_bytes -= cost;
@@ -135,7 +135,7 @@ impl Endpoint {
     /// Drops a packet that failed to open, and reports it missing to the peer. The call fails when that cannot help:
     /// the peer has dropped the packet after a hard ack, or repeatedly sends packets that fail to open.
     fn reject_packet(&mut self, now: Instant, key: Key, failed: Failed) -> Result<(), CallError> {
-        self.stats.drop_packet(Drop::NotOpened);
+        self.stats.drop_packet(DropReason::NotOpened);
         let call = self.calls.get_mut(key).ok_or(CallError::Unknown)?;
         call.rejected += 1;
         if call.rejected > REJECTED_MAX || !call.receive.may_reject() {
@@ -147,7 +147,7 @@ impl Endpoint {
         }
         call.receive.reject(failed.cost, failed.untried);
         call.request_done_told = false;
-        call.mend_by = call.mend_by.min(now + call.limits.mend());
+        call.retransmission_by = call.retransmission_by.min(now + call.limits.retransmission_max());
         call.ack.demand(crate::packet::reason::OUT_OF_SEQUENCE, 0);
         self.stats.buffered_bytes -= failed.cost;
         self.touch(key);

@@ -10,7 +10,7 @@ use crate::packet::{
     PacketType, StructWriter, flags, version_reply,
 };
 use crate::peer::Peer;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use core::time::Duration;
 use std::net::{IpAddr, SocketAddr};
 
@@ -29,36 +29,44 @@ impl Endpoint {
     /// never answered.
     pub(super) fn answer_query(&mut self, now: Instant, from: SocketAddr, header: &Header, payload: &[u8]) {
         if !header.from_client() {
-            self.stats.drop_packet(Drop::UnansweredQuery);
+            self.stats.drop_packet(DropReason::UnansweredQuery);
             return;
         }
         if !self.may_answer(now) {
-            self.stats.drop_packet(Drop::TooManyQueries);
+            self.stats.drop_packet(DropReason::TooManyQueries);
             return;
         }
         let received = HEADER_LEN + payload.len();
         let answer = Header { flags: header.flags & !flags::CLIENT_INITIATED, ..*header };
         if header.kind == PacketType::VERSION {
             let text = version_reply(&self.config.version);
-            self.answer_stranger(from, received, &answer, &text);
+            self.reply_without_connection(from, received, &answer, &text);
             return;
         }
         let Some(query) = DebugQuery::decode(payload) else {
-            self.stats.drop_packet(Drop::UnansweredQuery);
+            self.stats.drop_packet(DropReason::UnansweredQuery);
             return;
         };
         let index = query.index as usize;
         match query.kind {
-            STATS => self.answer_stranger(from, received, &answer, &self.debug_stats()),
-            ACTIVE_CONNECTIONS => {
-                self.answer_stranger(from, received, &answer, &self.debug_connection(index, true).to_bytes())
+            STATS => self.reply_without_connection(from, received, &answer, &self.debug_stats()),
+            ACTIVE_CONNECTIONS => self.reply_without_connection(
+                from,
+                received,
+                &answer,
+                &self.debug_connection(index, true).to_bytes(),
+            ),
+            ALL_CONNECTIONS => self.reply_without_connection(
+                from,
+                received,
+                &answer,
+                &self.debug_connection(index, false).to_bytes(),
+            ),
+            STATISTICS => self.reply_without_connection(from, received, &answer, &self.debug_statistics()),
+            PEERS => {
+                self.reply_without_connection(from, received, &answer, &self.debug_peer(index).to_bytes())
             }
-            ALL_CONNECTIONS => {
-                self.answer_stranger(from, received, &answer, &self.debug_connection(index, false).to_bytes())
-            }
-            STATISTICS => self.answer_stranger(from, received, &answer, &self.debug_statistics()),
-            PEERS => self.answer_stranger(from, received, &answer, &self.debug_peer(index).to_bytes()),
-            _ => self.answer_stranger(from, received, &answer, &UNKNOWN_QUESTION),
+            _ => self.reply_without_connection(from, received, &answer, &UNKNOWN_QUESTION),
         }
     }
 
@@ -133,15 +141,15 @@ impl Endpoint {
         let mut out = StructWriter::new();
         let mut put = |index: usize, value: u64| out.u32(4 * index, value as u32);
         let stats = &self.stats;
-        put(5, stats.drops(Drop::ShortHeader) + stats.drops(Drop::BrokenJumbogram));
+        put(5, stats.drops(DropReason::ShortHeader) + stats.drops(DropReason::BrokenJumbogram));
         for index in 0..13 {
             put(11 + index, stats.packets_read[index]);
             put(28 + index, stats.packets_sent[index]);
         }
         put(24, stats.packets_read[0]);
         put(25, stats.packets_read[1]);
-        put(26, stats.drops(Drop::Duplicate));
-        put(27, stats.drops(Drop::NoSuchCall) + stats.drops(Drop::OldCall));
+        put(26, stats.drops(DropReason::Duplicate));
+        put(27, stats.drops(DropReason::NoSuchCall) + stats.drops(DropReason::OldCall));
         put(41, stats.packets_sent[1]);
         put(42, stats.pings_sent);
         put(43, stats.packets_sent[3]);

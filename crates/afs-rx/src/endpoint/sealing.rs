@@ -3,7 +3,7 @@
 
 use super::{Endpoint, Transmit};
 use crate::Instant;
-use crate::config::TRAIN_BYTES_MAX;
+use crate::config::BATCH_BYTES_MAX;
 use crate::connection::Cipher;
 use crate::packet::{HEADER_LEN, Header};
 use crate::security::{Overhead, PacketContext, SecurityError};
@@ -61,7 +61,7 @@ impl Sealing {
         let (mut packets, mut size) = (0, 0);
         while let Some((header, payload)) = self.seal_one() {
             let len = HEADER_LEN + payload.len();
-            if packets > 0 && (len > size || buf.len() + len > TRAIN_BYTES_MAX) {
+            if packets > 0 && (len > size || buf.len() + len > BATCH_BYTES_MAX) {
                 self.sealed = Some((header, payload));
                 break;
             }
@@ -123,7 +123,7 @@ impl Endpoint {
     /// The packets of a call's turn were sent: the call may send again.
     pub fn end_turn(&mut self, turn: Turn) {
         if let Some(call) = self.calls.get_mut(turn.0) {
-            call.leaving = false;
+            call.in_turn = false;
             self.touch(turn.0);
         }
     }

@@ -16,7 +16,7 @@ const WINDOWS_AHEAD: usize = 2;
 const SEND_BUFFER_MIN: usize = 64 << 10;
 
 /// First result of a read.
-pub enum Begun {
+pub enum ReadStart {
     /// The read is complete: no packet had to be opened.
     Read(Read),
     /// These packets must be opened first.
@@ -97,8 +97,8 @@ impl Endpoint {
     pub fn read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Read, CallError> {
         loop {
             match self.start_read(now, call, (max, 1))? {
-                Begun::Read(read) => return Ok(read),
-                Begun::Sealed(sealed) => {
+                ReadStart::Read(read) => return Ok(read),
+                ReadStart::Sealed(sealed) => {
                     if let Some(data) = self.end_read(now, sealed.open(), max)?.pop() {
                         return Ok(Read::Data(data));
                     }
@@ -109,7 +109,7 @@ impl Endpoint {
 
     /// As [`Endpoint::read`], but packets that must be opened are handed out for that, several at once. The result of
     /// opening is returned with [`Endpoint::end_read`], before the next read.
-    pub fn begin_read(&mut self, now: Instant, call: CallId, max: usize) -> Result<Begun, CallError> {
+    pub fn begin_read(&mut self, now: Instant, call: CallId, max: usize) -> Result<ReadStart, CallError> {
         self.start_read(now, call, (max, OPENED_AT_ONCE))
     }
 
@@ -119,7 +119,7 @@ impl Endpoint {
         now: Instant,
         call: CallId,
         (max, packets): (usize, usize),
-    ) -> Result<Begun, CallError> {
+    ) -> Result<ReadStart, CallError> {
         let protected = self.is_protected(call);
         let state = self.live_call(call)?;
         if state.side == Side::Server && state.send.has_begun() {
@@ -127,7 +127,7 @@ impl Endpoint {
         }
         let opened = state.receive.take_opened(max);
         if opened.is_none() && protected && state.receive.has_ready() {
-            return self.take_sealed(call, max, packets).map(Begun::Sealed);
+            return self.take_sealed(call, max, packets).map(ReadStart::Sealed);
         }
         let data = match opened {
             Some(data) => {
@@ -136,7 +136,7 @@ impl Endpoint {
             }
             None => self.read_plain(now, call, max),
         };
-        Ok(Begun::Read(data.map_or_else(|| self.nothing_to_read(now, call.0), Read::Data)))
+        Ok(ReadStart::Read(data.map_or_else(|| self.nothing_to_read(now, call.0), Read::Data)))
     }
 
     fn is_protected(&self, call: CallId) -> bool {

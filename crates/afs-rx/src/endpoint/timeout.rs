@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 /// An owner that was just examined is not examined again sooner.
 const RESOLUTION: Duration = Duration::from_micros(100);
 /// At most one report of an unreachable peer counts in this interval.
-const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
+const HINT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Endpoint {
     /// Handles the expired timers. Must be called at `poll_timeout`; earlier or later does no harm.
@@ -28,21 +28,21 @@ impl Endpoint {
     }
 
     /// The network reported `peer` unreachable (an ICMP error). Such a message is easily forged, so it is a hint:
-    /// client calls to the peer ping it at once, and fail with `CallError::PeerSilent` only if nothing arrives within
+    /// client calls to the peer ping it at once, and fail with `CallError::Unreachable` only if nothing arrives within
     /// a second and the peer's fudge, instead of the dead time. One hint a second counts. Cost: one visit of every
     /// client connection to this peer.
     pub fn handle_unreachable(&mut self, now: Instant, peer: SocketAddr) {
         let found = self.peers_by_address.get(&peer).and_then(|key| self.peers.get_mut(*key));
-        let Some(peer) = found.filter(|peer| peer.doubted_at.is_none_or(|at| now >= at + DOUBT_INTERVAL))
+        let Some(peer) = found.filter(|peer| peer.unreachable_at.is_none_or(|at| now >= at + HINT_INTERVAL))
         else {
             return;
         };
-        peer.doubted_at = Some(now);
+        peer.unreachable_at = Some(now);
         let clients = peer.clients.iter().filter_map(|client| self.connections.slab.get(*client));
         let calls: Vec<Key> = clients.flat_map(|connection| connection.calls()).flatten().collect();
         for key in calls {
             if let Some(call) = self.calls.get_mut(key) {
-                call.doubt(now);
+                call.suspect(now);
             }
             self.touch(key);
         }
@@ -84,7 +84,7 @@ impl Endpoint {
         let Some(connection) = self.connection_mut(key) else { return };
         let due = connection.channels.map(|channel| channel.final_ack_at <= now);
         let challenge = connection.challenge.again_at <= now;
-        let ping = connection.reach_ping_at <= now;
+        let ping = connection.validation_ping_at <= now;
         let refusal = connection.failed.filter(|_| connection.abort_at <= now);
         for (channel, due) in due.into_iter().enumerate() {
             if due {
@@ -101,7 +101,7 @@ impl Endpoint {
             self.send_challenge(now, key);
         }
         if ping {
-            self.send_reach_ping(now, key);
+            self.send_validation_ping(now, key);
         }
     }
 
@@ -145,7 +145,7 @@ impl Endpoint {
         let Some(call) = self.calls.get(key) else { return };
         let (connection, channel, number, side) = (call.connection, call.channel, call.number, call.side);
         let (error, code) = match expired {
-            Expired::Dead => (CallError::PeerSilent, code::CALL_DEAD),
+            Expired::Dead => (CallError::Unreachable, code::CALL_DEAD),
             Expired::Idle | Expired::Deadline => (CallError::Timeout, code::CALL_TIMEOUT),
         };
         if side == Side::Server || call.send.was_sent() {

@@ -1,14 +1,14 @@
 //! Transmit scheduler: round robin among calls, one datagram or one GSO batch of DATA at a time.
 
+use super::packet_builder::{Built, PacketBuilder};
 use super::sealing::{Sealing, Turn};
-use super::turn::{Sender, Spell};
 use super::{Endpoint, Transmit};
 use crate::Instant;
 use crate::call::Phase;
 use crate::slab::Key;
 
 /// The next output.
-pub enum Leaving {
+pub enum Output {
     /// The buffer holds a datagram or a batch. Once it is sent, the turn must be ended.
     Ready(Transmit, Option<Turn>),
     /// These packets must be sealed first.
@@ -17,7 +17,7 @@ pub enum Leaving {
 
 impl Endpoint {
     /// The next datagram or batch to send. `buf` is overwritten. Calls take turns, a batch each. The ciphers run
-    /// here: [`Endpoint::poll_leaving`] is for drivers who share the endpoint.
+    /// here: [`Endpoint::poll_output`] is for drivers who share the endpoint.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         loop {
@@ -31,9 +31,9 @@ impl Endpoint {
                     return transmit;
                 }
             }
-            match self.poll_leaving(now, buf)? {
-                Leaving::Sealing(sealing) => self.sealing = Some(sealing),
-                Leaving::Ready(transmit, turn) => {
+            match self.poll_output(now, buf)? {
+                Output::Sealing(sealing) => self.sealing = Some(sealing),
+                Output::Ready(transmit, turn) => {
                     turn.into_iter().for_each(|turn| self.end_turn(turn));
                     return Some(transmit);
                 }
@@ -41,21 +41,21 @@ impl Endpoint {
         }
     }
 
-    /// Whether [`Endpoint::poll_leaving`] may have output.
+    /// Whether [`Endpoint::poll_output`] may have output.
     #[must_use]
-    pub fn has_leaving(&self) -> bool {
+    pub fn has_output(&self) -> bool {
         self.control.len() > 0 || !self.sending.is_empty()
     }
 
     /// As [`Endpoint::poll_transmit`], but packets that must be sealed are handed out for that, and each call has one
     /// turn at a time. `buf` is overwritten.
     #[must_use]
-    pub fn poll_leaving(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Leaving> {
+    pub fn poll_output(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Output> {
         buf.clear();
         loop {
             if let Some((to, packet)) = self.control.pop() {
                 buf.extend_from_slice(&packet);
-                return Some(Leaving::Ready(Transmit { to, len: buf.len(), segment_size: None }, None));
+                return Some(Output::Ready(Transmit { to, len: buf.len(), segment_size: None }, None));
             }
             let key = *self.sending.front()?;
             if let Some(leaving) = self.give_turn(now, key, buf) {
@@ -64,37 +64,37 @@ impl Endpoint {
         }
     }
 
-    fn give_turn(&mut self, now: Instant, key: Key, buf: &mut Vec<u8>) -> Option<Leaving> {
+    fn give_turn(&mut self, now: Instant, key: Key, buf: &mut Vec<u8>) -> Option<Output> {
         self.sending.pop_front();
-        let mut sender = self.sender(now, key)?;
-        sender.call.queued = false;
-        if sender.call.phase == Phase::Over {
+        let mut builder = self.builder(now, key)?;
+        builder.call.queued = false;
+        if builder.call.phase == Phase::Over {
             return None;
         }
-        let spell = sender.spell(buf);
-        let (to, connection) = (sender.connection.to, sender.connection.id.0);
-        let (leaving, len) = match spell {
-            Spell::Packets(packets, size) => {
+        let built = builder.build(buf);
+        let (to, connection) = (builder.connection.to, builder.connection.id.0);
+        let (leaving, len) = match built {
+            Built::Packets(packets, size) => {
                 let segment_size = (packets > 1).then_some(size);
-                (Leaving::Ready(Transmit { to, len: buf.len(), segment_size }, Some(Turn(key))), buf.len())
+                (Output::Ready(Transmit { to, len: buf.len(), segment_size }, Some(Turn(key))), buf.len())
             }
-            Spell::Sealing(sealing) => {
+            Built::Sealing(sealing) => {
                 let len = sealing.len_max();
-                (Leaving::Sealing(sealing), len)
+                (Output::Sealing(sealing), len)
             }
-            Spell::Nothing => return None,
-            Spell::Failed(code) => {
+            Built::Nothing => return None,
+            Built::Failed(code) => {
                 self.fail_connection(now, connection, code, false);
                 self.push_connection_abort(now, connection, code);
                 return None;
             }
         };
         if let Some(call) = self.calls.get_mut(key) {
-            call.leaving = true;
+            call.in_turn = true;
         }
         // Arms the timers that sending has set.
         self.touch(key);
-        self.tell_writer(key);
+        self.notify_writer(key);
         // To the call, a packet that may not be sent is a lost one.
         if !self.may_send(connection, len) {
             buf.clear();
@@ -104,10 +104,10 @@ impl Endpoint {
         Some(leaving)
     }
 
-    fn sender(&mut self, now: Instant, key: Key) -> Option<Sender<'_>> {
+    fn builder(&mut self, now: Instant, key: Key) -> Option<PacketBuilder<'_>> {
         let call = self.calls.get_mut(key)?;
         let connection = self.connections.slab.get_mut(call.connection)?;
         let peer = self.peers.get_mut(connection.peer)?;
-        Some(Sender { call, connection, peer, stats: &mut self.stats, config: &self.config, now })
+        Some(PacketBuilder { call, connection, peer, stats: &mut self.stats, config: &self.config, now })
     }
 }

@@ -100,9 +100,9 @@ impl World {
             while let Some(transmit) = self.ends[side].poll_transmit(self.now, &mut self.buf) {
                 assert_eq!(transmit.to, address(1 - side));
                 let segment = transmit.segment_size.unwrap_or(transmit.len);
-                let train = Bytes::copy_from_slice(&self.buf[..transmit.len]);
-                for start in (0..train.len()).step_by(segment) {
-                    self.launch(1 - side, train.slice(start..train.len().min(start + segment)));
+                let batch = Bytes::copy_from_slice(&self.buf[..transmit.len]);
+                for start in (0..batch.len()).step_by(segment) {
+                    self.launch(1 - side, batch.slice(start..batch.len().min(start + segment)));
                 }
             }
         }

@@ -1,24 +1,24 @@
 //! Retransmission queue of a call's sending half: a byte stream in, numbered packets out, kept until each is
 //! acknowledged.
 
-mod acked;
-mod loss;
-mod queue;
+mod received_acks;
+mod retransmit;
 #[cfg(test)]
 mod tests;
+mod write_queue;
 
 #[cfg(test)]
-pub(crate) use acked::AckResult;
-pub(crate) use acked::Freshness;
-pub(crate) use loss::Timeout;
+pub(crate) use received_acks::AckResult;
+pub(crate) use received_acks::Freshness;
+pub(crate) use retransmit::Timeout;
 
 use crate::Instant;
 use crate::congestion::{Congestion, NewReno};
 use crate::rtt::Rtt;
 use bytes::Bytes;
 use core::time::Duration;
-use queue::WriteQueue;
 use std::collections::VecDeque;
+use write_queue::WriteQueue;
 
 /// Data waits in the queue until it is sent; only then is it divided into packets, which stay in the ring until
 /// hard-acked. Invariants: `ring[i]` is packet `first + i`; `in_flight`, `soft_acked` and `lost` count the ring's
@@ -289,20 +289,6 @@ impl SendStream {
         }
     }
 
-    /// The lost packet with the lowest number. The search resumes where the last one ended.
-    fn pick_lost(&mut self) -> Pick {
-        let start = self.resend_from.saturating_sub(self.first) as usize;
-        for (offset, sent) in self.ring.iter().enumerate().skip(start) {
-            if sent.state == State::Lost {
-                self.resend_from = self.first + offset as u32;
-                return Pick::Again(self.resend_from, sent.payload.len());
-            }
-        }
-        debug_assert!(false, "no lost packet after the first");
-        self.lost = 0;
-        Pick::Nothing
-    }
-
     /// Takes a new packet's data from the queue: its number, the data, and whether it is the last.
     pub(crate) fn cut(&mut self, len: usize) -> (u32, Bytes, bool) {
         let (data, is_last) = self.queue.cut(len);
@@ -330,23 +316,6 @@ impl SendStream {
         Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack }
     }
 
-    /// Marks a lost packet as retransmitted.
-    pub(crate) fn send_again(&mut self, now: Instant, serial: u32, seq: u32) -> Option<Outgoing<'_>> {
-        let transmission = self.transmit(seq, REPEATED);
-        let sent = self.ring.get_mut(seq.checked_sub(self.first)? as usize)?;
-        sent.state = State::InFlight;
-        sent.resent = true;
-        sent.last_serial = serial;
-        sent.transmission = transmission;
-        sent.sent_at = now;
-        self.lost -= 1;
-        self.in_flight += 1;
-        self.resend_from = seq + 1;
-        self.resent_any = true;
-        self.fast_resend = false;
-        Some(Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack: true })
-    }
-
     fn transmit(&mut self, seq: u32, kind: usize) -> u64 {
         let transmission = self.next_transmission;
         self.next_transmission += 1;
@@ -355,7 +324,7 @@ impl SendStream {
     }
 
     /// docs/protocol/rx.md "7. Windows, RTT, ...": REQUEST_ACK on packets that are not the last while the
-    /// congestion window is tiny, and (see `send_again`) on every retransmission.
+    /// congestion window is tiny, and (see `retransmit`) on every retransmission.
     fn wants_ack(&self, is_last: bool) -> bool {
         !is_last && self.congestion.window() <= 2
     }

@@ -18,7 +18,7 @@ fn burst(stream: &mut SendStream, now: Instant) -> Vec<u32> {
         let serial = stream.next_transmission as u32 + 1;
         match stream.pick(1) {
             Pick::Nothing => return seqs,
-            Pick::Again(seq, _) => seqs.push(stream.send_again(now, serial, seq).unwrap().seq),
+            Pick::Again(seq, _) => seqs.push(stream.retransmit(now, serial, seq).unwrap().seq),
             Pick::New(len) => {
                 let (_, data, is_last) = stream.cut(len);
                 seqs.push(stream.send_new(now, serial, (data, is_last)).seq);
@@ -63,7 +63,7 @@ fn an_overtaken_packet_is_sent_again_once() {
 fn a_timeout_resends_everything_slowly() {
     let mut stream = stream(4, 40);
     burst(&mut stream, Instant(0));
-    assert_eq!(stream.handle_timeout(), loss::Timeout::Resend);
+    assert_eq!(stream.handle_timeout(), retransmit::Timeout::Resend);
     assert_eq!(burst(&mut stream, Instant(1)), [1]);
     ack(&mut stream, Instant(2), 2, &[]);
     assert_eq!(burst(&mut stream, Instant(2)).len(), 2);
@@ -134,7 +134,7 @@ fn a_closed_window_is_probed() {
     ack(&mut stream, Instant(1), 1, &[1, 1]);
     stream.arm(Instant(1), &Rtt::new(Duration::from_millis(100)), true);
     assert!(stream.resend_at.is_set());
-    assert_eq!(stream.handle_timeout(), loss::Timeout::Probe);
+    assert_eq!(stream.handle_timeout(), retransmit::Timeout::Probe);
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl SendStream {
         let newest = advances || self.ack_serial == 0 || serial.wrapping_sub(self.ack_serial) as i32 > 0;
         self.apply_soft_acks(now, ack, newest, &mut result);
         if newest {
-            self.take_back_beyond(ack);
+            self.mark_forgotten_lost(ack);
             self.ack_serial = serial;
         }
         self.ack_previous = ack.previous;
@@ -77,7 +77,7 @@ impl SendStream {
         if let Some(sample) = result.round_trip {
             rtt.sample(sample);
         }
-        result.losses = self.settle(now, result.newly_acked, rtt);
+        result.losses = self.update_timers(now, result.newly_acked, rtt);
         result
     }
 
@@ -106,7 +106,7 @@ impl SendStream {
 
     /// Marks as lost the packets that a restarted peer has forgotten: those beyond both the ack's list and the last
     /// packet it reports.
-    fn take_back_beyond(&mut self, ack: &Ack<'_>) {
+    fn mark_forgotten_lost(&mut self, ack: &Ack<'_>) {
         let listed =
             self.ring.iter().take(ack.soft.len()).filter(|sent| sent.state == State::SoftAcked).count();
         if self.soft_acked as usize == listed || ack.soft.len() >= SOFT_ACKS_MAX {
@@ -143,7 +143,7 @@ impl SendStream {
     }
 
     /// Updates windows and timers after the ack; returns the packets declared lost.
-    fn settle(&mut self, now: Instant, newly_acked: u32, rtt: &Rtt) -> u32 {
+    fn update_timers(&mut self, now: Instant, newly_acked: u32, rtt: &Rtt) -> u32 {
         if newly_acked > 0 {
             self.timeouts_in_row = 0;
             self.resend_at = Instant::FAR_FUTURE;

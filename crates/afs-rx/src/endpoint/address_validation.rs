@@ -8,7 +8,7 @@ use crate::Instant;
 use crate::connection::Connection;
 use crate::ids::Side;
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use rand_chacha::rand_core::Rng;
 use std::net::SocketAddr;
 
@@ -27,30 +27,30 @@ impl Connection {
 
 impl Endpoint {
     /// The client's address is validated: it replied to a ping, or to a challenge.
-    pub(super) fn prove_address(&mut self, now: Instant, key: Key) {
+    pub(super) fn validate_address(&mut self, now: Instant, key: Key) {
         let Some(peer) = self.connections.slab.get(key).map(|connection| connection.peer) else { return };
         if let Some(peer) = self.peers.get_mut(peer) {
-            self.strangers.prove(peer, now + self.config.reachable_for);
+            self.amplification.validate(peer, now + self.config.reachable_for);
         }
     }
 
     /// Whether a reply to `serial` proves that a ping of this connection was received.
     pub(super) fn is_ping_of(&self, key: Key, serial: u32) -> bool {
         let Some(connection) = self.connections.slab.get(key) else { return false };
-        match connection.reach_serial {
+        match connection.validation_serial {
             Some(first) => serial.wrapping_sub(first) <= connection.last_serial().wrapping_sub(first),
             None => !connection.is_limited(),
         }
     }
 
     /// Moves the connection's serials to a random offset before its first ping.
-    pub(super) fn hide_serials(&mut self, key: Key) {
+    pub(super) fn randomize_serials(&mut self, key: Key) {
         let jump = self.random.next_u32() >> (u32::BITS - SERIAL_BITS);
         if let Some(connection) = self.connection_mut(key)
-            && connection.reach_serial.is_none()
+            && connection.validation_serial.is_none()
         {
             connection.skip_serials(jump);
-            connection.reach_serial = Some(connection.last_serial().wrapping_add(1));
+            connection.validation_serial = Some(connection.last_serial().wrapping_add(1));
         }
     }
 
@@ -59,7 +59,7 @@ impl Endpoint {
         let Some(peer) = self.peers_by_address.get(&from).and_then(|key| self.peers.get_mut(*key)) else {
             return;
         };
-        if !peer.is_proven {
+        if !peer.is_validated {
             peer.credit = peer.credit.saturating_add(bytes.saturating_mul(AMPLIFICATION_MAX));
         }
     }
@@ -69,13 +69,13 @@ impl Endpoint {
         let Some(connection) = self.connections.slab.get(key).filter(|found| found.is_limited()) else {
             return true;
         };
-        let Some(peer) = self.peers.get_mut(connection.peer).filter(|peer| !peer.is_proven) else {
+        let Some(peer) = self.peers.get_mut(connection.peer).filter(|peer| !peer.is_validated) else {
             return true;
         };
         let left = peer.credit.checked_sub(bytes);
         match left {
             Some(left) => peer.credit = left,
-            None => self.stats.drop_packet(Drop::UnprovenAddress),
+            None => self.stats.drop_packet(DropReason::UnvalidatedAddress),
         }
         left.is_some()
     }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// Connections whose source address may be forged.
 #[derive(Default)]
-pub(super) struct Unproven {
+pub(super) struct UnprovenConnections {
     count: usize,
     /// All of them, oldest first, with stale entries of removed or proven ones.
     oldest: VecDeque<Key>,
@@ -71,7 +71,7 @@ impl Endpoint {
 
     /// The oldest one on which the application has no call.
     fn oldest_unproven(&mut self) -> Option<Key> {
-        for _ in 0..self.unproven.oldest.len().min(LOOKED_AT_MAX) {
+        for _ in 0..self.unproven.oldest.len().min(EXAMINED_MAX) {
             let key = self.unproven.oldest.pop_front()?;
             let Some(found) = self.connections.slab.get(key).filter(|found| found.is_unproven) else {
                 continue;
@@ -89,4 +89,4 @@ impl Endpoint {
 }
 
 /// Bounds the work that an unwanted packet can cause.
-const LOOKED_AT_MAX: usize = 32;
+const EXAMINED_MAX: usize = 32;

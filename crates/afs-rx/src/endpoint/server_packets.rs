@@ -6,7 +6,7 @@ use crate::call::{Limits, Phase};
 use crate::error::CallError;
 use crate::packet::{Header, PacketType};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 
 /// A new call whose first packet received is beyond this is a remainder from before a restart.
@@ -17,7 +17,7 @@ impl Endpoint {
         let Some(connection) = self.connections.slab.get(key) else { return };
         let channel = connection.channels[header.channel()];
         if header.call < channel.number {
-            self.stats.drop_packet(Drop::OldCall);
+            self.stats.drop_packet(DropReason::OldCall);
             return;
         }
         if header.call > channel.number {
@@ -33,7 +33,7 @@ impl Endpoint {
 
     /// A packet for a call that failed and that the application has not released.
     fn answer_for_over(&mut self, now: Instant, key: Key, header: &Header, code: Option<i32>) {
-        self.stats.drop_packet(Drop::CallFailed);
+        self.stats.drop_packet(DropReason::CallFailed);
         if let Some(code) = code.filter(|_| header.kind != PacketType::ABORT) {
             self.push_abort(now, key, header.channel(), header.call, code);
         }
@@ -49,20 +49,20 @@ impl Endpoint {
         payload: Bytes,
     ) {
         if header.kind != PacketType::DATA {
-            self.stats.drop_packet(Drop::NoSuchCall);
+            self.stats.drop_packet(DropReason::NoSuchCall);
             return;
         }
         if header.seq == 0 || header.seq > FIRST_SEQ_MAX {
-            self.stats.drop_packet(Drop::NewCallTooFar);
+            self.stats.drop_packet(DropReason::NewCallTooFar);
             return;
         }
         if let Some(current) = current
-            && !self.make_way(now, key, current, header.channel())
+            && !self.end_current_call(now, key, current, header.channel())
         {
             return;
         }
         if !self.make_room_for_call(now) {
-            self.stats.drop_packet(Drop::TooManyCalls);
+            self.stats.drop_packet(DropReason::TooManyCalls);
             let code = self.config.busy_code;
             self.push_abort(now, key, header.channel(), header.call, code);
             return;
@@ -75,7 +75,7 @@ impl Endpoint {
 
     /// Ends the channel's current call, since the client has begun another. False when its application still works on
     /// it: the client then gets BUSY.
-    fn make_way(&mut self, now: Instant, key: Key, current: Key, channel: usize) -> bool {
+    fn end_current_call(&mut self, now: Instant, key: Key, current: Key, channel: usize) -> bool {
         let Some(call) = self.calls.get(current) else { return true };
         match call.phase {
             Phase::Waiting => self.fail_call(now, current, CallError::Superseded, None),

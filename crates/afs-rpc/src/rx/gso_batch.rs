@@ -11,19 +11,22 @@ const JOINED_MAX: usize = 1500;
 
 /// One or more datagrams, ready to be sent.
 #[derive(Default)]
-pub(super) struct Train {
+pub(super) struct GsoBatch {
     transmit: Option<Transmit>,
     datagrams: usize,
     pub(super) buffer: Vec<u8>,
 }
 
 /// The batch with index `used`, to be filled, and the one before it.
-pub(super) fn next_train(trains: &mut [Train], used: usize) -> Option<(&mut Train, Option<&mut Train>)> {
-    let (before, rest) = trains.split_at_mut_checked(used)?;
+pub(super) fn next_batch(
+    batches: &mut [GsoBatch],
+    used: usize,
+) -> Option<(&mut GsoBatch, Option<&mut GsoBatch>)> {
+    let (before, rest) = batches.split_at_mut_checked(used)?;
     Some((rest.first_mut()?, before.last_mut()))
 }
 
-impl Train {
+impl GsoBatch {
     /// Begins a batch with the contents of the buffer.
     pub(super) fn start(&mut self, transmit: Transmit) {
         self.datagrams = transmit.segment_size.map_or(1, |size| transmit.len.div_ceil(size.max(1)));
@@ -33,20 +36,20 @@ impl Train {
     /// Appends a single datagram to the same peer, if it fits in size: all datagrams of a batch are equally long,
     /// except the last, which may be shorter.
     pub(super) fn join(&mut self, next: &Transmit, data: &[u8]) -> bool {
-        let Some(train) = &mut self.transmit else { return false };
-        let size = train.segment_size.unwrap_or(train.len);
+        let Some(batch) = &mut self.transmit else { return false };
+        let size = batch.segment_size.unwrap_or(batch.len);
         let fits = next.segment_size.is_none()
-            && next.to == train.to
+            && next.to == batch.to
             && next.len <= size
             && size <= JOINED_MAX
-            && train.len == size * self.datagrams
+            && batch.len == size * self.datagrams
             && self.datagrams < DATAGRAMS_MAX
-            && train.len + next.len <= BYTES_MAX;
+            && batch.len + next.len <= BYTES_MAX;
         let Some(data) = data.get(..next.len).filter(|_| fits) else { return false };
-        self.buffer.truncate(train.len);
+        self.buffer.truncate(batch.len);
         self.buffer.extend_from_slice(data);
-        train.segment_size = Some(size);
-        train.len += next.len;
+        batch.segment_size = Some(size);
+        batch.len += next.len;
         self.datagrams += 1;
         true
     }
@@ -72,41 +75,41 @@ mod tests {
         (Transmit { to, len, segment_size: None }, vec![u8::try_from(len).unwrap(); len])
     }
 
-    fn train_of(port: u16, lens: &[usize]) -> (Train, Vec<bool>) {
-        let mut train = Train::default();
+    fn batch_of(port: u16, lens: &[usize]) -> (GsoBatch, Vec<bool>) {
+        let mut batch = GsoBatch::default();
         let mut joined = Vec::new();
         for (index, len) in lens.iter().enumerate() {
             let (transmit, data) = single(port, *len);
             if index == 0 {
-                train.buffer = data;
-                train.start(transmit);
+                batch.buffer = data;
+                batch.start(transmit);
             } else {
-                joined.push(train.join(&transmit, &data));
+                joined.push(batch.join(&transmit, &data));
             }
         }
-        (train, joined)
+        (batch, joined)
     }
 
     #[test]
     fn equal_ones_join_and_a_shorter_one_ends_the_train() {
-        let (train, joined) = train_of(1, &[60, 60, 40, 40, 60]);
+        let (batch, joined) = batch_of(1, &[60, 60, 40, 40, 60]);
         assert_eq!(joined, [true, true, false, false]);
         let mut sent = Vec::new();
-        train.send(&mut |t: &Transmit, data: &[u8]| sent.push((t.segment_size, data.to_vec())));
+        batch.send(&mut |t: &Transmit, data: &[u8]| sent.push((t.segment_size, data.to_vec())));
         assert_eq!(sent, [(Some(60), [vec![60; 120], vec![40; 40]].concat())]);
     }
 
     #[test]
     fn longer_ones_and_other_peers_travel_by_themselves() {
-        assert_eq!(train_of(1, &[40, 60]).1, [false]);
-        let (mut train, _) = train_of(1, &[40]);
+        assert_eq!(batch_of(1, &[40, 60]).1, [false]);
+        let (mut batch, _) = batch_of(1, &[40]);
         let (other, data) = single(2, 40);
-        assert!(!train.join(&other, &data));
+        assert!(!batch.join(&other, &data));
     }
 
     #[test]
     fn a_train_is_no_longer_than_the_kernel_allows() {
-        let joined = train_of(1, &[10; 70]).1;
+        let joined = batch_of(1, &[10; 70]).1;
         assert_eq!(joined.iter().filter(|joined| **joined).count(), DATAGRAMS_MAX - 1);
     }
 }

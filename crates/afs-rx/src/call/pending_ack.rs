@@ -46,7 +46,7 @@ impl Default for PendingAck {
 }
 
 /// Priority of a reason: the higher one wins when acks are merged.
-fn weight(kind: u8) -> u8 {
+fn priority(kind: u8) -> u8 {
     match kind {
         reason::PING_RESPONSE => 5,
         reason::OUT_OF_SEQUENCE | reason::DUPLICATE | reason::EXCEEDS_WINDOW => 4,
@@ -69,10 +69,10 @@ impl PendingAck {
 
     /// Schedules an ack to be sent now.
     pub(crate) fn demand(&mut self, kind: u8, serial: u32) {
-        if weight(kind) == 4 {
+        if priority(kind) == 4 {
             self.negatives = (self.negatives + 1).min(NEGATIVES_MAX);
         }
-        if weight(kind) >= weight(self.reason) {
+        if priority(kind) >= priority(self.reason) {
             self.reason = kind;
             self.serial = serial;
         }
@@ -116,7 +116,7 @@ impl PendingAck {
         }
         let taken = (self.reason, self.serial);
         let negatives = self.negatives.saturating_sub(1);
-        let again = negatives > 0 && weight(self.reason) == 4;
+        let again = negatives > 0 && priority(self.reason) == 4;
         *self = PendingAck::default();
         if again {
             self.reason = taken.0;

@@ -1,5 +1,4 @@
-//! Loss detection by packet order and by the retransmission timer. Lost packets are retransmitted by `pick` and
-//! `send_again` in `mod.rs`.
+//! Loss detection, by packet order and by the retransmission timer, and retransmission of lost packets.
 
 use super::*;
 
@@ -29,9 +28,9 @@ impl SendStream {
                     if transmission + 1 >= self.transmissions_acked || seq >= self.known_to {
                         break;
                     }
-                    let patience_ends = sent.sent_at + rtt.reordering();
-                    if transmission + REORDERING_PACKETS >= self.transmissions_acked && now < patience_ends {
-                        self.reorder_at = self.reorder_at.min(patience_ends);
+                    let lost_at = sent.sent_at + rtt.reordering();
+                    if transmission + REORDERING_PACKETS >= self.transmissions_acked && now < lost_at {
+                        self.reorder_at = self.reorder_at.min(lost_at);
                         break;
                     }
                     self.lose(transmission, seq);
@@ -79,5 +78,36 @@ impl SendStream {
         self.recovery = self.next_transmission;
         self.congestion.on_timeout();
         Timeout::Resend
+    }
+
+    /// The lost packet with the lowest number. The search resumes where the last one ended.
+    pub(super) fn pick_lost(&mut self) -> Pick {
+        let start = self.resend_from.saturating_sub(self.first) as usize;
+        for (offset, sent) in self.ring.iter().enumerate().skip(start) {
+            if sent.state == State::Lost {
+                self.resend_from = self.first + offset as u32;
+                return Pick::Again(self.resend_from, sent.payload.len());
+            }
+        }
+        debug_assert!(false, "no lost packet after the first");
+        self.lost = 0;
+        Pick::Nothing
+    }
+
+    /// Marks a lost packet as retransmitted.
+    pub(crate) fn retransmit(&mut self, now: Instant, serial: u32, seq: u32) -> Option<Outgoing<'_>> {
+        let transmission = self.transmit(seq, REPEATED);
+        let sent = self.ring.get_mut(seq.checked_sub(self.first)? as usize)?;
+        sent.state = State::InFlight;
+        sent.resent = true;
+        sent.last_serial = serial;
+        sent.transmission = transmission;
+        sent.sent_at = now;
+        self.lost -= 1;
+        self.in_flight += 1;
+        self.resend_from = seq + 1;
+        self.resent_any = true;
+        self.fast_resend = false;
+        Some(Outgoing { seq, payload: &sent.payload, is_last: sent.is_last, request_ack: true })
     }
 }

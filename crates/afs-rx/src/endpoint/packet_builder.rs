@@ -4,7 +4,7 @@ use super::capacity;
 use super::sealing::{Sealing, Unsealed};
 use crate::Instant;
 use crate::call::{Call, Outgoing, Phase, Pick, SEQ_MAX};
-use crate::config::{Config, TRAIN_BYTES_MAX};
+use crate::config::{BATCH_BYTES_MAX, Config};
 use crate::connection::Connection;
 use crate::error::code;
 use crate::ids::Side;
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// A call with its connection and peer, borrowed together.
-pub(super) struct Sender<'a> {
+pub(super) struct PacketBuilder<'a> {
     pub(super) call: &'a mut Call,
     pub(super) connection: &'a mut Connection,
     pub(super) peer: &'a mut Peer,
@@ -25,7 +25,7 @@ pub(super) struct Sender<'a> {
 }
 
 /// Result of a call's turn.
-pub(super) enum Spell {
+pub(super) enum Built {
     /// The buffer holds this many packets of this size.
     Packets(usize, usize),
     Sealing(Sealing),
@@ -34,9 +34,9 @@ pub(super) enum Spell {
     Failed(i32),
 }
 
-impl Sender<'_> {
+impl PacketBuilder<'_> {
     /// Builds the next output of the call: an ack or a ping, else DATA.
-    pub(super) fn spell(&mut self, buf: &mut Vec<u8>) -> Spell {
+    pub(super) fn build(&mut self, buf: &mut Vec<u8>) -> Built {
         if self.call.phase == Phase::Waiting && self.call.ping {
             // The ping acknowledges as well, and the credit of an unvalidated address does not allow both.
             let _ = self.call.ack.take();
@@ -44,7 +44,7 @@ impl Sender<'_> {
         }
         if let Some((kind, serial)) = self.call.ack.take() {
             self.write_ack(kind, serial, buf);
-            return Spell::Packets(1, buf.len());
+            return Built::Packets(1, buf.len());
         }
         if self.call.ping {
             return self.ping(buf);
@@ -56,32 +56,32 @@ impl Sender<'_> {
         self.data(buf)
     }
 
-    fn ping(&mut self, buf: &mut Vec<u8>) -> Spell {
+    fn ping(&mut self, buf: &mut Vec<u8>) -> Built {
         self.call.ping = false;
         self.stats.pings_sent += 1;
         self.write_ack(reason::PING, 0, buf);
-        Spell::Packets(1, buf.len())
+        Built::Packets(1, buf.len())
     }
 
-    fn data(&mut self, buf: &mut Vec<u8>) -> Spell {
+    fn data(&mut self, buf: &mut Vec<u8>) -> Built {
         if !self.connection.security.protects() {
-            let packets = self.pick_train(|header, data| {
+            let packets = self.pick_batch(|header, data| {
                 buf.extend_from_slice(&header.to_bytes());
                 buf.extend_from_slice(data);
             });
             return match packets {
-                Ok((0, _)) => Spell::Nothing,
-                Ok((packets, size)) => Spell::Packets(packets, size),
-                Err(code) => Spell::Failed(code),
+                Ok((0, _)) => Built::Nothing,
+                Ok((packets, size)) => Built::Packets(packets, size),
+                Err(code) => Built::Failed(code),
             };
         }
         let mut packets = VecDeque::new();
         let picked =
-            self.pick_train(|header, data| packets.push_back(Unsealed { header, data: data.clone() }));
+            self.pick_batch(|header, data| packets.push_back(Unsealed { header, data: data.clone() }));
         match picked {
-            Ok((0, _)) => Spell::Nothing,
-            Ok(_) => Spell::Sealing(self.sealing(packets)),
-            Err(code) => Spell::Failed(code),
+            Ok((0, _)) => Built::Nothing,
+            Ok(_) => Built::Sealing(self.sealing(packets)),
+            Err(code) => Built::Failed(code),
         }
     }
 
@@ -103,15 +103,15 @@ impl Sender<'_> {
 
     /// Gives `put` a batch of DATA packets with equal amounts of data; only the last may have less. Returns their
     /// number, and the size of the first without what sealing adds.
-    fn pick_train(&mut self, mut put: impl FnMut(Header, &Bytes)) -> Result<(usize, usize), i32> {
+    fn pick_batch(&mut self, mut put: impl FnMut(Header, &Bytes)) -> Result<(usize, usize), i32> {
         let capacity = capacity(self.connection, self.peer);
         let overhead = self.connection.overhead();
         let (mut packets, mut first, mut total) = (0, 0, 0);
-        while packets < self.config.train_packets {
+        while packets < self.config.batch_packets {
             let pick = self.call.send.pick(capacity);
             let (Pick::Again(_, len) | Pick::New(len)) = pick else { break };
             total += HEADER_LEN + overhead.header + len + overhead.trailer;
-            if packets > 0 && (len > first || total > TRAIN_BYTES_MAX) {
+            if packets > 0 && (len > first || total > BATCH_BYTES_MAX) {
                 break;
             }
             match pick {
@@ -135,7 +135,7 @@ impl Sender<'_> {
     fn pick_again(&mut self, seq: u32, put: &mut impl FnMut(Header, &Bytes)) {
         let serial = self.connection.take_serial();
         let frame = self.data_header(serial);
-        if let Some(outgoing) = self.call.send.send_again(self.now, serial, seq) {
+        if let Some(outgoing) = self.call.send.retransmit(self.now, serial, seq) {
             self.stats.data_resent += 1;
             self.peer.resent += 1;
             put(headed(frame, &outgoing), outgoing.payload);

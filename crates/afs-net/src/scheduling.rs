@@ -12,7 +12,7 @@ const TASKS_MAX: usize = 4;
 
 /// Role of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Role {
     /// It runs blocking work, and may wait for a disk.
     Blocking,
     /// It receives datagrams.
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 thread_local! {
     static STALL: Cell<Stall> = const { Cell::new(Stall::None) };
     /// Set while a thread accepts the tasks that it wakes.
-    static KIND: Cell<Option<Kind>> = const { Cell::new(None) };
+    static ROLE: Cell<Option<Role>> = const { Cell::new(None) };
     static NEXT: RefCell<Option<Arc<Task>>> = const { RefCell::new(None) };
 }
 
@@ -32,25 +32,25 @@ pub(crate) fn stall() -> Stall {
 }
 
 /// Runs `work` on a thread that `work` may block for `stall`.
-pub(crate) fn tolerating<T>(stall: Stall, work: impl FnOnce() -> T) -> T {
-    let _before = Before(STALL.replace(stall));
+pub(crate) fn with_stall<T>(stall: Stall, work: impl FnOnce() -> T) -> T {
+    let _restore = RestoreStall(STALL.replace(stall));
     work()
 }
 
 /// The previous value, restored on drop.
-struct Before(Stall);
+struct RestoreStall(Stall);
 
-impl Drop for Before {
+impl Drop for RestoreStall {
     fn drop(&mut self) {
         STALL.set(self.0);
     }
 }
 
 /// Runs `work`, and then a few of the tasks that it has woken.
-pub(crate) fn with_woken(kind: Kind, work: impl FnOnce()) {
-    let stall = if kind == Kind::Blocking { Stall::Any } else { Stall::None };
-    tolerating(stall, || {
-        let _turn = Turn::begin(kind);
+pub(crate) fn with_woken(role: Role, work: impl FnOnce()) {
+    let stall = if role == Role::Blocking { Stall::Any } else { Stall::None };
+    with_stall(stall, || {
+        let _accepting = Accepting::begin(role);
         work();
         for _ in 0..TASKS_MAX {
             let Some(task) = NEXT.take() else { break };
@@ -60,11 +60,11 @@ pub(crate) fn with_woken(kind: Kind, work: impl FnOnce()) {
 }
 
 /// Accepts a woken task, if this thread will run it soon. Returns it otherwise.
-pub(crate) fn take(task: Arc<Task>) -> Option<Arc<Task>> {
-    let fits = match KIND.get() {
+pub(crate) fn offer(task: Arc<Task>) -> Option<Arc<Task>> {
+    let fits = match ROLE.get() {
         None => false,
-        Some(Kind::Blocking) => true,
-        Some(Kind::Receiving) => task.may_run_on_receiver(),
+        Some(Role::Blocking) => true,
+        Some(Role::Receiving) => task.may_run_on_receiver(),
     };
     NEXT.with_borrow_mut(|next| match next {
         None if fits => {
@@ -76,25 +76,25 @@ pub(crate) fn take(task: Arc<Task>) -> Option<Arc<Task>> {
 }
 
 /// Queues in the pool the task that this thread was to run.
-pub(crate) fn let_go() {
+pub(crate) fn release_to_pool() {
     if let Some(task) = NEXT.take() {
         task.run_in_pool();
     }
 }
 
 /// Scope in which a thread accepts tasks.
-struct Turn;
+struct Accepting;
 
-impl Turn {
-    fn begin(kind: Kind) -> Self {
-        KIND.set(Some(kind));
+impl Accepting {
+    fn begin(role: Role) -> Self {
+        ROLE.set(Some(role));
         Self
     }
 }
 
-impl Drop for Turn {
+impl Drop for Accepting {
     fn drop(&mut self) {
-        KIND.set(None);
-        let_go();
+        ROLE.set(None);
+        release_to_pool();
     }
 }

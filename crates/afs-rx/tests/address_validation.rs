@@ -196,7 +196,7 @@ fn a_flood_of_new_connections_takes_no_place_of_who_has_answered() {
             script.wait_ms(6);
             assert!(script.end.holdings().server_connections <= bound);
         }
-        assert_eq!(script.end.stats().drops(afs_rx::Drop::TooManyConnections), 0);
+        assert_eq!(script.end.stats().drops(afs_rx::DropReason::TooManyConnections), 0);
         assert!(script.end.holdings().server_connections > bound / 2, "a flood");
         // It is the same connection: a completed call is not executed again.
         script.give(from_client(DATA, 1, 1, 9, LAST), b"break");

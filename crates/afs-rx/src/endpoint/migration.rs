@@ -10,20 +10,20 @@ use crate::Instant;
 use crate::connection::{Connection, ServerKey};
 use crate::packet::{Header, PacketType};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 
 impl Endpoint {
     /// Whether a new connection has the ids of one that may migrate.
     pub(super) fn is_claim(&self, named: &ServerKey, security_index: u8) -> bool {
-        let claimed = self.connections.movable(named.epoch, named.cid);
+        let claimed = self.connections.migratable(named.epoch, named.cid);
         let claimed = claimed.and_then(|key| self.connections.slab.get(key));
         claimed.is_some_and(|claimed| claimed.security_index == security_index)
     }
 
     /// The connection that handles a packet: the one it arrived for, or the one that has migrated to its address.
     /// `None` when the address is not validated yet, and the packet dropped: the client retransmits it.
-    pub(super) fn settle_claim(
+    pub(super) fn resolve_claim(
         &mut self,
         now: Instant,
         key: Key,
@@ -35,25 +35,25 @@ impl Endpoint {
             return Some(key);
         }
         if header.kind != PacketType::DATA {
-            self.stats.drop_packet(Drop::NoSuchCall);
+            self.stats.drop_packet(DropReason::NoSuchCall);
             return None;
         }
         if !connection.is_authenticated() {
-            self.stats.drop_packet(Drop::UnprovenAddress);
+            self.stats.drop_packet(DropReason::UnvalidatedAddress);
             self.admit(now, key);
             return None;
         }
-        let claimed = self.connections.movable(connection.epoch, connection.cid);
+        let claimed = self.connections.migratable(connection.epoch, connection.cid);
         // Opened with the keys of both: the client that responded to the challenge may be another one, with keys of
         // its own.
         match claimed
             .filter(|claimed| self.opens(*claimed, header, payload) && self.opens(key, header, payload))
         {
             Some(claimed) => {
-                self.follow(now, claimed, key);
+                self.migrate(now, claimed, key);
                 return Some(claimed);
             }
-            None if claimed.is_some() => self.stats.drop_packet(Drop::NotOpened),
+            None if claimed.is_some() => self.stats.drop_packet(DropReason::NotOpened),
             // The client begins anew with its next packet.
             None => self.remove_connection(now, key),
         }
@@ -73,7 +73,7 @@ impl Endpoint {
     }
 
     /// Migrates a connection to the validated address.
-    fn follow(&mut self, now: Instant, key: Key, claim: Key) {
+    fn migrate(&mut self, now: Instant, key: Key, claim: Key) {
         let Some((new, to)) = self.connections.slab.get(claim).map(|claim| (claim.peer, claim.to)) else {
             return;
         };
@@ -84,11 +84,11 @@ impl Endpoint {
         self.leave_peer(now, old);
         self.connections.relocate(key, to);
         self.stats.moves += 1;
-        self.send_again(now, key);
+        self.retransmit_unacked(now, key);
     }
 
     /// Retransmits what was sent to the old address and not acknowledged.
-    fn send_again(&mut self, now: Instant, key: Key) {
+    fn retransmit_unacked(&mut self, now: Instant, key: Key) {
         let calls = self.connections.slab.get(key).map(Connection::calls);
         for call in calls.into_iter().flatten().flatten() {
             if let Some(call) = self.calls.get_mut(call).filter(|call| call.send.has_unacked()) {

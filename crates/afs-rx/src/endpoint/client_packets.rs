@@ -4,7 +4,7 @@ use super::Endpoint;
 use crate::Instant;
 use crate::packet::{Header, PacketType};
 use crate::slab::Key;
-use crate::stats::Drop;
+use crate::stats::DropReason;
 use bytes::Bytes;
 
 impl Endpoint {
@@ -20,7 +20,7 @@ impl Endpoint {
         }
         let (number, call) = (channel.number, channel.call);
         match call {
-            _ if header.call != number => self.stats.drop_packet(Drop::OldCall),
+            _ if header.call != number => self.stats.drop_packet(DropReason::OldCall),
             Some(call) => self.handle_call_packet(now, call, header, payload),
             None => self.answer_for_ended(now, key, header),
         }

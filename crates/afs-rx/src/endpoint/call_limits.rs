@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 /// Counts of the calls of clients.
-pub(super) struct Shares {
+pub(super) struct CallLimits {
     /// All of them.
     alive: usize,
     /// Waiting calls, oldest first, with stale entries.
@@ -25,27 +25,27 @@ pub(super) struct Shares {
 
 /// The counters that an admitted call is included in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Share {
+pub(crate) struct AdmittedAs {
     host: IpAddr,
     anonymous: bool,
 }
 
-impl Shares {
+impl CallLimits {
     pub(super) fn new(hash: HashSeed) -> Self {
         Self { alive: 0, waiting: VecDeque::new(), admitted: HashMap::with_hasher(hash), anonymous: 0 }
     }
 
-    fn take(&mut self, share: Share) {
-        *self.admitted.entry(share.host).or_default() += 1;
-        self.anonymous += usize::from(share.anonymous);
+    fn add(&mut self, admitted_as: AdmittedAs) {
+        *self.admitted.entry(admitted_as.host).or_default() += 1;
+        self.anonymous += usize::from(admitted_as.anonymous);
     }
 
-    fn give_back(&mut self, share: Share) {
-        self.anonymous -= usize::from(share.anonymous);
-        if let Some(count) = self.admitted.get_mut(&share.host) {
+    fn remove(&mut self, admitted_as: AdmittedAs) {
+        self.anonymous -= usize::from(admitted_as.anonymous);
+        if let Some(count) = self.admitted.get_mut(&admitted_as.host) {
             *count -= 1;
             if *count == 0 {
-                self.admitted.remove(&share.host);
+                self.admitted.remove(&admitted_as.host);
             }
         }
     }
@@ -54,10 +54,10 @@ impl Shares {
 impl Endpoint {
     /// Makes room for one more call of a client: at the limit, the oldest waiting call is evicted.
     pub(super) fn make_room_for_call(&mut self, now: Instant) -> bool {
-        if self.shares.alive < self.config.incoming_calls_max {
+        if self.call_limits.alive < self.config.incoming_calls_max {
             return true;
         }
-        while let Some(key) = self.shares.waiting.pop_front() {
+        while let Some(key) = self.call_limits.waiting.pop_front() {
             if self.calls.get(key).is_some_and(|call| call.phase == Phase::Waiting) {
                 self.fail_call(now, key, CallError::Superseded, None);
                 return true;
@@ -81,9 +81,9 @@ impl Endpoint {
         if !is_first {
             return false;
         }
-        while let Some(oldest) = self.shares.waiting.pop_front() {
+        while let Some(oldest) = self.call_limits.waiting.pop_front() {
             if oldest == key {
-                self.shares.waiting.push_front(oldest);
+                self.call_limits.waiting.push_front(oldest);
                 return false;
             }
             if self.calls.get(oldest).is_some_and(|call| call.phase == Phase::Waiting) {
@@ -98,44 +98,46 @@ impl Endpoint {
 
     /// Counts a new call of a client, which waits.
     pub(super) fn count_waiting_call(&mut self, key: Key) {
-        self.shares.alive += 1;
-        if self.shares.waiting.len() >= 2 * self.config.incoming_calls_max {
+        self.call_limits.alive += 1;
+        if self.call_limits.waiting.len() >= 2 * self.config.incoming_calls_max {
             let calls = &self.calls;
-            self.shares
+            self.call_limits
                 .waiting
                 .retain(|key| calls.get(*key).is_some_and(|call| call.phase == Phase::Waiting));
         }
-        self.shares.waiting.push_back(key);
+        self.call_limits.waiting.push_back(key);
     }
 
     /// Counts a call that is to be admitted; false when the limit of its host or of anonymous clients is reached.
-    pub(super) fn take_share(&mut self, key: Key) -> bool {
+    pub(super) fn count_admitted_call(&mut self, key: Key) -> bool {
         let Some(connection) =
             self.calls.get(key).and_then(|call| self.connections.slab.get(call.connection))
         else {
             return false;
         };
-        let share =
-            Share { host: connection.to.ip().to_canonical(), anonymous: connection.identity().is_none() };
-        let of_host = self.shares.admitted.get(&share.host).copied().unwrap_or(0);
+        let admitted_as = AdmittedAs {
+            host: connection.to.ip().to_canonical(),
+            anonymous: connection.identity().is_none(),
+        };
+        let of_host = self.call_limits.admitted.get(&admitted_as.host).copied().unwrap_or(0);
         let anonymous_max = self.config.incoming_calls_max - self.config.incoming_calls_max / 4;
         if of_host >= self.config.incoming_calls_per_host
-            || share.anonymous && self.shares.anonymous >= anonymous_max
+            || admitted_as.anonymous && self.call_limits.anonymous >= anonymous_max
         {
             return false;
         }
-        self.shares.take(share);
+        self.call_limits.add(admitted_as);
         if let Some(call) = self.calls.get_mut(key) {
-            call.share = Some(share);
+            call.admitted_as = Some(admitted_as);
         }
         true
     }
 
     /// A call of a client is freed.
     pub(super) fn uncount_call(&mut self, call: &mut Call) {
-        self.shares.alive -= 1;
-        if let Some(share) = call.share.take() {
-            self.shares.give_back(share);
+        self.call_limits.alive -= 1;
+        if let Some(admitted_as) = call.admitted_as.take() {
+            self.call_limits.remove(admitted_as);
         }
     }
 }
