@@ -33,7 +33,7 @@ enum News {
 /// # Errors
 /// The child's own error, or that it ended without a word; the log says why.
 pub fn start(log: &Path) -> CommandResult<serde_json::Value> {
-    let failed = |e: std::io::Error| CommandError::failed(format!("cannot go into the background: {e}"));
+    let failed = |e: std::io::Error| CommandError::failed(format!("cannot run in the background: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     arguments.push(format!("--{CHILD_OPTION}").into());
@@ -69,7 +69,7 @@ impl Child {
     /// The system refuses.
     pub fn begin() -> CommandResult<Self> {
         rustix::process::setsid().map_err(|e| {
-            CommandError::failed(format!("cannot leave the terminal: {}", std::io::Error::from(e)))
+            CommandError::failed(format!("cannot detach from the terminal: {}", std::io::Error::from(e)))
         })?;
         Ok(Self(()))
     }

@@ -139,8 +139,5 @@ fn serves_databases(running: &Running) -> bool {
 fn which(several: &[RunningCell]) -> CommandError {
     let shown = |one: &RunningCell| format!("{} (--state {})", one.running.cell, one.state.path().display());
     let names: Vec<String> = several.iter().map(shown).collect();
-    CommandError::usage(format!(
-        "which of the cells that run here: {}? say so with --state",
-        names.join(", ")
-    ))
+    CommandError::usage(format!("several cells run here: {}; choose one with --state", names.join(", ")))
 }

@@ -95,7 +95,7 @@ fn tail(f: &mut fmt::Formatter<'_>, file: &ImportedFile) -> fmt::Result {
         writeln!(f, "  {} were here already, and stay", file.there)?;
     }
     if file.replaced > 0 {
-        writeln!(f, "  {} that were here made room", file.replaced)?;
+        writeln!(f, "  {} existing ones were replaced", file.replaced)?;
     }
     for note in &file.notes {
         writeln!(f, "  {note}")?;

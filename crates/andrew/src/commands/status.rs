@@ -96,7 +96,7 @@ fn data(f: &mut fmt::Formatter<'_>, scrub: &PartitionScrub) -> fmt::Result {
     let Look { began, ended, bytes, damaged, repaired } = look;
     let (when, read) = (if ended == 0 { began } else { ended }, HumanBytes(bytes));
     let when = dates::show(UnixSeconds(when));
-    let verb = if ended == 0 { "being looked at since" } else { "looked at until" };
+    let verb = if ended == 0 { "being checked since" } else { "checked until" };
     write!(f, "data of partition {} {verb} {when}: {read} read", scrub.partition)?;
     match damaged {
         0 => writeln!(f, ", nothing damaged")?,

@@ -61,7 +61,7 @@ impl Args {
         if process.ended_within(PROMPT).map_err(failed)? {
             return Ok(());
         }
-        let goes_on = format!("{shown} is unmounted here, but its process {pid} goes on");
+        let goes_on = format!("{shown} is unmounted here, but its process {pid} still runs");
         let others = mounts::holders(&mount.device);
         if let [(other, name), ..] = others.as_slice() {
             return Err(CommandError::failed(format!(

@@ -145,7 +145,7 @@ impl Args {
         let told = stopping.clone();
         let ended = move || {
             if !told.load(Ordering::Acquire) {
-                tracing::warn!("{shown} is not mounted any more; the servers go on");
+                tracing::warn!("{shown} is no longer mounted; the servers continue");
             }
         };
         if let Err(error) = client.mount(&options, Some(own), ended) {

@@ -97,7 +97,7 @@ fn of_path(reach: &Reach, user: Option<&str>, path: PathBuf) -> CommandResult<Ex
             reasons: Vec::new(),
         }),
         (true, Some(_)) => Err(CommandError::failed(format!(
-            "fs: the access list of '{}' is shown only to those who may look there (l), as the cell's administrators may",
+            "fs: the access list of '{}' is shown only to users with the right to look there (l), such as the cell's administrators",
             path.display()
         ))),
     }

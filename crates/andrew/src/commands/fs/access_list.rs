@@ -107,7 +107,7 @@ fn rights(word: &str) -> Option<u32> {
 impl AccessList {
     /// Parses the form servers exchange: two counts, then a name, a tab and decimal rights a line.
     pub(super) fn parse(text: &str) -> CommandResult<Self> {
-        let wrong = || CommandError::failed("fs: the server sent an access list that makes no sense");
+        let wrong = || CommandError::failed("fs: the server sent an invalid access list");
         let mut lines = text.trim_end_matches('\0').lines();
         let mut count = || lines.next().and_then(|l| l.trim().parse::<usize>().ok()).ok_or_else(wrong);
         let (normal, negative) = (count()?, count()?);

@@ -56,7 +56,7 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
             CommandError::failed(format!("fs: No such device: the volume of '{shown}' is not on line"))
         }
         Errno::TIMEDOUT => {
-            CommandError::failed(format!("fs: Connection timed out: no server of '{shown}' answers"))
+            CommandError::failed(format!("fs: Connection timed out: no server of '{shown}' replies"))
         }
         Errno::ROFS => {
             CommandError::failed(format!("fs: You can not change '{shown}': its volume is read-only"))

@@ -34,7 +34,7 @@ impl fmt::Display for ShownFid {
 pub(super) fn of(path: &Path) -> CommandResult<ShownFid> {
     let text = attribute::get_text(path, "afs.fid")?;
     parse(&text)
-        .ok_or_else(|| CommandError::failed(format!("fs: '{}' has an odd fid '{text}'", path.display())))
+        .ok_or_else(|| CommandError::failed(format!("fs: '{}' has an invalid fid '{text}'", path.display())))
 }
 
 fn parse(text: &str) -> Option<ShownFid> {

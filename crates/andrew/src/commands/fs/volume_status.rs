@@ -35,7 +35,7 @@ impl VolumeStatus {
     pub(super) fn of(path: &Path) -> CommandResult<Self> {
         let text = attribute::get(path, "afs.volstatus")?;
         serde_json::from_slice(&text).map_err(|e| {
-            CommandError::failed(format!("fs: the mount answers oddly for '{}': {e}", path.display()))
+            CommandError::failed(format!("fs: the mount sent an invalid reply for '{}': {e}", path.display()))
         })
     }
 

@@ -102,14 +102,17 @@ fn only(mut places: Vec<Place>, wanted: Option<&CellName>) -> CommandResult<Plac
     match (places.len(), wanted) {
         (1, _) => places.pop().ok_or_else(|| CommandError::failed("no cell")),
         (0, Some(cell)) => Err(CommandError::usage(format!(
-            "the servers of {cell} are not known on this machine; name them with --servers"
+            "the servers of {cell} are not known on this machine; give them with --servers"
         ))),
         (0, None) => {
-            Err(CommandError::usage("no cell runs or is mounted here; name one with --cell and --servers"))
+            Err(CommandError::usage("no cell runs or is mounted here; give one with --cell and --servers"))
         }
         _ => {
             let names: Vec<String> = places.iter().map(|place| place.cell.to_string()).collect();
-            Err(CommandError::usage(format!("which cell: {}? say so with --cell", names.join(", "))))
+            Err(CommandError::usage(format!(
+                "there are several cells: {}; choose one with --cell",
+                names.join(", ")
+            )))
         }
     }
 }

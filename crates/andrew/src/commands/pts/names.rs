@@ -49,7 +49,7 @@ pub(crate) fn find_all(target: &mut Target, wanted: &[String]) -> CommandResult<
 /// The one user or group named.
 pub(crate) fn find(target: &mut Target, wanted: &str) -> CommandResult<Party> {
     let found = find_all(target, &[wanted.to_owned()])?.pop();
-    found.ok_or_else(|| CommandError::failed("pts: the server's answer has no id"))
+    found.ok_or_else(|| CommandError::failed("pts: the server's reply has no id"))
 }
 
 /// Who is meant by a text whose id, as a name, is this.
@@ -72,7 +72,7 @@ pub(crate) fn of(target: &mut Target, ids: &[ViceId]) -> CommandResult<Vec<Strin
         let reply = target.call(&IdToName { ids: Ids::first_of(batch.iter().copied()) });
         let reply = reply.map_err(|f| refused(f, "unable to look up ids"))?;
         if reply.names.len() != batch.len() {
-            return Err(CommandError::failed("pts: the server's answer has not a name for every id"));
+            return Err(CommandError::failed("pts: the server's reply does not have a name for every id"));
         }
         names.extend(reply.names.iter().map(ToString::to_string));
     }

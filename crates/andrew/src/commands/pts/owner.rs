@@ -21,9 +21,9 @@ pub(super) fn through_control<R: Request>(
     let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
     match control.ask(&question) {
         Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply)
-            .map_err(|e| Failure::Trouble(format!("the answer cannot be read: {e}"))),
+            .map_err(|e| Failure::Trouble(format!("the reply cannot be decoded: {e}"))),
         Ok(Answer::Aborted(code)) => Err(Failure::Code(AbortCode(code))),
         Ok(Answer::Refused(line)) => Err(Failure::Trouble(line)),
-        Err(error) => Err(Failure::Trouble(format!("the cell does not answer: {error}"))),
+        Err(error) => Err(Failure::Trouble(format!("the cell does not reply: {error}"))),
     }
 }

@@ -69,7 +69,7 @@ impl Args {
         let flags = self.access.as_deref().map(|letters| {
             access::bits(letters).ok_or_else(|| {
                 CommandError::usage(format!(
-                    "pts: '{letters}' is no access; give five of S or s, O, M or m, A or a, r, with dashes for what is not given"
+                    "pts: '{letters}' is not a valid access; give five letters: S or s, O, M or m, A or a, r, with dashes for those left out"
                 ))
             })
         });

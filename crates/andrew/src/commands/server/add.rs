@@ -52,12 +52,12 @@ impl Args {
         let (state, here) = self.here()?;
         if self.listen == here.listen {
             return Err(CommandError::usage(format!(
-                "{} is this host; give the new one's address",
+                "{} is this host; give the address of the new host",
                 self.listen
             )));
         }
         if self.out.exists() {
-            return Err(CommandError::usage(format!("{} is there already", self.out.display())));
+            return Err(CommandError::usage(format!("{} exists already", self.out.display())));
         }
         let roles = if self.roles.is_empty() { &here.roles } else { &self.roles };
         let plays = |role| roles.contains(&role);
@@ -82,7 +82,7 @@ impl Args {
         }
         let unknown = || {
             CommandError::usage(format!(
-                "no cell was ever served from {}; name --config or --state",
+                "no cell was ever served from {}; give --config or --state",
                 state.path().display()
             ))
         };

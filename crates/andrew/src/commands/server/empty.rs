@@ -97,7 +97,7 @@ impl Args {
             0 => Ok(()),
             _ if self.plan => Ok(()),
             count => Err(CommandError::failed(format!(
-                "{count} volumes are still on {server}; when what stands in the way is mended, run the same command again"
+                "{count} volumes are still on {server}; resolve the problems above and run the same command again"
             ))),
         }
     }
@@ -108,7 +108,7 @@ fn left(plan: &EmptyPlan) -> Vec<Left> {
     let stays = plan.stays.iter().map(|(volume, why)| Left { volume: volume.clone(), why: why.clone() });
     let unlisted = plan.unlisted.iter().map(|(id, place)| Left {
         volume: id.0.to_string(),
-        why: format!("it is on {place} and not in the VLDB; look at it, and remove it with `andrew vos zap`"),
+        why: format!("it is on {place} and not in the VLDB; examine it, and remove it with `andrew vos zap`"),
     });
     stays.chain(unlisted).collect()
 }
@@ -161,10 +161,14 @@ impl fmt::Display for Answer {
         let done = volumes.iter().filter(|step| step.done).count();
         match (plan, left.len()) {
             (true, left) => {
-                writeln!(f, "{} to do, {left} cannot be done; nothing is done yet", volumes.len())
+                writeln!(
+                    f,
+                    "{} to process, {left} cannot be processed; nothing has been done yet",
+                    volumes.len()
+                )
             }
-            (false, 0) => writeln!(f, "{server} is empty: {done} volumes went elsewhere"),
-            (false, left) => writeln!(f, "{done} volumes went elsewhere, {left} are left"),
+            (false, 0) => writeln!(f, "{server} is empty: {done} volumes processed"),
+            (false, left) => writeln!(f, "{done} volumes processed, {left} are left"),
         }
     }
 }

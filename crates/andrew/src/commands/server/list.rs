@@ -150,7 +150,7 @@ impl fmt::Display for Server {
             writeln!(f, "    uuid {uuid}")?;
         }
         if self.up {
-            writeln!(f, "    answers for {}", self.services.join(", "))?;
+            writeln!(f, "    services: {}", self.services.join(", "))?;
         }
         for Partition { name, free_kib, total_kib } in &self.partitions {
             writeln!(f, "    {name}: {free_kib} K free of {total_kib} K")?;

@@ -46,20 +46,20 @@ impl Args {
 impl fmt::Display for Removed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
-        writeln!(f, "The location database does not know {} any more", addresses.join(", "))?;
+        writeln!(f, "{} is removed from the location database", addresses.join(", "))?;
         writeln!(
             f,
-            "on that host: `andrew down`, and remove its state directory, which holds the cell's keys;"
+            "on that host, run `andrew down` and remove its state directory, which contains the cell's keys;"
         )?;
-        writeln!(f, "started again, it would register itself again")?;
+        writeln!(f, "if started again, it would register itself again")?;
         if self.database {
             writeln!(
                 f,
-                "it keeps databases, too: take it out of database_servers and endpoints in the other hosts'"
+                "it is a database server, too: remove it from database_servers and endpoints in the other hosts'"
             )?;
             writeln!(
                 f,
-                "server.toml, out of etcd (`etcdctl member remove`), and out of --servers of the clients"
+                "server.toml, from etcd (`etcdctl member remove`), and from --servers of the clients"
             )?;
         }
         Ok(())

@@ -128,11 +128,11 @@ fn check(ops: &Ops, json: bool, options: CheckOptions) -> CommandResult {
         return Ok(());
     }
     let hint =
-        if mendable && !repair { "; `andrew vos check --repair` mends what can be decided" } else { "" };
+        if mendable && !repair { "; `andrew vos check --repair` repairs what can be decided" } else { "" };
     let what = match left {
-        0 => "not everything could be looked at".to_owned(),
-        1 => "one thing is wrong".to_owned(),
-        left => format!("{left} things are wrong"),
+        0 => "not everything could be checked".to_owned(),
+        1 => "there is one problem".to_owned(),
+        left => format!("there are {left} problems"),
     };
     Err(CommandError::failed(format!("vos: {what}{hint}")))
 }
@@ -178,7 +178,7 @@ impl fmt::Display for Shown {
         write!(f, "{name} ({}): {}", self.volume, self.says)?;
         match (self.remedy, &self.run, &self.error) {
             (_, Some(run), _) => writeln!(f, "\n    decide, and run: {run}"),
-            (_, _, Some(error)) => writeln!(f, "\n    could not be mended: {error}"),
+            (_, _, Some(error)) => writeln!(f, "\n    could not be repaired: {error}"),
             ("mended", ..) => writeln!(f, ": mended"),
             _ => writeln!(f),
         }
@@ -189,14 +189,14 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.findings.iter().try_for_each(|one| write!(f, "{one}"))?;
         for Silent { server, why } in &self.silent {
-            writeln!(f, "server {server} does not answer, and what is there was left alone: {why}")?;
+            writeln!(f, "server {server} does not reply, and its volumes were left alone: {why}")?;
         }
         if self.more {
-            writeln!(f, "there is more than one check looks at: check again afterwards")?;
+            writeln!(f, "there are more problems than one check can list: check again afterwards")?;
         }
         let nothing = self.findings.is_empty() && self.silent.is_empty();
         let came = if nothing { ": all is well" } else { "" };
         let servers = if self.servers == 1 { "server" } else { "servers" };
-        writeln!(f, "Looked at {} volumes on {} {servers}{came}", self.volumes, self.servers)
+        writeln!(f, "Checked {} volumes on {} {servers}{came}", self.volumes, self.servers)
     }
 }

@@ -99,7 +99,7 @@ impl fmt::Display for Answer {
             Some(operation) => writeln!(f, "    by {operation} "),
             None if self.held_by_nobody => {
                 let unlock = format!("andrew vos unlock {}", self.entry.name);
-                writeln!(f, "    by no operation in the journal; `{unlock}` ends it, if nobody is at work ")
+                writeln!(f, "    by no operation in the journal; `{unlock}` ends it, if no tool is using it ")
             }
             None => Ok(()),
         }

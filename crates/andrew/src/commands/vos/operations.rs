@@ -105,7 +105,7 @@ impl ResumeArgs {
             return Ok(());
         }
         Err(CommandError::failed(format!(
-            "vos: {failed} operations wait for a server; try again when it answers"
+            "vos: {failed} operations wait for a server; try again when it replies"
         )))
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Display for Shown {
 impl fmt::Display for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return writeln!(f, "Nothing is under way");
+            return writeln!(f, "No operations in progress");
         }
         self.0.iter().try_for_each(|one| writeln!(f, "{one}"))
     }
@@ -131,7 +131,7 @@ impl fmt::Display for List {
 impl fmt::Display for AllResumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return writeln!(f, "Nothing was interrupted");
+            return writeln!(f, "No interrupted operations");
         }
         for Resumed { operation, outcome, error } in &self.0 {
             let came = match (outcome, error) {

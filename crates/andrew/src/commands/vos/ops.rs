@@ -184,8 +184,8 @@ impl Ops {
                 let shown: Vec<String> =
                     several.iter().take(PLACES_SHOWN_MAX).map(ToString::to_string).collect();
                 Err(CommandError::usage(format!(
-                    "vos: say on which server and partition; the cell has {}",
-                    if shown.is_empty() { "none that answers".to_owned() } else { shown.join(", ") }
+                    "vos: give a server and a partition; the cell has {}",
+                    if shown.is_empty() { "none that replies".to_owned() } else { shown.join(", ") }
                 )))
             }
         }

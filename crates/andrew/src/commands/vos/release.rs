@@ -65,7 +65,7 @@ impl fmt::Display for Answer {
         if self.backed_out {
             return writeln!(
                 f,
-                "The release of {} is taken back from the sites that did not have it",
+                "The release of {} is ended; sites without the new state keep the old one",
                 self.name
             );
         }
