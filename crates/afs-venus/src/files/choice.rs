@@ -33,7 +33,7 @@ impl Files {
             Some((file, kept)) => (file, Some(kept)),
             None if length == 0
                 && !cache.may_have(&key.cell, key.fid)
-                && let Some(file) = self.take_spare() =>
+                && let Some(file) = self.spares.pop() =>
             {
                 (file, None)
             }

@@ -40,4 +40,20 @@ impl Files {
         let stall = if bytes <= BRIEF_BYTES_MAX { Stall::Brief } else { Stall::Any };
         self.worker.run(stall, work).await
     }
+
+    /// Makes an empty cache file for a file that is about to be created. An error is left to the open, which then makes its own.
+    pub async fn prepare_spare(&self) {
+        if self.spares.is_full() {
+            return;
+        }
+        let cache = self.cache.clone();
+        let make = move || {
+            let file = cache.create()?;
+            file.mark()?;
+            Ok(file)
+        };
+        if let Ok(file) = self.disk_briefly(make).await {
+            self.spares.push(file);
+        }
+    }
 }
