@@ -14,11 +14,12 @@ use super::memory::Faults;
 use super::{
     Freshness, MemoryShared, MemoryStore, SharedDatabase, SharedOptions, SharedRows, SharedStore, Sharing,
 };
-use crate::entry::entry_flags;
+use crate::location::entry::entry_flags;
+use crate::location::{entries, lock as locks, servers, volume_ids};
 use crate::protection::{Asker, NewEntry, NewId, StoredProtectionDb};
 use crate::{
     EntryKey, LocationDb, LocationError, MemoryRows, Proposal, ProposedSite, ProtectionDb, Refusal, Release,
-    Row, Rows, RowsMut, Store, StoredLocationDb, entries, lock as locks, servers, volume_ids,
+    Row, Rows, RowsMut, Store, StoredLocationDb,
 };
 
 const LIMIT: Duration = Duration::from_secs(3600);

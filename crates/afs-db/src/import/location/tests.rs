@@ -7,9 +7,8 @@ use afs_wire::ids::{PartitionId, UnixSeconds, Uuid, VolumeId};
 use super::*;
 use crate::import::samples::{FIRST_ENTRY, LocationFile, SAMPLE_UUID, log};
 use crate::import::{ImportError, Source};
-use crate::{
-    Entry, LocationError, MemoryRows, Proposal, ProposedSite, ServerSlot, Site, entries, list, servers,
-};
+use crate::location::{entries, list, servers};
+use crate::{Entry, LocationError, MemoryRows, Proposal, ProposedSite, ServerSlot, Site};
 
 const RW: [u8; 3] = [0, 0, 4];
 const RO: [u8; 3] = [1, 1, 2];
@@ -228,8 +227,8 @@ fn what_was_read_is_what_the_database_then_says() {
     let listed: Vec<&Entry> = page.entries.iter().map(|listed| &listed.located.entry).collect();
     assert_eq!(listed, read.entries.iter().collect::<Vec<_>>());
     assert_eq!(servers::all(&rows).unwrap(), read.servers);
-    assert_eq!(crate::volume_ids::current(&rows), Ok(VolumeId(0x2000_0100)));
-    assert_eq!(crate::volume_ids::allocate(&mut rows, 1), Ok(VolumeId(0x2000_0100)));
+    assert_eq!(crate::location::volume_ids::current(&rows), Ok(VolumeId(0x2000_0100)));
+    assert_eq!(crate::location::volume_ids::allocate(&mut rows, 1), Ok(VolumeId(0x2000_0100)));
     assert_eq!(is_unfinished(&rows), Ok(false));
 }
 

@@ -6,10 +6,9 @@ use std::net::Ipv4Addr;
 use afs_wire::ids::VolumeId;
 
 use crate::import::{MARK, Merged};
+use crate::location::{entries, servers, volume_ids};
 use crate::rows::{META, NAME, VOLUME, number};
-use crate::{
-    Entry, LocationError, Refusal, Rows, RowsMut, SITES_MAX, Server, ServerSlot, entries, servers, volume_ids,
-};
+use crate::{Entry, LocationError, Refusal, Rows, RowsMut, SITES_MAX, Server, ServerSlot};
 
 /// A part of an import: one transaction. Every part has all servers, so that each is self-contained.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -2,8 +2,9 @@
 
 use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind};
 
-use crate::entry::entry_flags;
-use crate::{Entry, LocationError, Refusal, RowsMut, entries};
+use super::entries;
+use super::entry::entry_flags;
+use crate::{Entry, LocationError, Refusal, RowsMut};
 
 /// The parts of a lock to be released (docs/protocol vldb.md "4. Semantics", ReleaseLock).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,11 +2,11 @@
 
 use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId, VolumeKind};
 
-use crate::entry::{base_name, check_name};
+use super::entry::{base_name, check_name};
+use super::servers;
 use crate::rows::{ENTRY, META, NAME, SITE, VOLUME, number};
 use crate::{
     Entry, Located, LocationError, Proposal, ProposedSite, Refusal, Release, Rows, RowsMut, SITES_MAX, Site,
-    servers,
 };
 
 /// The key of the counter of entry rows.

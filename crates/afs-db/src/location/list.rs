@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::{PartitionId, VolumeId};
 
-use crate::entry::{entry_flags, site_flags};
-use crate::pattern::Pattern;
+use super::entry::{entry_flags, site_flags};
+use super::pattern::Pattern;
+use super::{entries, servers};
 use crate::rows::{ENTRY, SITE, number};
-use crate::{Entry, Located, LocationError, Rows, ServerSlot, Site, entries, servers};
+use crate::{Entry, Located, LocationError, Rows, ServerSlot, Site};
 
 /// Most entries that one page examines. A page may thus have fewer matches than requested, even none, and
 /// still not be the last.

@@ -4,11 +4,12 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::{UnixSeconds, Uuid, VolumeId, VolumeKind};
 
+use super::{entries, list, lock, servers, update, volume_ids};
 use crate::import::Merged;
 use crate::import::location::{self as import, ImportLocations, Part};
 use crate::{
     Answer, EntryKey, EntryUpdate, Filter, Located, LocationDb, LocationError, Page, Proposal, Release, Rows,
-    Server, ServerSlot, Store, Totals, entries, list, lock, servers, update, volume_ids,
+    Server, ServerSlot, Store, Totals,
 };
 
 /// A location database whose rows are in a [`Store`]. A handle: clones share the store.

@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::{PartitionId, UnixSeconds, VolumeId, VolumeKind};
 
-use crate::entry::{entry_flags, site_flags};
+use super::entry::{entry_flags, site_flags};
+use super::{entries, list, lock, servers, update, volume_ids};
 use crate::{
     EntryUpdate, FIRST_VOLUME_ID, Filter, LocationError, MemoryRows, Pattern, Proposal, ProposedSite,
-    Refusal, Release, SiteChange, SiteUpdate, entries, list, lock, servers, update, volume_ids,
+    Refusal, Release, SiteChange, SiteUpdate,
 };
 
 fn ip(last: u8) -> Ipv4Addr {

@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 
 use afs_wire::ids::{PartitionId, VolumeId};
 
-use crate::entry::check_name;
-use crate::{Entry, LocationError, ProposedSite, Refusal, Release, RowsMut, ServerSlot, entries, servers};
+use super::entry::check_name;
+use super::{entries, servers};
+use crate::{Entry, LocationError, ProposedSite, Refusal, Release, RowsMut, ServerSlot};
 
 /// Sites that fit into the structure of an update (docs/protocol vldb.md "2. Structures").
 const UPDATED_SITES_MAX: usize = 8;
