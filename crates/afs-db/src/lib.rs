@@ -26,10 +26,10 @@ mod test_answers;
 
 pub use journal::{EmbeddedOperationsDb, OperationsDb};
 pub use location::{
-    ADDRESSES_MAX, Answer, EmbeddedLocationDb, Entry, EntryKey, EntryUpdate, FIRST_VOLUME_ID, Filter, Listed,
-    Located, LocationDb, LocationError, NAME_MAX, Page, Pattern, Proposal, ProposedSite, Refusal, Release,
-    SERVERS_MAX, SITES_MAX, Server, ServerSlot, Site, SiteChange, SiteUpdate, StoredLocationDb, Totals,
-    VL_BASE, base_name, check_name, entry_flags, kind_selector, site_flags,
+    ADDRESSES_MAX, EmbeddedLocationDb, Entry, EntryKey, EntryUpdate, FIRST_VOLUME_ID, Filter, Listed,
+    Located, LocationDb, LocationError, NAME_MAX, Page, Pattern, Pending, Proposal, ProposedSite, Refusal,
+    Release, SERVERS_MAX, SITES_MAX, Server, ServerSlot, Site, SiteChange, SiteUpdate, StoredLocationDb,
+    Totals, VL_BASE, base_name, check_name, entry_flags, kind_selector, site_flags,
 };
 pub use login::{EmbeddedLoginDb, LoginDb, StoredLoginDb};
 pub use protection::{EmbeddedProtectionDb, ProtectionDb, StoredProtectionDb, bootstrap_protection};

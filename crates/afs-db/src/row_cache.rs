@@ -9,7 +9,7 @@ use crate::Row;
 /// Bytes of keys and values in one generation, and so in half the cache.
 const BYTES_MAX: usize = 2 << 20;
 /// Estimated overhead of a cached result, in bytes.
-const ANSWER_BYTES: usize = 128;
+const RESULT_OVERHEAD: usize = 128;
 
 /// A query on the rows of a table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -63,7 +63,7 @@ impl RowCache {
 
 impl Generations {
     fn put(&mut self, question: Question, rows: Vec<Row>) {
-        let bytes = ANSWER_BYTES + question.bytes() + rows.iter().map(row_bytes).sum::<usize>();
+        let bytes = RESULT_OVERHEAD + question.bytes() + rows.iter().map(row_bytes).sum::<usize>();
         if self.bytes + bytes > BYTES_MAX {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -85,7 +85,7 @@ impl Question {
 }
 
 fn row_bytes((key, value): &Row) -> usize {
-    ANSWER_BYTES + key.len() + value.len()
+    RESULT_OVERHEAD + key.len() + value.len()
 }
 
 #[cfg(test)]

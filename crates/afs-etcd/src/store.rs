@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afs_db::shared::{
-    Answer, Outcome, Page, Revision, SharedError, SharedStore, Transaction, Versioned, Watch, Written,
+    Outcome, Page, Pending, Revision, SharedError, SharedStore, Transaction, Versioned, Watch, Written,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -42,7 +42,7 @@ impl Etcd {
     }
 
     /// Runs work on the thread with the sockets, and returns its result to the waiting task.
-    fn there<'a, T, F>(&'a self, work: impl FnOnce(Arc<Rows>) -> F) -> Answer<'a, T>
+    fn there<'a, T, F>(&'a self, work: impl FnOnce(Arc<Rows>) -> F) -> Pending<'a, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, SharedError>> + Send + 'static,
@@ -70,19 +70,19 @@ fn gone(why: impl std::fmt::Display) -> SharedError {
 }
 
 impl SharedStore for Etcd {
-    fn read(&self, keys: Vec<Vec<u8>>) -> Answer<'_, Vec<Option<Versioned>>> {
+    fn read(&self, keys: Vec<Vec<u8>>) -> Pending<'_, Vec<Option<Versioned>>> {
         self.there(|rows| async move { rows.read(keys).await })
     }
 
-    fn page(&self, at: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Answer<'_, Page> {
+    fn page(&self, at: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Pending<'_, Page> {
         self.there(move |rows| async move { rows.page(at, after.as_deref(), limit).await })
     }
 
-    fn commit(&self, transaction: Transaction) -> Answer<'_, Outcome> {
+    fn commit(&self, transaction: Transaction) -> Pending<'_, Outcome> {
         self.there(|rows| async move { rows.commit(transaction).await })
     }
 
-    fn watch(&self, after: Revision) -> Answer<'_, Box<dyn Watch>> {
+    fn watch(&self, after: Revision) -> Pending<'_, Box<dyn Watch>> {
         self.there(move |rows| async move { EtcdWatch::begin(&rows, after).await })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use afs_db::shared::{Answer, Batch, Changed, Revision, SharedError, Watch};
+use afs_db::shared::{Batch, Changed, Pending, Revision, SharedError, Watch};
 use bytes::{Buf, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -82,7 +82,7 @@ pub(crate) fn batch(rows: &Rows, after: Revision, line: &[u8]) -> Result<Batch, 
 }
 
 impl Watch for EtcdWatch {
-    fn next(&mut self) -> Answer<'_, Batch> {
+    fn next(&mut self) -> Pending<'_, Batch> {
         Box::pin(async move {
             loop {
                 let line = self.line().await?;

@@ -41,7 +41,7 @@ pub struct Object<'a> {
 
 /// The kind of access that is requested.
 #[derive(Clone, Copy, Debug)]
-pub enum Wish<'a> {
+pub enum Operation<'a> {
     /// Read its status.
     FetchStatus,
     /// Read its access list.
@@ -84,34 +84,38 @@ pub fn anonymous_rights(subject: &Subject, acl: &Acl) -> Rights {
 }
 
 /// Decides, in the order and with the codes of docs/protocol fileserver.md "5.4 Checks per operation".
-pub fn check(subject: &Subject, object: &Object<'_>, wish: Wish<'_>) -> Result<(), Errno> {
-    let asker = Asker { subject, object, rights: rights(subject, object) };
+pub fn check(subject: &Subject, object: &Object<'_>, operation: Operation<'_>) -> Result<(), Errno> {
+    let request = AccessRequest { subject, object, rights: rights(subject, object) };
     let is_file = object.kind == FileKind::File;
-    match wish {
-        Wish::FetchStatus => match object.kind {
+    match operation {
+        Operation::FetchStatus => match object.kind {
             FileKind::Directory => Ok(()),
-            FileKind::File => allow(asker.may_see_file()),
-            _ => allow(asker.has(Rights::LOOKUP) || asker.is_volume_owner() || asker.is_administrator()),
+            FileKind::File => allow(request.may_see_file()),
+            _ => {
+                allow(request.has(Rights::LOOKUP) || request.is_volume_owner() || request.is_administrator())
+            }
         },
-        Wish::FetchAcl if is_file => allow(asker.may_see_file()),
-        Wish::FetchAcl => {
-            allow(asker.has(Rights::LOOKUP) || asker.is_volume_owner() || asker.is_administrator())
+        Operation::FetchAcl if is_file => allow(request.may_see_file()),
+        Operation::FetchAcl => {
+            allow(request.has(Rights::LOOKUP) || request.is_volume_owner() || request.is_administrator())
         }
-        Wish::FetchData if is_file => allow(asker.may_read_file()),
-        Wish::FetchData => allow(asker.has(Rights::LOOKUP) || asker.is_volume_owner()),
-        Wish::StoreData(set) => asker.check_store(set),
-        Wish::StoreStatus(set) => asker.check_set(set),
-        Wish::StoreAcl if object.kind != FileKind::Directory => Err(Errno::ENOTDIR),
-        Wish::StoreAcl => {
-            allow(asker.has(Rights::ADMINISTER) || asker.is_volume_owner() || asker.is_administrator())
+        Operation::FetchData if is_file => allow(request.may_read_file()),
+        Operation::FetchData => allow(request.has(Rights::LOOKUP) || request.is_volume_owner()),
+        Operation::StoreData(set) => request.check_store(set),
+        Operation::StoreStatus(set) => request.check_set(set),
+        Operation::StoreAcl if object.kind != FileKind::Directory => Err(Errno::ENOTDIR),
+        Operation::StoreAcl => {
+            allow(request.has(Rights::ADMINISTER) || request.is_volume_owner() || request.is_administrator())
         }
-        Wish::Insert => allow(asker.has(Rights::INSERT)),
-        Wish::InsertMountPoint => {
-            allow(asker.has(Rights::INSERT) && (asker.has(Rights::ADMINISTER) || asker.is_administrator()))
+        Operation::Insert => allow(request.has(Rights::INSERT)),
+        Operation::InsertMountPoint => allow(
+            request.has(Rights::INSERT) && (request.has(Rights::ADMINISTER) || request.is_administrator()),
+        ),
+        Operation::Delete => allow(request.has(Rights::DELETE)),
+        Operation::ReadLock => {
+            allow(request.has(Rights::LOCK) || request.has(Rights::WRITE) || request.is_depositor())
         }
-        Wish::Delete => allow(asker.has(Rights::DELETE)),
-        Wish::ReadLock => allow(asker.has(Rights::LOCK) || asker.has(Rights::WRITE) || asker.is_depositor()),
-        Wish::WriteLock => allow(asker.has(Rights::WRITE) || asker.is_depositor()),
+        Operation::WriteLock => allow(request.has(Rights::WRITE) || request.is_depositor()),
     }
 }
 
@@ -144,13 +148,13 @@ fn allow(allowed: bool) -> Result<(), Errno> {
     if allowed { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-struct Asker<'a> {
+struct AccessRequest<'a> {
     subject: &'a Subject,
     object: &'a Object<'a>,
     rights: Rights,
 }
 
-impl Asker<'_> {
+impl AccessRequest<'_> {
     fn has(&self, rights: Rights) -> bool {
         self.rights.0 & rights.0 == rights.0
     }

@@ -97,7 +97,7 @@ fn acl(anyuser: Rights) -> Acl {
     acl
 }
 
-/// Ensures that a volume is in the store and in the location database. A volume that the database places at
+/// Ensures that a volume is in the store and in the location database. A volume that the database sites at
 /// another server is left alone.
 async fn ensure_volume(
     db: &dyn LocationDb,

@@ -21,11 +21,11 @@ pub struct Guard {
 
 /// Requirement for calls of a service whose objects have no access lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
-    /// None at all.
-    Probe,
-    /// A connection that meets the service's requirement.
+pub(crate) enum Required {
+    /// Nothing at all.
     Nothing,
+    /// Any caller, over a connection that meets the service's requirement.
+    AnyConnection,
     /// An administrator, whose connection meets the requirements of every volume.
     Administrator,
 }
@@ -87,15 +87,15 @@ impl Guard {
         &self,
         caller: &Caller,
         service: ServiceId,
-        need: Need,
+        required: Required,
         refusal: AbortCode,
     ) -> Result<(), AbortCode> {
         let (policy, identity) = (self.policy(), &caller.identity);
         let heard = policy.service_hears(service, identity);
-        let allowed = match need {
-            Need::Probe => true,
-            Need::Nothing => heard,
-            Need::Administrator => {
+        let allowed = match required {
+            Required::Nothing => true,
+            Required::AnyConnection => heard,
+            Required::Administrator => {
                 heard && policy.all_volumes_are_open(identity) && self.is_administrator(caller).await?
             }
         };
@@ -130,7 +130,7 @@ pub(crate) trait Guarded: Send + Sync + 'static {
 /// Registers `operation` for `R`, for callers that meet the requirement, and records the outcome.
 pub(crate) fn row<S, R, F>(
     table: Table<S>,
-    need: Need,
+    required: Required,
     operation: impl Fn(Arc<S>, Caller, R) -> F + Send + Sync + 'static,
 ) -> Table<S>
 where
@@ -144,7 +144,7 @@ where
         async move {
             let guard = server.guard();
             let object = guard.object(&request);
-            let admitted = guard.admit(&caller, S::SERVICE, need, S::REFUSAL).await;
+            let admitted = guard.admit(&caller, S::SERVICE, required, S::REFUSAL).await;
             let outcome = match admitted {
                 Ok(()) => operation(server.clone(), caller.clone(), request).await,
                 Err(code) => Err(code),
@@ -167,8 +167,8 @@ where
     R: Described,
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
-    let need = if R::KIND == CallKind::Probe { Need::Probe } else { Need::Nothing };
-    row(table, need, move |server, _, request| operation(server, request))
+    let required = if R::KIND == CallKind::Probe { Required::Nothing } else { Required::AnyConnection };
+    row(table, required, move |server, _, request| operation(server, request))
 }
 
 /// As [`row`], for administrators.
@@ -181,7 +181,7 @@ where
     R: Described,
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
-    row(table, Need::Administrator, move |server, _, request| operation(server, request))
+    row(table, Required::Administrator, move |server, _, request| operation(server, request))
 }
 
 /// Registers `operation` for the split call `R`, whose bytes it moves, for administrators, and records the
@@ -201,7 +201,7 @@ where
         async move {
             let (guard, caller) = (server.guard(), call.caller().clone());
             let object = guard.object(&request);
-            let admitted = guard.admit(&caller, S::SERVICE, Need::Administrator, S::REFUSAL).await;
+            let admitted = guard.admit(&caller, S::SERVICE, Required::Administrator, S::REFUSAL).await;
             let outcome = match admitted {
                 Ok(()) => operation(server.clone(), call, request).await,
                 Err(code) => Err((call, code)),

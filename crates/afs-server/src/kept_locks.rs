@@ -8,9 +8,9 @@ use afs_volume::KeptLock;
 use afs_wire::ids::Fid;
 use bytes::Bytes;
 
+use crate::file::server::FileServer;
 use crate::locks::{Holder, LockMode, Locks};
 use crate::partitions::Partitions;
-use crate::server::FileServer;
 
 /// Time between sweeps: the row of a released lock stays for this long, up to twice this.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);

@@ -94,23 +94,23 @@ pub trait NameService: Send + Sync + 'static {
     ///
     /// # Errors
     /// The code to end the call with when no database can be reached.
-    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject>;
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject>;
 
     /// The users and groups with these names, in their order.
     ///
     /// # Errors
     /// As [`NameService::subject`].
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>>;
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>>;
 
     /// The names of these users and groups, in their order.
     ///
     /// # Errors
     /// As [`NameService::subject`].
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>>;
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>>;
 }
 
 /// The pending result of a [`NameService`].
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, AbortCode>>;
+pub type Pending<'a, T> = BoxFuture<'a, Result<T, AbortCode>>;
 
 /// The id of the cell's owner.
 pub const ADMIN: ViceId = ViceId(1);
@@ -139,15 +139,15 @@ impl BuiltInNames {
 }
 
 impl NameService for BuiltInNames {
-    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         Box::pin(ready(Ok(self.known(identity))))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         Box::pin(ready(Ok(names.iter().map(|name| self.id_of(name)).collect())))
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         Box::pin(ready(Ok(ids.iter().map(|id| self.name_of(*id)).collect())))
     }
 }

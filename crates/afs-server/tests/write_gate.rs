@@ -149,7 +149,7 @@ fn a_change_waits_for_a_volume_that_is_busy_for_a_moment() {
     assert_eq!(code, Some(AbortCode::VOFFLINE));
 }
 
-type Begun = std::sync::Arc<std::sync::Mutex<Option<rig::Answer<afs_wire::fs::CreateReply>>>>;
+type Begun = std::sync::Arc<std::sync::Mutex<Option<rig::CallResult<afs_wire::fs::CreateReply>>>>;
 
 fn made(begun: &[(String, Begun)]) -> BTreeSet<String> {
     let done = begun.iter().filter(|(_, outcome)| matches!(&*outcome.lock().unwrap(), Some(Ok(_))));

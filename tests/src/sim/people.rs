@@ -9,7 +9,7 @@ use afs_auth::keys::{KeyKind, KeyRing, SharedKeys, generate};
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, Minting, RxgkServer, Variant, mint};
 use afs_rpc::{EnvRef, Identity, Level, Principal, Security, ServerSecurity, UnixTime};
-use afs_server::subject::{Answer, NameService, Subject};
+use afs_server::subject::{NameService, Pending, Subject};
 use afs_wire::ids::{Uuid, ViceId};
 
 /// The user at client machine `number` is called `u<number>`.
@@ -22,7 +22,7 @@ pub fn name_of(number: usize) -> String {
 pub struct People;
 
 impl NameService for People {
-    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         let subject = match identity.principal() {
             Some(Principal::Named { name, cell: None }) => id_of(name)
                 .map_or_else(Subject::anonymous, |id| Subject::new(id, [ViceId::AUTHUSER, ViceId::ANYUSER])),
@@ -32,12 +32,12 @@ impl NameService for People {
         Box::pin(ready(Ok(subject)))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         let ids = names.iter().map(|name| id_of(name).or(ViceId::from_well_known_name(name))).collect();
         Box::pin(ready(Ok(ids)))
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         let name = |id: &ViceId| id.well_known_name().map(Into::into);
         Box::pin(ready(Ok(ids.iter().map(name).collect())))
     }

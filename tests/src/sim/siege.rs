@@ -121,7 +121,7 @@ impl Plan {
     fn terms(&self) -> Terms {
         let mut terms = Terms::guarded(self.proofs.clone(), !self.proofs.contains(&None));
         if self.weather != Weather::Fair {
-            terms.files.patience.breaking = Duration::from_secs(30);
+            terms.files.timeouts.break_reply = Duration::from_secs(30);
         }
         if self.has(Move::SequenceGaps) {
             // So many calls as a server takes by default: what each of them holds is what counts here.

@@ -32,7 +32,7 @@ impl Default for Terms {
     fn default() -> Self {
         // A network that loses datagrams must not make the server think a client away: it would let others read old data.
         let mut files = FileServerLimits::default();
-        files.patience.breaking = Duration::from_secs(30);
+        files.timeouts.break_reply = Duration::from_secs(30);
         Self {
             index_cache: 1 << 20,
             proofs: vec![None],

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// A pending result of the journal.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
+pub type Pending<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
 /// Id of an operation, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -114,23 +114,23 @@ pub enum JournalError {
 /// All methods: [`JournalError::Store`]. A change by a caller that is not the holder: [`JournalError::Lost`].
 pub trait Journal: Send + Sync + 'static {
     /// Begins an operation. [`JournalError::Busy`] while another on the volume has not ended.
-    fn begin(&self, draft: Draft) -> Answer<'_, Lease>;
+    fn begin(&self, draft: Draft) -> Pending<'_, Lease>;
 
     /// Writes the next step.
-    fn step(&self, lease: Lease, step: String, detail: Bytes) -> Answer<'_, ()>;
+    fn step(&self, lease: Lease, step: String, detail: Bytes) -> Pending<'_, ()>;
 
     /// Sends a heartbeat. To be called every [`HEARTBEAT`].
-    fn heartbeat(&self, lease: Lease) -> Answer<'_, ()>;
+    fn heartbeat(&self, lease: Lease) -> Pending<'_, ()>;
 
     /// Removes an operation that is completed or undone.
-    fn end(&self, lease: Lease) -> Answer<'_, ()>;
+    fn end(&self, lease: Lease) -> Pending<'_, ()>;
 
     /// The operations that have not ended, oldest first.
-    fn open(&self) -> Answer<'_, Vec<Record>>;
+    fn open(&self) -> Pending<'_, Vec<Record>>;
 
     /// Takes over an operation whose holder is gone. [`JournalError::Lost`] if it is not, or the operation
     /// has ended.
-    fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)>;
+    fn take_over(&self, id: OperationId, holder: Holder) -> Pending<'_, (Lease, Record)>;
 }
 
 /// Time between two heartbeats of a holder.

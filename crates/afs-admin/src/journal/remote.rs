@@ -12,7 +12,7 @@ use afs_wire::operations::{
 use afs_wire::rpc::{Request, ServiceId};
 use bytes::Bytes;
 
-use super::{Answer, Draft, Holder, Journal, JournalError, Lease, OperationId, Record};
+use super::{Draft, Holder, Journal, JournalError, Lease, OperationId, Pending, Record};
 use crate::cell::Cell;
 use crate::tried::{self, Tried};
 
@@ -135,7 +135,7 @@ fn record(wire: &OpenOperation) -> Record {
 }
 
 impl Journal for CellJournal {
-    fn begin(&self, draft: Draft) -> Answer<'_, Lease> {
+    fn begin(&self, draft: Draft) -> Pending<'_, Lease> {
         Box::pin(async move {
             let request = BeginOperation {
                 word: text(&draft.word),
@@ -157,18 +157,18 @@ impl Journal for CellJournal {
         })
     }
 
-    fn step(&self, lease: Lease, step: String, bytes: Bytes) -> Answer<'_, ()> {
+    fn step(&self, lease: Lease, step: String, bytes: Bytes) -> Pending<'_, ()> {
         Box::pin(async move {
             let (id, holding) = (lease.id.0, lease.holding);
             self.ask(StepOperation { id, holding, step: text(&step), detail: detail(&bytes)? }).await
         })
     }
 
-    fn heartbeat(&self, lease: Lease) -> Answer<'_, ()> {
+    fn heartbeat(&self, lease: Lease) -> Pending<'_, ()> {
         Box::pin(self.ask(HeartbeatOperation { id: lease.id.0, holding: lease.holding }))
     }
 
-    fn end(&self, lease: Lease) -> Answer<'_, ()> {
+    fn end(&self, lease: Lease) -> Pending<'_, ()> {
         Box::pin(async move {
             match self.ask(EndOperation { id: lease.id.0, holding: lease.holding }).await {
                 // A reply was lost: the operation is gone, as requested.
@@ -178,11 +178,11 @@ impl Journal for CellJournal {
         })
     }
 
-    fn open(&self) -> Answer<'_, Vec<Record>> {
+    fn open(&self) -> Pending<'_, Vec<Record>> {
         Box::pin(self.all())
     }
 
-    fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)> {
+    fn take_over(&self, id: OperationId, holder: Holder) -> Pending<'_, (Lease, Record)> {
         Box::pin(async move {
             let request = TakeOverOperation { id: id.0, holder: wire_holder(&holder) };
             match self.call(&request).await {

@@ -12,10 +12,10 @@ use afs_drive::SegmentDrive;
 use afs_kv::Kv;
 use afs_rpc::{EnvExt, EnvRef, Identity, Limits, Rx, Security};
 use afs_server::location::LocationServer;
-use afs_server::subject::{Answer, NameService};
+use afs_server::subject::{NameService, Pending};
 use afs_server::{
-    FileServer, FileServerConfig, FileServerLimits, Guard, OperationsServer, Partitions, Subject,
-    VolumeServer, VolumeStates,
+    FileServer, FileServerConfig, FileServerLimits, Guard, JournalServer, Partitions, Subject, VolumeServer,
+    VolumeStates,
 };
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim};
@@ -29,15 +29,15 @@ use afs_wire::xdr::BoundedVec;
 struct Everybody;
 
 impl NameService for Everybody {
-    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         Box::pin(std::future::ready(Ok(Subject::administrator())))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         Box::pin(std::future::ready(Ok(vec![None; names.len()])))
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         Box::pin(std::future::ready(Ok(vec![None; ids.len()])))
     }
 }
@@ -116,7 +116,7 @@ impl Cell {
         let guard = Guard::new(Arc::new(Everybody));
         let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
         rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
-        rx.listen(OperationsServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
+        rx.listen(JournalServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
             .unwrap();
         env.spawn(Box::pin(Resumer::new(admin_of(&env, rx, "resumer")).run()));
     }

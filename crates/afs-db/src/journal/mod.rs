@@ -12,7 +12,7 @@ pub mod rules;
 mod schedule;
 mod stored;
 
-pub use db::{Answer, OperationsDb};
+pub use db::{OperationsDb, Pending};
 pub use embedded::EmbeddedOperationsDb;
 pub use error::OperationError;
 pub use rows::{Draft, Holder, Kept};

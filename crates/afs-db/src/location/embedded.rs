@@ -29,12 +29,12 @@ mod tests {
     use afs_wire::ids::{Uuid, VolumeId};
 
     use crate::{
-        Answer, EntryKey, Filter, LocationDb, LocationError, Proposal, ProposedSite, Refusal, TABLES, Totals,
-        entry_flags,
+        EntryKey, Filter, LocationDb, LocationError, Pending, Proposal, ProposedSite, Refusal, TABLES,
+        Totals, entry_flags,
     };
 
     /// With blocking work run inline every result is ready at the first poll.
-    fn wait<T>(answer: Answer<'_, T>) -> Result<T, LocationError> {
+    fn wait<T>(answer: Pending<'_, T>) -> Result<T, LocationError> {
         match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
             Poll::Pending => panic!("an inline store answers at once"),

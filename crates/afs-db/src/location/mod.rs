@@ -20,7 +20,7 @@ pub(crate) mod volume_ids;
 #[cfg(test)]
 mod rules_tests;
 
-pub use db::{Answer, EntryKey, LocationDb, Totals};
+pub use db::{EntryKey, LocationDb, Pending, Totals};
 pub use embedded::EmbeddedLocationDb;
 pub use entry::{
     Entry, Located, NAME_MAX, Proposal, ProposedSite, SITES_MAX, Site, base_name, check_name, entry_flags,

@@ -8,8 +8,8 @@ use super::{entries, list, lock, servers, update, volume_ids};
 use crate::import::Merged;
 use crate::import::location::{self as import, ImportLocations, Part};
 use crate::{
-    Answer, EntryKey, EntryUpdate, Filter, Located, LocationDb, LocationError, Page, Proposal, Release, Rows,
-    Server, ServerSlot, Store, Totals,
+    EntryKey, EntryUpdate, Filter, Located, LocationDb, LocationError, Page, Pending, Proposal, Release,
+    Rows, Server, ServerSlot, Store, Totals,
 };
 
 /// A location database whose rows are in a [`Store`]. A handle: clones share the store.
@@ -24,11 +24,11 @@ impl<S: Store> StoredLocationDb<S> {
 }
 
 impl<S: Store> LocationDb for StoredLocationDb<S> {
-    fn entry(&self, key: EntryKey) -> Answer<'_, Located> {
+    fn entry(&self, key: EntryKey) -> Pending<'_, Located> {
         self.0.read(move |rows| entries::locate(rows, find(rows, &key)?))
     }
 
-    fn create(&self, proposal: Proposal) -> Answer<'_, ()> {
+    fn create(&self, proposal: Proposal) -> Pending<'_, ()> {
         self.0.change(move |rows| entries::create(rows, &proposal))
     }
 
@@ -38,18 +38,18 @@ impl<S: Store> LocationDb for StoredLocationDb<S> {
         kind: Option<VolumeKind>,
         proposal: Proposal,
         release: Release,
-    ) -> Answer<'_, ()> {
+    ) -> Pending<'_, ()> {
         self.0.change(move |rows| entries::replace(rows, id, kind, &proposal, release))
     }
 
-    fn update(&self, key: EntryKey, change: EntryUpdate, release: Release) -> Answer<'_, ()> {
+    fn update(&self, key: EntryKey, change: EntryUpdate, release: Release) -> Pending<'_, ()> {
         self.0.change(move |rows| {
             let found = find(rows, &key)?;
             update::update(rows, found, &change, release)
         })
     }
 
-    fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Answer<'_, ()> {
+    fn delete(&self, id: VolumeId, kind: Option<VolumeKind>) -> Pending<'_, ()> {
         self.0.change(move |rows| entries::delete(rows, id, kind))
     }
 
@@ -59,50 +59,50 @@ impl<S: Store> LocationDb for StoredLocationDb<S> {
         kind: Option<VolumeKind>,
         operation: u32,
         now: UnixSeconds,
-    ) -> Answer<'_, ()> {
+    ) -> Pending<'_, ()> {
         self.0.change(move |rows| lock::set(rows, id, kind, operation, now))
     }
 
-    fn unlock(&self, id: VolumeId, kind: Option<VolumeKind>, release: Release) -> Answer<'_, ()> {
+    fn unlock(&self, id: VolumeId, kind: Option<VolumeKind>, release: Release) -> Pending<'_, ()> {
         self.0.change(move |rows| lock::release(rows, id, kind, release))
     }
 
-    fn new_volume_ids(&self, count: u32) -> Answer<'_, VolumeId> {
+    fn new_volume_ids(&self, count: u32) -> Pending<'_, VolumeId> {
         if count == 0 {
             return self.0.read(|rows| volume_ids::current(rows));
         }
         self.0.change(move |rows| volume_ids::allocate(rows, count))
     }
 
-    fn next_entry(&self, row: u32) -> Answer<'_, Option<Located>> {
+    fn next_entry(&self, row: u32) -> Pending<'_, Option<Located>> {
         self.0.read(move |rows| list::after(rows, row))
     }
 
-    fn list(&self, filter: Filter, start: u32, limit: usize) -> Answer<'_, Page> {
+    fn list(&self, filter: Filter, start: u32, limit: usize) -> Pending<'_, Page> {
         self.0.read(move |rows| list::page(rows, &filter, start, limit))
     }
 
-    fn register(&self, uuid: Uuid, addresses: Vec<Ipv4Addr>) -> Answer<'_, ServerSlot> {
+    fn register(&self, uuid: Uuid, addresses: Vec<Ipv4Addr>) -> Pending<'_, ServerSlot> {
         self.0.change(move |rows| servers::register(rows, uuid, &addresses))
     }
 
-    fn change_address(&self, from: Ipv4Addr, to: Ipv4Addr) -> Answer<'_, ()> {
+    fn change_address(&self, from: Ipv4Addr, to: Ipv4Addr) -> Pending<'_, ()> {
         self.0.change(move |rows| servers::change_address(rows, from, to))
     }
 
-    fn servers(&self) -> Answer<'_, Vec<Server>> {
+    fn servers(&self) -> Pending<'_, Vec<Server>> {
         self.0.read(|rows| servers::all(rows))
     }
 
-    fn server_by_address(&self, address: Ipv4Addr) -> Answer<'_, Option<Server>> {
+    fn server_by_address(&self, address: Ipv4Addr) -> Pending<'_, Option<Server>> {
         self.0.read(move |rows| servers::by_address(rows, address))
     }
 
-    fn server_by_uuid(&self, uuid: Uuid) -> Answer<'_, Option<Server>> {
+    fn server_by_uuid(&self, uuid: Uuid) -> Pending<'_, Option<Server>> {
         self.0.read(move |rows| servers::by_uuid(rows, uuid))
     }
 
-    fn totals(&self) -> Answer<'_, Totals> {
+    fn totals(&self) -> Pending<'_, Totals> {
         self.0.read(|rows| {
             Ok(Totals { entries: entries::count(rows)?, next_volume_id: volume_ids::current(rows)? })
         })
@@ -110,7 +110,7 @@ impl<S: Store> LocationDb for StoredLocationDb<S> {
 }
 
 impl<S: Store> ImportLocations for StoredLocationDb<S> {
-    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged> {
+    fn import(&self, part: Part, dry: bool) -> Pending<'_, Merged> {
         if dry {
             return self.0.read(move |rows| import::check(rows, &part));
         }
@@ -121,7 +121,7 @@ impl<S: Store> ImportLocations for StoredLocationDb<S> {
         self.0.part_max()
     }
 
-    fn import_unfinished(&self) -> Answer<'_, bool> {
+    fn import_unfinished(&self) -> Pending<'_, bool> {
         self.0.read(|rows| import::is_unfinished(rows))
     }
 }

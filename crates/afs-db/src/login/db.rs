@@ -7,7 +7,7 @@ use std::pin::Pin;
 use super::LoginError;
 
 /// A result that may have to wait for a disk or another machine.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoginError>> + Send + 'a>>;
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoginError>> + Send + 'a>>;
 
 /// A record of one user.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,17 +30,17 @@ impl fmt::Debug for Record {
 /// All methods: invalid names and kinds, and a store that fails.
 pub trait LoginDb: Send + Sync + 'static {
     /// A user's record of a kind.
-    fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>>;
+    fn get(&self, user: &str, kind: &str) -> Pending<'_, Option<Vec<u8>>>;
 
     /// Sets a record. [`LoginError::TooLong`] and [`LoginError::TooMany`] beyond the bounds.
-    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()>;
+    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Pending<'_, ()>;
 
     /// Removes a record; returns whether there was one.
-    fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool>;
+    fn delete(&self, user: &str, kind: &str) -> Pending<'_, bool>;
 
     /// All records of a user, by kind.
-    fn list(&self, user: &str) -> Answer<'_, Vec<Record>>;
+    fn list(&self, user: &str) -> Pending<'_, Vec<Record>>;
 
     /// Removes all records of a user.
-    fn forget(&self, user: &str) -> Answer<'_, ()>;
+    fn forget(&self, user: &str) -> Pending<'_, ()>;
 }

@@ -6,7 +6,7 @@ mod error;
 pub(crate) mod rows;
 mod stored;
 
-pub use db::{Answer, LoginDb, Record};
+pub use db::{LoginDb, Pending, Record};
 pub use embedded::EmbeddedLoginDb;
 pub use error::LoginError;
 pub use stored::StoredLoginDb;

@@ -1,7 +1,7 @@
 //! Login records over a store of rows.
 
 use super::rows::{self, LOGIN};
-use super::{Answer, LoginDb, LoginError, Record};
+use super::{LoginDb, LoginError, Pending, Record};
 use crate::Store;
 
 /// Login records whose rows are in a [`Store`]. A handle: clones share the store.
@@ -16,17 +16,17 @@ impl<S: Store> StoredLoginDb<S> {
 }
 
 impl<S: Store> LoginDb for StoredLoginDb<S> {
-    fn get(&self, user: &str, kind: &str) -> Answer<'_, Option<Vec<u8>>> {
+    fn get(&self, user: &str, kind: &str) -> Pending<'_, Option<Vec<u8>>> {
         let key = rows::key(user, kind);
         self.0.read(move |rows| Ok(rows.get(LOGIN, known(&key)?)?))
     }
 
-    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Answer<'_, ()> {
+    fn put(&self, user: &str, kind: &str, bytes: Vec<u8>) -> Pending<'_, ()> {
         let (key, prefix) = (rows::key(user, kind), rows::prefix(user));
         self.0.change(move |rows| rows::put(rows, known(&key)?, known(&prefix)?, &bytes))
     }
 
-    fn delete(&self, user: &str, kind: &str) -> Answer<'_, bool> {
+    fn delete(&self, user: &str, kind: &str) -> Pending<'_, bool> {
         let key = rows::key(user, kind);
         self.0.change(move |rows| {
             let key = known(&key)?;
@@ -36,12 +36,12 @@ impl<S: Store> LoginDb for StoredLoginDb<S> {
         })
     }
 
-    fn list(&self, user: &str) -> Answer<'_, Vec<Record>> {
+    fn list(&self, user: &str) -> Pending<'_, Vec<Record>> {
         let prefix = rows::prefix(user);
         self.0.read(move |rows| rows::records(rows, known(&prefix)?))
     }
 
-    fn forget(&self, user: &str) -> Answer<'_, ()> {
+    fn forget(&self, user: &str) -> Pending<'_, ()> {
         let prefix = rows::prefix(user);
         self.0.change(move |rows| {
             let prefix = known(&prefix)?;

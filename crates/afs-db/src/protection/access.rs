@@ -2,7 +2,7 @@
 
 use afs_wire::ids::ViceId;
 
-use super::{Asker, Entry, Known, Privacy, Refusal};
+use super::{Entry, Known, Privacy, Refusal, Requester};
 
 /// The kind of access that is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +40,11 @@ impl Right {
 }
 
 /// Decides (docs/protocol ptserver.md "4. Access control inside PR").
-pub(super) fn allows(asker: &Asker, known: &Known, entry: &Entry, right: Right) -> bool {
+pub(super) fn allows(requester: &Requester, known: &Known, entry: &Entry, right: Right) -> bool {
     if known.is_administrator() || right.reads() && known.is(ViceId::PTSVIEWERS) {
         return true;
     }
-    if asker.restricted && !right.reads() {
+    if requester.restricted && !right.reads() {
         return false;
     }
     let (members, anyone) = right.bits();
@@ -56,6 +56,11 @@ pub(super) fn allows(asker: &Asker, known: &Known, entry: &Entry, right: Right) 
 }
 
 /// Refuses access that is not permitted.
-pub(super) fn check(asker: &Asker, known: &Known, entry: &Entry, right: Right) -> Result<(), Refusal> {
-    if allows(asker, known, entry, right) { Ok(()) } else { Err(Refusal::Permission) }
+pub(super) fn check(
+    requester: &Requester,
+    known: &Known,
+    entry: &Entry,
+    right: Right,
+) -> Result<(), Refusal> {
+    if allows(requester, known, entry, right) { Ok(()) } else { Err(Refusal::Permission) }
 }

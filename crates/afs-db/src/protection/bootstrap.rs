@@ -2,7 +2,7 @@
 
 use afs_wire::ids::ViceId;
 
-use super::{Answer, Entry, ProtectionDb, ProtectionError, Refusal, ids, members, names, rows};
+use super::{Entry, Pending, ProtectionDb, ProtectionError, Refusal, ids, members, names, rows};
 use crate::RowsMut;
 
 /// The id of a cell's first user.
@@ -23,7 +23,7 @@ pub(super) const WELL_KNOWN: [ViceId; 6] = [
 ///
 /// # Errors
 /// [`Refusal::NameExists`] if `administrator` is the name of another user or group.
-pub fn bootstrap_protection<'a>(db: &'a dyn ProtectionDb, administrator: &'a str) -> Answer<'a, ()> {
+pub fn bootstrap_protection<'a>(db: &'a dyn ProtectionDb, administrator: &'a str) -> Pending<'a, ()> {
     db.bootstrap(administrator.into())
 }
 

@@ -5,7 +5,7 @@ use afs_wire::ids::ViceId;
 use super::access::{self, Right};
 use super::delete::is_fixed;
 use super::rows::{GROUP, MEMBER, OWNED, pair};
-use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, ids, members, names, rows};
+use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, ids, members, names, rows};
 use crate::RowsMut;
 
 /// The fields to change; `None` leaves one unchanged. Unchecked.
@@ -22,16 +22,16 @@ pub struct Change {
 /// Changes an entry (docs/protocol ptserver.md "5. Creation, naming, ownership", ChangeEntry).
 pub(super) fn change(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
     change: &Change,
 ) -> Result<(), ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     if is_fixed(id) {
         return Err(Refusal::Permission.into());
     }
     let old = rows::find(rows, id)?;
-    access::check(asker, &known, &old, Right::Change)?;
+    access::check(requester, &known, &old, Right::Change)?;
     let mut new = old.clone();
     if let Some(owner) = change.owner.filter(|owner| *owner != old.owner) {
         check_owned(&old)?;

@@ -3,7 +3,9 @@
 use afs_wire::ids::ViceId;
 
 use super::entry::FOREIGN_QUOTA_DEFAULT;
-use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, Who, ids, members, names, rows};
+use super::{
+    BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, RequesterIdentity, ids, members, names, rows,
+};
 use crate::RowsMut;
 
 /// The id of a new entry, which determines whether it is a user or a group.
@@ -31,11 +33,11 @@ pub struct NewEntry {
 /// Creates an entry and returns its id.
 pub(super) fn create(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     new: &NewEntry,
 ) -> Result<ViceId, ProtectionError> {
     let name = names::lower(&new.name);
-    let known = maker(rows, asker, new, &name)?;
+    let known = maker(rows, requester, new, &name)?;
     let group = match new.id {
         NewId::User => false,
         NewId::Group => true,
@@ -43,24 +45,28 @@ pub(super) fn create(
         NewId::Given(BAD_ID) => return Err(Refusal::BadArgument.into()),
         NewId::Given(id) => id.is_group(),
     };
-    if group { create_group(rows, asker, &known, new, name) } else { create_user(rows, &known, new, name) }
+    if group {
+        create_group(rows, requester, &known, new, name)
+    } else {
+        create_user(rows, &known, new, name)
+    }
 }
 
 /// The caller that creates the entry. A foreign user may create its own, and counts as an administrator for
 /// that alone.
 fn maker(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     new: &NewEntry,
     name: &str,
 ) -> Result<Known, ProtectionError> {
-    match &asker.who {
-        Who::Foreign(proven) => {
+    match &requester.identity {
+        RequesterIdentity::Foreign(proven) => {
             let itself = proven == name && name.contains('@');
-            let plain = new.id == NewId::User && new.owner == ViceId(0) && !asker.restricted;
+            let plain = new.id == NewId::User && new.owner == ViceId(0) && !requester.restricted;
             if itself && plain { Ok(Known::administrators()) } else { Err(Refusal::Permission.into()) }
         }
-        _ => Known::of(rows, asker),
+        _ => Known::of(rows, requester),
     }
 }
 
@@ -111,13 +117,13 @@ fn create_foreign(
 
 fn create_group(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     known: &Known,
     new: &NewEntry,
     name: String,
 ) -> Result<ViceId, ProtectionError> {
     let administrator = known.is_administrator();
-    if known.id == ViceId::ANONYMOUS || asker.restricted && !administrator {
+    if known.id == ViceId::ANONYMOUS || requester.restricted && !administrator {
         return Err(Refusal::Permission.into());
     }
     let owner = if new.owner == ViceId(0) { known.id } else { new.owner };

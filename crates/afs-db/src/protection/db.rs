@@ -6,10 +6,10 @@ use std::pin::Pin;
 
 use afs_wire::ids::ViceId;
 
-use super::{After, Asker, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Status};
+use super::{After, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Requester, Status};
 
 /// A result that may have to wait for a disk or another machine.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ProtectionError>> + Send + 'a>>;
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ProtectionError>> + Send + 'a>>;
 
 /// The users, groups and memberships of a cell.
 ///
@@ -21,66 +21,78 @@ pub trait ProtectionDb: Send + Sync + 'static {
     fn version(&self) -> u64;
 
     /// The ids behind names, which are compared exactly.
-    fn ids_of(&self, names: Vec<String>) -> Answer<'_, Vec<Option<ViceId>>>;
+    fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>>;
 
     /// The names of ids.
-    fn names_of(&self, ids: Vec<ViceId>) -> Answer<'_, Vec<Option<String>>>;
+    fn names_of(&self, ids: Vec<ViceId>) -> Pending<'_, Vec<Option<String>>>;
 
     /// The current protection subdomain of an id, sorted, without a check of the caller.
-    fn cps(&self, id: ViceId) -> Answer<'_, Vec<ViceId>>;
+    fn cps(&self, id: ViceId) -> Pending<'_, Vec<ViceId>>;
 
     /// The groups of a host, sorted.
-    fn host_cps(&self, host: Ipv4Addr) -> Answer<'_, Vec<ViceId>>;
+    fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>>;
 
     /// The caller's own id.
-    fn identify(&self, asker: Asker) -> Answer<'_, ViceId>;
+    fn identify(&self, requester: Requester) -> Pending<'_, ViceId>;
 
     /// Creates a user or group and returns its id.
-    fn create(&self, asker: Asker, new: NewEntry) -> Answer<'_, ViceId>;
+    fn create(&self, requester: Requester, new: NewEntry) -> Pending<'_, ViceId>;
 
     /// Removes a user or group.
-    fn delete(&self, asker: Asker, id: ViceId) -> Answer<'_, ()>;
+    fn delete(&self, requester: Requester, id: ViceId) -> Pending<'_, ()>;
 
     /// Changes an entry's name, owner or id.
-    fn change(&self, asker: Asker, id: ViceId, change: Change) -> Answer<'_, ()>;
+    fn change(&self, requester: Requester, id: ViceId, change: Change) -> Pending<'_, ()>;
 
     /// Sets privacy and quotas.
-    fn set_fields(&self, asker: Asker, id: ViceId, fields: Fields) -> Answer<'_, ()>;
+    fn set_fields(&self, requester: Requester, id: ViceId, fields: Fields) -> Pending<'_, ()>;
 
     /// Adds a user or group to a group.
-    fn add_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, ()>;
+    fn add_member(&self, requester: Requester, member: ViceId, group: ViceId) -> Pending<'_, ()>;
 
     /// Removes a member from a group.
-    fn remove_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, ()>;
+    fn remove_member(&self, requester: Requester, member: ViceId, group: ViceId) -> Pending<'_, ()>;
 
     /// An entry.
-    fn status(&self, asker: Asker, id: ViceId) -> Answer<'_, Status>;
+    fn status(&self, requester: Requester, id: ViceId) -> Pending<'_, Status>;
 
     /// As [`ProtectionDb::cps`] for callers that may see it, together with the groups of a host if one is
     /// given. With a host the id may be [`BAD_ID`](super::BAD_ID) for none.
-    fn cps_of(&self, asker: Asker, id: ViceId, host: Option<Ipv4Addr>) -> Answer<'_, Vec<ViceId>>;
+    fn cps_of(&self, requester: Requester, id: ViceId, host: Option<Ipv4Addr>) -> Pending<'_, Vec<ViceId>>;
 
     /// The members of a group, or the groups of a user, sorted. At most [`MEMBERS_MAX`](super::MEMBERS_MAX).
-    fn elements(&self, asker: Asker, id: ViceId) -> Answer<'_, Vec<ViceId>>;
+    fn elements(&self, requester: Requester, id: ViceId) -> Pending<'_, Vec<ViceId>>;
 
     /// The groups a group is in directly, sorted.
-    fn supergroups(&self, asker: Asker, id: ViceId) -> Answer<'_, Vec<ViceId>>;
+    fn supergroups(&self, requester: Requester, id: ViceId) -> Pending<'_, Vec<ViceId>>;
 
     /// Whether a user or group is in a group, directly or through nested groups.
-    fn is_member(&self, asker: Asker, member: ViceId, group: ViceId) -> Answer<'_, bool>;
+    fn is_member(&self, requester: Requester, member: ViceId, group: ViceId) -> Pending<'_, bool>;
 
     /// At most `limit` groups of an owner, ascending; owner 0 is for groups without one.
-    fn owned(&self, asker: Asker, owner: ViceId, after: After, limit: usize) -> Answer<'_, Page<ViceId>>;
+    fn owned(
+        &self,
+        requester: Requester,
+        owner: ViceId,
+        after: After,
+        limit: usize,
+    ) -> Pending<'_, Page<ViceId>>;
 
     /// At most `limit` entries.
-    fn list(&self, asker: Asker, kinds: Kinds, after: After, limit: usize) -> Answer<'_, Page<Status>>;
+    fn list(
+        &self,
+        requester: Requester,
+        kinds: Kinds,
+        after: After,
+        limit: usize,
+    ) -> Pending<'_, Page<Status>>;
 
     /// The largest user id and the smallest group id ever assigned.
-    fn max_ids(&self) -> Answer<'_, (ViceId, ViceId)>;
+    fn max_ids(&self) -> Pending<'_, (ViceId, ViceId)>;
 
     /// Sets the largest user id, or the smallest group id.
-    fn set_max_id(&self, asker: Asker, id: ViceId, group: bool) -> Answer<'_, ()>;
+    fn set_max_id(&self, requester: Requester, id: ViceId, group: bool) -> Pending<'_, ()>;
 
     /// See [`bootstrap_protection`](super::bootstrap_protection).
-    fn bootstrap(&self, administrator: String) -> Answer<'_, ()>;
+    fn bootstrap(&self, administrator: String) -> Pending<'_, ()>;
 }

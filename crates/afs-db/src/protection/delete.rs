@@ -5,7 +5,7 @@ use afs_wire::ids::ViceId;
 use super::access::{self, Right};
 use super::entry::QUOTA_DEFAULT;
 use super::rows::{OWNED, pair};
-use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, cps, members, names, rows};
+use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, cps, members, names, rows};
 use crate::RowsMut;
 
 /// Entries that cannot be deleted or renumbered.
@@ -16,15 +16,15 @@ pub(super) fn is_fixed(id: ViceId) -> bool {
 /// Removes an entry, its memberships both ways, and its ownership of groups.
 pub(super) fn delete(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
 ) -> Result<(), ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     if is_fixed(id) {
         return Err(Refusal::Permission.into());
     }
     let entry = rows::find(rows, id)?;
-    access::check(asker, &known, &entry, Right::Change)?;
+    access::check(requester, &known, &entry, Right::Change)?;
     if names::is_foreign_group(&entry.name) && rows::count(rows, id)? != 0 {
         return Err(Refusal::BadArgument.into());
     }

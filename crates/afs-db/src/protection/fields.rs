@@ -3,7 +3,7 @@
 use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
-use super::{Asker, Known, Privacy, ProtectionError, Refusal, rows};
+use super::{Known, Privacy, ProtectionError, Refusal, Requester, rows};
 use crate::RowsMut;
 
 /// The fields to set; unchecked.
@@ -22,7 +22,7 @@ pub struct Fields {
 /// Sets fields (docs/protocol ptserver.md "4. Access control inside PR", SetFieldsEntry).
 pub(super) fn set(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
     fields: Fields,
 ) -> Result<(), ProtectionError> {
@@ -30,12 +30,12 @@ pub(super) fn set(
     if fields.privacy_mask == 0 && quotas == [None, None] {
         return Ok(());
     }
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     if matches!(id, ViceId::ANYUSER | ViceId::AUTHUSER | ViceId::ANONYMOUS) {
         return Err(Refusal::Permission.into());
     }
     let mut entry = rows::find(rows, id)?;
-    access::check(asker, &known, &entry, Right::Change)?;
+    access::check(requester, &known, &entry, Right::Change)?;
     if quotas != [None, None] {
         known.administrator_only()?;
     }

@@ -2,7 +2,7 @@
 
 use afs_wire::ids::ViceId;
 
-use super::{Asker, BAD_ID, Known, ProtectionError, Refusal, rows};
+use super::{BAD_ID, Known, ProtectionError, Refusal, Requester, rows};
 use crate::{Rows, RowsMut};
 
 /// Consecutive ids that are tried before the counter counts as stuck.
@@ -21,11 +21,11 @@ pub(super) fn max(rows: &(impl Rows + ?Sized)) -> Result<(ViceId, ViceId), Prote
 /// Sets one of the counters.
 pub(super) fn set_max(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
     group: bool,
 ) -> Result<(), ProtectionError> {
-    Known::of(rows, asker)?.administrator_only()?;
+    Known::of(rows, requester)?.administrator_only()?;
     let wrong = if group { id.0 > 0 || id == BAD_ID } else { id.0 < 0 };
     if wrong {
         return Err(Refusal::BadArgument.into());

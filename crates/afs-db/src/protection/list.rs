@@ -6,7 +6,7 @@ use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
 use super::rows::OWNED;
-use super::{Asker, BAD_ID, Entry, Known, ProtectionError, Refusal, Status, cps, members, rows};
+use super::{BAD_ID, Entry, Known, ProtectionError, Refusal, Requester, Status, cps, members, rows};
 use crate::Rows;
 
 /// Kinds of entries to list.
@@ -39,38 +39,38 @@ pub struct Page<T> {
 /// The entry of an id, if the caller may see its status.
 pub(super) fn status(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
 ) -> Result<Status, ProtectionError> {
-    let entry = seen(rows, asker, id, Right::Status)?;
+    let entry = seen(rows, requester, id, Right::Status)?;
     Ok(Status { entry, count: rows::count(rows, id)? })
 }
 
 fn seen(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
     right: Right,
 ) -> Result<Entry, ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     let entry = rows::find(rows, id)?;
-    access::check(asker, &known, &entry, right)?;
+    access::check(requester, &known, &entry, right)?;
     Ok(entry)
 }
 
 /// The subdomain of an id, together with the groups of a host if one is given.
 pub(super) fn cps_of(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
     host: Option<Ipv4Addr>,
 ) -> Result<Vec<ViceId>, ProtectionError> {
     let mut all = Vec::new();
     match host {
         // The groups of a host are visible to every caller.
-        Some(_) if id == BAD_ID => drop(Known::of(rows, asker)?),
+        Some(_) if id == BAD_ID => drop(Known::of(rows, requester)?),
         _ => {
-            seen(rows, asker, id, Right::Membership)?;
+            seen(rows, requester, id, Right::Membership)?;
             all = cps::subdomain(rows, id)?;
         }
     }
@@ -85,36 +85,36 @@ pub(super) fn cps_of(
 /// The members of a group, or the groups of a user.
 pub(super) fn elements(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
 ) -> Result<Vec<ViceId>, ProtectionError> {
-    seen(rows, asker, id, Right::Membership)?;
+    seen(rows, requester, id, Right::Membership)?;
     if id.is_group() { members::members_of(rows, id) } else { members::groups_of(rows, id) }
 }
 
 /// The groups that a group is in directly.
 pub(super) fn supergroups(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     id: ViceId,
 ) -> Result<Vec<ViceId>, ProtectionError> {
-    seen(rows, asker, id, Right::Membership)?;
+    seen(rows, requester, id, Right::Membership)?;
     if id.is_group() { members::groups_of(rows, id) } else { Err(Refusal::NotGroup.into()) }
 }
 
 /// Whether a user or group is in a group, directly or through nested groups.
 pub(super) fn is_member(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     member: ViceId,
     group: ViceId,
 ) -> Result<bool, ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     let (whose, of) = (rows::find(rows, member)?, rows::find(rows, group)?);
     if !group.is_group() {
         return Err(Refusal::BadArgument.into());
     }
-    let readable = |entry| access::allows(asker, &known, entry, Right::Membership);
+    let readable = |entry| access::allows(requester, &known, entry, Right::Membership);
     if !readable(&whose) && !readable(&of) {
         return Err(Refusal::Permission.into());
     }
@@ -128,15 +128,15 @@ pub(super) fn is_member(
 /// At most `limit` groups of an owner; 0 is for groups without one.
 pub(super) fn owned(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     owner: ViceId,
     after: After,
     limit: usize,
 ) -> Result<Page<ViceId>, ProtectionError> {
     if owner == ViceId(0) {
-        Known::of(rows, asker)?.administrator_only()?;
+        Known::of(rows, requester)?.administrator_only()?;
     } else {
-        seen(rows, asker, owner, Right::Owned)?;
+        seen(rows, requester, owner, Right::Owned)?;
     }
     let from = if after == After::START { Some(BAD_ID) } else { after.0.0.checked_add(1).map(ViceId) };
     let found = from.map(|from| rows::seconds(rows, OWNED, owner, from, limit.saturating_add(1)));
@@ -146,12 +146,12 @@ pub(super) fn owned(
 /// At most `limit` entries; for administrators.
 pub(super) fn entries(
     rows: &(impl Rows + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     kinds: Kinds,
     after: After,
     limit: usize,
 ) -> Result<Page<Status>, ProtectionError> {
-    Known::of(rows, asker)?.administrator_only()?;
+    Known::of(rows, requester)?.administrator_only()?;
     let behind = after.0.0.checked_add(1).map(ViceId);
     let (mut found, wanted) = (Vec::new(), limit.saturating_add(1));
     if let Some(from) = behind.filter(|from| kinds.users && from.0 > 0) {

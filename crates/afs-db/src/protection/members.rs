@@ -6,7 +6,7 @@ use afs_wire::ids::ViceId;
 
 use super::access::{self, Right};
 use super::rows::{GROUP, MEMBER, pair};
-use super::{Asker, BAD_ID, Known, ProtectionError, Refusal, rows};
+use super::{BAD_ID, Known, ProtectionError, Refusal, Requester, rows};
 use crate::{Rows, RowsMut};
 
 /// Most members of one group. Deleting it must fit into one transaction, and listing it into one reply.
@@ -40,11 +40,11 @@ pub(super) fn is_in(
 /// Adds a member to a group.
 pub(super) fn add(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     member: ViceId,
     group: ViceId,
 ) -> Result<(), ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     // `system:anyuser` and `system:authuser` have no member list, and neither they nor the anonymous user can
     // be on one.
     let everybody = |id| matches!(id, ViceId::ANYUSER | ViceId::AUTHUSER);
@@ -56,7 +56,7 @@ pub(super) fn add(
     if !group.is_group() {
         return Err(Refusal::NotGroup.into());
     }
-    access::check(asker, &known, &entry, Right::Add)?;
+    access::check(requester, &known, &entry, Right::Add)?;
     if is_in(rows, member, group)? {
         return Err(Refusal::IdExists.into());
     }
@@ -67,17 +67,17 @@ pub(super) fn add(
 /// Removes a member from a group.
 pub(super) fn remove(
     rows: &mut (impl RowsMut + ?Sized),
-    asker: &Asker,
+    requester: &Requester,
     member: ViceId,
     group: ViceId,
 ) -> Result<(), ProtectionError> {
-    let known = Known::of(rows, asker)?;
+    let known = Known::of(rows, requester)?;
     rows::find(rows, member)?;
     let entry = rows::find(rows, group)?;
     if !group.is_group() {
         return Err(Refusal::NotGroup.into());
     }
-    access::check(asker, &known, &entry, Right::Remove)?;
+    access::check(requester, &known, &entry, Right::Remove)?;
     if !is_in(rows, member, group)? {
         return Err(Refusal::NoEntry.into());
     }

@@ -5,7 +5,6 @@
 //! transaction that does the work.
 
 mod access;
-mod asker;
 mod bootstrap;
 mod change;
 mod cps;
@@ -21,6 +20,7 @@ pub(crate) mod import;
 mod list;
 mod members;
 mod names;
+mod requester;
 pub(crate) mod rows;
 mod stored;
 
@@ -29,12 +29,11 @@ mod model_tests;
 #[cfg(test)]
 mod rules_tests;
 
-pub use asker::{Asker, Who};
 pub use bootstrap::{FIRST_USER, bootstrap_protection};
 pub use change::Change;
 pub use cps::CPS_MAX;
 pub use create::{NewEntry, NewId};
-pub use db::{Answer, ProtectionDb};
+pub use db::{Pending, ProtectionDb};
 pub use embedded::EmbeddedProtectionDb;
 pub use entry::{BAD_ID, Entry, FOREIGN_QUOTA_DEFAULT, Privacy, QUOTA_DEFAULT, Status};
 pub use error::{ProtectionError, Refusal};
@@ -42,6 +41,7 @@ pub use fields::Fields;
 pub use list::{After, Kinds, Page};
 pub use members::{GROUPS_MAX, MEMBERS_MAX, NESTING_MAX};
 pub use names::NAME_MAX;
+pub use requester::{Requester, RequesterIdentity};
 pub use stored::StoredProtectionDb;
 
-use asker::Known;
+use requester::Known;

@@ -9,11 +9,11 @@ use afs_wire::ids::ViceId;
 use proptest::prelude::*;
 
 use super::{
-    After, Asker, Change, EmbeddedProtectionDb, Kinds, NESTING_MAX, NewEntry, NewId, ProtectionDb, Status,
+    After, Change, EmbeddedProtectionDb, Kinds, NESTING_MAX, NewEntry, NewId, ProtectionDb, Requester, Status,
 };
 use crate::test_answers::wait;
 
-const CELL: Asker = Asker::CELL;
+const CELL: Requester = Requester::CELL;
 /// Page size for reading lists.
 const PAGE: usize = 4;
 
@@ -319,7 +319,10 @@ fn the_version_differs_after_a_change_and_answers_are_ready() {
     assert_ne!(db.version(), before);
     assert_eq!(wait(db.names_of(vec![ViceId(1), ViceId(9)])).unwrap(), [Some("admin".into()), None]);
     assert_eq!(
-        wait(db.identify(Asker { who: super::Who::Local("admin".into()), restricted: false })),
+        wait(db.identify(Requester {
+            identity: super::RequesterIdentity::Local("admin".into()),
+            restricted: false
+        })),
         Ok(ViceId(1))
     );
 }

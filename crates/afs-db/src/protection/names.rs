@@ -55,7 +55,7 @@ pub(super) fn check_user(name: &str) -> Result<Option<&str>, Refusal> {
 /// Checks the name of a group against its owner, who must exist unless it is the group `itself`.
 pub(super) fn check_group(
     rows: &(impl Rows + ?Sized),
-    asker: &Known,
+    requester: &Known,
     name: &str,
     owner: ViceId,
     itself: Option<ViceId>,
@@ -65,15 +65,15 @@ pub(super) fn check_group(
         return Err(Refusal::BadName.into());
     }
     let (prefix, rest) = name.split_once(':').map_or((name, None), |(prefix, rest)| (prefix, Some(rest)));
-    let wanted = owner_prefix(rows, asker, owner)?.filter(|_| Some(owner) != itself);
+    let wanted = owner_prefix(rows, requester, owner)?.filter(|_| Some(owner) != itself);
     if wanted.is_none() && Some(owner) != itself {
         return Err(Refusal::NoEntry.into());
     }
-    if (prefix == SYSTEM || wanted.as_deref() == Some(SYSTEM)) && !asker.is_administrator() {
+    if (prefix == SYSTEM || wanted.as_deref() == Some(SYSTEM)) && !requester.is_administrator() {
         return Err(Refusal::Permission.into());
     }
     match rest {
-        None if asker.is_administrator() => Ok(()),
+        None if requester.is_administrator() => Ok(()),
         Some(rest) if !rest.is_empty() && !rest.contains(':') && wanted.is_none_or(|w| w == prefix) => Ok(()),
         _ => Err(Refusal::BadName.into()),
     }
@@ -86,7 +86,7 @@ fn is_cell(cell: &str) -> bool {
 /// Prefix of the names of an owner's groups; `None` if there is no such owner.
 pub(super) fn owner_prefix(
     rows: &(impl Rows + ?Sized),
-    asker: &Known,
+    requester: &Known,
     owner: ViceId,
 ) -> Result<Option<String>, ProtectionError> {
     if owner == ViceId::ADMINISTRATORS {
@@ -94,11 +94,11 @@ pub(super) fn owner_prefix(
     }
     // The owner of a group decides on its members: it must not be the group of all users.
     let everybody = matches!(owner, ViceId::ANONYMOUS | ViceId::ANYUSER);
-    if everybody || owner == ViceId::AUTHUSER && !asker.is_administrator() {
+    if everybody || owner == ViceId::AUTHUSER && !requester.is_administrator() {
         return Err(Refusal::Permission.into());
     }
     let Some(entry) = rows::entry(rows, owner)? else { return Ok(None) };
-    if owner.is_group() && rows::count(rows, owner)? == 0 && !asker.is_administrator() {
+    if owner.is_group() && rows::count(rows, owner)? == 0 && !requester.is_administrator() {
         return Err(Refusal::GroupEmpty.into());
     }
     let prefix = entry.name.split(':').next().unwrap_or_default();

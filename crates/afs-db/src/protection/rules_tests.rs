@@ -5,34 +5,34 @@ use std::net::Ipv4Addr;
 use afs_wire::ids::ViceId;
 
 use super::{
-    After, Asker, BAD_ID, Change, Fields, GROUPS_MAX, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy,
-    ProtectionError, Refusal, Status, Who, bootstrap, change, cps, create, delete, fields, ids, list,
+    After, BAD_ID, Change, Fields, GROUPS_MAX, Kinds, MEMBERS_MAX, NewEntry, NewId, Privacy, ProtectionError,
+    Refusal, Requester, RequesterIdentity, Status, bootstrap, change, cps, create, delete, fields, ids, list,
     members, rows,
 };
 use crate::MemoryRows;
 
-const CELL: Asker = Asker::CELL;
+const CELL: Requester = Requester::CELL;
 const ADMINISTRATORS: ViceId = ViceId::ADMINISTRATORS;
 
 fn refused<T>(refusal: Refusal) -> Result<T, ProtectionError> {
     Err(refusal.into())
 }
 
-fn as_user(name: &str) -> Asker {
-    Asker { who: Who::Local(name.into()), restricted: false }
+fn as_user(name: &str) -> Requester {
+    Requester { identity: RequesterIdentity::Local(name.into()), restricted: false }
 }
 
-fn foreign(name: &str) -> Asker {
-    Asker { who: Who::Foreign(name.into()), restricted: false }
+fn foreign(name: &str) -> Requester {
+    Requester { identity: RequesterIdentity::Foreign(name.into()), restricted: false }
 }
 
-const ANONYMOUS: Asker = Asker { who: Who::Anonymous, restricted: false };
+const ANONYMOUS: Requester = Requester { identity: RequesterIdentity::Anonymous, restricted: false };
 
-fn new(rows: &mut MemoryRows, by: &Asker, name: &str, id: NewId) -> Result<ViceId, ProtectionError> {
+fn new(rows: &mut MemoryRows, by: &Requester, name: &str, id: NewId) -> Result<ViceId, ProtectionError> {
     create::create(rows, by, &NewEntry { name: name.into(), id, owner: ViceId(0) })
 }
 
-fn group(rows: &mut MemoryRows, by: &Asker, name: &str, owner: i32) -> Result<ViceId, ProtectionError> {
+fn group(rows: &mut MemoryRows, by: &Requester, name: &str, owner: i32) -> Result<ViceId, ProtectionError> {
     create::create(rows, by, &NewEntry { name: name.into(), id: NewId::Group, owner: ViceId(owner) })
 }
 
@@ -267,7 +267,8 @@ fn foreign_users_register_themselves_and_nobody_else() {
         let new = NewEntry { name: name.into(), id: kind, owner: ViceId(owner) };
         assert_eq!(create::create(&mut rows, &zoe, &new), refused(Refusal::Permission), "{name}");
     }
-    let restricted = Asker { who: Who::Foreign("yves@far.org".into()), restricted: true };
+    let restricted =
+        Requester { identity: RequesterIdentity::Foreign("yves@far.org".into()), restricted: true };
     assert_eq!(new(&mut rows, &restricted, "yves@far.org", NewId::User), refused(Refusal::Permission));
     assert_eq!(ids::max(&rows).unwrap().0, ViceId(4), "their ids are beside the counter");
     assert_eq!(delete::delete(&mut rows, &CELL, cell_group), refused(Refusal::BadArgument));
@@ -350,7 +351,7 @@ fn deletion_leaves_no_trace_but_orphans() {
     assert_eq!((orphans.items, orphans.next), (ids(&[-206]), None));
     assert_eq!(status(&rows, "alice:friends").entry.owner, ViceId(0));
     assert_eq!(list::elements(&rows, &CELL, ViceId(-207)), Ok(ids(&[-206])));
-    // Who gets the id again does not get what its last owner had.
+    // RequesterIdentity gets the id again does not get what its last owner had.
     new(&mut rows, &CELL, "eve", NewId::Given(ViceId(2))).unwrap();
     assert_eq!((status(&rows, "eve").count, status(&rows, "staff").count), (0, 1));
     assert_eq!(
@@ -362,11 +363,11 @@ fn deletion_leaves_no_trace_but_orphans() {
     assert_eq!(list::owned(&rows, &CELL, ViceId(0), After::START, 10).unwrap().items, []);
 }
 
-fn rename(rows: &mut MemoryRows, by: &Asker, id: i32, name: &str) -> Result<(), ProtectionError> {
+fn rename(rows: &mut MemoryRows, by: &Requester, id: i32, name: &str) -> Result<(), ProtectionError> {
     change::change(rows, by, ViceId(id), &Change { name: Some(name.into()), ..Change::default() })
 }
 
-fn chown(rows: &mut MemoryRows, by: &Asker, id: i32, owner: i32) -> Result<(), ProtectionError> {
+fn chown(rows: &mut MemoryRows, by: &Requester, id: i32, owner: i32) -> Result<(), ProtectionError> {
     change::change(rows, by, ViceId(id), &Change { owner: Some(ViceId(owner)), ..Change::default() })
 }
 
@@ -429,7 +430,7 @@ fn another_id_takes_everything_along() {
     group(&mut rows, &CELL, "staff", 0).unwrap();
     join(&mut rows, "alice", "staff").unwrap();
     join(&mut rows, "bob", "alice:a").unwrap();
-    let renumber = |rows: &mut MemoryRows, by: &Asker, from, to| {
+    let renumber = |rows: &mut MemoryRows, by: &Requester, from, to| {
         change::change(rows, by, ViceId(from), &Change { id: Some(ViceId(to)), ..Change::default() })
     };
     assert_eq!(renumber(&mut rows, &as_user("alice"), -206, -300), refused(Refusal::Permission));
@@ -453,12 +454,12 @@ fn privacy_decides_who_sees_and_does_what() {
     let (alice, bob, carol) = (as_user("alice"), as_user("bob"), as_user("carol"));
     let g = group(&mut rows, &alice, "alice:a", 0).unwrap();
     join(&mut rows, "bob", "alice:a").unwrap();
-    let set = |rows: &mut MemoryRows, by: &Asker, privacy| {
+    let set = |rows: &mut MemoryRows, by: &Requester, privacy| {
         fields::set(rows, by, g, Fields { privacy_mask: 0xff, privacy, ..Fields::default() })
     };
     assert_eq!(set(&mut rows, &bob, 0), refused(Refusal::Permission));
     set(&mut rows, &alice, 0).unwrap();
-    let outcomes = |rows: &MemoryRows, by: &Asker| {
+    let outcomes = |rows: &MemoryRows, by: &Requester| {
         let sees = [
             list::status(rows, by, g).is_ok(),
             list::elements(rows, by, g).is_ok(),
@@ -477,7 +478,7 @@ fn privacy_decides_who_sees_and_does_what() {
     assert_eq!(outcomes(&rows, &ANONYMOUS), [false; 5]);
     set(&mut rows, &alice, 0xb4).unwrap();
     assert_eq!(outcomes(&rows, &carol), [true, true, true, true, false], "SOMA-");
-    let restricted = Asker { restricted: true, ..alice.clone() };
+    let restricted = Requester { restricted: true, ..alice.clone() };
     assert_eq!(outcomes(&rows, &restricted), [true, true, true, false, false]);
     join(&mut rows, "carol", "system:ptsviewers").unwrap();
     set(&mut rows, &alice, 0).unwrap();

@@ -9,7 +9,7 @@ use afs_rpc::{EnvExt, EnvRef};
 use parking_lot::Mutex;
 
 use super::store::{
-    Answer, Batch, Changed, Outcome, Page, Revision, SharedError, SharedStore, Transaction, Versioned, Watch,
+    Batch, Changed, Outcome, Page, Pending, Revision, SharedError, SharedStore, Transaction, Versioned, Watch,
 };
 
 /// The store itself. Clones are the same store.
@@ -129,13 +129,13 @@ impl MemoryStore {
 }
 
 impl SharedStore for MemoryStore {
-    fn read(&self, keys: Vec<Vec<u8>>) -> Answer<'_, Vec<Option<Versioned>>> {
+    fn read(&self, keys: Vec<Vec<u8>>) -> Pending<'_, Vec<Option<Versioned>>> {
         Box::pin(self.ask(move |state| keys.iter().map(|key| state.rows.get(key).cloned()).collect()))
     }
 
     /// As of now: no history is kept for pages. A reader of several pages gets the changes in between from
     /// the watch.
-    fn page(&self, _: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Answer<'_, Page> {
+    fn page(&self, _: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Pending<'_, Page> {
         Box::pin(async move {
             self.travel(self.faults().lost_calls).await?;
             let state = self.shared.state.lock();
@@ -148,7 +148,7 @@ impl SharedStore for MemoryStore {
         })
     }
 
-    fn commit(&self, transaction: Transaction) -> Answer<'_, Outcome> {
+    fn commit(&self, transaction: Transaction) -> Pending<'_, Outcome> {
         Box::pin(async move {
             self.travel(self.faults().lost_calls).await?;
             let outcome = self.shared.commit(&transaction);
@@ -157,7 +157,7 @@ impl SharedStore for MemoryStore {
         })
     }
 
-    fn watch(&self, after: Revision) -> Answer<'_, Box<dyn Watch>> {
+    fn watch(&self, after: Revision) -> Pending<'_, Box<dyn Watch>> {
         Box::pin(async move {
             self.travel(self.faults().lost_calls).await?;
             Ok(Box::new(MemoryWatch { store: self.clone(), seen: after }) as Box<dyn Watch>)
@@ -185,7 +185,7 @@ impl MemoryWatch {
 }
 
 impl Watch for MemoryWatch {
-    fn next(&mut self) -> Answer<'_, Batch> {
+    fn next(&mut self) -> Pending<'_, Batch> {
         Box::pin(async move {
             loop {
                 let changed = self.store.shared.changed.clone().notified_owned();

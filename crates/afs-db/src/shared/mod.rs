@@ -24,6 +24,6 @@ pub use copy::is_empty;
 pub use memory::{MemoryShared, MemoryStore};
 pub use rows::{Freshness, SharedDatabase, SharedOptions, SharedRows, Sharing};
 pub use store::{
-    Answer, Batch, Changed, Outcome, PAGE_ROWS_MAX, Page, Revision, SharedError, SharedStore,
+    Batch, Changed, Outcome, PAGE_ROWS_MAX, Page, Pending, Revision, SharedError, SharedStore,
     TRANSACTION_BYTES_MAX, Transaction, Versioned, Watch, Written,
 };

@@ -86,28 +86,28 @@ pub enum SharedError {
 }
 
 /// A pending result of the store, in bounded time.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, SharedError>>;
+pub type Pending<'a, T> = BoxFuture<'a, Result<T, SharedError>>;
 
 /// Rows that several servers share. Reads and transactions are linearizable: one that begins after the reply
 /// to another is ordered after it.
 pub trait SharedStore: Send + Sync + 'static {
     /// Rows as of now, all at the same moment, in the order of `keys`.
-    fn read(&self, keys: Vec<Vec<u8>>) -> Answer<'_, Vec<Option<Versioned>>>;
+    fn read(&self, keys: Vec<Vec<u8>>) -> Pending<'_, Vec<Option<Versioned>>>;
 
     /// At most `limit` rows behind the key `after`, as of revision `at`, or of now. `limit` is 1 to
     /// [`PAGE_ROWS_MAX`].
-    fn page(&self, at: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Answer<'_, Page>;
+    fn page(&self, at: Option<Revision>, after: Option<Vec<u8>>, limit: usize) -> Pending<'_, Page>;
 
     /// Writes, if the guard is as expected. The same transaction may be retransmitted when its reply was
     /// lost.
-    fn commit(&self, transaction: Transaction) -> Answer<'_, Outcome>;
+    fn commit(&self, transaction: Transaction) -> Pending<'_, Outcome>;
 
     /// All changes after a revision.
-    fn watch(&self, after: Revision) -> Answer<'_, Box<dyn Watch>>;
+    fn watch(&self, after: Revision) -> Pending<'_, Box<dyn Watch>>;
 }
 
 /// A stream of changes. Ends with its first error.
 pub trait Watch: Send {
     /// The next changes. Waits until there are some.
-    fn next(&mut self) -> Answer<'_, Batch>;
+    fn next(&mut self) -> Pending<'_, Batch>;
 }

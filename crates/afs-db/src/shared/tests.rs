@@ -16,7 +16,7 @@ use super::{
 };
 use crate::location::entry::entry_flags;
 use crate::location::{entries, lock as locks, servers, volume_ids};
-use crate::protection::{Asker, NewEntry, NewId, StoredProtectionDb};
+use crate::protection::{NewEntry, NewId, Requester, StoredProtectionDb};
 use crate::{
     EntryKey, LocationDb, LocationError, MemoryRows, Proposal, ProposedSite, ProtectionDb, Refusal, Release,
     Row, Rows, RowsMut, Store, StoredLocationDb,
@@ -354,9 +354,9 @@ fn the_protection_rules_run_on_shared_rows() {
         });
         a.bootstrap("admin".into()).await.unwrap();
         let alice = NewEntry { name: "alice".into(), id: NewId::User, owner: afs_wire::ids::ViceId(0) };
-        let id = b.create(Asker::CELL, alice).await.unwrap();
+        let id = b.create(Requester::CELL, alice).await.unwrap();
         let before = a.version();
-        b.add_member(Asker::CELL, id, afs_wire::ids::ViceId::ADMINISTRATORS).await.unwrap();
+        b.add_member(Requester::CELL, id, afs_wire::ids::ViceId::ADMINISTRATORS).await.unwrap();
         assert!(a.cps(id).await.unwrap().contains(&afs_wire::ids::ViceId::ADMINISTRATORS));
         assert!(a.version() > before);
     })

@@ -37,12 +37,12 @@ const EPERM: Result<(), Errno> = Err(Errno::EPERM);
 const ENOTDIR: Result<(), Errno> = Err(Errno::ENOTDIR);
 
 /// Who, on what, owned by whom, with which mode, with which rights listed for the asker, wants what.
-type Row<'a> = (&'a str, FileKind, ViceId, u32, &'a str, Wish<'a>, Result<(), Errno>);
+type Row<'a> = (&'a str, FileKind, ViceId, u32, &'a str, Operation<'a>, Result<(), Errno>);
 
 /// docs/protocol fileserver.md "5.4 Checks per operation", line by line.
 #[test]
 fn the_table_of_checks() {
-    use Wish::*;
+    use Operation::*;
     let table: &[Row<'_>] = &[
         ("alice", DIR, BOB, 0, "", FetchStatus, OK),
         ("alice", LINK, BOB, 0, "l", FetchStatus, OK),
@@ -121,7 +121,7 @@ fn the_table_of_checks() {
         ("alice", FILE, BOB, 0, "w", WriteLock, OK),
         ("alice", FILE, ALICE, 0, "i", WriteLock, OK),
     ];
-    for (who, kind, owner, mode, listed, wish, expected) in table {
+    for (who, kind, owner, mode, listed, operation, expected) in table {
         let subject = match *who {
             "alice" => user(ALICE),
             "anonymous" => Subject::anonymous(),
@@ -132,9 +132,9 @@ fn the_table_of_checks() {
         let acl = acl(&[(subject.id(), listed)]);
         let object = object(*kind, *owner, *mode, &acl);
         assert_eq!(
-            check(&subject, &object, *wish),
+            check(&subject, &object, *operation),
             *expected,
-            "{who} {kind:?} {owner} {mode:o} {listed} {wish:?}"
+            "{who} {kind:?} {owner} {mode:o} {listed} {operation:?}"
         );
     }
 }
@@ -163,8 +163,8 @@ fn a_volume_may_belong_to_a_group() {
     let acl = acl(&[]);
     let object = Object { volume_owner: STAFF, ..object(DIR, BOB, 0, &acl) };
     let member = Subject::new(ALICE, [STAFF]);
-    assert_eq!(check(&member, &object, Wish::StoreAcl), OK);
-    assert_eq!(check(&user(BOB), &object, Wish::StoreAcl), EACCES);
+    assert_eq!(check(&member, &object, Operation::StoreAcl), OK);
+    assert_eq!(check(&user(BOB), &object, Operation::StoreAcl), EACCES);
 }
 
 #[test]
@@ -195,7 +195,13 @@ fn rights_of_their_own_are_for_those_who_gave_them() {
     let acl = acl(&[(ALICE, "ABCDEFGH")]);
     let object = object(DIR, BOB, 0, &acl);
     assert_eq!(rights(&user(ALICE), &object), Rights(0xff00_0000));
-    for wish in [Wish::FetchData, Wish::Insert, Wish::Delete, Wish::StoreAcl, Wish::WriteLock] {
-        assert_eq!(check(&user(ALICE), &object, wish), EACCES);
+    for operation in [
+        Operation::FetchData,
+        Operation::Insert,
+        Operation::Delete,
+        Operation::StoreAcl,
+        Operation::WriteLock,
+    ] {
+        assert_eq!(check(&user(ALICE), &object, operation), EACCES);
     }
 }

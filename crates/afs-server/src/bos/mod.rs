@@ -7,8 +7,8 @@
 mod audit;
 mod cell;
 mod instances;
-mod refused;
 mod role;
+mod unsupported;
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl BosServer {
         let table = Table::new(ServiceId::OVERSEER, server);
         let table = instances::add(table);
         let table = cell::add(table);
-        Arc::new(refused::add(table))
+        Arc::new(unsupported::add(table))
     }
 }
 

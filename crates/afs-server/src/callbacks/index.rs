@@ -1,12 +1,12 @@
 //! Hash index over a slab, grown by linear hashing: no growth moves more than one chain, so no call pays for
 //! the rehashing of a million entries.
 
-use super::slab::{NONE, Place, Slab};
+use super::slab::{Linked, NONE, Slab};
 
 const PIECE: usize = 1024;
 
 /// An entry that the index can chain.
-pub(super) trait Hashed: Place {
+pub(super) trait Hashed: Linked {
     /// The hash of the entry's key.
     fn hash(&self, seed: u64) -> u32;
 }
@@ -126,7 +126,7 @@ mod tests {
         next: u32,
     }
 
-    impl Place for Entry {
+    impl Linked for Entry {
         fn next(&self) -> u32 {
             self.next
         }

@@ -3,7 +3,7 @@
 use afs_wire::ids::Fid;
 
 use super::index::{Hashed, mix};
-use super::slab::{NONE, Place};
+use super::slab::{Linked, NONE};
 use crate::hosts::HostId;
 
 /// A list that a promise is in, as index into [`Promise::links`].
@@ -49,7 +49,7 @@ impl Default for File {
     }
 }
 
-impl Place for File {
+impl Linked for File {
     fn next(&self) -> u32 {
         self.next
     }
@@ -113,7 +113,7 @@ impl Default for Promise {
     }
 }
 
-impl Place for Promise {
+impl Linked for Promise {
     fn next(&self) -> u32 {
         self.next
     }

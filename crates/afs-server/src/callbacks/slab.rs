@@ -7,7 +7,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const PIECE: usize = 1024;
 
 /// An entry that can be linked into the free list.
-pub(super) trait Place: Copy + Default {
+pub(super) trait Linked: Copy + Default {
     /// The next entry of the list.
     fn next(&self) -> u32;
     /// Sets the next entry of the list.
@@ -21,7 +21,7 @@ pub(super) struct Slab<T> {
     used: usize,
 }
 
-impl<T: Place> Slab<T> {
+impl<T: Linked> Slab<T> {
     pub(super) fn new() -> Self {
         Slab { pieces: Vec::new(), free: NONE, used: 0 }
     }
@@ -82,7 +82,7 @@ mod tests {
     #[derive(Clone, Copy, Default)]
     struct Entry(u32);
 
-    impl Place for Entry {
+    impl Linked for Entry {
         fn next(&self) -> u32 {
             self.0
         }

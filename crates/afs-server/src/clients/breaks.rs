@@ -1,7 +1,7 @@
 //! Delivery of callback breaks: a bounded number of messages at a time for each host, up to 50 objects a
 //! message. A host that does not reply within the break time-out, counted from the change, is marked down and
 //! gets the break when it is back; a host that needed all of that time, or nearly, is granted no promises for
-//! a while (see [`Conduct`](crate::hosts)).
+//! a while (see [`Misses`](crate::hosts)).
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use afs_wire::ids::{Fid, VolumeId};
 use parking_lot::MutexGuard;
 
 use super::Clients;
-use super::late::{LATE, Late};
+use super::late_breaks::{LATE, LateBreak};
 use crate::hosts::{Host, HostId};
 
 /// Messages in flight to one host. Below this number a change does not wait for another change's message.
@@ -126,17 +126,17 @@ impl Clients {
 
     /// Sends breaks, of which the first has waited since `since`.
     async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], mut since: Instant) {
-        let full = self.patience.breaking;
+        let full = self.timeouts.break_reply;
         loop {
             if self.owe_if_down(host, fids) {
                 return;
             }
-            let patience = host.with(|state| state.conduct.patience(full, self.now()));
-            let left = patience.saturating_sub(self.env.now() - since);
-            let told = self.tell_in_time(host, fids, left).await
+            let timeout = host.with(|state| state.misses.timeout(full, self.now()));
+            let left = timeout.saturating_sub(self.env.now() - since);
+            let told = self.notify_in_time(host, fids, left).await
                 || (!host.is_down()
                     && self.reach(host).await
-                    && self.tell_in_time(host, fids, patience).await);
+                    && self.notify_in_time(host, fids, timeout).await);
             if told {
                 if self.env.now() - since > full / 2 {
                     self.note_miss(host);
@@ -158,15 +158,15 @@ impl Clients {
 
     /// Gives up after `left`, or as soon as another message finds the host dead, or a host that may be the
     /// same.
-    async fn tell_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
+    async fn notify_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
         let fell = host.fell.notified();
         if left.is_zero() || host.is_down() {
             return false;
         }
-        let mut telling = pin!(select(self.tell_breaks(host, fids, left), fell));
+        let mut telling = pin!(select(self.notify_breaks(host, fids, left), fell));
         let told = match select(telling.as_mut(), self.env.sleep(LATE)).await {
             Either::Left(told) => told,
-            Either::Right(()) => match Late::new(self, host) {
+            Either::Right(()) => match LateBreak::new(self, host) {
                 (_late, None) => telling.await,
                 (_late, Some(given_up)) => match select(telling, given_up).await {
                     Either::Left(told) => told,
@@ -181,7 +181,7 @@ impl Clients {
     /// the same address without authenticating starts with the same record.
     fn note_miss(&self, host: &Host) {
         let now = self.now();
-        host.with(|state| state.conduct.missed(now));
+        host.with(|state| state.misses.missed(now));
         if !host.is_proven() {
             self.addresses.lock().missed(host.destination().ip(), now);
         }

@@ -18,28 +18,28 @@ const CLIENT_PORT: u16 = 7001;
 
 /// Address and security for calls to a client.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct Route {
     pub(super) peer: SocketAddr,
     /// `None` is rxnull.
     pub(super) security: Option<Security>,
 }
 
-impl Way {
+impl Route {
     /// The route to a known host.
     pub(super) fn to(host: &Host) -> Self {
         let (peer, security) = host.with(|state| (state.destination, state.callback.clone()));
-        Way { peer, security }
+        Route { peer, security }
     }
 
     /// The same security at another address.
     pub(super) fn at(&self, peer: SocketAddr) -> Self {
-        Way { peer, security: self.security.clone() }
+        Route { peer, security: self.security.clone() }
     }
 }
 
 /// A client's reply to a request for its identity.
 #[derive(Debug)]
-pub(super) struct Introduction {
+pub(super) struct ClientIdentity {
     pub(super) identity: HostIdentity,
     /// Other addresses of the client.
     pub(super) alternates: Vec<SocketAddr>,
@@ -48,34 +48,39 @@ pub(super) struct Introduction {
 }
 
 impl Clients {
-    fn connection(&self, way: &Way, hard: Duration) -> Result<Connection, CallError> {
+    fn connection(&self, route: &Route, hard: Duration) -> Result<Connection, CallError> {
         let rx = self.rx.upgrade().ok_or(CallError::Closed)?;
         let options = CallOptions { hard: Some(hard), ..CallOptions::default() };
-        let security = way.security.clone().unwrap_or_default();
-        Ok(rx.connection(way.peer, ServiceId::CALLBACK, security).with_options(options))
+        let security = route.security.clone().unwrap_or_default();
+        Ok(rx.connection(route.peer, ServiceId::CALLBACK, security).with_options(options))
     }
 
-    async fn tell<R: Request>(&self, way: &Way, hard: Duration, request: &R) -> Result<R::Reply, CallError> {
-        self.connection(way, hard)?.call(request).await
+    async fn tell<R: Request>(
+        &self,
+        route: &Route,
+        hard: Duration,
+        request: &R,
+    ) -> Result<R::Reply, CallError> {
+        self.connection(route, hard)?.call(request).await
     }
 
     /// Requests the identity of a client: with capabilities, or, of an old client, without; a client that
     /// knows neither call is nameless.
-    pub(super) async fn ask(&self, way: &Way) -> Result<Introduction, CallError> {
-        match self.tell(way, self.patience.contact, &cb::TellMeAboutYourself {}).await {
+    pub(super) async fn ask(&self, route: &Route) -> Result<ClientIdentity, CallError> {
+        match self.tell(route, self.timeouts.identify, &cb::TellMeAboutYourself {}).await {
             Ok(reply) => {
                 let word = reply.capabilities.first().copied().unwrap_or(0);
-                Ok(introduction(way.peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
+                Ok(client_identity(route.peer, &reply.addresses, word & capability::ERROR_TRANSLATION != 0))
             }
-            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(way).await,
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => self.ask_old(route).await,
             Err(error) => Err(error),
         }
     }
 
-    async fn ask_old(&self, way: &Way) -> Result<Introduction, CallError> {
-        match self.tell(way, self.patience.contact, &cb::WhoAreYou {}).await {
-            Ok(reply) => Ok(introduction(way.peer, &reply.addresses, false)),
-            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(Introduction {
+    async fn ask_old(&self, route: &Route) -> Result<ClientIdentity, CallError> {
+        match self.tell(route, self.timeouts.identify, &cb::WhoAreYou {}).await {
+            Ok(reply) => Ok(client_identity(route.peer, &reply.addresses, false)),
+            Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) => Ok(ClientIdentity {
                 identity: HostIdentity::Nameless,
                 alternates: Vec::new(),
                 translates: false,
@@ -85,40 +90,41 @@ impl Clients {
     }
 
     /// Notifies a host that every promise of this server is void.
-    pub(super) async fn tell_reset(&self, host: &Host) -> Result<(), CallError> {
-        let (way, hard) = (&Way::to(host), self.patience.contact);
+    pub(super) async fn notify_reset(&self, host: &Host) -> Result<(), CallError> {
+        let (route, hard) = (&Route::to(host), self.timeouts.identify);
         match host.identity() {
             HostIdentity::Uuid(_) => {
-                self.tell(way, hard, &cb::InitCallBackState3 { server: self.server }).await
+                self.tell(route, hard, &cb::InitCallBackState3 { server: self.server }).await
             }
-            _ => self.tell(way, hard, &cb::InitCallBackState {}).await,
+            _ => self.tell(route, hard, &cb::InitCallBackState {}).await,
         }
     }
 
     /// Notifies a host that up to 50 promises are broken, and waits up to `hard` for the reply.
-    pub(super) async fn tell_breaks(
+    pub(super) async fn notify_breaks(
         &self,
         host: &Host,
         fids: &[Fid],
         hard: Duration,
     ) -> Result<(), CallError> {
         let call = cb::CallBack { fids: Fids::first_of(fids.iter().copied()), callbacks: Promises::new() };
-        self.tell(&Way::to(host), hard, &call).await
+        self.tell(&Route::to(host), hard, &call).await
     }
 
     /// Whether the peer at an address has this host's identity.
-    pub(super) async fn answers(&self, way: &Way, identity: HostIdentity) -> bool {
+    pub(super) async fn answers(&self, route: &Route, identity: HostIdentity) -> bool {
         match identity {
-            HostIdentity::Uuid(uuid) => self.has_uuid(way, uuid).await,
-            _ => self.tell(way, self.patience.probe, &cb::Probe {}).await.is_ok(),
+            HostIdentity::Uuid(uuid) => self.has_uuid(route, uuid).await,
+            _ => self.tell(route, self.timeouts.probe, &cb::Probe {}).await.is_ok(),
         }
     }
 
     /// Old Linux clients always reply, with a word that is zero if the name is theirs
     /// (docs/protocol callback.md "6. What clients implement").
-    async fn has_uuid(&self, way: &Way, client: Uuid) -> bool {
+    async fn has_uuid(&self, route: &Route, client: Uuid) -> bool {
         let probe = async {
-            let mut call = self.connection(way, self.patience.probe)?.open(&cb::ProbeUuid { client }).await?;
+            let mut call =
+                self.connection(route, self.timeouts.probe)?.open(&cb::ProbeUuid { client }).await?;
             call.finish_request()?;
             call.read_to_end(64).await
         };
@@ -126,7 +132,7 @@ impl Clients {
     }
 }
 
-fn introduction(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool) -> Introduction {
+fn client_identity(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool) -> ClientIdentity {
     let mut alternates = Vec::new();
     for interface in &said.interfaces {
         let alternate = SocketAddr::new(IpAddr::V4(interface.address), CLIENT_PORT);
@@ -138,5 +144,5 @@ fn introduction(peer: SocketAddr, said: &cb::InterfaceAddr, translates: bool) ->
     }
     let identity =
         if said.uuid == Uuid([0; 16]) { HostIdentity::Nameless } else { HostIdentity::Uuid(said.uuid) };
-    Introduction { identity, alternates, translates }
+    ClientIdentity { identity, alternates, translates }
 }

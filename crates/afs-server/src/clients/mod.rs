@@ -2,13 +2,13 @@
 //! callback.md "5. What a file server does").
 
 mod breaks;
-mod contact;
-mod late;
+mod identify;
+mod late_breaks;
 mod messages;
 mod resume;
-mod strangers;
 mod sweep;
-mod waiting_room;
+mod unidentified;
+mod waiting_calls;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,37 +22,37 @@ use afs_wire::ids::{Fid, Uuid};
 use parking_lot::Mutex;
 
 use crate::callbacks::{Callbacks, Grant};
-use crate::hosts::{Addresses, Host, HostIdentity, HostTable};
+use crate::hosts::{AddressMisses, Host, HostIdentity, HostTable};
 pub(crate) use breaks::BreakQueue;
 pub use breaks::Breaks;
-use late::LateAddresses;
-use strangers::Strangers;
-use waiting_room::WaitingRoom;
+use late_breaks::LateAddresses;
+use unidentified::Unidentified;
+use waiting_calls::WaitingCalls;
 
 /// Time-outs for calls to clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct ClientTimeouts {
     /// For its identity, or a reset, at first contact. Default 20 s.
-    pub contact: Duration,
+    pub identify: Duration,
     /// For a break; the caller that changed the object waits for it. A client that was late before has less:
     /// half, then a quarter. Default 4 s.
-    pub breaking: Duration,
+    pub break_reply: Duration,
     /// For a probe. Default 2 s.
     pub probe: Duration,
 }
 
-impl Default for Patience {
+impl Default for ClientTimeouts {
     fn default() -> Self {
-        Patience {
-            contact: Duration::from_secs(20),
-            breaking: Duration::from_secs(4),
+        ClientTimeouts {
+            identify: Duration::from_secs(20),
+            break_reply: Duration::from_secs(4),
             probe: Duration::from_secs(2),
         }
     }
 }
 
 /// Ports of one address that are identified at the same time. Calls from more are answered VBUSY.
-const INTRODUCTIONS_MAX: usize = 64;
+const IDENTIFYING_MAX: usize = 64;
 /// Promises reclaimed at a time when the table is full.
 const RECLAIM_STEP: usize = 64;
 
@@ -64,16 +64,16 @@ pub struct Clients {
     server: Uuid,
     hosts: HostTable,
     callbacks: Arc<Callbacks>,
-    patience: Patience,
+    timeouts: ClientTimeouts,
     /// Locks of addresses that are being identified, so that several first calls ask once.
-    introductions: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
+    identifying: Mutex<BTreeMap<SocketAddr, Arc<sync::Mutex<()>>>>,
     /// Calls that wait for their clients.
-    waiting: Arc<WaitingRoom>,
-    /// Addresses that did not give their identity.
-    strangers: Mutex<Strangers>,
-    /// Addresses whose clients missed breaks.
-    addresses: Mutex<Addresses>,
-    /// Addresses whose breaks are late.
+    waiting: Arc<WaitingCalls>,
+    /// AddressMisses that did not give their identity.
+    unidentified: Mutex<Unidentified>,
+    /// AddressMisses whose clients missed breaks.
+    addresses: Mutex<AddressMisses>,
+    /// AddressMisses whose breaks are late.
     late: LateAddresses,
 }
 
@@ -86,7 +86,7 @@ impl Clients {
         server: Uuid,
         hosts_max: usize,
         promises_max: usize,
-        patience: Patience,
+        timeouts: ClientTimeouts,
     ) -> Arc<Self> {
         let callbacks = Arc::new(Callbacks::new(promises_max, env.random_u64()));
         let hosts = HostTable::new(hosts_max, env.random_u64(), callbacks.clone());
@@ -97,10 +97,10 @@ impl Clients {
             server,
             hosts,
             callbacks,
-            patience,
-            introductions: Mutex::default(),
+            timeouts,
+            identifying: Mutex::default(),
             waiting: Arc::default(),
-            strangers: Mutex::default(),
+            unidentified: Mutex::default(),
             addresses: Mutex::default(),
             late: LateAddresses::default(),
         })
@@ -156,7 +156,7 @@ impl Clients {
             self.resume(&host).await?;
             return Ok(host);
         }
-        let turn = self.introduction(caller.peer).ok_or(AbortCode::VBUSY)?;
+        let turn = self.identification_lock(caller.peer).ok_or(AbortCode::VBUSY)?;
         let _turn = turn.lock.lock().await;
         self.identify(caller).await
     }
@@ -169,7 +169,7 @@ impl Clients {
     pub async fn promise(self: &Arc<Self>, fid: Fid, host: &Arc<Host>, grant: Grant) -> Option<u32> {
         let now = self.now();
         let trusted = host.identity() != HostIdentity::Unknown
-            && host.with(|state| state.conduct.may_be_promised(now))
+            && host.with(|state| state.misses.may_be_promised(now))
             && !self.is_late(host);
         if !trusted {
             return None;
@@ -196,30 +196,30 @@ impl Clients {
     }
 
     /// The lock of an address, unless too many callers of one machine are being identified.
-    fn introduction(&self, peer: SocketAddr) -> Option<Introduction<'_>> {
-        let mut introductions = self.introductions.lock();
+    fn identification_lock(&self, peer: SocketAddr) -> Option<IdentificationLock<'_>> {
+        let mut identifying = self.identifying.lock();
         let ports = SocketAddr::new(peer.ip(), 0)..=SocketAddr::new(peer.ip(), u16::MAX);
-        if !introductions.contains_key(&peer) && introductions.range(ports).count() >= INTRODUCTIONS_MAX {
+        if !identifying.contains_key(&peer) && identifying.range(ports).count() >= IDENTIFYING_MAX {
             return None;
         }
-        let lock = introductions.entry(peer).or_insert_with(|| Arc::new(sync::Mutex::new(()))).clone();
-        Some(Introduction { clients: self, peer, lock })
+        let lock = identifying.entry(peer).or_insert_with(|| Arc::new(sync::Mutex::new(()))).clone();
+        Some(IdentificationLock { clients: self, peer, lock })
     }
 }
 
 /// The lock of an address that is being identified, as held by one of its calls.
-struct Introduction<'a> {
+struct IdentificationLock<'a> {
     clients: &'a Clients,
     peer: SocketAddr,
     lock: Arc<sync::Mutex<()>>,
 }
 
-impl Drop for Introduction<'_> {
+impl Drop for IdentificationLock<'_> {
     fn drop(&mut self) {
-        let mut introductions = self.clients.introductions.lock();
+        let mut identifying = self.clients.identifying.lock();
         // The map's and this one: no other call waits for this lock.
         if Arc::strong_count(&self.lock) <= 2 {
-            introductions.remove(&self.peer);
+            identifying.remove(&self.peer);
         }
     }
 }

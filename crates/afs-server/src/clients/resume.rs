@@ -10,7 +10,7 @@ use afs_wire::fs::FIDS_MAX;
 use afs_wire::ids::Fid;
 
 use super::Clients;
-use super::messages::Way;
+use super::messages::Route;
 use crate::callbacks::Callbacks;
 use crate::hosts::{Host, HostId};
 
@@ -56,7 +56,7 @@ impl Clients {
     async fn deliver(&self, host: &Host) -> bool {
         if !host.with(|state| state.reset) {
             self.callbacks.forget_host(host.id());
-            if self.tell_reset(host).await.is_err() {
+            if self.notify_reset(host).await.is_err() {
                 return false;
             }
             host.with(|state| state.reset = true);
@@ -66,7 +66,7 @@ impl Clients {
             if owed.fids.is_empty() {
                 return true;
             }
-            owed.told = self.tell_breaks(host, &owed.fids, self.patience.breaking).await.is_ok();
+            owed.told = self.notify_breaks(host, &owed.fids, self.timeouts.break_reply).await.is_ok();
             if !owed.told {
                 return false;
             }
@@ -85,7 +85,7 @@ impl Clients {
 
     /// Probes a host at its other addresses, all at once; callbacks go to the first that replies from now on.
     pub(super) async fn reach(self: &Arc<Self>, host: &Arc<Host>) -> bool {
-        let way = Way::to(host);
+        let route = Route::to(host);
         let (tried, others) = host.with(|state| {
             let others = state.peers.iter().chain(&state.alternates).copied();
             let tried = state.destination;
@@ -94,8 +94,8 @@ impl Clients {
         let probes: Vec<_> = others
             .into_iter()
             .map(|other| {
-                let (clients, way, identity) = (self.clone(), way.at(other), host.identity());
-                let probe = async move { clients.answers(&way, identity).await };
+                let (clients, route, identity) = (self.clone(), route.at(other), host.identity());
+                let probe = async move { clients.answers(&route, identity).await };
                 (other, self.env.spawn_with_result(probe))
             })
             .collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 
 use super::Clients;
-use super::messages::Way;
+use super::messages::Route;
 use crate::hosts::Host;
 
 /// Time between sweeps.
@@ -61,11 +61,11 @@ impl Clients {
         if now.saturating_sub(host.last_call()) > FORGOTTEN_SECONDS {
             if !host.is_down() && self.callbacks.has_promises(host.id()) {
                 // The host may be gone for good; the promises end here in any case.
-                let _ = self.tell_reset(host).await;
+                let _ = self.notify_reset(host).await;
             }
             self.hosts.remove(host);
         } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
-            let lives = self.answers(&Way::to(host), host.identity()).await || self.reach(host).await;
+            let lives = self.answers(&Route::to(host), host.identity()).await || self.reach(host).await;
             if !lives {
                 host.fall();
             }

@@ -10,8 +10,8 @@ use afs_rpc::{ConnKey, Security};
 use afs_wire::ids::Uuid;
 use parking_lot::Mutex;
 
-use super::conduct::Conduct;
 use super::id::{HostId, Number};
+use super::misses::Misses;
 use crate::callbacks::Callbacks;
 use crate::clients::BreakQueue;
 use crate::locks::Holder;
@@ -63,7 +63,7 @@ pub(crate) struct HostState {
     pub(crate) identity: HostIdentity,
     /// Destination of callbacks: the address and port that replied last.
     pub(crate) destination: SocketAddr,
-    /// Addresses from which it calls.
+    /// AddressMisses from which it calls.
     pub(crate) peers: Vec<SocketAddr>,
     /// Alternate addresses that the client listed; never used to recognise it.
     pub(crate) alternates: Vec<SocketAddr>,
@@ -77,7 +77,7 @@ pub(crate) struct HostState {
     /// may be recorded under either host.
     pub(crate) shares_name: bool,
     /// Its missed and late breaks.
-    pub(crate) conduct: Conduct,
+    pub(crate) misses: Misses,
     /// Security of calls to it: the credentials that its last connection with credentials brought. Only a
     /// peer that authenticates with them is accepted as this host.
     pub(crate) callback: Option<Security>,
@@ -111,7 +111,7 @@ impl Host {
                 late: 0,
                 reset: false,
                 shares_name: false,
-                conduct: Conduct::default(),
+                misses: Misses::default(),
                 callback: None,
                 connections: VecDeque::new(),
             }),

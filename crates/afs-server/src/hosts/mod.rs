@@ -1,14 +1,14 @@
 //! Table and state of the client machines.
 
-mod conduct;
 mod host;
 mod id;
-mod room;
+mod misses;
+mod occupancy;
 mod table;
 
-pub(crate) use conduct::{Addresses, Conduct};
 pub(crate) use host::ADDRESSES_MAX;
 pub use host::{Host, HostIdentity};
 pub use id::HostId;
+pub(crate) use misses::{AddressMisses, Misses};
 pub use table::HostTable;
 pub(crate) use table::Newcomer;

@@ -10,10 +10,10 @@ use afs_rpc::ConnKey;
 use afs_wire::ids::Uuid;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::conduct::Conduct;
 use super::host::{ADDRESSES_MAX, CONNECTIONS_MAX, Host, HostIdentity};
 use super::id::{HostId, Numbers};
-use super::room::Room;
+use super::misses::Misses;
+use super::occupancy::Occupancy;
 use crate::callbacks::Callbacks;
 
 /// The hosts known to a server.
@@ -28,7 +28,7 @@ pub struct HostTable {
 
 struct Inner {
     hosts: Vec<Option<Arc<Host>>>,
-    room: Room,
+    occupancy: Occupancy,
     /// The host that holds a permanent name. Another one that uses it without authenticating is found by its
     /// address alone.
     by_uuid: HashMap<Uuid, Arc<Host>, Seeded>,
@@ -57,7 +57,7 @@ pub(crate) struct Newcomer {
     pub(crate) peer: SocketAddr,
     /// Whether its connection is authenticated.
     pub(crate) is_proven: bool,
-    pub(crate) conduct: Conduct,
+    pub(crate) misses: Misses,
     /// Seconds of the server's own clock.
     pub(crate) now: u64,
 }
@@ -73,7 +73,7 @@ impl HostTable {
         HostTable {
             inner: RwLock::new(Inner {
                 hosts: Vec::new(),
-                room: Room::new(hosts_max, seeded.clone()),
+                occupancy: Occupancy::new(hosts_max, seeded.clone()),
                 by_uuid: HashMap::with_hasher(seeded.clone()),
                 by_peer: HashMap::with_hasher(seeded.clone()),
                 by_connection: HashMap::with_hasher(seeded),
@@ -110,7 +110,7 @@ impl HostTable {
 
     /// Number of hosts.
     pub fn len(&self) -> usize {
-        self.read().room.count()
+        self.read().occupancy.count()
     }
 
     /// Whether no host is known.
@@ -127,13 +127,13 @@ impl HostTable {
         let Newcomer { identity, peer, now, .. } = *newcomer;
         let host = Arc::new(Host::new(self.numbers.take(), identity, peer, now, self.callbacks.clone()));
         host.proven.store(newcomer.is_proven, Ordering::Relaxed);
-        host.with(|state| state.conduct = newcomer.conduct);
+        host.with(|state| state.misses = newcomer.misses);
         let place = host.id().0 as usize;
         if place >= inner.hosts.len() {
             inner.hosts.resize(place + 1, None);
         }
         inner.hosts[place] = Some(host.clone());
-        inner.room.add(host.id(), host.address(), newcomer.is_proven);
+        inner.occupancy.add(host.id(), host.address(), newcomer.is_proven);
         inner.by_peer.insert(peer, host.clone());
         if let HostIdentity::Uuid(uuid) = identity {
             let bearer = inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
@@ -150,13 +150,13 @@ impl HostTable {
 
     fn make_room(&self, inner: &mut Inner, newcomer: &Newcomer) -> Result<(), TooManyHosts> {
         let address = newcomer.peer.ip();
-        if inner.room.address_is_full(address) {
-            let hosts = inner.room.of_address(address);
+        if inner.occupancy.address_is_full(address) {
+            let hosts = inner.occupancy.of_address(address);
             self.make_way(inner, &hosts, newcomer.is_proven)?;
         }
-        if inner.room.is_full(newcomer.is_proven) {
+        if inner.occupancy.is_full(newcomer.is_proven) {
             let places = inner.hosts.len();
-            let hosts = inner.room.next(places);
+            let hosts = inner.occupancy.next(places);
             self.make_way(inner, &hosts, newcomer.is_proven)?;
         }
         Ok(())
@@ -185,7 +185,7 @@ impl HostTable {
     pub(crate) fn prove(&self, host: &Arc<Host>) {
         let mut inner = self.write();
         if inner.holds(host) && !host.proven.swap(true, Ordering::Relaxed) {
-            inner.room.proved();
+            inner.occupancy.proved();
         }
     }
 
@@ -275,7 +275,7 @@ impl HostTable {
 impl Inner {
     fn take_out(&mut self, host: &Arc<Host>) {
         self.hosts[host.id().0 as usize] = None;
-        self.room.remove(host.id(), host.address(), host.is_proven());
+        self.occupancy.remove(host.id(), host.address(), host.is_proven());
         let (peers, connections, identity) =
             host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
         for peer in peers {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     fn newcomer(identity: HostIdentity, peer: SocketAddr) -> Newcomer {
-        Newcomer { identity, peer, is_proven: false, conduct: Conduct::default(), now: 0 }
+        Newcomer { identity, peer, is_proven: false, misses: Misses::default(), now: 0 }
     }
 
     const U: HostIdentity = HostIdentity::Uuid(Uuid([1; 16]));

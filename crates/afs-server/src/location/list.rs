@@ -9,7 +9,7 @@ use afs_wire::vl::{self, Attributes};
 use afs_wire::xdr::BoundedVec;
 
 use super::{LocationServer, code, convert};
-use crate::guard::{Need, anyone, row};
+use crate::guard::{Required, anyone, row};
 
 /// Most entries of a reply that cannot be paged. A larger one is refused: the tools of today ask for pages.
 const WHOLE_MAX: usize = 8192;
@@ -44,7 +44,7 @@ pub(super) fn add(table: Table<LocationServer>) -> Table<LocationServer> {
         let entries = server.whole(&call.attributes).await?;
         Ok(vl::LinkedListNReply { count: entries.len() as i32, entries: vl::Chain(entries) })
     });
-    row(table, Need::Nothing, |server: Server, caller, call: vl::ListAttributesN2| async move {
+    row(table, Required::AnyConnection, |server: Server, caller, call: vl::ListAttributesN2| async move {
         server.page(&caller, &call).await
     })
 }

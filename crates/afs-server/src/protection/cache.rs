@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use afs_db::protection::Who;
+use afs_db::protection::RequesterIdentity;
 use parking_lot::Mutex;
 
 use crate::subject::Subject;
@@ -13,7 +13,7 @@ use crate::subject::Subject;
 const WEIGHT_MAX: usize = 1 << 18;
 const SUBJECT_WEIGHT: usize = 64;
 
-type Key = (Who, IpAddr);
+type Key = (RequesterIdentity, IpAddr);
 
 /// Subjects by identity and address, all resolved at one version of the database. Bounded: a subject not used
 /// since half the cache was refilled is evicted.
@@ -76,7 +76,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn key(number: u32) -> Key {
-        (Who::Local("alice".into()), Ipv4Addr::from(number).into())
+        (RequesterIdentity::Local("alice".into()), Ipv4Addr::from(number).into())
     }
 
     fn subject(id: i32) -> Subject {

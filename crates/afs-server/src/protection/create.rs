@@ -11,13 +11,13 @@ pub(super) fn add(table: Table<ProtectionServer>) -> Table<ProtectionServer> {
     let table = call(table, |server: Server, caller, call: pt::NewEntry| async move {
         let id = kind(call.kind)?;
         let new = NewEntry { name: convert::name(&call.name)?, id, owner: call.owner };
-        let id = server.db.create(server.asker(&caller), new).await.map_err(code)?;
+        let id = server.db.create(server.requester(&caller), new).await.map_err(code)?;
         Ok(pt::NewEntryReply { id })
     });
     call(table, |server: Server, caller, call: pt::INewEntry| async move {
         let id = NewId::Given(call.id);
         let new = NewEntry { name: convert::name(&call.name)?, id, owner: call.owner };
-        server.db.create(server.asker(&caller), new).await.map(drop).map_err(code)
+        server.db.create(server.requester(&caller), new).await.map(drop).map_err(code)
     })
 }
 

@@ -3,26 +3,26 @@
 //! Permission is decided by the database, in the transaction that does the work; the service supplies the
 //! caller's identity.
 
-pub(crate) mod asker;
 mod audit;
 mod cache;
 mod change;
 mod convert;
 mod create;
-mod look;
 mod names;
+mod queries;
+pub(crate) mod requester;
 mod translate;
 
 use std::sync::Arc;
 
 use afs_db::ProtectionDb;
-use afs_db::protection::{Asker, ProtectionError, Refusal};
+use afs_db::protection::{ProtectionError, Refusal, Requester};
 use afs_rpc::{Caller, Identity, Service, Table};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::ServiceId;
 
 use crate::audit::Described;
-use crate::guard::{Guard, Guarded, Need, row};
+use crate::guard::{Guard, Guarded, Required, row};
 pub use names::ProtectionNames;
 
 /// Options of a protection service.
@@ -50,22 +50,25 @@ impl ProtectionServer {
     pub fn service(db: Arc<dyn ProtectionDb>, guard: Guard, options: ProtectionOptions) -> Arc<dyn Service> {
         let table = Table::new(ServiceId::PROTECTION, Arc::new(ProtectionServer { db, guard, options }));
         let table = translate::add(table);
-        let table = look::add(table);
+        let table = queries::add(table);
         let table = create::add(table);
         Arc::new(change::add(table))
     }
 
-    fn asker(&self, caller: &Caller) -> Asker {
-        Asker { who: asker::who(&caller.identity), restricted: self.options.restricted }
+    fn requester(&self, caller: &Caller) -> Requester {
+        Requester {
+            identity: requester::requester_identity(&caller.identity),
+            restricted: self.options.restricted,
+        }
     }
 
     /// The caller of a query whose result depends on the caller.
-    fn reader(&self, caller: &Caller) -> Result<Asker, AbortCode> {
+    fn reader(&self, caller: &Caller) -> Result<Requester, AbortCode> {
         let anonymous = matches!(caller.identity, Identity::Anonymous);
         if anonymous && self.options.restrict_anonymous {
             return Err(AbortCode::PRPERM);
         }
-        Ok(self.asker(caller))
+        Ok(self.requester(caller))
     }
 
     /// Admits callers that the database knows.
@@ -94,7 +97,7 @@ where
     R: Described,
     F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
 {
-    row(table, Need::Nothing, operation)
+    row(table, Required::AnyConnection, operation)
 }
 
 fn code(error: ProtectionError) -> AbortCode {

@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use afs_db::ProtectionDb;
-use afs_db::protection::{ProtectionError, Refusal, Who};
+use afs_db::protection::{ProtectionError, Refusal, RequesterIdentity};
 use afs_rpc::Identity;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 
-use super::asker::who;
 use super::cache::SubjectCache;
-use crate::subject::{Answer, NameService, Subject};
+use super::requester::requester_identity;
+use crate::subject::{NameService, Pending, Subject};
 
 /// A [`NameService`] over a protection database.
 ///
@@ -32,18 +32,18 @@ impl ProtectionNames {
     }
 
     /// The subject of a caller, with its groups (docs/protocol fileserver.md "5.1 Caller identity").
-    async fn look_up(&self, who: Who, host: IpAddr) -> Result<Subject, AbortCode> {
+    async fn look_up(&self, requester: RequesterIdentity, host: IpAddr) -> Result<Subject, AbortCode> {
         // Read before the queries: their results may be newer than this version, never older.
         let version = self.db.version();
-        let key = (who, host);
+        let key = (requester, host);
         if let Some(subject) = self.found.get(version, &key) {
             return Ok(subject);
         }
         let subject = match &key.0 {
-            Who::CellKey => Subject::administrator(),
-            Who::Anonymous => Subject::anonymous(),
-            Who::Local(name) if name.contains('@') => Subject::anonymous(),
-            Who::Local(name) | Who::Foreign(name) => self.named(name).await?,
+            RequesterIdentity::CellKey => Subject::administrator(),
+            RequesterIdentity::Anonymous => Subject::anonymous(),
+            RequesterIdentity::Local(name) if name.contains('@') => Subject::anonymous(),
+            RequesterIdentity::Local(name) | RequesterIdentity::Foreign(name) => self.named(name).await?,
         };
         let subject = self.on_host(subject, host).await?;
         self.found.put(version, key, subject.clone());
@@ -82,16 +82,16 @@ impl ProtectionNames {
 }
 
 impl NameService for ProtectionNames {
-    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject> {
-        Box::pin(self.look_up(who(identity), host))
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject> {
+        Box::pin(self.look_up(requester_identity(identity), host))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         let names = names.iter().map(|name| self.stored(name)).collect();
         Box::pin(async move { self.db.ids_of(names).await.map_err(unavailable) })
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         Box::pin(async move { self.db.names_of(ids.to_vec()).await.map_err(unavailable) })
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use afs_db::ProtectionDb;
 use afs_db::protection::{
-    After, Answer, Asker, BAD_ID, Change, Fields, Kinds, NewEntry, Page, ProtectionError, Refusal, Status,
-    Who,
+    After, BAD_ID, Change, Fields, Kinds, NewEntry, Page, Pending, ProtectionError, Refusal, Requester,
+    RequesterIdentity, Status,
 };
 use afs_rpc::{CallError, EnvRef};
 use afs_wire::error::AbortCode;
@@ -36,8 +36,8 @@ impl RemoteProtectionDb {
         RemoteProtectionDb { env, servers, as_nobody }
     }
 
-    fn servers_for(&self, asker: &Asker) -> &DatabaseServers {
-        if asker.who == Who::CellKey { &self.servers } else { &self.as_nobody }
+    fn servers_for(&self, requester: &Requester) -> &DatabaseServers {
+        if requester.identity == RequesterIdentity::CellKey { &self.servers } else { &self.as_nobody }
     }
 }
 
@@ -46,7 +46,7 @@ impl ProtectionDb for RemoteProtectionDb {
         self.env.now().as_nanos() / BELIEVED.as_nanos() as u64
     }
 
-    fn ids_of(&self, names: Vec<String>) -> Answer<'_, Vec<Option<ViceId>>> {
+    fn ids_of(&self, names: Vec<String>) -> Pending<'_, Vec<Option<ViceId>>> {
         Box::pin(async move {
             let texts = names.iter().map(|name| NameChars::truncated(name.as_bytes()));
             let asked = NameToId { names: Names::first_of(texts) };
@@ -60,7 +60,7 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn names_of(&self, ids: Vec<ViceId>) -> Answer<'_, Vec<Option<String>>> {
+    fn names_of(&self, ids: Vec<ViceId>) -> Pending<'_, Vec<Option<String>>> {
         Box::pin(async move {
             let asked = IdToName { ids: Ids::first_of(ids.iter().copied()) };
             let names = self.servers.call(&asked).await.map_err(error)?.names.into_vec();
@@ -72,11 +72,11 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn cps(&self, id: ViceId) -> Answer<'_, Vec<ViceId>> {
+    fn cps(&self, id: ViceId) -> Pending<'_, Vec<ViceId>> {
         Box::pin(async move { self.servers.call(&GetCps { id }).await.map(ids).map_err(error) })
     }
 
-    fn host_cps(&self, host: Ipv4Addr) -> Answer<'_, Vec<ViceId>> {
+    fn host_cps(&self, host: Ipv4Addr) -> Pending<'_, Vec<ViceId>> {
         Box::pin(async move {
             match self.servers.call(&GetHostCps { host }).await {
                 // No entry has the host's address as its name.
@@ -86,17 +86,17 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn elements(&self, asker: Asker, id: ViceId) -> Answer<'_, Vec<ViceId>> {
-        Box::pin(
-            async move { self.servers_for(&asker).call(&ListElements { id }).await.map(ids).map_err(error) },
-        )
+    fn elements(&self, requester: Requester, id: ViceId) -> Pending<'_, Vec<ViceId>> {
+        Box::pin(async move {
+            self.servers_for(&requester).call(&ListElements { id }).await.map(ids).map_err(error)
+        })
     }
 
-    fn cps_of(&self, asker: Asker, id: ViceId, host: Option<Ipv4Addr>) -> Answer<'_, Vec<ViceId>> {
+    fn cps_of(&self, requester: Requester, id: ViceId, host: Option<Ipv4Addr>) -> Pending<'_, Vec<ViceId>> {
         Box::pin(async move {
             let mut all = match id {
                 BAD_ID => Vec::new(),
-                id => self.servers_for(&asker).call(&GetCps { id }).await.map(ids).map_err(error)?,
+                id => self.servers_for(&requester).call(&GetCps { id }).await.map(ids).map_err(error)?,
             };
             if let Some(host) = host {
                 all.extend(self.host_cps(host).await?);
@@ -107,13 +107,13 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn identify(&self, asker: Asker) -> Answer<'_, ViceId> {
+    fn identify(&self, requester: Requester) -> Pending<'_, ViceId> {
         Box::pin(async move {
-            match asker.who {
-                Who::CellKey => Ok(ViceId::ADMINISTRATORS),
-                Who::Anonymous => Ok(ViceId::ANONYMOUS),
-                Who::Foreign(_) => Err(Refusal::Permission.into()),
-                Who::Local(name) => {
+            match requester.identity {
+                RequesterIdentity::CellKey => Ok(ViceId::ADMINISTRATORS),
+                RequesterIdentity::Anonymous => Ok(ViceId::ANONYMOUS),
+                RequesterIdentity::Foreign(_) => Err(Refusal::Permission.into()),
+                RequesterIdentity::Local(name) => {
                     let found = self.ids_of(vec![name]).await?;
                     found.into_iter().flatten().next().ok_or_else(|| Refusal::Permission.into())
                 }
@@ -121,59 +121,59 @@ impl ProtectionDb for RemoteProtectionDb {
         })
     }
 
-    fn create(&self, _: Asker, _: NewEntry) -> Answer<'_, ViceId> {
+    fn create(&self, _: Requester, _: NewEntry) -> Pending<'_, ViceId> {
         elsewhere()
     }
 
-    fn delete(&self, _: Asker, _: ViceId) -> Answer<'_, ()> {
+    fn delete(&self, _: Requester, _: ViceId) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn change(&self, _: Asker, _: ViceId, _: Change) -> Answer<'_, ()> {
+    fn change(&self, _: Requester, _: ViceId, _: Change) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn set_fields(&self, _: Asker, _: ViceId, _: Fields) -> Answer<'_, ()> {
+    fn set_fields(&self, _: Requester, _: ViceId, _: Fields) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn add_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, ()> {
+    fn add_member(&self, _: Requester, _: ViceId, _: ViceId) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn remove_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, ()> {
+    fn remove_member(&self, _: Requester, _: ViceId, _: ViceId) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn status(&self, _: Asker, _: ViceId) -> Answer<'_, Status> {
+    fn status(&self, _: Requester, _: ViceId) -> Pending<'_, Status> {
         elsewhere()
     }
 
-    fn supergroups(&self, _: Asker, _: ViceId) -> Answer<'_, Vec<ViceId>> {
+    fn supergroups(&self, _: Requester, _: ViceId) -> Pending<'_, Vec<ViceId>> {
         elsewhere()
     }
 
-    fn is_member(&self, _: Asker, _: ViceId, _: ViceId) -> Answer<'_, bool> {
+    fn is_member(&self, _: Requester, _: ViceId, _: ViceId) -> Pending<'_, bool> {
         elsewhere()
     }
 
-    fn owned(&self, _: Asker, _: ViceId, _: After, _: usize) -> Answer<'_, Page<ViceId>> {
+    fn owned(&self, _: Requester, _: ViceId, _: After, _: usize) -> Pending<'_, Page<ViceId>> {
         elsewhere()
     }
 
-    fn list(&self, _: Asker, _: Kinds, _: After, _: usize) -> Answer<'_, Page<Status>> {
+    fn list(&self, _: Requester, _: Kinds, _: After, _: usize) -> Pending<'_, Page<Status>> {
         elsewhere()
     }
 
-    fn max_ids(&self) -> Answer<'_, (ViceId, ViceId)> {
+    fn max_ids(&self) -> Pending<'_, (ViceId, ViceId)> {
         elsewhere()
     }
 
-    fn set_max_id(&self, _: Asker, _: ViceId, _: bool) -> Answer<'_, ()> {
+    fn set_max_id(&self, _: Requester, _: ViceId, _: bool) -> Pending<'_, ()> {
         elsewhere()
     }
 
-    fn bootstrap(&self, _: String) -> Answer<'_, ()> {
+    fn bootstrap(&self, _: String) -> Pending<'_, ()> {
         elsewhere()
     }
 }
@@ -185,7 +185,7 @@ fn ids(reply: IdsReply) -> Vec<ViceId> {
 }
 
 /// The result of calls that the protection servers themselves must be asked for.
-fn elsewhere<'a, T: Send + 'a>() -> Answer<'a, T> {
+fn elsewhere<'a, T: Send + 'a>() -> Pending<'a, T> {
     Box::pin(std::future::ready(Err(Refusal::Permission.into())))
 }
 

@@ -35,7 +35,7 @@ pub enum VolumeState {
 
 /// A volume on one partition. During a move between two partitions of a server it is on both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Site {
     pub(crate) volume: VolumeId,
     pub(crate) partition: PartitionId,
 }
@@ -54,7 +54,7 @@ struct Table {
     /// States of volumes on any partition.
     everywhere: BTreeMap<VolumeId, VolumeState>,
     /// States set by transactions, on one partition.
-    held: BTreeMap<Place, VolumeState>,
+    held: BTreeMap<Site, VolumeState>,
 }
 
 impl VolumeStates {
@@ -72,27 +72,27 @@ impl VolumeStates {
     }
 
     /// Sets or clears the state of a volume on one partition.
-    pub(crate) fn hold(&self, place: Place, state: Option<VolumeState>) {
+    pub(crate) fn hold(&self, site: Site, state: Option<VolumeState>) {
         let mut table = self.write();
         match state {
-            Some(state) => table.held.insert(place, state),
-            None => table.held.remove(&place),
+            Some(state) => table.held.insert(site, state),
+            None => table.held.remove(&site),
         };
         self.changed(table);
     }
 
     /// The state of a volume.
-    pub(crate) fn get(&self, place: Place) -> Option<VolumeState> {
+    pub(crate) fn get(&self, site: Site) -> Option<VolumeState> {
         if !self.any() {
             return None;
         }
         let table = self.table.read();
-        table.everywhere.get(&place.volume).or_else(|| table.held.get(&place)).copied()
+        table.everywhere.get(&site.volume).or_else(|| table.held.get(&site)).copied()
     }
 
     /// The code that refuses a client's read, or change.
-    pub(crate) fn check(&self, place: Place, change: bool) -> Result<(), AbortCode> {
-        refusal(self.get(place), change).map_or(Ok(()), Err)
+    pub(crate) fn check(&self, site: Site, change: bool) -> Result<(), AbortCode> {
+        refusal(self.get(site), change).map_or(Ok(()), Err)
     }
 
     /// The code for a volume that is on no partition.
@@ -138,8 +138,8 @@ mod tests {
     use super::*;
 
     const VOLUME: VolumeId = VolumeId(1);
-    const A: Place = Place { volume: VOLUME, partition: PartitionId(0) };
-    const B: Place = Place { volume: VOLUME, partition: PartitionId(1) };
+    const A: Site = Site { volume: VOLUME, partition: PartitionId(0) };
+    const B: Site = Site { volume: VOLUME, partition: PartitionId(1) };
 
     #[test]
     fn reads_go_on_while_a_volume_is_busy() {
@@ -158,7 +158,7 @@ mod tests {
         states.hold(A, None);
         assert_eq!(states.check(A, true), Ok(()));
         states.set(VOLUME, Some(VolumeState::Moved));
-        assert_eq!([A, B].map(|place| states.check(place, false)), [Err(AbortCode::VMOVED); 2]);
+        assert_eq!([A, B].map(|site| states.check(site, false)), [Err(AbortCode::VMOVED); 2]);
     }
 
     #[test]

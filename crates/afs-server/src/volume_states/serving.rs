@@ -6,14 +6,14 @@ use afs_volume::{Volume, VolumeHeader};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 
-use super::{Place, VolumeState, VolumeStates, refusal};
+use super::{Site, VolumeState, VolumeStates, refusal};
 use crate::partitions::Partitions;
 
 /// A volume that serves clients, and its partition.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) volume: Arc<Volume>,
-    pub(crate) place: Place,
+    pub(crate) site: Site,
 }
 
 /// Whether other clients may see a volume: it is not being created, in which case it would vanish unless
@@ -34,9 +34,9 @@ impl VolumeStates {
         let mut nearest: Option<(u8, AbortCode)> = None;
         for (partition, store) in partitions.iter() {
             let Some(volume) = store.volume(id) else { continue };
-            let (place, header) = (Place { volume: id, partition }, volume.header());
-            match self.obstacle(place, &header, change) {
-                None => return Ok((Served { volume, place }, header)),
+            let (site, header) = (Site { volume: id, partition }, volume.header());
+            match self.obstacle(site, &header, change) {
+                None => return Ok((Served { volume, site }, header)),
                 Some(found) if nearest.is_none_or(|best| found.0 < best.0) => nearest = Some(found),
                 Some(_) => {}
             }
@@ -45,8 +45,8 @@ impl VolumeStates {
     }
 
     /// What keeps a volume from serving, with a rank of how close it is to serving.
-    fn obstacle(&self, place: Place, header: &VolumeHeader, change: bool) -> Option<(u8, AbortCode)> {
-        let state = self.get(place);
+    fn obstacle(&self, site: Site, header: &VolumeHeader, change: bool) -> Option<(u8, AbortCode)> {
+        let state = self.get(site);
         let held = refusal(state, change);
         match state {
             Some(VolumeState::Moved) => Some((0, AbortCode::VMOVED)),

@@ -8,7 +8,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Place, VolumeState, VolumeStates};
+use super::{Site, VolumeState, VolumeStates};
 use crate::partitions::Partitions;
 
 /// The waiting tasks.
@@ -68,7 +68,7 @@ impl VolumeStates {
             // Taken out of service by the holder of a transaction; its next state follows when that ends.
             Err(AbortCode::VOFFLINE) => partitions
                 .iter()
-                .any(|(partition, _)| self.get(Place { volume: id, partition }) == Some(VolumeState::Busy)),
+                .any(|(partition, _)| self.get(Site { volume: id, partition }) == Some(VolumeState::Busy)),
             _ => false,
         }
     }

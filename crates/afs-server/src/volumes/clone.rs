@@ -12,7 +12,7 @@ use afs_wire::vol;
 use super::work::Work;
 use super::{VolumeServer, errno, new_name};
 use crate::guard::administrators;
-use crate::volume_states::{Place, is_published};
+use crate::volume_states::{Site, is_published};
 
 type Server = Arc<VolumeServer>;
 
@@ -52,13 +52,13 @@ impl VolumeServer {
                 return Ok(vol::CloneReply { volume: call.volume });
             }
         }
-        let place = Place { volume: call.volume, ..work.transaction().place() };
-        let _hidden = self.enter_hidden(place, "Clone")?;
+        let site = Site { volume: call.volume, ..work.transaction().site() };
+        let _hidden = self.enter_hidden(site, "Clone")?;
         let spec = CloneSpec { id: call.volume, name, kind, snapshot: is_snapshot(&header, kind, call) };
         let cloned = work.store()?.clone_volume(work.id(), spec).await;
         cloned.map_err(|error| self.code(call.volume, &error))?;
         if call.purge.0 != 0 {
-            self.erase(Place { volume: call.purge, ..place }).await?;
+            self.erase(Site { volume: call.purge, ..site }).await?;
         }
         self.clients.break_volume(call.volume);
         Ok(vol::CloneReply { volume: call.volume })
@@ -73,7 +73,7 @@ impl VolumeServer {
         }
         self.check_kin(work, clone)?;
         // The content that clients read switches from old to new at once, so the clone serves all the time.
-        let _within = self.enter_serving(Place { volume: clone, ..work.transaction().place() }, "ReClone")?;
+        let _within = self.enter_serving(Site { volume: clone, ..work.transaction().site() }, "ReClone")?;
         let recloned = work.store()?.reclone_volume(work.id(), clone).await;
         recloned.map_err(|error| self.code(clone, &error))?;
         self.clients.break_volume(clone);
@@ -91,15 +91,15 @@ impl VolumeServer {
 
     /// Turns a read-only volume into the read-write volume of its group.
     async fn convert(self: &Arc<Self>, call: &vol::ConvertRoToRw) -> Result<Nothing, AbortCode> {
-        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
-        let store = self.store(place.partition)?;
+        let site = Site { volume: call.volume, partition: self.partition(call.partition)? };
+        let store = self.store(site.partition)?;
         let old = store.volume(call.volume).ok_or(errno(Errno::ENODEV))?.header();
         if old.kind != VolumeKind::ReadOnly {
             return Err(errno(Errno::EINVAL));
         }
-        let _hidden = self.enter_hidden(place, "ConvertROtoRW")?;
-        self.check_alone(place, &old)?;
-        let new = Place { volume: old.parent, ..place };
+        let _hidden = self.enter_hidden(site, "ConvertROtoRW")?;
+        self.check_alone(site, &old)?;
+        let new = Site { volume: old.parent, ..site };
         let _new = self.enter_hidden(new, "ConvertROtoRW")?;
         let name = without_suffix(&old.name);
         let converted = store.convert_to_read_write(call.volume, old.parent, name).await;
@@ -109,12 +109,12 @@ impl VolumeServer {
     }
 
     /// Checks that no other volume of the group is where the read-write volume is to appear.
-    fn check_alone(&self, place: Place, old: &VolumeHeader) -> Result<(), AbortCode> {
+    fn check_alone(&self, site: Site, old: &VolumeHeader) -> Result<(), AbortCode> {
         if self.partitions.volume(old.parent).is_some() {
             return Err(errno(Errno::EXDEV));
         }
-        let kin = |other: &VolumeHeader| other.parent == old.parent && other.id != place.volume;
-        let here = self.store(place.partition)?.volumes();
+        let kin = |other: &VolumeHeader| other.parent == old.parent && other.id != site.volume;
+        let here = self.store(site.partition)?.volumes();
         if here.iter().any(|volume| kin(&volume.header())) { Err(AbortCode::VVOLEXISTS) } else { Ok(()) }
     }
 }

@@ -12,7 +12,7 @@ use afs_wire::vol;
 use super::{VolumeServer, errno, new_name};
 use crate::guard::{administrators, anyone};
 use crate::subject::ADMIN;
-use crate::volume_states::Place;
+use crate::volume_states::Site;
 
 /// Quota of a new volume in KiB, until its tool sets another (docs/protocol volserver.md "5. Call
 /// semantics").
@@ -37,9 +37,9 @@ impl VolumeServer {
             return Err(errno(Errno::E2BIG));
         }
         let kind = call.kind.check().ok_or(errno(Errno::EINVAL))?;
-        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
-        self.check_free(place, call.parent)?;
-        let hidden = self.enter_hidden(place, "CreateVolume")?;
+        let site = Site { volume: call.volume, partition: self.partition(call.partition)? };
+        self.check_free(site, call.parent)?;
+        let hidden = self.enter_hidden(site, "CreateVolume")?;
         let spec = VolumeSpec {
             id: call.volume,
             name,
@@ -49,7 +49,7 @@ impl VolumeServer {
             max_quota: NEW_QUOTA,
             root: root(kind, call),
         };
-        let made = self.store(place.partition)?.create_marked(spec).await;
+        let made = self.store(site.partition)?.create_marked(spec).await;
         made.map_err(|error| self.code(call.volume, &error))?;
         let transaction = hidden.keep();
         self.transactions.note(transaction, |transaction| transaction.made = true);
@@ -58,12 +58,12 @@ impl VolumeServer {
 
     /// A volume may be on two partitions only during a move between them; the mover gives the volume itself
     /// as the parent.
-    fn check_free(&self, place: Place, parent: VolumeId) -> Result<(), AbortCode> {
+    fn check_free(&self, site: Site, parent: VolumeId) -> Result<(), AbortCode> {
         let holds =
-            |partition| self.partitions.store(partition).is_some_and(|s| s.volume(place.volume).is_some());
+            |partition| self.partitions.store(partition).is_some_and(|s| s.volume(site.volume).is_some());
         let elsewhere =
-            self.partitions.iter().any(|(partition, _)| partition != place.partition && holds(partition));
-        let taken = holds(place.partition) || (elsewhere && parent != place.volume);
+            self.partitions.iter().any(|(partition, _)| partition != site.partition && holds(partition));
+        let taken = holds(site.partition) || (elsewhere && parent != site.volume);
         if taken { Err(errno(Errno::EIO)) } else { Ok(()) }
     }
 }

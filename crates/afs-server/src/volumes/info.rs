@@ -5,7 +5,7 @@ use afs_wire::ids::{PartitionId, VolumeId, VolumeKind};
 use afs_wire::vol::{DESTROY_ME, HeaderStatus, InfoStatus, NameChars, VolumeInfo, VolumeXInfo};
 
 use super::VolumeServer;
-use crate::volume_states::{Place, UseNow, is_published};
+use crate::volume_states::{Site, UseNow, is_published};
 
 /// Seconds of a day; the count of a day that began longer ago is not today's.
 const DAY: u32 = 86_400;
@@ -18,8 +18,8 @@ pub(super) fn clamp(count: u64) -> i32 {
 impl VolumeServer {
     /// A volume as listed. Of one that a transaction holds only the id is shown.
     pub(super) fn info(&self, partition: PartitionId, header: &VolumeHeader) -> VolumeInfo {
-        let place = Place { volume: header.id, partition };
-        if self.transactions.holds(place) {
+        let site = Site { volume: header.id, partition };
+        if self.transactions.holds(site) {
             return VolumeInfo { id: header.id, status: InfoStatus::BUSY, ..VolumeInfo::default() };
         }
         let used = self.used(header);
@@ -32,7 +32,7 @@ impl VolumeServer {
             clone_id: read_only(header),
             status: InfoStatus::OK,
             copy_date: header.copy_date,
-            in_use: header.online && is_published(header) && self.states.check(place, false).is_ok(),
+            in_use: header.online && is_published(header) && self.states.check(site, false).is_ok(),
             destroy_me: if is_published(header) { 0 } else { DESTROY_ME },
             creation_date: header.creation_date,
             access_date: used.access_date,

@@ -6,11 +6,11 @@
 mod clone;
 mod create;
 mod dump;
+mod fetch_part;
 mod forward;
 mod forward_multiple;
 mod info;
 mod list;
-mod part;
 mod partition;
 mod peers;
 mod purge;
@@ -35,10 +35,10 @@ use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId, VolumeN
 use afs_wire::rpc::{Nothing, ServiceId};
 
 use crate::clients::Clients;
+use crate::file::server::untranslated;
 use crate::guard::{Guard, Guarded};
 use crate::partitions::Partitions;
-use crate::server::untranslated;
-use crate::volume_states::{Place, VolumeStates};
+use crate::volume_states::{Site, VolumeStates};
 use peers::Peers;
 use transactions::{Moment, Transactions};
 
@@ -85,7 +85,7 @@ impl VolumeServer {
         let table = settings::add(table);
         let table = clone::add(table);
         let table = dump::add(table);
-        let table = part::add(table);
+        let table = fetch_part::add(table);
         let table = restore::add(table);
         let table = forward::add(table);
         let table = forward_multiple::add(table);
@@ -125,15 +125,15 @@ impl VolumeServer {
     /// Changes the header of a volume.
     async fn edit(
         &self,
-        place: Place,
+        site: Site,
         change: impl FnOnce(&mut VolumeHeader) + Send + 'static,
     ) -> Result<Nothing, AbortCode> {
-        let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
+        let volume = self.store(site.partition)?.volume(site.volume).ok_or(AbortCode::VNOVOL)?;
         let edited = volume.edit(move |tx| {
             change(tx.edit_header());
             Ok(())
         });
-        edited.await.map_err(|error| self.code(place.volume, &error))
+        edited.await.map_err(|error| self.code(site.volume, &error))
     }
 
     fn code(&self, volume: VolumeId, error: &VolumeError) -> AbortCode {

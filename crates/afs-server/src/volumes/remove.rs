@@ -9,7 +9,7 @@ use afs_wire::vol::{self, TransactionId};
 
 use super::{VolumeServer, errno};
 use crate::guard::administrators;
-use crate::volume_states::{Place, VolumeState};
+use crate::volume_states::{Site, VolumeState};
 
 type Server = Arc<VolumeServer>;
 
@@ -36,25 +36,25 @@ impl VolumeServer {
     async fn delete(self: &Arc<Self>, id: TransactionId) -> Result<Nothing, AbortCode> {
         let work = self.enter(id, "DeleteVolume")?;
         work.volume_to_change()?;
-        self.erase(work.transaction().place()).await?;
+        self.erase(work.transaction().site()).await?;
         work.note(|transaction| transaction.deleted = true);
         Ok(())
     }
 
     async fn nuke(self: &Arc<Self>, call: &vol::NukeVolume) -> Result<Nothing, AbortCode> {
-        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
-        if self.store(place.partition)?.volume(place.volume).is_none() {
+        let site = Site { volume: call.volume, partition: self.partition(call.partition)? };
+        if self.store(site.partition)?.volume(site.volume).is_none() {
             return Err(errno(Errno::ENODEV));
         }
-        let _hidden = self.enter_hidden(place, "NukeVolume")?;
-        self.erase(place).await
+        let _hidden = self.enter_hidden(site, "NukeVolume")?;
+        self.erase(site).await
     }
 
     /// Deletes a volume, and the promises of clients in it.
-    pub(super) async fn erase(&self, place: Place) -> Result<Nothing, AbortCode> {
-        let erased = self.store(place.partition)?.delete_volume(place.volume).await;
-        erased.map_err(|error| self.code(place.volume, &error))?;
-        self.clients.break_volume(place.volume);
+    pub(super) async fn erase(&self, site: Site) -> Result<Nothing, AbortCode> {
+        let erased = self.store(site.partition)?.delete_volume(site.volume).await;
+        erased.map_err(|error| self.code(site.volume, &error))?;
+        self.clients.break_volume(site.volume);
         Ok(())
     }
 }

@@ -10,9 +10,9 @@ use afs_wire::rpc::Nothing;
 use afs_wire::vol;
 
 use super::{VolumeServer, errno, new_name};
+use crate::file::server::untranslated;
 use crate::flow::{Broken, Source};
 use crate::guard::administrators_streamed;
-use crate::server::untranslated;
 use crate::volume_states::is_published;
 
 /// Bytes taken from the transport at a time.

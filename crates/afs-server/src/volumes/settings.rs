@@ -54,7 +54,7 @@ impl VolumeServer {
     ) -> Result<Nothing, AbortCode> {
         let work = self.enter(id, procedure)?;
         work.volume_to_change()?;
-        self.edit(work.transaction().place(), change).await
+        self.edit(work.transaction().site(), change).await
     }
 
     /// Sets name, kind and group.
@@ -69,7 +69,7 @@ impl VolumeServer {
         if kind == VolumeKind::ReadWrite && !writable {
             return Err(AbortCode::VOLSERBADOP);
         }
-        let set = self.edit(work.transaction().place(), move |header| {
+        let set = self.edit(work.transaction().site(), move |header| {
             (header.name, header.kind) = (name, kind);
             (header.parent, header.read_only, header.backup) = (parent, clone, backup);
         });

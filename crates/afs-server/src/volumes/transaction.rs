@@ -11,7 +11,7 @@ use afs_wire::xdr::{BoundedVec, Chars};
 use super::transactions::Transaction;
 use super::{VolumeServer, errno};
 use crate::guard::{administrators, anyone};
-use crate::volume_states::{Place, VolumeState, is_published};
+use crate::volume_states::{Site, VolumeState, is_published};
 
 pub(super) fn add(table: Table<VolumeServer>) -> Table<VolumeServer> {
     type Server = Arc<VolumeServer>;
@@ -47,17 +47,17 @@ impl VolumeServer {
     /// When this returns, every change acknowledged to a client is in the volume, and no further change that
     /// the attach mode excludes is admitted.
     async fn open(self: &Arc<Self>, call: &vol::TransCreate) -> Result<vol::TransCreateReply, AbortCode> {
-        let place = Place { volume: call.volume, partition: self.partition(call.partition)? };
-        let volume = self.store(place.partition)?.volume(place.volume).ok_or(AbortCode::VNOVOL)?;
+        let site = Site { volume: call.volume, partition: self.partition(call.partition)? };
+        let volume = self.store(site.partition)?.volume(site.volume).ok_or(AbortCode::VNOVOL)?;
         let state = attached_state(call.flags, volume.header().is_writable())?;
-        let transaction = self.transactions.open(place, call.flags, "TransCreate", self.moment())?;
-        self.states.hold(place, state);
+        let transaction = self.transactions.open(site, call.flags, "TransCreate", self.moment())?;
+        self.states.hold(site, state);
         if state.is_some() && volume.header().is_writable() {
             // Changes check the state inside their transaction of the store. An earlier one is durable when
             // this one is.
             let settled = volume.edit(|_| Ok(())).await;
             if let Err(error) = settled {
-                self.states.hold(place, None);
+                self.states.hold(site, None);
                 self.transactions.forget(transaction);
                 return Err(self.code(call.volume, &error));
             }
@@ -70,17 +70,17 @@ impl VolumeServer {
 
     /// Returns a volume to its clients, as far as it is in service; a deleted one stays gone.
     pub(super) fn give_back(&self, transaction: &Transaction) {
-        let place = transaction.place();
-        let volume = self.partitions.store(place.partition).and_then(|store| store.volume(place.volume));
+        let site = transaction.site();
+        let volume = self.partitions.store(site.partition).and_then(|store| store.volume(site.volume));
         let serves =
             volume.map(|volume| volume.header()).filter(|header| header.online && is_published(header));
         if serves.is_some() {
-            self.states.set(place.volume, None);
+            self.states.set(site.volume, None);
         }
-        self.states.hold(place, None);
+        self.states.hold(site, None);
         // A volume that comes back may differ from the one that clients know.
         if transaction.deleted || (serves.is_some() && transaction.attach.contains(AttachFlags::CREATE)) {
-            self.clients.break_volume(place.volume);
+            self.clients.break_volume(site.volume);
         }
     }
 
@@ -91,7 +91,7 @@ impl VolumeServer {
             !call.flags.contains(VolumeFlags::OUT_OF_SERVICE),
             call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE),
         );
-        let set = self.edit(work.transaction().place(), move |header| {
+        let set = self.edit(work.transaction().site(), move |header| {
             (header.online, header.destroy) = (online, destroy);
         });
         set.await?;
@@ -103,7 +103,7 @@ impl VolumeServer {
     pub(super) async fn end_idle(&self) {
         for transaction in self.transactions.take_idle(self.moment()) {
             tracing::warn!(volume = %transaction.volume, "a transaction was left alone and is ended");
-            self.purge_if_unfinished(transaction.place()).await;
+            self.purge_if_unfinished(transaction.site()).await;
             self.transactions.forget(transaction.id);
             self.give_back(&transaction);
         }

@@ -9,7 +9,7 @@ use afs_wire::vol::{AttachFlags, IDLE_SECONDS_MAX, TransactionId, VolumeFlags};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::errno;
-use crate::volume_states::Place;
+use crate::volume_states::Site;
 
 /// Most transactions at a time; tools use one or two a volume.
 const TRANSACTIONS_MAX: usize = 4096;
@@ -49,8 +49,8 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    pub(super) fn place(&self) -> Place {
-        Place { volume: self.volume, partition: self.partition }
+    pub(super) fn site(&self) -> Site {
+        Site { volume: self.volume, partition: self.partition }
     }
 }
 
@@ -76,13 +76,13 @@ impl Transactions {
     /// Opens a transaction on a volume that no other holds.
     pub(super) fn open(
         &self,
-        place: Place,
+        site: Site,
         attach: AttachFlags,
         procedure: &'static str,
         now: Moment,
     ) -> Result<TransactionId, AbortCode> {
         let mut table = self.lock();
-        if table.open.values().any(|open| open.place() == place) {
+        if table.open.values().any(|open| open.site() == site) {
             return Err(AbortCode::VOLSERVOLBUSY);
         }
         if table.open.len() >= TRANSACTIONS_MAX {
@@ -91,8 +91,8 @@ impl Transactions {
         let id = table.next_id();
         let opened = Transaction {
             id,
-            volume: place.volume,
-            partition: place.partition,
+            volume: site.volume,
+            partition: site.partition,
             attach,
             flags: VolumeFlags(0),
             created: now.wall,
@@ -179,8 +179,8 @@ impl Transactions {
     }
 
     /// Whether a transaction holds a volume.
-    pub(super) fn holds(&self, place: Place) -> bool {
-        self.lock().open.values().any(|open| open.place() == place)
+    pub(super) fn holds(&self, site: Site) -> bool {
+        self.lock().open.values().any(|open| open.site() == site)
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -205,7 +205,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { volume: VolumeId(7), partition: PartitionId(0) };
+    const PLACE: Site = Site { volume: VolumeId(7), partition: PartitionId(0) };
 
     fn at(clock: u32) -> Moment {
         Moment { wall: UnixSeconds(1_700_000_000 + clock), clock: clock.into() }
@@ -220,7 +220,7 @@ mod tests {
         let transactions = Transactions::new(0);
         let first = open(&transactions, 0).unwrap();
         assert_eq!(open(&transactions, 0), Err(AbortCode::VOLSERVOLBUSY));
-        let elsewhere = Place { partition: PartitionId(1), ..PLACE };
+        let elsewhere = Site { partition: PartitionId(1), ..PLACE };
         assert!(transactions.open(elsewhere, AttachFlags::BUSY, "", at(0)).is_ok());
         assert!(matches!(transactions.close(first), Some(Some(_))));
         assert!(transactions.close(first).is_none());
@@ -231,8 +231,8 @@ mod tests {
     fn numbers_begin_anew_behind_the_last_and_none_is_given_twice() {
         let transactions = Transactions::new(0);
         transactions.lock().last = i32::MAX - 1;
-        let place = |volume| Place { volume: VolumeId(volume), ..PLACE };
-        let open = |volume| transactions.open(place(volume), AttachFlags::BUSY, "", at(0)).unwrap().0;
+        let site = |volume| Site { volume: VolumeId(volume), ..PLACE };
+        let open = |volume| transactions.open(site(volume), AttachFlags::BUSY, "", at(0)).unwrap().0;
         assert_eq!([open(1), open(2)], [i32::MAX, 1]);
         transactions.lock().last = i32::MAX - 1;
         assert_eq!(open(3), 2, "the others are in use");

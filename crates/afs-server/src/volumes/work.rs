@@ -9,7 +9,7 @@ use afs_wire::vol::{AttachFlags, TransactionId};
 
 use super::transactions::Transaction;
 use super::{VolumeServer, errno};
-use crate::volume_states::{Place, VolumeState};
+use crate::volume_states::{Site, VolumeState};
 
 /// A call on a transaction, which stays open until this is dropped.
 pub(super) struct Work {
@@ -31,22 +31,22 @@ impl VolumeServer {
     /// A transaction for the duration of this call, on a volume that it creates, invisible meanwhile.
     pub(super) fn enter_hidden(
         self: &Arc<Self>,
-        place: Place,
+        site: Site,
         procedure: &'static str,
-    ) -> Result<Within, AbortCode> {
-        let within = self.enter_serving(place, procedure)?;
-        self.states.hold(place, Some(VolumeState::Hidden));
+    ) -> Result<ScopedTransaction, AbortCode> {
+        let within = self.enter_serving(site, procedure)?;
+        self.states.hold(site, Some(VolumeState::Hidden));
         Ok(within)
     }
 
     /// A transaction for the duration of this call, on a volume that stays in service.
     pub(super) fn enter_serving(
         self: &Arc<Self>,
-        place: Place,
+        site: Site,
         procedure: &'static str,
-    ) -> Result<Within, AbortCode> {
-        let id = self.transactions.open(place, AttachFlags::CREATE, procedure, self.moment())?;
-        Ok(Within { server: self.clone(), id, kept: false })
+    ) -> Result<ScopedTransaction, AbortCode> {
+        let id = self.transactions.open(site, AttachFlags::CREATE, procedure, self.moment())?;
+        Ok(ScopedTransaction { server: self.clone(), id, kept: false })
     }
 }
 
@@ -93,13 +93,13 @@ impl Drop for Work {
 }
 
 /// A transaction for the duration of one call. Ends with it, unless it is kept for the caller.
-pub(super) struct Within {
+pub(super) struct ScopedTransaction {
     server: Arc<VolumeServer>,
     id: TransactionId,
     kept: bool,
 }
 
-impl Within {
+impl ScopedTransaction {
     /// Leaves the transaction open for the caller.
     pub(super) fn keep(mut self) -> TransactionId {
         self.kept = true;
@@ -107,7 +107,7 @@ impl Within {
     }
 }
 
-impl Drop for Within {
+impl Drop for ScopedTransaction {
     fn drop(&mut self) {
         if !self.kept
             && let Some(Some(ended)) = self.server.transactions.close(self.id)

@@ -26,7 +26,7 @@ pub struct Client {
     delay: Arc<Mutex<Duration>>,
 }
 
-pub type Answer<T> = Result<T, CallError>;
+pub type CallResult<T> = Result<T, CallError>;
 
 impl Client {
     pub fn new(world: World, address: SocketAddr, uuid: Uuid, manner: Manner) -> Self {
@@ -95,14 +95,14 @@ impl Client {
     }
 
     /// Makes a call and waits for its outcome.
-    pub fn ask<R: Request>(&self, request: R) -> Answer<R::Reply> {
+    pub fn ask<R: Request>(&self, request: R) -> CallResult<R::Reply> {
         let connection = self.connection::<R>();
         let call = async move { connection.call(&request).await };
         self.world.block_on(self.node, PATIENCE, call).unwrap()
     }
 
     /// As [`Client::ask`], over an Rx connection that no other call uses.
-    pub fn ask_anew<R: Request>(&self, request: R, dead: u64) -> Answer<R::Reply> {
+    pub fn ask_anew<R: Request>(&self, request: R, dead: u64) -> CallResult<R::Reply> {
         let dead = Some(std::time::Duration::from_secs(dead));
         let options = CallOptions { dead, ..CallOptions::default() };
         let connection = self.connection::<R>().with_options(options);
@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// Begins a call without waiting for it.
-    pub fn begin<R: Request>(&self, request: R) -> Arc<Mutex<Option<Answer<R::Reply>>>> {
+    pub fn begin<R: Request>(&self, request: R) -> Arc<Mutex<Option<CallResult<R::Reply>>>> {
         let connection = self.connection::<R>();
         let outcome = Arc::new(Mutex::new(None));
         let slot = outcome.clone();
@@ -130,41 +130,41 @@ impl Client {
         outcome
     }
 
-    pub fn fetch_status(&self, fid: Fid) -> Answer<fs::FetchStatusReply> {
+    pub fn fetch_status(&self, fid: Fid) -> CallResult<fs::FetchStatusReply> {
         self.ask(fs::FetchStatus { fid })
     }
 
-    pub fn create(&self, dir: Fid, text: &str) -> Answer<fs::CreateReply> {
+    pub fn create(&self, dir: Fid, text: &str) -> CallResult<fs::CreateReply> {
         self.ask(fs::CreateFile { dir, name: name(text), status: mode(0o644) })
     }
 
-    pub fn make_dir(&self, dir: Fid, text: &str) -> Answer<fs::CreateReply> {
+    pub fn make_dir(&self, dir: Fid, text: &str) -> CallResult<fs::CreateReply> {
         self.ask(fs::MakeDir { dir, name: name(text), status: mode(0o755) })
     }
 
-    pub fn symlink(&self, dir: Fid, text: &str, contents: &str, bits: u32) -> Answer<fs::SymlinkReply> {
+    pub fn symlink(&self, dir: Fid, text: &str, contents: &str, bits: u32) -> CallResult<fs::SymlinkReply> {
         let contents = PathText::new(contents.as_bytes()).unwrap();
         self.ask(fs::Symlink { dir, name: name(text), contents, status: mode(bits) })
     }
 
-    pub fn remove(&self, dir: Fid, text: &str) -> Answer<fs::RemoveReply> {
+    pub fn remove(&self, dir: Fid, text: &str) -> CallResult<fs::RemoveReply> {
         self.ask(fs::RemoveFile { dir, name: name(text) })
     }
 
-    pub fn remove_dir(&self, dir: Fid, text: &str) -> Answer<fs::RemoveReply> {
+    pub fn remove_dir(&self, dir: Fid, text: &str) -> CallResult<fs::RemoveReply> {
         self.ask(fs::RemoveDir { dir, name: name(text) })
     }
 
-    pub fn rename(&self, old_dir: Fid, old: &str, new_dir: Fid, new: &str) -> Answer<fs::RenameReply> {
+    pub fn rename(&self, old_dir: Fid, old: &str, new_dir: Fid, new: &str) -> CallResult<fs::RenameReply> {
         self.ask(fs::Rename { old_dir, old_name: name(old), new_dir, new_name: name(new) })
     }
 
-    pub fn link(&self, dir: Fid, text: &str, existing: Fid) -> Answer<fs::LinkReply> {
+    pub fn link(&self, dir: Fid, text: &str, existing: Fid) -> CallResult<fs::LinkReply> {
         self.ask(fs::Link { dir, name: name(text), existing })
     }
 
     /// Stores bytes at a position; the file is cut to the end of them.
-    pub fn store(&self, fid: Fid, position: u64, data: &[u8]) -> Answer<fs::StatusReply> {
+    pub fn store(&self, fid: Fid, position: u64, data: &[u8]) -> CallResult<fs::StatusReply> {
         let file_length = position + data.len() as u64;
         let length = data.len() as u64;
         let status = SetStatus::default();
@@ -176,7 +176,7 @@ impl Client {
         &self,
         request: R,
         data: &[u8],
-    ) -> Answer<fs::StatusReply> {
+    ) -> CallResult<fs::StatusReply> {
         let connection = self.connection::<R>();
         let data = Bytes::copy_from_slice(data);
         let work = async move {
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// Begins to store a file's whole contents without waiting for it.
-    pub fn begin_store(&self, fid: Fid, data: Vec<u8>) -> Arc<Mutex<Option<Answer<fs::StatusReply>>>> {
+    pub fn begin_store(&self, fid: Fid, data: Vec<u8>) -> Arc<Mutex<Option<CallResult<fs::StatusReply>>>> {
         let connection = self.connection::<fs::StoreData64>();
         let outcome = Arc::new(Mutex::new(None));
         let slot = outcome.clone();
@@ -245,7 +245,7 @@ impl Client {
     }
 
     /// Sends the arguments of a call and raw bytes; the reply must be empty.
-    pub fn send_stream<R: Request<Reply = ()>>(&self, request: R, pieces: &[&[u8]]) -> Answer<()> {
+    pub fn send_stream<R: Request<Reply = ()>>(&self, request: R, pieces: &[&[u8]]) -> CallResult<()> {
         let connection = self.connection::<R>();
         let pieces: Vec<Bytes> = pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
         let work = async move {
@@ -274,7 +274,7 @@ impl Client {
     }
 
     /// Reads a reply of raw bytes.
-    pub fn read_stream<R: Request>(&self, request: R) -> Answer<Vec<u8>> {
+    pub fn read_stream<R: Request>(&self, request: R) -> CallResult<Vec<u8>> {
         let connection = self.connection::<R>();
         let work = async move {
             let mut call = connection.open(&request).await?;
@@ -284,7 +284,7 @@ impl Client {
         self.world.block_on(self.node, PATIENCE, work).unwrap()
     }
 
-    pub fn fetch(&self, fid: Fid, position: i64, length: i64) -> Answer<(Vec<u8>, fs::FetchDataReply)> {
+    pub fn fetch(&self, fid: Fid, position: i64, length: i64) -> CallResult<(Vec<u8>, fs::FetchDataReply)> {
         self.fetch_as(fs::FetchData64 { fid, position, length }, 8)
     }
 
@@ -292,7 +292,7 @@ impl Client {
         &self,
         request: R,
         count_len: usize,
-    ) -> Answer<(Vec<u8>, fs::FetchDataReply)> {
+    ) -> CallResult<(Vec<u8>, fs::FetchDataReply)> {
         let connection = self.connection::<R>();
         let work = async move {
             let mut call = connection.open(&request).await?;
@@ -310,7 +310,7 @@ impl Client {
     }
 
     /// Any opcode of any service, with raw arguments.
-    pub fn raw(&self, to: SocketAddr, service: ServiceId, request: Vec<u8>) -> Answer<Vec<u8>> {
+    pub fn raw(&self, to: SocketAddr, service: ServiceId, request: Vec<u8>) -> CallResult<Vec<u8>> {
         let connection = self.rx.connection(to, service, self.security.clone());
         let work = async move {
             let mut call = connection.begin(Bytes::from(request), true).await?;

@@ -26,7 +26,7 @@ use afs_sim::{NodeId, Sim, World};
 use afs_volume::{Config, VolumeStore};
 use afs_wire::ids::{CellName, DataVersion, Fid, PartitionId, UnixSeconds, Uuid, VolumeId};
 
-pub use client::{Answer, Client, mode, name};
+pub use client::{CallResult, Client, mode, name};
 pub use heard::{Heard, Manner};
 pub use people::People;
 pub use proof::{BAD_PROOF, Believer, Claim, WORD};

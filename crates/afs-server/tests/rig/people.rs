@@ -5,7 +5,7 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use afs_rpc::{Identity, Principal};
-use afs_server::subject::{ADMIN, Answer, BuiltInNames, NameService, Subject};
+use afs_server::subject::{ADMIN, BuiltInNames, NameService, Pending, Subject};
 use afs_wire::acl::Names;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
@@ -117,22 +117,22 @@ impl People {
         Subject::new(id, groups)
     }
 
-    fn answer<T: Send + 'static>(&self, value: T) -> Answer<'_, T> {
+    fn answer<T: Send + 'static>(&self, value: T) -> Pending<'_, T> {
         let away = self.state.lock().away;
         Box::pin(ready(if away { Err(AbortCode(-1001)) } else { Ok(value) }))
     }
 }
 
 impl NameService for People {
-    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, identity: &'a Identity, host: IpAddr) -> Pending<'a, Subject> {
         self.answer(self.known(identity, host))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         self.answer(names.iter().map(|name| self.look_up(name)).collect())
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         let name = |id: &ViceId| {
             let names = self.state.lock().names.clone();
             let ours = names.into_iter().find(|(_, known)| known == id).map(|(name, _)| name.to_owned());

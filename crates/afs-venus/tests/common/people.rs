@@ -10,7 +10,7 @@ use afs_rx::{
     Challenge, ClientSecurity, Instant, PacketContext, PacketSecurity, Proof, Response, SecurityError,
     ServerSecurity, ServerSession, Verified,
 };
-use afs_server::subject::{Answer, NameService, Subject};
+use afs_server::subject::{NameService, Pending, Subject};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::ViceId;
 use bytes::Bytes;
@@ -51,7 +51,7 @@ impl People {
 }
 
 impl NameService for People {
-    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, identity: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         let subject = match identity.principal() {
             Some(Principal::Named { name, .. }) => self.named(name),
             Some(Principal::CellKey) => Subject::administrator(),
@@ -60,13 +60,13 @@ impl NameService for People {
         Box::pin(ready(Ok(subject)))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         let known = self.0.lock().unwrap();
         let id = |name: &String| known.ids.get(name).copied().or(ViceId::from_well_known_name(name));
         Box::pin(ready(Ok(names.iter().map(id).collect())))
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         let known = self.0.lock().unwrap();
         let own =
             |id: &ViceId| known.ids.iter().find(|(_, known)| *known == id).map(|(name, _)| name.clone());

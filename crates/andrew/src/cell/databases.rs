@@ -18,7 +18,7 @@ use afs_login::{KeyMint, Lifetimes, LoginConfig, LoginSecret, LoginServer};
 use afs_net::System;
 use afs_rpc::Service;
 use afs_server::location::HasQuorum;
-use afs_server::{Guard, LocationServer, OperationsServer, ProtectionOptions, ProtectionServer};
+use afs_server::{Guard, JournalServer, LocationServer, ProtectionOptions, ProtectionServer};
 use afs_wire::ids::Uuid;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Databases {
 
     /// The journal of operations on volumes.
     pub(super) fn operations_service(&self, system: &Arc<System>, guard: &Guard) -> Arc<dyn Service> {
-        OperationsServer::service(system.env(), self.operations.clone(), guard.clone())
+        JournalServer::service(system.env(), self.operations.clone(), guard.clone())
     }
 
     pub(super) fn protection_service(&self, security: &CellSecurity, guard: &Guard) -> Arc<dyn Service> {

@@ -1,7 +1,7 @@
 //! What the login service keeps, and whom it knows: the cell's databases in its words.
 
 use afs_db::login::LoginError;
-use afs_db::protection::{Asker, ProtectionError};
+use afs_db::protection::{ProtectionError, Requester};
 use afs_db::{LoginDb, ProtectionDb};
 use afs_login::{LoginStore, StoreError, User, Users};
 use afs_rpc::BoxFuture;
@@ -59,7 +59,7 @@ impl Users for LoginUsers {
         Box::pin(async move {
             let ids = self.0.ids_of(vec![name.to_owned()]).await.map_err(of_people)?;
             let Some(id) = ids.first().copied().flatten().filter(|id| is_user(*id)) else { return Ok(None) };
-            let groups = self.0.cps_of(Asker::CELL, id, None).await.map_err(of_people)?;
+            let groups = self.0.cps_of(Requester::CELL, id, None).await.map_err(of_people)?;
             Ok(Some(User { id, administrator: groups.contains(&ViceId::ADMINISTRATORS) }))
         })
     }

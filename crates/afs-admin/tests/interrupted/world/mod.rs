@@ -16,8 +16,8 @@ use afs_db::{EmbeddedLocationDb, EmbeddedOperationsDb};
 use afs_kv::Kv;
 use afs_rpc::{CallOptions, EnvExt, EnvRef, Identity, Limits, Rx, Security};
 use afs_server::location::LocationServer;
-use afs_server::subject::{Answer, NameService};
-use afs_server::{Guard, OperationsServer, Subject};
+use afs_server::subject::{NameService, Pending};
+use afs_server::{Guard, JournalServer, Subject};
 use afs_sim::disk::SimDisk;
 use afs_sim::{NodeId, Sim};
 use afs_wire::ids::{KindNumber, ViceId, VolumeId};
@@ -29,15 +29,15 @@ use volumes::VolumeModel;
 struct Everybody;
 
 impl NameService for Everybody {
-    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Answer<'a, Subject> {
+    fn subject<'a>(&'a self, _: &'a Identity, _: IpAddr) -> Pending<'a, Subject> {
         Box::pin(std::future::ready(Ok(Subject::administrator())))
     }
 
-    fn ids_of<'a>(&'a self, names: &'a [String]) -> Answer<'a, Vec<Option<ViceId>>> {
+    fn ids_of<'a>(&'a self, names: &'a [String]) -> Pending<'a, Vec<Option<ViceId>>> {
         Box::pin(std::future::ready(Ok(vec![None; names.len()])))
     }
 
-    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Answer<'a, Vec<Option<String>>> {
+    fn names_of<'a>(&'a self, ids: &'a [ViceId]) -> Pending<'a, Vec<Option<String>>> {
         Box::pin(std::future::ready(Ok(vec![None; ids.len()])))
     }
 }
@@ -95,7 +95,7 @@ impl World {
         let guard = Guard::new(Arc::new(Everybody));
         let location = Arc::new(EmbeddedLocationDb::new(kv.clone()));
         rx.listen(LocationServer::service(env.clone(), location, guard.clone())).unwrap();
-        rx.listen(OperationsServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
+        rx.listen(JournalServer::service(env.clone(), Arc::new(EmbeddedOperationsDb::new(kv)), guard))
             .unwrap();
         let resumer = Resumer::new(admin_of(&env, rx, "resumer"));
         env.spawn(Box::pin(resumer.run()));

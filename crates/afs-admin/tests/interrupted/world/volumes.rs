@@ -93,7 +93,7 @@ impl Request for Append {
     type Reply = Nothing;
 }
 
-type Answer<T> = Result<T, AbortCode>;
+type Outcome<T> = Result<T, AbortCode>;
 
 const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
 
@@ -148,18 +148,18 @@ impl VolumeModel {
         UnixSeconds(self.env.wall().secs_u32())
     }
 
-    fn open(&self, tid: TransactionId) -> Answer<Open> {
+    fn open(&self, tid: TransactionId) -> Outcome<Open> {
         let open = self.memory.lock().unwrap().open.get(&tid.0).copied();
         open.filter(|o| !o.deleted).ok_or(NO_TRANSACTION)
     }
 
-    fn with<T>(&self, tid: TransactionId, work: impl FnOnce(&mut Held) -> T) -> Answer<T> {
+    fn with<T>(&self, tid: TransactionId, work: impl FnOnce(&mut Held) -> T) -> Outcome<T> {
         let open = self.open(tid)?;
         let mut disk = self.disk.lock().unwrap();
         disk.get_mut(&open.volume).map(work).ok_or(AbortCode::VNOVOL)
     }
 
-    fn hold(&self, volume: VolumeId, busy: bool) -> Answer<TransactionId> {
+    fn hold(&self, volume: VolumeId, busy: bool) -> Outcome<TransactionId> {
         let mut memory = self.memory.lock().unwrap();
         if memory.open.values().any(|o| o.volume == volume) {
             return Err(AbortCode::VOLSERVOLBUSY);
@@ -170,25 +170,25 @@ impl VolumeModel {
         Ok(TransactionId(tid))
     }
 
-    fn snapshots(&self, _: ListSnapshots) -> Answer<ListSnapshotsReply> {
+    fn snapshots(&self, _: ListSnapshots) -> Outcome<ListSnapshotsReply> {
         self.only_ours().map(|()| ListSnapshotsReply { snapshots: BoundedVec::default() })
     }
 
-    fn only_ours(&self) -> Answer<()> {
+    fn only_ours(&self) -> Outcome<()> {
         if self.maker == Maker::Ours { Ok(()) } else { Err(AbortCode::RXGEN_OPCODE) }
     }
 
-    fn partitions(&self, _: XListPartitions) -> Answer<XListPartitionsReply> {
+    fn partitions(&self, _: XListPartitions) -> Outcome<XListPartitionsReply> {
         Ok(XListPartitionsReply { partitions: BoundedVec::first_of([PartitionNumber(0)]) })
     }
 
-    fn room(&self, _: PartitionInfo64) -> Answer<PartitionInfo64Reply> {
+    fn room(&self, _: PartitionInfo64) -> Outcome<PartitionInfo64Reply> {
         Ok(PartitionInfo64Reply {
             partition: DiskPartition64 { free: 1 << 20, ..DiskPartition64::default() },
         })
     }
 
-    fn list_one(&self, call: ListOneVolume) -> Answer<ListVolumesReply> {
+    fn list_one(&self, call: ListOneVolume) -> Outcome<ListVolumesReply> {
         let disk = self.disk.lock().unwrap();
         let held = disk.get(&call.volume).ok_or(AbortCode(Errno::ENODEV as i32))?;
         let busy = self.memory.lock().unwrap().open.values().any(|o| o.volume == call.volume);
@@ -205,7 +205,7 @@ impl VolumeModel {
         Ok(ListVolumesReply { volumes: BoundedVec::first_of([info]) })
     }
 
-    fn monitor(&self, _: Monitor) -> Answer<MonitorReply> {
+    fn monitor(&self, _: Monitor) -> Outcome<MonitorReply> {
         let memory = self.memory.lock().unwrap();
         let one = |(tid, open): (&i32, &Open)| TransactionInfo {
             id: TransactionId(*tid),
@@ -215,7 +215,7 @@ impl VolumeModel {
         Ok(MonitorReply { transactions: BoundedVec::first_of(memory.open.iter().map(one)) })
     }
 
-    fn take(&self, call: TransCreate) -> Answer<TransCreateReply> {
+    fn take(&self, call: TransCreate) -> Outcome<TransCreateReply> {
         if !self.disk.lock().unwrap().contains_key(&call.volume) {
             return Err(AbortCode::VNOVOL);
         }
@@ -223,7 +223,7 @@ impl VolumeModel {
         Ok(TransCreateReply { transaction })
     }
 
-    fn end(&self, call: EndTrans) -> Answer<EndTransReply> {
+    fn end(&self, call: EndTrans) -> Outcome<EndTransReply> {
         let ended = self.memory.lock().unwrap().open.remove(&call.transaction.0);
         let strangers = ended.map(|open| open.volume).filter(|volume| is_strangers(*volume));
         if let Some(volume) = strangers {
@@ -232,7 +232,7 @@ impl VolumeModel {
         ended.map(|_| EndTransReply { return_code: 0 }).ok_or(NO_TRANSACTION)
     }
 
-    fn set_flags(&self, call: SetFlags) -> Answer<()> {
+    fn set_flags(&self, call: SetFlags) -> Outcome<()> {
         self.with(call.transaction, |held| {
             held.destroy_me = call.flags.contains(VolumeFlags::DELETE_ON_SALVAGE);
             held.in_service = !call.flags.contains(VolumeFlags::OUT_OF_SERVICE);
@@ -240,11 +240,11 @@ impl VolumeModel {
     }
 
     /// There is nothing to set.
-    fn set_info(&self, call: SetInfo) -> Answer<()> {
+    fn set_info(&self, call: SetInfo) -> Outcome<()> {
         self.open(call.transaction).map(drop)
     }
 
-    fn status(&self, call: GetStatus) -> Answer<GetStatusReply> {
+    fn status(&self, call: GetStatus) -> Outcome<GetStatusReply> {
         let id = self.open(call.transaction)?.volume;
         self.with(call.transaction, |held| GetStatusReply {
             status: HeaderStatus {
@@ -258,7 +258,7 @@ impl VolumeModel {
         })
     }
 
-    fn make_clone(&self, call: Clone) -> Answer<CloneReply> {
+    fn make_clone(&self, call: Clone) -> Outcome<CloneReply> {
         let (now, open) = (self.now(), self.open(call.transaction)?);
         let mut disk = self.disk.lock().unwrap();
         let source =
@@ -276,7 +276,7 @@ impl VolumeModel {
         Ok(CloneReply { volume: call.volume })
     }
 
-    fn reclone(&self, call: ReClone) -> Answer<()> {
+    fn reclone(&self, call: ReClone) -> Outcome<()> {
         let (now, open) = (self.now(), self.open(call.transaction)?);
         let mut disk = self.disk.lock().unwrap();
         let source = disk.get(&open.volume).cloned().ok_or(AbortCode::VNOVOL)?;
@@ -286,7 +286,7 @@ impl VolumeModel {
         Ok(())
     }
 
-    fn create(&self, call: CreateVolume) -> Answer<CreateVolumeReply> {
+    fn create(&self, call: CreateVolume) -> Outcome<CreateVolumeReply> {
         let now = self.now();
         let mut disk = self.disk.lock().unwrap();
         if disk.contains_key(&call.volume) {
@@ -306,7 +306,7 @@ impl VolumeModel {
         Ok(CreateVolumeReply { volume: call.volume, transaction })
     }
 
-    fn delete(&self, call: DeleteVolume) -> Answer<()> {
+    fn delete(&self, call: DeleteVolume) -> Outcome<()> {
         let open = self.open(call.transaction)?;
         self.disk.lock().unwrap().remove(&open.volume);
         if let Some(open) = self.memory.lock().unwrap().open.get_mut(&call.transaction.0) {
@@ -315,19 +315,19 @@ impl VolumeModel {
         Ok(())
     }
 
-    fn forward_clients(&self, call: SetForwarding) -> Answer<()> {
+    fn forward_clients(&self, call: SetForwarding) -> Outcome<()> {
         let open = self.open(call.transaction)?;
         self.memory.lock().unwrap().moved.insert(open.volume);
         Ok(())
     }
 
-    fn set_ids(&self, call: SetIdsTypes) -> Answer<()> {
+    fn set_ids(&self, call: SetIdsTypes) -> Outcome<()> {
         self.with(call.transaction, |held| {
             (held.name, held.kind, held.parent) = (call.name.to_text(), call.kind, call.parent);
         })
     }
 
-    fn append(&self, call: Append) -> Answer<()> {
+    fn append(&self, call: Append) -> Outcome<()> {
         let now = self.now();
         let busy =
             self.memory.lock().unwrap().open.values().find(|o| o.volume == call.volume).map(|o| o.busy);

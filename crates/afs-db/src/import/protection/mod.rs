@@ -14,19 +14,19 @@ pub use crate::protection::import::Part;
 pub use read::{ReadProtection, read};
 
 use crate::import::Merged;
-use crate::protection::Answer;
+use crate::protection::Pending;
 
 /// A protection database that supports imports.
 pub trait ImportPeople: Send + Sync {
     /// Writes a part of an import, or with `dry` only reports the effect. Nothing is written if there are
     /// conflicts.
-    fn import(&self, part: Part, dry: bool) -> Answer<'_, Merged>;
+    fn import(&self, part: Part, dry: bool) -> Pending<'_, Merged>;
 
     /// Most entries and memberships of one part: far below the capacity of one transaction of this store.
     fn part_max(&self) -> usize;
 
     /// Whether an import was started and not finished: some of its entries or memberships may be missing.
-    fn import_unfinished(&self) -> Answer<'_, bool>;
+    fn import_unfinished(&self) -> Pending<'_, bool>;
 }
 
 #[cfg(any(test, feature = "fuzzing"))]

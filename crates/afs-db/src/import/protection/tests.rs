@@ -9,7 +9,7 @@ use afs_wire::ids::ViceId;
 use super::*;
 use crate::import::Merged;
 use crate::import::samples::ProtectionFile;
-use crate::protection::{Asker, EmbeddedProtectionDb, NewEntry, NewId, Privacy, ProtectionDb};
+use crate::protection::{EmbeddedProtectionDb, NewEntry, NewId, Privacy, ProtectionDb, Requester};
 use crate::test_answers::wait;
 
 /// Alice and sixty more in one group, which is in another; somebody of a foreign cell.
@@ -203,14 +203,14 @@ fn what_was_read_is_what_the_database_then_says() {
     wait(db.bootstrap("admin".into())).unwrap();
     let merged = write(&db, &part(&read));
     assert_eq!((merged.conflicts.len(), merged.memberships), (0, 64));
-    let elements = |id| wait(db.elements(Asker::CELL, ViceId(id))).unwrap();
+    let elements = |id| wait(db.elements(Requester::CELL, ViceId(id))).unwrap();
     assert_eq!(elements(-206).len(), 61);
     assert_eq!(elements(-207), [ViceId(-206), ViceId(1)]);
     // The first user of the new cell made room for theirs.
     assert_eq!(name_of(&db, 1).as_deref(), Some("alice"));
     assert_eq!(wait(db.ids_of(vec!["admin".into()])), Ok(vec![None]));
     assert_eq!(elements(-204), []);
-    assert_eq!(wait(db.status(Asker::CELL, ViceId(-206))).unwrap().count, 61);
+    assert_eq!(wait(db.status(Requester::CELL, ViceId(-206))).unwrap().count, 61);
     assert_eq!(wait(db.max_ids()), Ok((ViceId(400), ViceId(-300))));
     // The next start of the cell changes nothing, and does not stop.
     wait(db.bootstrap("admin".into())).unwrap();
@@ -243,13 +243,13 @@ fn who_contradicts_makes_room_when_that_is_wanted() {
     let theirs = |id: i32| read.entries.iter().find(|entry| entry.id.0 == id).unwrap().clone();
     // Somebody of the same name has another id here, and is in a group; somebody has the id of another.
     let own = NewEntry { name: theirs(1).name, id: NewId::Given(ViceId(77)), owner: ViceId(0) };
-    wait(db.create(Asker::CELL, own)).unwrap();
-    wait(db.add_member(Asker::CELL, ViceId(77), ViceId::BACKUP)).unwrap();
+    wait(db.create(Requester::CELL, own)).unwrap();
+    wait(db.add_member(Requester::CELL, ViceId(77), ViceId::BACKUP)).unwrap();
     let merged = write(&db, &Part { replace: true, ..part(&read) });
     assert_eq!(merged.conflicts, [""; 0]);
     assert_eq!(merged.memberships, 64);
     assert_eq!((name_of(&db, 1), name_of(&db, 77)), (Some(theirs(1).name), None));
-    assert_eq!(wait(db.elements(Asker::CELL, ViceId::BACKUP)), Ok(vec![]));
+    assert_eq!(wait(db.elements(Requester::CELL, ViceId::BACKUP)), Ok(vec![]));
     assert_eq!(write(&db, &Part { replace: true, ..part(&read) }).added, 0);
 }
 

@@ -3,7 +3,7 @@
 
 use super::journal_files::FileJournal;
 use afs_admin::CellJournal;
-use afs_admin::journal::{Answer, Draft, Holder, Journal, JournalError, Lease, OperationId, Record};
+use afs_admin::journal::{Draft, Holder, Journal, JournalError, Lease, OperationId, Pending, Record};
 use bytes::Bytes;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -37,27 +37,27 @@ impl AnyJournal {
 }
 
 impl Journal for AnyJournal {
-    fn begin(&self, draft: Draft) -> Answer<'_, Lease> {
+    fn begin(&self, draft: Draft) -> Pending<'_, Lease> {
         Box::pin(async move { self.chosen().await?.begin(draft).await })
     }
 
-    fn step(&self, lease: Lease, step: String, detail: Bytes) -> Answer<'_, ()> {
+    fn step(&self, lease: Lease, step: String, detail: Bytes) -> Pending<'_, ()> {
         Box::pin(async move { self.chosen().await?.step(lease, step, detail).await })
     }
 
-    fn heartbeat(&self, lease: Lease) -> Answer<'_, ()> {
+    fn heartbeat(&self, lease: Lease) -> Pending<'_, ()> {
         Box::pin(async move { self.chosen().await?.heartbeat(lease).await })
     }
 
-    fn end(&self, lease: Lease) -> Answer<'_, ()> {
+    fn end(&self, lease: Lease) -> Pending<'_, ()> {
         Box::pin(async move { self.chosen().await?.end(lease).await })
     }
 
-    fn open(&self) -> Answer<'_, Vec<Record>> {
+    fn open(&self) -> Pending<'_, Vec<Record>> {
         Box::pin(async move { self.chosen().await?.open().await })
     }
 
-    fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)> {
+    fn take_over(&self, id: OperationId, holder: Holder) -> Pending<'_, (Lease, Record)> {
         Box::pin(async move { self.chosen().await?.take_over(id, holder).await })
     }
 }

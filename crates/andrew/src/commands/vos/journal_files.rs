@@ -5,7 +5,7 @@
 
 use crate::error::{CommandError, CommandResult};
 use afs_admin::Journal;
-use afs_admin::journal::{Answer, Draft, Holder, JournalError, Lease, OperationId, Record};
+use afs_admin::journal::{Draft, Holder, JournalError, Lease, OperationId, Pending, Record};
 use afs_files::secret_file;
 use afs_wire::ids::{UnixSeconds, VolumeId};
 use rustix::fs::{FlockOperation, flock};
@@ -197,30 +197,30 @@ impl FileJournal {
 }
 
 impl Journal for FileJournal {
-    fn begin(&self, draft: Draft) -> Answer<'_, Lease> {
+    fn begin(&self, draft: Draft) -> Pending<'_, Lease> {
         Box::pin(ready(self.begin_now(&draft)))
     }
 
-    fn step(&self, lease: Lease, step: String, detail: bytes::Bytes) -> Answer<'_, ()> {
+    fn step(&self, lease: Lease, step: String, detail: bytes::Bytes) -> Pending<'_, ()> {
         let written = value(&detail)
             .and_then(|detail| self.change(lease, |kept| (kept.step, kept.detail) = (step, detail)));
         Box::pin(ready(written))
     }
 
-    fn heartbeat(&self, lease: Lease) -> Answer<'_, ()> {
+    fn heartbeat(&self, lease: Lease) -> Pending<'_, ()> {
         // The lock on the file says that the holder lives.
         Box::pin(ready(self.held_by(lease).map(drop)))
     }
 
-    fn end(&self, lease: Lease) -> Answer<'_, ()> {
+    fn end(&self, lease: Lease) -> Pending<'_, ()> {
         Box::pin(ready(self.end_now(lease)))
     }
 
-    fn open(&self) -> Answer<'_, Vec<Record>> {
+    fn open(&self) -> Pending<'_, Vec<Record>> {
         Box::pin(ready(self.open_now()))
     }
 
-    fn take_over(&self, id: OperationId, holder: Holder) -> Answer<'_, (Lease, Record)> {
+    fn take_over(&self, id: OperationId, holder: Holder) -> Pending<'_, (Lease, Record)> {
         Box::pin(ready(self.take_over_now(id.0, holder)))
     }
 }
@@ -261,7 +261,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    fn wait<T>(answer: Answer<'_, T>) -> Outcome<T> {
+    fn wait<T>(answer: Pending<'_, T>) -> Outcome<T> {
         match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
             Poll::Pending => panic!("files answer at once"),

@@ -11,7 +11,7 @@ use afs_wire::vol::{Forward, ForwardMultiple, ForwardMultipleReply, Restore};
 use afs_wire::xdr::{BoundedVec, Decode, Encode};
 use bytes::Bytes;
 
-use super::{Answer, Held, Maker, NO_TRANSACTION, VolumeModel, is_strangers};
+use super::{Held, Maker, NO_TRANSACTION, Outcome, VolumeModel, is_strangers};
 
 /// What a stream begins with: dates of creation and of the last change.
 pub fn head(created: UnixSeconds, updated: UnixSeconds) -> Bytes {
@@ -26,7 +26,7 @@ pub fn row(number: u64, date: UnixSeconds) -> Bytes {
 impl VolumeModel {
     /// A few numbers a packet, so that it can be cut anywhere; the highest first, so that a part of them cannot be taken for
     /// an earlier state.
-    pub(super) async fn forward(&self, call: Forward) -> Answer<()> {
+    pub(super) async fn forward(&self, call: Forward) -> Outcome<()> {
         let state = self.with(call.transaction, |held| held.clone())?;
         let peer = SocketAddr::from((call.destination.host, 7005));
         let restore = Restore { transaction: call.destination_transaction, flags: 0, cookie: call.cookie };
@@ -43,7 +43,7 @@ impl VolumeModel {
     }
 
     /// To one after the other.
-    pub(super) async fn forward_multiple(&self, call: ForwardMultiple) -> Answer<ForwardMultipleReply> {
+    pub(super) async fn forward_multiple(&self, call: ForwardMultiple) -> Outcome<ForwardMultipleReply> {
         self.only_ours()?;
         let mut results = Vec::new();
         for replica in call.replicas.iter() {
@@ -66,7 +66,7 @@ impl VolumeModel {
         }
     }
 
-    async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Answer<()> {
+    async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Outcome<()> {
         // A stream from server to server that was under way finds a stranger too, and no tool can keep it from that.
         if is_strangers(self.open(request.transaction)?.volume) {
             return Err(NO_TRANSACTION);

@@ -1,0 +1,91 @@
+//! FetchACL and StoreACL (docs/protocol fileserver.md "5.3 ACL text form").
+
+use std::sync::Arc;
+
+use afs_rpc::Table;
+use afs_wire::acl::{Acl, NamedAcl, Names};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs;
+use afs_wire::ids::{Fid, ViceId};
+
+use super::object::{check_within, sync};
+use super::server::{CallContext, FileServer};
+use crate::access::Operation;
+use crate::subject::NameService;
+
+pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::FetchAcl| async move {
+        server.fetch_acl(&context, call.fid).await
+    });
+    let table = super::call(table, |server: Arc<FileServer>, context, call: fs::StoreAcl| async move {
+        server.store_acl(&context, call.fid, &call.acl).await
+    });
+    super::call(table, |server: Arc<FileServer>, context, call: fs::OldStoreAcl| async move {
+        server.store_acl(&context, call.fid, &call.acl).await
+    })
+}
+
+impl FileServer {
+    /// On a file or link this is the list of its directory, with the status of the object itself.
+    async fn fetch_acl(&self, context: &CallContext, fid: Fid) -> Result<fs::FetchAclReply, AbortCode> {
+        let found = self.find(context, fid).await?;
+        found.check(&context.subject, Operation::FetchAcl)?;
+        let named = found.acl.named(&Known::of_ids(self.guard.names(), &found.acl).await?);
+        let acl = named.to_opaque().map_err(|_| Errno::E2BIG.to_uae())?;
+        let status = self.status(&context.subject, &found.header, &found.record, &found.acl);
+        Ok(fs::FetchAclReply { acl, status, sync: sync(&found.header) })
+    }
+
+    async fn store_acl(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        fid: Fid,
+        text: &[u8],
+    ) -> Result<fs::StatusReply, AbortCode> {
+        let found = self.find_to_change(context, fid).await?;
+        found.check(&context.subject, Operation::StoreAcl)?;
+        let invalid = |_| Errno::EINVAL.to_uae();
+        let named = NamedAcl::from_opaque(text).map_err(invalid)?;
+        let acl = named.resolve(&Known::of_names(self.guard.names(), &named).await?).map_err(invalid)?;
+        let subject = context.subject.clone();
+        let change = self.change(&found.served, fid, move |tx| {
+            let record = tx.vnode(fid)?;
+            check_within(tx, &record, &subject, Operation::StoreAcl)?;
+            tx.set_acl(fid, acl)
+        });
+        let record = change.await?;
+        self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
+        let header = found.served.volume.header();
+        let acl = record.acl.clone().unwrap_or_default();
+        let status = self.status(&context.subject, &header, &record, &acl);
+        Ok(fs::StatusReply { status, sync: sync(&header) })
+    }
+}
+
+/// The ids of the names of one access list, looked up in one request.
+struct Known(Vec<(String, ViceId)>);
+
+impl Known {
+    async fn of_ids(names: &dyn NameService, acl: &Acl) -> Result<Self, AbortCode> {
+        let ids: Vec<ViceId> = acl.positive.iter().chain(&acl.negative).map(|entry| entry.0).collect();
+        let found = names.names_of(&ids).await?;
+        Ok(Known(found.into_iter().zip(ids).filter_map(|(name, id)| Some((name?, id))).collect()))
+    }
+
+    async fn of_names(names: &dyn NameService, acl: &NamedAcl) -> Result<Self, AbortCode> {
+        let entries = acl.positive.iter().chain(&acl.negative);
+        let wanted: Vec<String> = entries.map(|entry| entry.name.clone()).collect();
+        let found = names.ids_of(&wanted).await?;
+        Ok(Known(wanted.into_iter().zip(found).filter_map(|(name, id)| Some((name, id?))).collect()))
+    }
+}
+
+impl Names for Known {
+    fn name_of(&self, id: ViceId) -> Option<String> {
+        self.0.iter().find(|known| known.1 == id).map(|known| known.0.clone())
+    }
+
+    fn id_of(&self, name: &str) -> Option<ViceId> {
+        self.0.iter().find(|known| known.0 == name).map(|known| known.1)
+    }
+}

@@ -1,0 +1,129 @@
+//! The calls of the file service, one file a family.
+//!
+//! The order of checks is always that of docs/protocol fileserver.md "7. Operation semantics and errors": the
+//! fid is valid, the volume is on line, the object exists, it has the right type, the caller has the right.
+//! Changes repeat the checks inside the transaction, where no other change can intervene.
+
+mod acl;
+mod bulk;
+mod busy;
+mod create;
+mod fetch;
+mod info;
+mod link;
+mod lock;
+mod object;
+mod obsolete;
+mod promises;
+mod remove;
+mod rename;
+pub(crate) mod server;
+mod statistics;
+mod status;
+mod store;
+mod store_ranges;
+mod stores;
+mod storing;
+mod ticket;
+mod transfer;
+mod volume;
+
+#[cfg(test)]
+mod cut_streams;
+#[cfg(test)]
+mod tests;
+
+pub use server::{FileServer, FileServerConfig, FileServerLimits};
+pub use statistics::{Statistics, StatisticsNow};
+pub(crate) use ticket::Tickets;
+
+use std::sync::Arc;
+
+use afs_rpc::{ServerCall, Table};
+use afs_wire::error::AbortCode;
+use afs_wire::rpc::Streamed;
+
+use crate::audit::Described;
+use server::CallContext;
+
+/// Registers every call of the service.
+pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {
+    let table = fetch::add(table);
+    let table = store::add(table);
+    let table = store_ranges::add(table);
+    let table = status::add(table);
+    let table = bulk::add(table);
+    let table = acl::add(table);
+    let table = create::add(table);
+    let table = remove::add(table);
+    let table = rename::add(table);
+    let table = link::add(table);
+    let table = lock::add(table);
+    let table = volume::add(table);
+    let table = promises::add(table);
+    let table = info::add(table);
+    obsolete::add(table)
+}
+
+/// Registers `operation` for `R`, for clients that are identified and ready, and records the outcome.
+fn call<R, F>(
+    table: Table<FileServer>,
+    operation: impl Fn(Arc<FileServer>, Arc<CallContext>, R) -> F + Send + Sync + 'static,
+) -> Table<FileServer>
+where
+    R: Described,
+    F: Future<Output = Result<R::Reply, AbortCode>> + Send + 'static,
+{
+    let operation = Arc::new(operation);
+    table.call::<R, _, _, AbortCode>(move |server: Arc<FileServer>, caller, request| {
+        let operation = operation.clone();
+        async move {
+            let object = server.guard.object(&request);
+            let outcome = match server.admit(&caller, R::KIND).await {
+                Ok(context) => {
+                    let context = Arc::new(context);
+                    server.wait_for_object(&request.object(), R::KIND).await;
+                    let done = operation(server.clone(), context.clone(), request).await;
+                    done.map_err(|code| context.code(code))
+                }
+                Err(code) => Err(code),
+            };
+            let code = outcome.as_ref().err().copied().unwrap_or(AbortCode::OK);
+            server.guard.note::<R>(&caller, object, code);
+            outcome
+        }
+    })
+}
+
+/// Registers `operation` for the split call `R`, whose bytes it moves, and records the outcome.
+fn streamed<R, F>(
+    table: Table<FileServer>,
+    operation: impl Fn(Arc<FileServer>, Arc<CallContext>, ServerCall, R) -> F + Send + Sync + 'static,
+) -> Table<FileServer>
+where
+    R: Described + Streamed,
+    F: Future<Output = Result<(), (ServerCall, AbortCode)>> + Send + 'static,
+{
+    let operation = Arc::new(operation);
+    table.streamed::<R, _, _>(move |server: Arc<FileServer>, call: ServerCall, request| {
+        let operation = operation.clone();
+        async move {
+            let (caller, object) = (call.caller().clone(), server.guard.object(&request));
+            let code = match server.admit(&caller, R::KIND).await {
+                Ok(context) => {
+                    let context = Arc::new(context);
+                    server.wait_for_object(&request.object(), R::KIND).await;
+                    let done = operation(server.clone(), context.clone(), call, request).await;
+                    done.map_or_else(|(call, code)| refuse(call, context.code(code)), |()| AbortCode::OK)
+                }
+                Err(code) => refuse(call, code),
+            };
+            server.guard.note::<R>(&caller, object, code);
+        }
+    })
+}
+
+fn refuse(call: ServerCall, code: AbortCode) -> AbortCode {
+    call.abort(code);
+    code
+}

@@ -1,0 +1,251 @@
+//! Look-up of objects, access checks on them, and their status replies.
+
+use std::sync::Arc;
+
+use afs_rpc::EnvExt;
+use afs_volume::{Actor, Depth, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
+use afs_wire::acl::Acl;
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
+use afs_wire::ids::{Fid, Rights, VolumeId};
+
+use super::server::{CallContext, FileServer};
+use crate::access::{self, Operation};
+use crate::callbacks::Grant;
+use crate::subject::Subject;
+use crate::volume_states::Served;
+
+/// An object that was found, with the attributes that access depends on.
+pub(super) struct Found {
+    pub(super) served: Served,
+    pub(super) header: Arc<VolumeHeader>,
+    pub(super) record: Arc<VnodeRecord>,
+    /// The access list of the object, or of its directory.
+    pub(super) acl: Arc<Acl>,
+}
+
+impl FileServer {
+    /// The volume of a fid, if it serves reads, or changes, on such a connection.
+    pub(super) fn volume(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        change: bool,
+    ) -> Result<(Served, Arc<VolumeHeader>), AbortCode> {
+        if fid.volume.0 == 0 || fid.vnode.0 == 0 {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        let (served, header) = self.states.serving(&self.partitions, fid.volume, change)?;
+        if !self.guard.policy().volume_is_open(header.name.as_str(), &context.identity) {
+            return Err(Errno::EACCES.to_uae());
+        }
+        if change && !header.is_writable() {
+            return Err(Errno::EROFS.to_uae());
+        }
+        self.states.uses().count(fid.volume, self.unix_now());
+        Ok((served, header))
+    }
+
+    /// Whether the policy opens a volume to such a connection; a volume that is not here is closed.
+    pub(super) fn is_open(&self, context: &CallContext, volume: VolumeId) -> bool {
+        let header = self.partitions.volume(volume).map(|volume| volume.header());
+        let policy = self.guard.policy();
+        header.is_none_or(|header| policy.volume_is_open(header.name.as_str(), &context.identity))
+    }
+
+    /// An object to be read.
+    pub(super) async fn find(&self, context: &CallContext, fid: Fid) -> Result<Found, AbortCode> {
+        let (served, header) = self.volume(context, fid, false)?;
+        self.found(served, header, fid).await
+    }
+
+    /// An object to be changed.
+    pub(super) async fn find_to_change(&self, context: &CallContext, fid: Fid) -> Result<Found, AbortCode> {
+        let (served, header) = self.volume(context, fid, true)?;
+        self.found(served, header, fid).await
+    }
+
+    /// An object of a volume that is on line.
+    pub(super) async fn found(
+        &self,
+        served: Served,
+        header: Arc<VolumeHeader>,
+        fid: Fid,
+    ) -> Result<Found, AbortCode> {
+        let read = self.read(&served.volume, move |volume| {
+            let record = volume.fetch(fid)?;
+            if record.is_directory() {
+                return Ok((record.acl.clone(), record));
+            }
+            let parent = volume.vnode(record.parent)?;
+            Ok((parent.and_then(|parent| parent.acl.clone()), record))
+        });
+        let (acl, record) = read.await.map_err(|error| self.code(fid, &error))?;
+        Ok(Found { served, header, record, acl: acl.unwrap_or_default() })
+    }
+
+    /// Reads a volume: on the calling thread where memory suffices, else on a thread that may wait for a
+    /// disk. `read` may run twice. The thread that receives packets runs calls, so a disk read there would
+    /// stall all clients.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        volume: &Arc<Volume>,
+        read: impl Fn(Reads<'_>) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, VolumeError> {
+        match read(volume.reads(Depth::Memory)) {
+            Err(VolumeError::NotInMemory) => {}
+            done => return done,
+        }
+        let volume = volume.clone();
+        // No result means that the server is stopping, and the call with it.
+        self.env.run_blocking(move || read(volume.reads(Depth::Disk))).await.unwrap_or(Err(VolumeError::Busy))
+    }
+
+    /// Grants the caller a promise, unless it may have none at present. Must precede the read of the object
+    /// for the reply.
+    pub(super) async fn promise(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        header: &VolumeHeader,
+        grant: Grant,
+    ) -> CallBack {
+        let (fid, grant) = if header.is_writable() {
+            (fid, grant)
+        } else {
+            (Fid::whole_volume(fid.volume), Grant::ReadOnlyVolume)
+        };
+        let seconds = self.clients.promise(fid, &context.host, grant).await;
+        seconds.map_or(CallBack::NONE, CallBack::shared)
+    }
+
+    /// The status of an object for a caller.
+    pub(super) fn status(
+        &self,
+        subject: &Subject,
+        header: &VolumeHeader,
+        record: &VnodeRecord,
+        acl: &Acl,
+    ) -> Status {
+        let access = access::rights(subject, &object(header, record, acl));
+        self.status_with(subject, header, record, acl, access)
+    }
+
+    /// As [`FileServer::status`], with rights computed already.
+    pub(super) fn status_with(
+        &self,
+        subject: &Subject,
+        header: &VolumeHeader,
+        record: &VnodeRecord,
+        acl: &Acl,
+        caller_access: Rights,
+    ) -> Status {
+        // A directory gives itself as its parent (docs/protocol fileserver.md "15. Traps", T1).
+        let (parent, parent_unique) = if record.is_directory() {
+            (record.vnode, record.unique)
+        } else {
+            (record.parent, record.parent_unique)
+        };
+        Status {
+            kind: record.kind,
+            link_count: record.link_count,
+            length: record.length,
+            data_version: record.data_version,
+            author: record.author,
+            owner: record.owner,
+            caller_access,
+            anonymous_access: access::anonymous_rights(subject, acl),
+            mode: record.mode,
+            parent,
+            parent_unique,
+            client_mod_time: record.client_mod_time,
+            server_mod_time: record.server_mod_time,
+            group: record.group,
+            lock_count: self.locks.count(record.fid(header.id), self.clients.now()),
+            error: AbortCode::OK,
+        }
+    }
+
+    /// The code for a failure of the volume store. Failures other than refusals are also logged.
+    pub(super) fn code(&self, fid: Fid, error: &VolumeError) -> AbortCode {
+        if matches!(error, VolumeError::Damaged { .. } | VolumeError::Index(_) | VolumeError::Drive(_)) {
+            tracing::error!(%fid, %error, "a volume cannot be used");
+        }
+        error.code()
+    }
+
+    /// Changes a volume in one transaction. Inside it the volume's state is checked again: the volume
+    /// service, when it takes a volume from clients, first sets the state and then waits for a transaction of
+    /// its own, after which no change is admitted.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        served: &Served,
+        fid: Fid,
+        change: impl FnOnce(&mut VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, AbortCode> {
+        let (states, site) = (self.states.clone(), served.site);
+        let changed = served.volume.update(move |tx| {
+            states.check(site, true).map_err(VolumeError::Refused)?;
+            if !tx.header().online {
+                return Err(VolumeError::Offline);
+            }
+            change(tx)
+        });
+        changed.await.map_err(|error| self.code(fid, &error))
+    }
+}
+
+impl Found {
+    pub(super) fn check(&self, subject: &Subject, operation: Operation<'_>) -> Result<(), AbortCode> {
+        Ok(access::check(subject, &object(&self.header, &self.record, &self.acl), operation)?)
+    }
+}
+
+/// The attributes of an object for access control.
+pub(super) fn object<'a>(header: &VolumeHeader, record: &VnodeRecord, acl: &'a Acl) -> access::Object<'a> {
+    access::Object {
+        kind: record.kind,
+        owner: record.owner,
+        mode: record.mode,
+        acl,
+        volume_owner: header.owner,
+    }
+}
+
+/// Decides within a transaction; returns the access list that was used.
+pub(super) fn check_within(
+    tx: &mut VolumeTx<'_, '_>,
+    record: &VnodeRecord,
+    subject: &Subject,
+    operation: Operation<'_>,
+) -> Result<Arc<Acl>, VolumeError> {
+    let acl = tx.access_directory(record)?.acl.unwrap_or_default();
+    let allowed = access::check(subject, &object(tx.header(), record, &acl), operation);
+    allowed.map_err(|errno| VolumeError::Refused(errno.to_uae()))?;
+    Ok(acl)
+}
+
+/// The directory of a fid, with a check of the caller's rights.
+pub(super) fn directory_within(
+    tx: &mut VolumeTx<'_, '_>,
+    fid: Fid,
+    subject: &Subject,
+    operation: Operation<'_>,
+) -> Result<Arc<Acl>, VolumeError> {
+    let record = tx.directory(fid)?;
+    check_within(tx, &record, subject, operation)
+}
+
+/// The caller, as the store's own rules see it.
+pub(super) fn actor(subject: &Subject) -> Actor {
+    Actor { id: subject.id(), administrator: subject.is_administrator() }
+}
+
+pub(super) fn sync(header: &VolumeHeader) -> VolSync {
+    VolSync { creation: header.creation_date }
+}
+
+/// Whether the object is a regular file.
+pub(super) fn is_file(record: &VnodeRecord) -> bool {
+    record.kind == FileKind::File
+}

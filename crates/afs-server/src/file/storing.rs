@@ -1,0 +1,196 @@
+//! Storing data of a file, independent of the transport: a ticket is created, fed and ended
+//! ([`super::ticket`]).
+//!
+//! The bytes are written to the drive as they arrive, in bounded memory; one transaction then makes them the
+//! file's. A client that sends fewer than it announced, or falls silent, changes nothing, and holds memory
+//! and space for a bounded time ([`super::stores`]).
+
+use std::sync::Arc;
+
+use afs_rpc::ServerCall;
+use afs_volume::{StoreData, VnodeRecord, VolumeHeader};
+use afs_wire::error::{AbortCode, Errno};
+use afs_wire::fs::{SetStatus, StatusReply};
+use afs_wire::ids::{DataVersion, Fid};
+
+use super::object::{Found, actor, check_within, is_file, sync};
+use super::server::{CallContext, FileServer};
+use super::ticket::{Ticket, TicketId};
+use crate::access::Operation;
+use crate::flow::Source;
+
+/// Abort code for a client that sent fewer bytes than it announced, or sent them too slowly
+/// (docs/protocol fileserver.md "4. Data framing on the split calls").
+pub(super) const SHORT_DATA: AbortCode = AbortCode(-32);
+/// Abort code for a ticket that has ended, or never existed.
+pub(super) const NO_TICKET: Errno = Errno::ESTALE;
+/// KiB by which a store in progress may overrun the quota (docs/protocol fileserver.md "11. Quota and
+/// space").
+pub(super) const SPARE: u64 = 1024;
+
+/// One change of a file's data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    pub(super) fid: Fid,
+    pub(super) status: SetStatus,
+    /// Length to which the file is truncated first, if it is longer.
+    pub(super) file_length: u64,
+    /// Positions and lengths, in ascending order, without overlap, none of them empty. The bytes follow in
+    /// this order.
+    pub(super) ranges: Vec<(u64, u64)>,
+    /// Length to which the file is extended with zeros, if it is shorter.
+    pub(super) grown_to: u64,
+    /// The version that the file must have; `None` for any.
+    pub(super) expected: Option<DataVersion>,
+}
+
+impl Change {
+    /// Bytes in all ranges.
+    fn len(&self) -> u64 {
+        self.ranges.iter().map(|(_, length)| length).sum()
+    }
+
+    /// Where the last range ends.
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.last().map_or(0, |(position, length)| position + length)
+    }
+
+    /// KiB by which the file grows beyond what is kept of it. Holes, and what exactly a truncation frees,
+    /// only the transaction knows.
+    fn growth(&self, record: &VnodeRecord) -> u64 {
+        let kept = record.length.min(self.file_length);
+        let given_back = if kept < record.length { record.blocks() } else { 0 };
+        let behind =
+            |(position, length): &(u64, u64)| (position + length).saturating_sub(kept.max(*position));
+        self.ranges.iter().map(behind).sum::<u64>().div_ceil(1024).saturating_sub(given_back)
+    }
+}
+
+/// Whether files may grow by so many KiB, or slightly less.
+fn check_room(header: &VolumeHeader, growth: u64) -> Result<(), AbortCode> {
+    let (growth, quota) = (growth.saturating_sub(SPARE), u64::from(header.max_quota));
+    if growth > 0 && quota != 0 && header.blocks_used + growth > quota {
+        return Err(AbortCode::VOVERQUOTA);
+    }
+    Ok(())
+}
+
+/// Replies to a call that brings bytes.
+pub(super) async fn answer(
+    mut call: ServerCall,
+    stored: impl AsyncFnOnce(&mut ServerCall) -> Result<StatusReply, AbortCode>,
+) -> Result<(), (ServerCall, AbortCode)> {
+    match stored(&mut call).await {
+        Ok(reply) => {
+            // The client is gone if this fails; its data is stored all the same.
+            let _ = call.reply(&reply).await;
+            Ok(())
+        }
+        Err(code) => Err((call, code)),
+    }
+}
+
+impl FileServer {
+    /// The file to store into, after a check of the caller's rights.
+    pub(super) async fn find_to_store(
+        &self,
+        context: &CallContext,
+        fid: Fid,
+        status: &SetStatus,
+    ) -> Result<Found, AbortCode> {
+        let found = self.find_to_change(context, fid).await?;
+        if !is_file(&found.record) {
+            return Err(Errno::EISDIR.to_uae());
+        }
+        found.check(&context.subject, Operation::StoreData(status))?;
+        Ok(found)
+    }
+
+    /// Takes the bytes of a change and commits it, within one call.
+    pub(super) async fn store(
+        self: &Arc<Self>,
+        source: &mut impl Source,
+        context: &Arc<CallContext>,
+        found: Found,
+        change: Change,
+    ) -> Result<StatusReply, AbortCode> {
+        let ticket = self.begin_store(context, found, change)?;
+        self.feed_store(context, ticket, source).await?;
+        self.end_store(context, ticket).await
+    }
+
+    /// Begins a store by a caller with the right. A store that exceeds the quota is refused before its bytes
+    /// travel; otherwise its share of the quota is reserved. The transaction decides finally.
+    pub(super) fn begin_store(
+        &self,
+        context: &CallContext,
+        found: Found,
+        change: Change,
+    ) -> Result<TicketId, AbortCode> {
+        let growth = change.growth(&found.record);
+        let (address, volume) = (context.address, change.fid.volume);
+        let under_way = self.stores.begin(address, volume, change.len(), growth.saturating_mul(1024))?;
+        check_room(&found.header, under_way.room().growth / 1024)?;
+        let ticket = Ticket { served: found.served, change, under_way, data: None };
+        Ok(self.tickets.open(context, Box::new(ticket)))
+    }
+
+    /// Takes all bytes of a store at once. If they end too early, neither the bytes nor the ticket are kept.
+    pub(super) async fn feed_store(
+        &self,
+        context: &CallContext,
+        id: TicketId,
+        source: &mut impl Source,
+    ) -> Result<(), AbortCode> {
+        let mut ticket = self.tickets.take(id, context).ok_or(NO_TICKET.to_uae())?;
+        if ticket.data.is_some() {
+            self.tickets.put(id, context, ticket);
+            return Err(Errno::EINVAL.to_uae());
+        }
+        let Ticket { served, change, under_way, .. } = &mut *ticket;
+        let data = self.receive(source, served, change, under_way).await?;
+        under_way.give_back_memory();
+        self.statistics.count_stored_data(data.len());
+        ticket.data = Some(data);
+        self.tickets.put(id, context, ticket);
+        Ok(())
+    }
+
+    /// Commits the bytes of a store to the file, in one transaction.
+    pub(super) async fn end_store(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        id: TicketId,
+    ) -> Result<StatusReply, AbortCode> {
+        let ticket = self.tickets.take(id, context).ok_or(NO_TICKET.to_uae())?;
+        self.wait_for(ticket.change.fid.volume, true).await;
+        self.commit_change(context, *ticket).await
+    }
+
+    async fn commit_change(
+        self: &Arc<Self>,
+        context: &Arc<CallContext>,
+        ticket: Ticket,
+    ) -> Result<StatusReply, AbortCode> {
+        let Ticket { served, change, under_way, data } = ticket;
+        let Change { fid, status, file_length, expected, .. } = change;
+        let data = data.ok_or(SHORT_DATA)?;
+        let subject = context.subject.clone();
+        served.volume.compact_for(fid, &data).await.map_err(|error| self.code(fid, &error))?;
+        // From here on the volume itself accounts for the reserved quota, or the transaction refuses.
+        drop(under_way);
+        let change = self.change(&served, fid, move |tx| {
+            // The rights may have changed while the bytes arrived.
+            let record = tx.vnode(fid)?;
+            let acl = check_within(tx, &record, &subject, Operation::StoreData(&status))?;
+            let store = StoreData { fid, file_length, status, expected };
+            let record = tx.store_data(store, data, actor(&subject))?;
+            Ok((record, acl))
+        });
+        let (record, acl) = change.await?;
+        self.clients.start_breaks(fid, Some(context.host.id())).answered().await;
+        let header = served.volume.header();
+        let status = self.status(&context.subject, &header, &record, &acl);
+        Ok(StatusReply { status, sync: sync(&header) })
+    }
+}

@@ -1,0 +1,19 @@
+//! Mapping from the identity of a connection to the database's caller type.
+
+use afs_db::protection::RequesterIdentity;
+use afs_rpc::{Identity, Principal};
+
+/// The caller of a request (docs/protocol ptserver.md "4. Access control inside PR"). A name of another cell
+/// keeps that cell: nothing makes it a name of this cell.
+pub(crate) fn requester_identity(identity: &Identity) -> RequesterIdentity {
+    match (identity, identity.principal()) {
+        (Identity::Local, _) | (_, Some(Principal::CellKey)) => RequesterIdentity::CellKey,
+        (_, Some(Principal::Named { name, cell: None })) => {
+            RequesterIdentity::Local(name.to_ascii_lowercase())
+        }
+        (_, Some(Principal::Named { name, cell: Some(cell) })) => {
+            RequesterIdentity::Foreign(format!("{name}@{cell}").to_ascii_lowercase())
+        }
+        (_, None) => RequesterIdentity::Anonymous,
+    }
+}
