@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| andrew::fuzzing::local_sockets(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| afs_cell::fuzzing::local_sockets(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| andrew::fuzzing::settings(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| afs_cell::fuzzing::settings(bytes));

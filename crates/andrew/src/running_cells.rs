@@ -1,8 +1,8 @@
 //! The cells that run for a user: links to their state directories, in the user's own state directory, while they run.
 
 use crate::error::{CommandError, CommandResult};
-use crate::state::{Running, StateDir};
-use crate::tokens::CellPlace;
+use afs_cell::state::{Running, StateDir};
+use afs_cell::tokens::CellPlace;
 use afs_wire::ids::CellName;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -88,14 +88,14 @@ pub fn list() -> CommandResult<Vec<RunningCell>> {
 /// Several cells run.
 pub fn of_cell(given: Option<&Path>, cell: Option<&CellName>) -> CommandResult<StateDir> {
     if StateDir::is_given(given) {
-        return StateDir::resolve(given);
+        return Ok(StateDir::resolve(given)?);
     }
     let mut found = list()?;
     found.retain(|one| cell.is_none_or(|cell| one.running.cell.eq_ignore_ascii_case(cell.as_str())));
     let is_one_cell = found.windows(2).all(|pair| pair[0].running.cell == pair[1].running.cell);
     let first = found.iter().find(|one| serves_databases(&one.running)).or(found.first());
     match first {
-        None => StateDir::resolve(None),
+        None => Ok(StateDir::resolve(None)?),
         Some(first) if is_one_cell => Ok(first.state.clone()),
         Some(_) => Err(which(&found)),
     }
@@ -107,10 +107,10 @@ pub fn of_cell(given: Option<&Path>, cell: Option<&CellName>) -> CommandResult<S
 /// Several run.
 pub fn of_process(given: Option<&Path>) -> CommandResult<StateDir> {
     if StateDir::is_given(given) {
-        return StateDir::resolve(given);
+        return Ok(StateDir::resolve(given)?);
     }
     match list()?.as_slice() {
-        [] => StateDir::resolve(None),
+        [] => Ok(StateDir::resolve(None)?),
         [one] => Ok(one.state.clone()),
         several => Err(which(several)),
     }

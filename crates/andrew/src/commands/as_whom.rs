@@ -1,13 +1,13 @@
 //! As whom a tool calls the servers of a cell over the network.
 
-use crate::cell::key_store::KeyStore;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
-use crate::tokens::{KeptToken, TokenStore};
 use afs_auth::Token;
 use afs_auth::keys::KeyRing;
 use afs_auth::rxgk::{self, Variant};
 use afs_auth::rxkad;
+use afs_cell::key_store::KeyStore;
+use afs_cell::tokens::{KeptToken, TokenStore};
 use afs_files::secret_file;
 use afs_net::System;
 use afs_rpc::{Level, Security, UnixTime};

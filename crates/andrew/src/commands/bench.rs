@@ -1,11 +1,12 @@
 //! `andrew bench`: measurements on any directory.
 
 use crate::commands::bench_load;
-use crate::control::{ControlClient, Statistics};
 use crate::error::{CommandError, CommandResult};
+use crate::output;
 use crate::running_cells;
-use crate::state::StateDir;
-use crate::{mounts, output};
+use afs_cell::control::{ControlClient, Statistics};
+use afs_cell::mounts;
+use afs_cell::state::StateDir;
 use afs_lab::andrew::{
     Benchmark, Counters, LOADS_MAX, LoadReport, MakeCommand, Phase, Probe, Progress, RUNS_MAX, Report,
     SourceTree,

@@ -1,13 +1,13 @@
 //! `andrew down`.
 
-use crate::cell::LeftOpen;
 use crate::error::{CommandError, CommandResult};
-use crate::mounts;
 use crate::open_files::{self, Shown, Use};
 use crate::output;
 use crate::running_cells;
-use crate::state::Running;
-use crate::sys::process::Process;
+use afs_cell::LeftOpen;
+use afs_cell::mounts;
+use afs_cell::process::Process;
+use afs_cell::state::Running;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;

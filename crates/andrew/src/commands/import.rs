@@ -1,11 +1,12 @@
 //! `andrew import`.
 
-use crate::cell::{Collisions, ImportRequest, Imported, ImportedFile};
-use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
-use crate::mounts::absolute;
 use crate::output;
 use crate::running_cells;
+use afs_cell::control::ControlClient;
+use afs_cell::mounts::absolute;
+use afs_cell::{Collisions, ImportRequest, Imported, ImportedFile};
+use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -59,21 +60,26 @@ impl Args {
             },
         };
         let imported = ControlClient::of(&state)?.import(&request).map_err(CommandError::failed)?;
-        output::show(json, &imported);
+        output::show(json, &Answer(imported));
         Ok(())
     }
 }
 
-impl fmt::Display for Imported {
+/// What came of it.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Answer(Imported);
+
+impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = if self.dry_run { "would be" } else { "are" };
-        if let Some(file) = &self.people {
+        let verb = if self.0.dry_run { "would be" } else { "are" };
+        if let Some(file) = &self.0.people {
             let ImportedFile { users, groups, added, memberships, .. } = file;
             head(f, file, &format!("{users} users and {groups} groups"))?;
             writeln!(f, "  {added} of them and {memberships} memberships {verb} new here")?;
             tail(f, file)?;
         }
-        if let Some(file) = &self.locations {
+        if let Some(file) = &self.0.locations {
             let ImportedFile { volumes, added, servers, deleted, .. } = file;
             head(f, file, &format!("{volumes} volumes"))?;
             writeln!(f, "  {added} of them and {servers} servers {verb} new here")?;
@@ -82,7 +88,7 @@ impl fmt::Display for Imported {
             }
             tail(f, file)?;
         }
-        if self.dry_run { writeln!(f, "nothing was written") } else { Ok(()) }
+        if self.0.dry_run { writeln!(f, "nothing was written") } else { Ok(()) }
     }
 }
 

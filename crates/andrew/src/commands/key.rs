@@ -1,13 +1,13 @@
 //! `andrew key`: the keys that the servers of a cell share.
 
-use crate::cell::key_store::{KeyStore, add_rxgk, add_rxkad};
 use crate::commands::serve::new_system;
-use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
-use crate::state::StateDir;
 use afs_auth::keys::{KeyError, KeyKind, KeyRing};
+use afs_cell::control::{Answer, ControlClient, Question};
+use afs_cell::key_store::{KeyStore, add_rxgk, add_rxkad};
+use afs_cell::state::StateDir;
 use afs_files::secret_file;
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
@@ -145,7 +145,8 @@ impl Source {
             let system = new_system()?;
             let env = system.env();
             let made = if self.rxgk { add_rxgk(keys, &env) } else { add_rxkad(keys, &env) };
-            return made.map(drop);
+            made?;
+            return Ok(());
         }
         let readers: [(&Option<PathBuf>, ReadKeys); 3] = [
             (&self.keytab, KeyRing::from_keytab),

@@ -2,7 +2,7 @@
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use crate::tokens::{Mounts, SessionId, TokenStore};
+use afs_cell::tokens::{Mounts, SessionId, TokenStore};
 use afs_wire::ids::CellName;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -1,12 +1,12 @@
 //! `andrew mount`.
 
-use crate::cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
 use crate::commands::up::{MountPoint, cache_size};
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
-use crate::state::default_cache;
+use afs_cell::state::default_cache;
+use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -106,7 +106,7 @@ impl Args {
         let cache = self.cache.clone().or_else(|| default_cache(self.cell.as_str()));
         let cache =
             cache.ok_or_else(|| CommandError::usage("there is no home directory; give --cache DIR"))?;
-        let cache = crate::mounts::absolute(&cache)?;
+        let cache = afs_cell::mounts::absolute(&cache)?;
         fs::create_dir_all(&cache).map_err(|e| {
             let shown = cache.display();
             CommandError::usage(format!(
@@ -149,7 +149,7 @@ impl Args {
             Ok(()) => Ok(client),
             Err(error) => {
                 let _ = client.stop();
-                Err(error)
+                Err(error.into())
             }
         }
     }
@@ -170,7 +170,7 @@ impl Work for MountedCell {
     fn stop(self) -> CommandResult {
         let stopped = self.client.stop();
         self.mount.unmake();
-        stopped
+        Ok(stopped?)
     }
 }
 

@@ -7,7 +7,7 @@ use super::login::service::{Network, OwnService, Service, refused};
 use crate::commands::pts::names;
 use crate::commands::pts::reach::Reach;
 use crate::error::{CommandError, CommandResult};
-use crate::tokens::{CellPlace, KeptToken, TokenStore};
+use afs_cell::tokens::{CellPlace, KeptToken, TokenStore};
 use afs_login::UserName;
 use afs_login::client::{self, LoginError};
 use afs_rpc::Env;

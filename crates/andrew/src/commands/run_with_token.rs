@@ -5,7 +5,7 @@ use super::login::place::PlaceOptions;
 use super::login::service::Network;
 use crate::error::{CommandError, CommandResult};
 use crate::sys::signals::StopSignals;
-use crate::tokens::{
+use afs_cell::tokens::{
     KeptToken, Mounts, SESSION_VARIABLE, SessionId, TOKENS_VARIABLE, TokenStore, keep, runtime,
 };
 use afs_rpc::{Env, EnvExt};

@@ -1,12 +1,12 @@
 //! `andrew serve`.
 
-use crate::cell::{JoinFile, KeptOptions, ServerFile, ServerOptions, Servers};
 use crate::commands::serve_options::ServeOptions;
-use crate::control::ControlServer;
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
 use crate::running_cells;
-use crate::state::{Running, StateDir, StateLock};
+use afs_cell::control::ControlServer;
+use afs_cell::state::{Running, StateDir, StateLock};
+use afs_cell::{JoinFile, KeptOptions, ServerFile, ServerOptions, Servers};
 use afs_net::System;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -98,7 +98,7 @@ impl Args {
         if self.life.is_child() {
             return Ok(JoinFile::config(state.path()));
         }
-        JoinFile::read(join)?.unpack(state.path())
+        Ok(JoinFile::read(join)?.unpack(state.path())?)
     }
 
     fn configured(&self, json: bool, path: &Path, state: Option<&StateDir>) -> CommandResult {
@@ -151,7 +151,7 @@ impl Serving {
     /// Writes down that the cell is mounted here.
     pub(super) fn mounted_at(&mut self, directory: PathBuf) -> CommandResult {
         self.running.mount = Some(directory);
-        self.lock.record(&self.running)
+        Ok(self.lock.record(&self.running)?)
     }
 
     /// Writes down what could not be done, for the one who stops it.

@@ -1,8 +1,8 @@
 //! Options that `andrew up` and `andrew serve` have in common.
 
-use crate::cell::{BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, KeptOptions, Ports, ServerOptions};
 use crate::error::{CommandError, CommandResult};
-use crate::state::StateDir;
+use afs_cell::state::StateDir;
+use afs_cell::{BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, KeptOptions, Ports, ServerOptions};
 use afs_wire::ids::{CellName, Rights};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl ServeOptions {
     /// # Errors
     /// There is no home directory for the default.
     pub fn state(&self) -> CommandResult<StateDir> {
-        StateDir::resolve(self.state.as_deref())
+        Ok(StateDir::resolve(self.state.as_deref())?)
     }
 
     /// The options to be kept with the cell.

@@ -1,14 +1,14 @@
 //! `andrew status`.
 
-use crate::cell::{Look, PartitionScrub};
 use crate::commands::vos::dates;
-use crate::control::ControlClient;
 use crate::error::CommandResult;
-use crate::mounts::{self, Mount};
 use crate::open_files::{self, Use};
 use crate::output;
 use crate::running_cells;
-use crate::state::{Running, StateDir};
+use afs_cell::control::ControlClient;
+use afs_cell::mounts::{self, Mount};
+use afs_cell::state::{Running, StateDir};
+use afs_cell::{Look, PartitionScrub};
 use afs_wire::ids::UnixSeconds;
 use indicatif::HumanBytes;
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use crate::commands::words_of_time::in_words;
 use crate::error::CommandResult;
 use crate::output;
-use crate::tokens::{HeldToken, KeptToken, Mounts, SessionId, TokenStore, warning};
 use crate::units;
+use afs_cell::tokens::{HeldToken, KeptToken, Mounts, SessionId, TokenStore, warning};
 use afs_net::System;
 use afs_rpc::{Env, Level, UnixTime};
 use serde::Serialize;

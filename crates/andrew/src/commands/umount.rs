@@ -1,10 +1,10 @@
 //! `andrew umount`.
 
 use crate::error::{CommandError, CommandResult};
-use crate::mounts::{self, Mount};
 use crate::open_files;
-use crate::sys::process::Process;
-use crate::tokens::{MountPlace, cell_places};
+use afs_cell::mounts::{self, Mount};
+use afs_cell::process::Process;
+use afs_cell::tokens::{MountPlace, cell_places};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

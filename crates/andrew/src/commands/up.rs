@@ -1,15 +1,15 @@
 //! `andrew up`.
 
-use crate::cell::client::CACHE_BYTES_MIN;
-use crate::cell::{Client, ClientOptions, KeptOptions, Ports};
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
 use crate::error::{CommandError, CommandResult};
 use crate::life::{self, LifeOptions, Work};
-use crate::mounts;
 use crate::running_cells;
-use crate::state::{StateDir, home};
+use afs_cell::CACHE_BYTES_MIN;
+use afs_cell::mounts;
+use afs_cell::state::{StateDir, home};
+use afs_cell::{Client, ClientOptions, KeptOptions, Ports};
 use afs_fuse::Owner;
 use afs_server::subject::ADMIN;
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,7 @@ impl Args {
             stopping.store(true, Ordering::Release);
             let _ = client.stop();
             let _ = serving.stop();
-            return Err(error);
+            return Err(error.into());
         }
         serving.mounted_at(mount.directory.clone())?;
         Ok((serving, Some(client)))
@@ -204,7 +204,7 @@ impl MountPoint {
         match fs::create_dir(&directory) {
             Ok(()) => Ok(Self { directory, made: true }),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let empty = crate::state::is_empty_directory(&directory);
+                let empty = afs_cell::state::is_empty_directory(&directory);
                 let why = match empty {
                     Ok(true) => return Ok(Self { directory, made: false }),
                     Ok(false) => "is not empty; give an empty directory".to_owned(),
@@ -256,7 +256,7 @@ impl Work for Detachable {
 
     fn stop(mut self) -> CommandResult {
         self.up.stopping.store(true, Ordering::Release);
-        let stored = self.up.client.map_or(Ok(()), Client::stop);
+        let stored = self.up.client.map_or(Ok(()), Client::stop).map_err(CommandError::from);
         if let Err(error) = &stored {
             self.up.serving.troubled(error);
         }

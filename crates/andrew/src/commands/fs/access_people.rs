@@ -1,11 +1,11 @@
 //! The calls of `andrew fs access` to the protection service: which user or group is meant, and through which groups it is a member of others.
 
-use crate::cell::security::ADMIN_NAME;
 use crate::commands::pts::names;
 use crate::commands::pts::reach::{Reach, Target, refused};
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
-use crate::tokens::{CellPlace, KeptToken, TokenStore};
+use afs_cell::ADMIN_NAME;
+use afs_cell::tokens::{CellPlace, KeptToken, TokenStore};
 use afs_server::Subject;
 use afs_wire::acl::{Acl, NamedAcl, Names};
 use afs_wire::ids::ViceId;

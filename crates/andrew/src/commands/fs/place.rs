@@ -2,8 +2,8 @@
 
 use super::attribute;
 use crate::error::CommandResult;
-use crate::mounts;
-use crate::tokens::{CellPlace, cell_places};
+use afs_cell::mounts;
+use afs_cell::tokens::{CellPlace, cell_places};
 use afs_wire::ids::CellName;
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! `andrew fs wscell`.
 
 use crate::error::{CommandError, CommandResult};
-use crate::{mounts, output};
+use crate::output;
+use afs_cell::mounts;
 use serde::Serialize;
 use std::fmt;
 

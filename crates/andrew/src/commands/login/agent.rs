@@ -1,6 +1,6 @@
 //! The SSH agent: which keys it has, and signatures with them (draft-miller-ssh-agent).
 
-use crate::sys::socket;
+use afs_cell::socket;
 use afs_login::Signer;
 use ssh_key::{PublicKey, Signature};
 use std::io::{self, Read, Write};

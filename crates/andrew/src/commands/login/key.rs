@@ -2,7 +2,7 @@
 
 use super::agent;
 use crate::error::{CommandError, CommandResult};
-use crate::state::home;
+use afs_cell::state::home;
 use afs_login::{Signer, UserKey};
 use ssh_key::{PrivateKey, PublicKey, Signature};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Login host keys that this user knows: `~/.config/andrew/known_hosts`, a cell and a key in each line.
 
 use crate::error::{CommandError, CommandResult};
-use crate::state::home;
+use afs_cell::state::home;
 use afs_files::secret_file;
 use afs_login::HostKey;
 use afs_wire::ids::CellName;

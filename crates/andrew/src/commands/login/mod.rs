@@ -10,7 +10,7 @@ pub(super) mod service;
 
 use crate::error::{CommandError, CommandResult};
 use crate::output;
-use crate::tokens::{KeptToken, Mounts, SessionId, TokenStore};
+use afs_cell::tokens::{KeptToken, Mounts, SessionId, TokenStore};
 use afs_krb5::{KerberosOptions, token_from_kerberos};
 use afs_login::Grant;
 use obtain::Way;

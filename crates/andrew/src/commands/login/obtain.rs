@@ -6,7 +6,7 @@ use super::passphrase;
 use super::place::Place;
 use super::service::{Network, refused};
 use crate::error::{CommandError, CommandResult};
-use crate::tokens::KeptToken;
+use afs_cell::tokens::KeptToken;
 use afs_login::client::{self, Login, LoginError};
 use afs_login::{Grant, HostKey, Signer, UserName};
 use afs_rpc::Level;

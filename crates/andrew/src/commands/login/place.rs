@@ -2,8 +2,8 @@
 
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
-use crate::state::StateDir;
-use crate::tokens::{KeptToken, TokenStore, cell_places};
+use afs_cell::state::StateDir;
+use afs_cell::tokens::{KeptToken, TokenStore, cell_places};
 use afs_login::Grant;
 use afs_wire::ids::CellName;
 use std::net::{IpAddr, Ipv4Addr};
@@ -89,7 +89,7 @@ fn mounted_or_logged_in_to(wanted: Option<&CellName>) -> CommandResult<Vec<Place
 }
 
 fn mounted() -> Vec<Place> {
-    let place = |found: crate::tokens::CellPlace| {
+    let place = |found: afs_cell::tokens::CellPlace| {
         let (servers, base_port) = (found.servers, found.base_port);
         Place { cell: found.cell, servers, base_port, state: None }
     };

@@ -2,9 +2,9 @@
 
 use super::place::Place;
 use crate::commands::answering::answering_first;
-use crate::control::{Answer, ControlClient, Question};
 use crate::error::{CommandError, CommandResult};
-use crate::tokens::KeptToken;
+use afs_cell::control::{Answer, ControlClient, Question};
+use afs_cell::tokens::KeptToken;
 use afs_login::client::{Ask, LoginError};
 use afs_net::{System, Udp};
 use afs_rpc::{CallError, Connection, Security};
@@ -76,12 +76,8 @@ pub(in crate::commands) struct OwnService(Mutex<ControlClient>);
 
 impl OwnService {
     pub(in crate::commands) fn of(place: &Place) -> CommandResult<Option<Self>> {
-        place
-            .state
-            .as_ref()
-            .map(ControlClient::of)
-            .transpose()
-            .map(|found| found.map(|c| Self(Mutex::new(c))))
+        let control = place.state.as_ref().map(ControlClient::of).transpose()?;
+        Ok(control.map(|control| Self(Mutex::new(control))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls to the services of the cell that runs here, as its owner.
 
-use crate::control::{Answer, ControlClient, Question};
+use afs_cell::control::{Answer, ControlClient, Question};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request};
 

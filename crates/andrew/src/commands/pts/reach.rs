@@ -4,11 +4,11 @@ use crate::commands::answering::answering_first;
 use crate::commands::as_whom::AsWhom;
 use crate::commands::login::place::elsewhere;
 use crate::commands::pts::owner::{Failure, through_control};
-use crate::control::ControlClient;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
-use crate::state::{Running, StateDir};
-use crate::tokens::CellPlace;
+use afs_cell::control::ControlClient;
+use afs_cell::state::{Running, StateDir};
+use afs_cell::tokens::CellPlace;
 use afs_net::{System, Udp};
 #[cfg(test)]
 use afs_rpc::Security;

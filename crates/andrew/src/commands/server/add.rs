@@ -1,9 +1,9 @@
 //! `andrew server add`.
 
-use crate::cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile};
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
+use afs_cell::{CellIdentity, JoinFile, NewServer, RoleName, Roles, ServerFile};
 use afs_files::secret_file;
 use serde::Serialize;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Args {
         let plays = |role| roles.contains(&role);
         let roles = Roles { database: plays(RoleName::Database), files: plays(RoleName::Files) };
         let file = JoinFile::of(&state, &here, &NewServer { listen: self.listen, roles })?;
-        let out = crate::mounts::absolute(&self.out)?;
+        let out = afs_cell::mounts::absolute(&self.out)?;
         secret_file::write(&out, file.to_text()?.as_bytes())?;
         output::show(json, &Added { cell: here.cell.to_string(), listen: self.listen, file: out });
         Ok(())

@@ -1,7 +1,7 @@
 //! Which cell `vos` speaks to.
 
 use crate::commands::as_whom::AsWhom;
-use crate::tokens::CellPlace;
+use afs_cell::tokens::CellPlace;
 use afs_wire::ids::CellName;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

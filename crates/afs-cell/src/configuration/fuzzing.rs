@@ -1,0 +1,65 @@
+//! Files of the state directory with any contents.
+
+use super::{identity, join_file, kept_options, security_file, server_file};
+use crate::servers::ImportRequest;
+
+/// Reads bytes as each file. Whether they are one.
+pub(crate) fn settings(bytes: &[u8]) -> bool {
+    let _ = serde_json::from_slice::<ImportRequest>(bytes);
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let read = [
+        identity::fuzz(bytes),
+        join_file::fuzz(bytes),
+        server_file::fuzz(text),
+        security_file::fuzz(text),
+        kept_options::fuzz(text),
+    ];
+    read.contains(&true)
+}
+
+/// Files that are in order, as a beginning.
+pub(crate) const SAMPLES: [&str; 5] = [
+    r#"{"format":1,"cell":"example.org","file_server":"07070707-0707-0707-0707-070707070707"}"#,
+    r#"base_port = 7200
+listen = "192.0.2.1"
+mount = "/afs"
+cache_size = 1000000000
+snapshots = "daily=7"
+"#,
+    r#"[connections]
+anonymous = false
+minimum = "crypt"
+[volumes]
+"user.alice" = "rxgk-crypt"
+[realms]
+local = ["AD.EXAMPLE.ORG"]
+except = ["bob@AD.EXAMPLE.ORG"]
+[login]
+token_hours = 10
+[audit]
+reads = true
+"#,
+    r#"cell = "example.org"
+listen = "192.0.2.1"
+base_port = 7000
+roles = ["database", "files"]
+anyuser = "rl"
+database_servers = ["192.0.2.1", "192.0.2.2"]
+[database]
+kind = "etcd"
+endpoints = ["http://192.0.2.1:2379"]
+user = "andrew"
+password_file = "pw"
+[[partition]]
+name = "a"
+path = "/vicepa"
+"#,
+    r#"format = 1
+[server]
+cell = "example.org"
+listen = "192.0.2.1"
+[files]
+"keys/KeyFileExt" = "a2V5cw=="
+"etcd/0" = "YQ=="
+"#,
+];

@@ -1,0 +1,116 @@
+//! What a cell's server keeps of itself besides its stores: `cell.json` in the state directory.
+
+use crate::error::{CellError, CellResult};
+use afs_files::write_durably;
+use afs_wire::ids::{CellName, Uuid};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Name of the file.
+const FILE: &str = "cell.json";
+/// Version of the file and of the layout of the directory.
+const FORMAT: u32 = 1;
+
+/// Who a cell's server is, for as long as its state directory lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellIdentity {
+    /// The cell.
+    pub cell: CellName,
+    /// The file server's permanent name in the location database.
+    pub file_server: Uuid,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    format: u32,
+    cell: String,
+    file_server: String,
+}
+
+impl CellIdentity {
+    /// What the state directory says, or `None` in a new one.
+    ///
+    /// # Errors
+    /// It says something else than it should, or was written by a later version of this program.
+    pub fn read(state: &Path) -> CellResult<Option<Self>> {
+        let path = state.join(FILE);
+        match fs::read(&path) {
+            Ok(text) => Self::parse(&path, &text).map(Some),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(damaged(&path, e.to_string())),
+        }
+    }
+
+    fn parse(path: &Path, text: &[u8]) -> CellResult<Self> {
+        let damaged = |why| damaged(path, why);
+        let written: Written = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
+        if written.format != FORMAT {
+            return Err(CellError::failed(format!(
+                "{} has format {}, this program reads {FORMAT}; use the version that wrote it",
+                path.display(),
+                written.format
+            )));
+        }
+        let cell = CellName::new(&written.cell).map_err(|e| damaged(e.to_string()))?;
+        let file_server = written.file_server.parse().map_err(|_| damaged("no such server name".into()))?;
+        Ok(Self { cell, file_server })
+    }
+
+    /// Writes it down, durably, unless it is.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, state: &Path) -> CellResult {
+        if Self::read(state)?.as_ref() == Some(self) {
+            return Ok(());
+        }
+        let written = Written {
+            format: FORMAT,
+            cell: self.cell.to_string(),
+            file_server: self.file_server.to_string(),
+        };
+        let text = serde_json::to_vec_pretty(&written).map_err(CellError::failed)?;
+        write_durably(state, FILE, &text)
+            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
+    }
+}
+
+fn damaged(path: &Path, why: String) -> CellError {
+    CellError::failed(format!("{} is damaged: {why}", path.display()))
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn fuzz(bytes: &[u8]) -> bool {
+    CellIdentity::parse(Path::new(FILE), bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(CellIdentity::read(dir.path()).unwrap(), None);
+        let identity =
+            CellIdentity { cell: CellName::new("andrew.local").unwrap(), file_server: Uuid([7; 16]) };
+        identity.write(dir.path()).unwrap();
+        assert_eq!(CellIdentity::read(dir.path()).unwrap(), Some(identity));
+    }
+
+    #[test]
+    fn damage_and_later_formats_are_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        fs::write(&path, "{").unwrap();
+        let said = |path: &Path| CellIdentity::read(path).unwrap_err().message;
+        assert!(said(dir.path()).starts_with(&format!("{} is damaged: ", path.display())));
+        fs::write(&path, r#"{"format":2,"cell":"a","file_server":""}"#).unwrap();
+        assert_eq!(
+            said(dir.path()),
+            format!("{} has format 2, this program reads 1; use the version that wrote it", path.display())
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! What a new host needs to become a server of a cell, in one file that is as secret as the cell's keys.
+
+use crate::configuration::key_store::KeyStore;
+use crate::configuration::options::Roles;
+use crate::configuration::server_file::{DatabaseTable, FILE, ServerFile};
+use crate::error::{CellError, CellResult};
+use crate::servers::LOGIN_SECRET;
+use afs_files::secret_file;
+use afs_files::write_durably;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Directory in the state directory for the files that go with etcd.
+const ETCD: &str = "etcd";
+const FORMAT: u32 = 1;
+
+/// The file. Wiped when it is dropped.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinFile {
+    format: u32,
+    /// The new host's configuration.
+    server: ServerFile,
+    /// The files that it needs in its state directory, in base64.
+    files: BTreeMap<String, String>,
+}
+
+impl Drop for JoinFile {
+    fn drop(&mut self) {
+        self.files.values_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+/// What a new host is to be.
+pub struct NewServer {
+    /// Its address.
+    pub listen: Ipv4Addr,
+    /// What it does.
+    pub roles: Roles,
+}
+
+impl JoinFile {
+    /// For a new host of the cell that is served from `state` as `here` says.
+    ///
+    /// # Errors
+    /// The databases are here alone and the host is to serve them too, or a file cannot be read.
+    pub fn of(state: &Path, here: &ServerFile, new: &NewServer) -> CellResult<Self> {
+        let mut server = here.of_another(new.listen, new.roles)?;
+        let mut files = BTreeMap::new();
+        let keys = here.key_file.clone().unwrap_or_else(|| KeyStore::of(state).path().to_owned());
+        take(&mut files, "keys/KeyFileExt", &keys)?;
+        if new.roles.database {
+            take(&mut files, LOGIN_SECRET, &state.join(LOGIN_SECRET))?;
+            if let Some(DatabaseTable::Etcd(table)) = &mut server.database {
+                for (number, file) in table.files().enumerate() {
+                    let name = format!("{ETCD}/{number}");
+                    take(&mut files, &name, file)?;
+                    *file = PathBuf::from(name);
+                }
+            }
+        }
+        Ok(JoinFile { format: FORMAT, server, files })
+    }
+
+    /// As text.
+    ///
+    /// # Errors
+    /// None that a file of ours has.
+    pub fn to_text(&self) -> CellResult<Zeroizing<String>> {
+        let head = "# Makes one host a server of the cell: andrew serve --join THIS-FILE\n# It holds the keys of the cell. Remove it when the host is one.\n";
+        let text = toml::to_string(self).map_err(CellError::failed)?;
+        Ok(Zeroizing::new(format!("{head}{text}")))
+    }
+
+    /// Reads a file, which nobody else may be able to read.
+    ///
+    /// # Errors
+    /// It is not there, is not safe, or is none of ours.
+    pub fn read(path: &Path) -> CellResult<Self> {
+        let wrong = |why: &dyn Display| CellError::usage(format!("{}: {why}", path.display()));
+        let bytes = secret_file::read(path)?
+            .ok_or_else(|| wrong(&"not there; make it with `andrew server add` on a server of the cell"))?;
+        Self::parse(&bytes).map_err(|why| wrong(&why))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
+        // The parser's message would show the line, which may be a key.
+        let file: Self = toml::from_str(text).map_err(|e| e.message().to_owned())?;
+        if file.format != FORMAT {
+            return Err(format!("has format {}, this program reads {FORMAT}", file.format));
+        }
+        Ok(file)
+    }
+
+    /// Writes what it holds into a state directory that is not in use, and answers where the configuration is.
+    ///
+    /// # Errors
+    /// The directory is of a server already, or the disk refuses.
+    pub fn unpack(&self, state: &Path) -> CellResult<PathBuf> {
+        let config = Self::config(state);
+        if KeyStore::of(state).path().exists() || state.join("cell.json").exists() {
+            return Err(CellError::usage(format!(
+                "{} is of a server already; start it with `andrew serve --config {}`, or give another directory with --state",
+                state.display(),
+                config.display()
+            )));
+        }
+        for (name, text) in &self.files {
+            if !is_ours(name) {
+                return Err(CellError::usage(format!("{name:?} is no file of a join file")));
+            }
+            let bytes = STANDARD
+                .decode(text)
+                .map(Zeroizing::new)
+                .map_err(|e| CellError::usage(format!("{name}: {e}")))?;
+            secret_file::write(&state.join(name), &bytes)?;
+        }
+        let text = toml::to_string(&self.server).map_err(CellError::failed)?;
+        write_durably(state, FILE, text.as_bytes())
+            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", config.display())))?;
+        Ok(config)
+    }
+
+    /// Where the configuration of a host that was joined is.
+    #[must_use]
+    pub fn config(state: &Path) -> PathBuf {
+        state.join(FILE)
+    }
+}
+
+/// Names that a join file may put into a state directory.
+fn is_ours(name: &str) -> bool {
+    let of_etcd = name.strip_prefix(ETCD).and_then(|rest| rest.strip_prefix('/'));
+    name == "keys/KeyFileExt"
+        || name == LOGIN_SECRET
+        || of_etcd.is_some_and(|rest| rest.parse::<u8>().is_ok())
+}
+
+fn take(files: &mut BTreeMap<String, String>, name: &str, from: &Path) -> CellResult {
+    let shown = from.display();
+    // Certificates are no secrets, so their modes are not looked at.
+    let bytes = std::fs::read(from).map(Zeroizing::new);
+    let bytes = bytes.map_err(|e| CellError::failed(format!("cannot read {shown}: {e}")))?;
+    files.insert(name.to_owned(), STANDARD.encode(&*bytes));
+    Ok(())
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz(bytes: &[u8]) -> bool {
+    let Ok(file) = JoinFile::parse(bytes) else { return false };
+    assert!(file.files.keys().filter(|name| is_ours(name)).all(|name| !name.contains("..")));
+    if let Ok(text) = file.to_text() {
+        assert!(JoinFile::parse(text.as_bytes()).is_ok(), "what was read can be written");
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_host_gets_what_it_needs_and_nothing_is_overwritten() {
+        let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        secret_file::write(&old.path().join("keys/KeyFileExt"), b"keys").unwrap();
+        secret_file::write(&old.path().join(LOGIN_SECRET), b"secret").unwrap();
+        secret_file::write(&old.path().join("pw"), b"sesame").unwrap();
+        let config = format!(
+            "cell = \"example.org\"\nlisten = \"192.0.2.1\"\n[database]\nkind = \"etcd\"\nendpoints = [\"http://192.0.2.1:2379\"]\nuser = \"andrew\"\npassword_file = \"{}\"\n",
+            old.path().join("pw").display()
+        );
+        let path = old.path().join("server.toml");
+        std::fs::write(&path, config).unwrap();
+        let here = ServerFile::read(&path).unwrap();
+        let server = NewServer { listen: Ipv4Addr::new(192, 0, 2, 2), roles: Roles::ALL };
+        let text = JoinFile::of(old.path(), &here, &server).unwrap().to_text().unwrap();
+        let join = new.path().join("join.toml");
+        secret_file::write(&join, text.as_bytes()).unwrap();
+        let state = new.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        let config = JoinFile::read(&join).unwrap().unpack(&state).unwrap();
+        let there = ServerFile::read(&config).unwrap();
+        assert_eq!((there.listen, there.cell), (Ipv4Addr::new(192, 0, 2, 2), here.cell));
+        assert_eq!(there.database_servers, [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)]);
+        assert_eq!(std::fs::read(state.join(LOGIN_SECRET)).unwrap(), b"secret");
+        assert_eq!(std::fs::read(state.join("etcd/0")).unwrap(), b"sesame");
+        let again = JoinFile::read(&join).unwrap().unpack(&state).unwrap_err();
+        assert!(again.message.contains("already"), "{again}");
+        assert!(!is_ours("../x") && !is_ours("etcd/../x") && !is_ours("/etc/passwd"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Options that a cell was started with: `options.toml` in the state directory. What a later start is not told, is as before.
+
+use crate::error::{CellError, CellResult};
+use afs_files::write_durably;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// Name of the file.
+const FILE: &str = "options.toml";
+/// Longest file that is read.
+const LEN_MAX: u64 = 64 << 10;
+
+/// What was given; `None` is the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptOptions {
+    /// `--listen`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<Ipv4Addr>,
+    /// `--base-port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_port: Option<u16>,
+    /// `--mount`, absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount: Option<PathBuf>,
+    /// `--no-mount`; false after `--mount`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_mount: Option<bool>,
+    /// `--allow-other`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_other: Option<bool>,
+    /// `--cache-size`, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size: Option<u64>,
+    /// `--snapshots`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<String>,
+}
+
+impl KeptOptions {
+    /// What a state directory keeps; nothing in a new one.
+    ///
+    /// # Errors
+    /// The file cannot be read or is damaged; the message names it.
+    pub fn read(state: &Path) -> CellResult<Self> {
+        let path = state.join(FILE);
+        let damaged = |why: &dyn std::fmt::Display| {
+            CellError::usage(format!("{} cannot be used: {why}; mend or remove it", path.display()))
+        };
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(damaged(&error)),
+            Ok(meta) if meta.len() > LEN_MAX => return Err(damaged(&"it is too long")),
+            Ok(_) => {}
+        }
+        let text = fs::read_to_string(&path).map_err(|e| damaged(&e))?;
+        Self::parse(&text).map_err(|e| damaged(&e.message()))
+    }
+
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// These options, and those of `before` where nothing is given.
+    #[must_use]
+    pub fn or(self, before: Self) -> Self {
+        let no_mount = self.no_mount.or(self.mount.is_some().then_some(false));
+        Self {
+            listen: self.listen.or(before.listen),
+            base_port: self.base_port.or(before.base_port),
+            mount: self.mount.or(before.mount),
+            no_mount: no_mount.or(before.no_mount),
+            allow_other: self.allow_other.or(before.allow_other),
+            cache_size: self.cache_size.or(before.cache_size),
+            snapshots: self.snapshots.or(before.snapshots),
+        }
+    }
+
+    /// Keeps them, durably, unless they are kept already.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, state: &Path) -> CellResult {
+        if Self::read(state).is_ok_and(|kept| kept == *self) {
+            return Ok(());
+        }
+        let text = toml::to_string(self).map_err(CellError::failed)?;
+        write_durably(state, FILE, text.as_bytes())
+            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
+    }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz(text: &str) -> bool {
+    let Ok(options) = KeptOptions::parse(text) else { return false };
+    let again = toml::to_string(&options).ok().and_then(|text| KeptOptions::parse(&text).ok());
+    assert_eq!(again, Some(options), "what was read can be written");
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_given_is_as_before() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(KeptOptions::read(dir.path()).unwrap(), KeptOptions::default());
+        let first = KeptOptions { base_port: Some(7200), no_mount: Some(true), ..KeptOptions::default() };
+        first.write(dir.path()).unwrap();
+        let given = KeptOptions { mount: Some("/a".into()), ..KeptOptions::default() };
+        let both = given.or(KeptOptions::read(dir.path()).unwrap());
+        assert_eq!((both.base_port, both.no_mount), (Some(7200), Some(false)));
+        both.write(dir.path()).unwrap();
+        assert_eq!(KeptOptions::read(dir.path()).unwrap(), both);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(FILE), "base_port = 'x'").unwrap();
+        let error = KeptOptions::read(dir.path()).unwrap_err();
+        assert!(error.message.contains("options.toml cannot be used"), "{error}");
+        assert_eq!(error.status, CellError::USAGE);
+    }
+}

@@ -1,0 +1,119 @@
+//! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
+//! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
+
+use crate::error::{CellError, CellResult};
+use afs_auth::keys::{KeyKind, KeyRing, generate};
+use afs_files::secret_file;
+use afs_rpc::EnvRef;
+use std::path::{Path, PathBuf};
+
+/// Directory of the keys in the state directory.
+const DIRECTORY: &str = "keys";
+/// Name of the file.
+const FILE: &str = "KeyFileExt";
+/// What keys for rxgk are made for: AES-256 with SHA-384, and AES-256 with SHA-1 for older peers.
+const RXGK_ENCTYPES: [i32; 2] = [20, 18];
+/// What keys for rxkad are made for: AES-256, which OpenAFS prefers.
+const RXKAD_ENCTYPE: i32 = 18;
+
+/// Where a cell keeps its keys.
+#[derive(Clone, Debug)]
+pub struct KeyStore(PathBuf);
+
+impl KeyStore {
+    /// In a state directory.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self(state.join(DIRECTORY).join(FILE))
+    }
+
+    /// In a file of its own.
+    #[must_use]
+    pub fn at(file: &Path) -> Self {
+        Self(file.to_owned())
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The keys; none in a new cell.
+    ///
+    /// # Errors
+    /// A file that is damaged, or that others may read.
+    pub fn load(&self) -> CellResult<KeyRing> {
+        let Some(bytes) = secret_file::read(&self.0)? else { return Ok(KeyRing::default()) };
+        KeyRing::from_key_file_ext(&bytes)
+            .map_err(|e| CellError::failed(format!("{}: {e}", self.0.display())))
+    }
+
+    /// Writes the keys, whole or not at all.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn save(&self, keys: &KeyRing) -> CellResult {
+        Ok(secret_file::write(&self.0, keys.to_key_file_ext().expose())?)
+    }
+
+    /// The keys, after making those that every cell has, and one for `rxkad` if there shall be one.
+    ///
+    /// # Errors
+    /// As [`KeyStore::load`] and [`KeyStore::save`].
+    pub fn ensure(&self, rxkad: bool, env: &EnvRef) -> CellResult<KeyRing> {
+        let kept = self.load()?;
+        let mut keys = kept.clone();
+        if keys.best(KeyKind::Rxgk).is_none() {
+            add_rxgk(&mut keys, env)?;
+        }
+        if rxkad && keys.best(KeyKind::RxkadKrb5).is_none() {
+            add_rxkad(&mut keys, env)?;
+        }
+        if keys != kept {
+            self.save(&keys)?;
+        }
+        Ok(keys)
+    }
+}
+
+/// Adds a key of every encryption type we make for rxgk, with the next number.
+pub fn add_rxgk(keys: &mut KeyRing, env: &EnvRef) -> CellResult<u32> {
+    add(keys, KeyKind::Rxgk, &RXGK_ENCTYPES, env)
+}
+
+/// Adds a key for rxkad, with the next number.
+pub fn add_rxkad(keys: &mut KeyRing, env: &EnvRef) -> CellResult<u32> {
+    add(keys, KeyKind::RxkadKrb5, &[RXKAD_ENCTYPE], env)
+}
+
+fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], env: &EnvRef) -> CellResult<u32> {
+    let kvno = keys.latest(kind).unwrap_or(0) + 1;
+    for enctype in enctypes {
+        let key = generate(kind, *enctype, kvno, env).map_err(CellError::failed)?;
+        keys.add(key).map_err(CellError::failed)?;
+    }
+    Ok(kvno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afs_rpc::Parts;
+
+    #[test]
+    fn a_new_cell_gets_keys_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = KeyStore::of(dir.path());
+        let env = Parts::default().with_random(|out| out.fill(7)).shared();
+        assert!(store.load().unwrap().is_empty());
+        let keys = store.ensure(false, &env).unwrap();
+        assert_eq!(keys.best(KeyKind::Rxgk).unwrap().enctype, 20);
+        assert!(keys.best(KeyKind::RxkadKrb5).is_none(), "rxkad is weak: its keys are made on demand only");
+        assert_eq!(store.ensure(false, &env).unwrap(), keys);
+        assert_eq!(store.load().unwrap(), keys);
+        let more = store.ensure(true, &env).unwrap();
+        assert_eq!(more.best(KeyKind::RxkadKrb5).unwrap().enctype, 18);
+        assert_eq!(store.ensure(true, &env).unwrap(), more);
+    }
+}

@@ -1,0 +1,20 @@
+//! The files of a state directory, and how servers are to run.
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+pub(crate) mod identity;
+mod join_file;
+mod kept_options;
+pub mod key_store;
+pub(crate) mod options;
+pub(crate) mod ports;
+pub(crate) mod security_file;
+mod server_file;
+
+pub use identity::CellIdentity;
+pub use join_file::{JoinFile, NewServer};
+pub use kept_options::KeptOptions;
+pub use options::{DatabasePlace, EtcdPlace, PartitionPlace, Roles, ServerOptions};
+pub use ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+pub use security_file::SecurityFile;
+pub use server_file::{DatabaseTable, EtcdTable, PartitionTable, RoleName, ServerFile};

@@ -1,0 +1,123 @@
+//! How the servers of one host are to run.
+
+use crate::configuration::ports::Ports;
+use afs_server::scrub::ScrubSettings;
+use afs_wire::ids::{CellName, PartitionId, Rights};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How the servers of one host are to run.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// An existing directory that belongs to this process; it keeps everything but what is in `partitions`.
+    pub directory: PathBuf,
+    /// The cell's name. A directory that belongs to another cell is refused.
+    pub cell: CellName,
+    /// The address clients reach the servers at. Not 0.0.0.0: it goes into the location database.
+    pub listen: Ipv4Addr,
+    /// The ports.
+    pub ports: Ports,
+    /// What `system:anyuser` may do in the top directories of a new cell.
+    pub anyuser: Rights,
+    /// Whether a cell without a key for rxkad gets one.
+    pub rxkad: bool,
+    /// What the host does for its cell.
+    pub roles: Roles,
+    /// Where volumes are kept.
+    pub partitions: Vec<PartitionPlace>,
+    /// Where the databases are, of a host that serves them.
+    pub database: DatabasePlace,
+    /// The database servers of the cell. A host that is none itself registers with them and asks them who is who.
+    pub database_servers: Vec<Ipv4Addr>,
+    /// The cell's keys, in place of those in the state directory.
+    pub key_file: Option<PathBuf>,
+    /// How data is looked at for damage; `None` is never.
+    pub scrub: Option<ScrubSettings>,
+}
+
+/// What a host does for its cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roles {
+    /// Location, protection and login service.
+    pub database: bool,
+    /// File and volume service.
+    pub files: bool,
+}
+
+/// A partition and the directory that it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartitionPlace {
+    /// Its number.
+    pub id: PartitionId,
+    /// Where its volumes are kept.
+    pub path: PathBuf,
+}
+
+/// Where the databases of a cell are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DatabasePlace {
+    /// In the state directory of the one server that there is.
+    Embedded,
+    /// In etcd, for any number of servers.
+    Etcd(EtcdPlace),
+}
+
+/// How to reach the databases in etcd.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EtcdPlace {
+    /// `http://HOST:PORT` or `https://HOST:PORT` of its servers, the nearest first.
+    pub endpoints: Vec<String>,
+    /// What the keys of the cell begin with.
+    pub prefix: String,
+    /// The user to call it as, and the file with the password.
+    pub user: Option<(String, PathBuf)>,
+    /// Certificates of the authorities that its servers are known by, in PEM.
+    pub authority: Option<PathBuf>,
+    /// The certificate that this host shows, and its key.
+    pub certificate: Option<PathBuf>,
+    /// See `certificate`.
+    pub key: Option<PathBuf>,
+    /// How old what this host knows of users and groups may be while etcd does not answer.
+    pub stale_max: Duration,
+}
+
+impl Roles {
+    /// Everything a cell needs.
+    pub const ALL: Roles = Roles { database: true, files: true };
+}
+
+impl PartitionPlace {
+    /// The partition of a server that was not told of any: `/vicepa`, in the state directory.
+    #[must_use]
+    pub fn first(state: &Path) -> Self {
+        PartitionPlace { id: PartitionId(0), path: state.join("vicepa") }
+    }
+}
+
+impl ServerOptions {
+    /// The one server of a cell, with everything in its state directory.
+    #[must_use]
+    pub fn alone(directory: &Path, cell: CellName, listen: Ipv4Addr, ports: Ports) -> Self {
+        ServerOptions {
+            directory: directory.to_owned(),
+            cell,
+            listen,
+            ports,
+            anyuser: Rights::default(),
+            rxkad: false,
+            roles: Roles::ALL,
+            partitions: vec![PartitionPlace::first(directory)],
+            database: DatabasePlace::Embedded,
+            database_servers: Vec::new(),
+            key_file: None,
+            scrub: Some(ScrubSettings::default()),
+        }
+    }
+
+    /// Whom clients ask where volumes are.
+    #[must_use]
+    pub fn location_servers(&self) -> Vec<Ipv4Addr> {
+        if self.database_servers.is_empty() { vec![self.listen] } else { self.database_servers.clone() }
+    }
+}

@@ -1,0 +1,169 @@
+//! `security.toml` in the state directory: what an administrator asks of connections. Without it, the defaults.
+
+use crate::error::{CellError, CellResult};
+use afs_server::Requirement;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Name of the file.
+pub const FILE: &str = "security.toml";
+/// Longest lifetime of a token of the login service, in hours: 30 days, as Kerberos tickets have at most.
+const TOKEN_HOURS_MAX: u32 = 720;
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecurityFile {
+    /// Which connections are taken at all.
+    pub connections: Connections,
+    /// What the connections that work on a volume must have, by the volume's name.
+    #[serde(deserialize_with = "requirements")]
+    pub volumes: BTreeMap<String, Requirement>,
+    /// Kerberos realms whose people are this cell's own.
+    pub realms: Realms,
+    /// The cell's own login service.
+    pub login: Login,
+    /// The audit log.
+    pub audit: Audit,
+}
+
+/// Which connections are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Connections {
+    /// Whether those that prove nothing are taken; they may do what `system:anyuser` may.
+    pub anonymous: bool,
+    /// Whether rxkad is taken, where the cell has keys for it.
+    pub rxkad: bool,
+    /// What every connection of the file service must have.
+    #[serde(deserialize_with = "requirement")]
+    pub minimum: Requirement,
+}
+
+/// Realms.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Realms {
+    /// Realms beside the one named as the cell.
+    pub local: Vec<String>,
+    /// `name@REALM` that are foreign although their realm is local.
+    pub except: Vec<String>,
+}
+
+/// The login service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Login {
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// Hours until a token ends. 1 to 720.
+    pub token_hours: u32,
+    /// Hours for which a token may be renewed without logging in again. At most 720.
+    pub renewable_hours: u32,
+}
+
+/// The audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audit {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Whether it has also what only reads and is allowed.
+    pub reads: bool,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { anonymous: true, rxkad: true, minimum: Requirement::None }
+    }
+}
+
+impl Default for Login {
+    fn default() -> Self {
+        Self { enabled: true, token_hours: 25, renewable_hours: 168 }
+    }
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self { enabled: true, reads: false }
+    }
+}
+
+fn requirement<'a, D: Deserializer<'a>>(from: D) -> Result<Requirement, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn requirements<'a, D: Deserializer<'a>>(from: D) -> Result<BTreeMap<String, Requirement>, D::Error> {
+    let words = BTreeMap::<String, String>::deserialize(from)?;
+    let parsed = words.into_iter().map(|(volume, word)| match word.parse() {
+        Ok(requirement) => Ok((volume, requirement)),
+        Err(error) => Err(serde::de::Error::custom(error)),
+    });
+    parsed.collect()
+}
+
+impl SecurityFile {
+    /// What the state directory's file says; the defaults where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or says something that means nothing; the message names the line.
+    pub fn read(state: &Path) -> CellResult<Self> {
+        let path = state.join(FILE);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                Self::parse(&text).map_err(|why| CellError::usage(format!("{}: {why}", path.display())))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(CellError::failed(format!("cannot read {}: {e}", path.display()))),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        let Login { token_hours, renewable_hours, .. } = file.login;
+        if !(1..=TOKEN_HOURS_MAX).contains(&token_hours) || renewable_hours > TOKEN_HOURS_MAX {
+            return Err(format!("token_hours is 1 to {TOKEN_HOURS_MAX}, renewable_hours at most that"));
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz(text: &str) -> bool {
+    let Ok(file) = SecurityFile::parse(text) else { return false };
+    assert!((1..=TOKEN_HOURS_MAX).contains(&file.login.token_hours));
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_the_default() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(SecurityFile::read(dir.path()).unwrap(), SecurityFile::default());
+        let file = SecurityFile::parse("[volumes]\n\"user.alice\" = \"rxgk-crypt\"\n").unwrap();
+        assert_eq!(file.volumes["user.alice"], Requirement::RxgkCrypt);
+        assert!(file.connections.anonymous && file.login.enabled);
+        let file = SecurityFile::parse("[connections]\nanonymous = false\nminimum = \"crypt\"\n").unwrap();
+        assert_eq!(file.connections.minimum, Requirement::Crypt);
+        assert!(!file.connections.anonymous && file.connections.rxkad);
+    }
+
+    #[test]
+    fn what_means_nothing_is_an_error_that_names_the_place() {
+        for (text, word) in [
+            ("[conections]\n", "conections"),
+            ("[connections]\nminimum = \"strong\"\n", "strong"),
+            ("[login]\ntoken_hours = 0\n", "token_hours"),
+        ] {
+            let why = SecurityFile::parse(text).unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The configuration file of a host's servers: what `andrew serve --config` reads.
+
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use tables::{DatabaseTable, EtcdTable, PartitionTable, RoleName};
+
+use crate::configuration::options::{DatabasePlace, PartitionPlace, Roles, ServerOptions};
+use crate::configuration::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
+use crate::error::{CellError, CellResult};
+use crate::servers::ScrubTable;
+use afs_wire::ids::{CellName, Rights};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use tables::{parsed, shown};
+
+/// Name of the configuration of a host that was joined to a cell, in its state directory.
+pub(crate) const FILE: &str = "server.toml";
+
+/// What the file says. Paths that are not absolute begin at the file's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerFile {
+    /// The cell.
+    #[serde(deserialize_with = "parsed", serialize_with = "shown")]
+    pub cell: CellName,
+    /// The address clients reach this host at.
+    pub listen: Ipv4Addr,
+    /// Port of the file server; the others follow from it.
+    #[serde(default = "default_base_port")]
+    pub base_port: u16,
+    /// Directory that keeps what is not in a partition. Default: as of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<PathBuf>,
+    /// What the host does. Default: everything.
+    #[serde(default = "default_roles")]
+    pub roles: Vec<RoleName>,
+    /// What everybody may do in the top directory of a new cell.
+    #[serde(default = "default_anyuser", deserialize_with = "parsed", serialize_with = "shown")]
+    pub anyuser: Rights,
+    /// Make a key for rxkad if there is none.
+    #[serde(default)]
+    pub rxkad: bool,
+    /// A KeyFileExt with the cell's keys, in place of the one in the state directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// Addresses of the cell's database servers.
+    #[serde(default)]
+    pub database_servers: Vec<Ipv4Addr>,
+    /// Where the databases are, on a host that serves them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseTable>,
+    /// How data is looked at for damage.
+    #[serde(default)]
+    pub scrub: ScrubTable,
+    /// Where volumes are kept. Default: `vicepa` in the state directory.
+    #[serde(default, rename = "partition", skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<PartitionTable>,
+}
+
+/// Longest file that is read.
+const LEN_MAX: u64 = 1 << 20;
+
+fn default_base_port() -> u16 {
+    7000
+}
+
+fn default_roles() -> Vec<RoleName> {
+    vec![RoleName::Database, RoleName::Files]
+}
+
+fn default_anyuser() -> Rights {
+    Rights::READ | Rights::LOOKUP
+}
+
+impl ServerFile {
+    /// What it would say of the one server of a cell that was started without a file.
+    #[must_use]
+    pub fn alone(cell: CellName, listen: Ipv4Addr, base_port: u16) -> Self {
+        ServerFile {
+            cell,
+            listen,
+            base_port,
+            state: None,
+            roles: default_roles(),
+            anyuser: default_anyuser(),
+            rxkad: false,
+            key_file: None,
+            database_servers: Vec::new(),
+            database: None,
+            scrub: ScrubTable::default(),
+            partitions: Vec::new(),
+        }
+    }
+
+    /// The file of another host of the same cell, with everything at its usual place in its state directory.
+    ///
+    /// # Errors
+    /// It is to serve databases that are in this host's state directory.
+    pub fn of_another(&self, listen: Ipv4Addr, roles: Roles) -> CellResult<Self> {
+        let shared = matches!(self.database, Some(DatabaseTable::Etcd(_)));
+        if roles.database && !shared {
+            return Err(CellError::usage(
+                "the databases of this cell are on this host alone; put them into etcd first (docs/servers.md), or add a host with --roles files",
+            ));
+        }
+        let mut servers = self.database_servers.clone();
+        let databases_here = self.roles().database.then_some(self.listen);
+        for server in databases_here.into_iter().chain(roles.database.then_some(listen)) {
+            if !servers.contains(&server) {
+                servers.push(server);
+            }
+        }
+        let names = [(roles.database, RoleName::Database), (roles.files, RoleName::Files)];
+        Ok(ServerFile {
+            roles: names.into_iter().filter(|(plays, _)| *plays).map(|(_, name)| name).collect(),
+            database_servers: servers,
+            database: self.database.clone().filter(|_| roles.database),
+            scrub: self.scrub,
+            ..Self::alone(self.cell.clone(), listen, self.base_port)
+        })
+    }
+
+    /// What a file says.
+    ///
+    /// # Errors
+    /// It cannot be read, or says something that means nothing; the message names line and what would be right.
+    pub fn read(path: &Path) -> CellResult<Self> {
+        let wrong = |why: &dyn Display| CellError::usage(format!("{}: {why}", path.display()));
+        let length = fs::metadata(path).map_err(|e| wrong(&e))?.len();
+        if length > LEN_MAX {
+            return Err(wrong(&"too long for a configuration"));
+        }
+        let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
+        let mut file = Self::parse(&text).map_err(|e| wrong(&e))?;
+        file.resolve(path.parent().unwrap_or(Path::new(".")))?;
+        Ok(file)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        file.check()?;
+        Ok(file)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let roles = self.roles();
+        if !(roles.database || roles.files) {
+            return Err("roles: say \"database\", \"files\", or both".into());
+        }
+        if !(BASE_PORT_MIN..=BASE_PORT_MAX).contains(&self.base_port) {
+            return Err(format!("base_port is {BASE_PORT_MIN} to {BASE_PORT_MAX}"));
+        }
+        if self.listen.is_unspecified() || self.listen.is_multicast() || self.listen.is_broadcast() {
+            return Err(format!(
+                "listen: clients cannot reach {}; give one address of this host",
+                self.listen
+            ));
+        }
+        if !roles.database && self.database_servers.is_empty() {
+            return Err(
+                "database_servers: name those of the cell, or give this host the role \"database\"".into()
+            );
+        }
+        if !roles.database && self.database.is_some() {
+            return Err(
+                "[database] is for hosts with the role \"database\"; remove it, or add the role".into()
+            );
+        }
+        if let Some(DatabaseTable::Etcd(table)) = &self.database {
+            table.check()?;
+        }
+        if !roles.files && !self.partitions.is_empty() {
+            return Err(
+                "[[partition]] is for hosts with the role \"files\"; remove it, or add the role".into()
+            );
+        }
+        self.scrub.check()?;
+        let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
+        for partition in &self.partitions {
+            if !names.insert(partition.name) || !paths.insert(&partition.path) {
+                return Err(format!("[[partition]]: {} is there twice", partition.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self, directory: &Path) -> CellResult {
+        let directory = crate::mounts::absolute(directory)?;
+        let paths = self.partitions.iter_mut().map(|partition| &mut partition.path);
+        let of_etcd = match &mut self.database {
+            Some(DatabaseTable::Etcd(table)) => Some(table.files()),
+            _ => None,
+        };
+        let of_etcd = of_etcd.into_iter().flatten();
+        for path in paths.chain(&mut self.state).chain(&mut self.key_file).chain(of_etcd) {
+            *path = directory.join(&*path);
+        }
+        Ok(())
+    }
+
+    /// Its state directory: the one it names, or the one it is in when that is of a server, or the usual one.
+    ///
+    /// # Errors
+    /// There is no home directory for the default.
+    pub fn state_beside(&self, path: &Path) -> CellResult<PathBuf> {
+        let directory = crate::mounts::absolute(path.parent().unwrap_or(Path::new(".")))?;
+        match &self.state {
+            Some(state) => Ok(state.clone()),
+            None if directory.join("keys").is_dir() => Ok(directory),
+            None => Ok(crate::state::StateDir::resolve(None)?.path().to_owned()),
+        }
+    }
+
+    fn roles(&self) -> Roles {
+        Roles {
+            database: self.roles.contains(&RoleName::Database),
+            files: self.roles.contains(&RoleName::Files),
+        }
+    }
+
+    /// How the servers are to run, with their state in `state`.
+    #[must_use]
+    pub fn options(&self, state: &Path) -> ServerOptions {
+        let places = self.partitions.iter();
+        let mut partitions: Vec<_> =
+            places.map(|table| PartitionPlace { id: table.name, path: table.path.clone() }).collect();
+        if partitions.is_empty() && self.roles().files {
+            partitions.push(PartitionPlace::first(state));
+        }
+        let database = match &self.database {
+            Some(DatabaseTable::Embedded) | None => DatabasePlace::Embedded,
+            Some(DatabaseTable::Etcd(table)) => DatabasePlace::Etcd(table.place(&self.cell)),
+        };
+        ServerOptions {
+            anyuser: self.anyuser,
+            rxkad: self.rxkad,
+            roles: self.roles(),
+            partitions,
+            database,
+            database_servers: self.database_servers.clone(),
+            key_file: self.key_file.clone(),
+            scrub: self.scrub.settings(),
+            ..ServerOptions::alone(state, self.cell.clone(), self.listen, Ports::from(self.base_port))
+        }
+    }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz(text: &str) -> bool {
+    let Ok(mut file) = ServerFile::parse(text) else { return false };
+    let again = toml::to_string(&file).map_err(|e| e.to_string()).and_then(|text| ServerFile::parse(&text));
+    assert_eq!(again.as_ref(), Ok(&file), "what was read can be written");
+    if file.resolve(Path::new("/etc")).is_ok() {
+        let _ = file.options(Path::new("/state"));
+    }
+    true
+}

@@ -1,0 +1,126 @@
+//! The parts of the configuration file: roles, partitions, where the databases are.
+
+use crate::configuration::options::EtcdPlace;
+use afs_etcd::Endpoint;
+use afs_wire::ids::{CellName, PartitionId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A role, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoleName {
+    /// Location, protection and login service.
+    Database,
+    /// File and volume service.
+    Files,
+}
+
+/// `[[partition]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartitionTable {
+    /// A letter, `vicepa` or `/vicepa`.
+    #[serde(deserialize_with = "parsed", serialize_with = "shown")]
+    pub name: PartitionId,
+    /// Its directory.
+    pub path: PathBuf,
+}
+
+/// `[database]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "lowercase")]
+pub enum DatabaseTable {
+    /// The state directory of the one database server.
+    Embedded,
+    /// etcd.
+    Etcd(EtcdTable),
+}
+
+/// What goes with `kind = "etcd"`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EtcdTable {
+    /// Where its servers are, the nearest first.
+    pub endpoints: Vec<String>,
+    /// What the keys of the cell begin with. Default: `/andrew/CELL/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// The user to call it as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// File with the user's password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password_file: Option<PathBuf>,
+    /// Certificates of the authorities that its servers are known by, in PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authority: Option<PathBuf>,
+    /// The certificate that this host shows, in PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Its key, in PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// How many seconds old what this host knows of users and groups may be while etcd does not answer.
+    #[serde(default = "default_stale")]
+    pub stale_seconds_max: u64,
+}
+
+impl EtcdTable {
+    /// Its files.
+    pub fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        [&mut self.password_file, &mut self.authority, &mut self.certificate, &mut self.key]
+            .into_iter()
+            .flatten()
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        for endpoint in &self.endpoints {
+            endpoint.parse::<Endpoint>().map_err(|e| format!("endpoints: {e}"))?;
+        }
+        if self.endpoints.is_empty() {
+            return Err("endpoints: name etcd's servers, as in [\"http://192.0.2.1:2379\"]".into());
+        }
+        if self.user.is_some() != self.password_file.is_some() {
+            return Err("user and password_file go together".into());
+        }
+        if self.certificate.is_some() != self.key.is_some() {
+            return Err("certificate and key go together".into());
+        }
+        if self.authority.is_none() && self.endpoints.iter().any(|endpoint| endpoint.starts_with("https:")) {
+            return Err(
+                "authority: an endpoint is https; name the file with its certificate authority".into()
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn place(&self, cell: &CellName) -> EtcdPlace {
+        EtcdPlace {
+            endpoints: self.endpoints.clone(),
+            prefix: self.prefix.clone().unwrap_or_else(|| format!("/andrew/{cell}/")),
+            user: self.user.clone().zip(self.password_file.clone()),
+            authority: self.authority.clone(),
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            stale_max: Duration::from_secs(self.stale_seconds_max),
+        }
+    }
+}
+
+fn default_stale() -> u64 {
+    3600
+}
+
+/// A value that has a text of its own.
+pub(super) fn parsed<'a, D: Deserializer<'a>, T: FromStr<Err: Display>>(from: D) -> Result<T, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// The text of such a value.
+pub(super) fn shown<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}

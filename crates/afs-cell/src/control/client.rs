@@ -1,0 +1,96 @@
+//! A command's end of the control socket.
+
+use super::frame::{Answer, Question, Statistics};
+use crate::error::{CellError, CellResult};
+use crate::servers::{ImportRequest, Imported, PartitionScrub};
+use crate::socket;
+use crate::state::StateDir;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longer than any call waits by itself.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// A database of a hundred thousand users or volumes takes its time.
+const IMPORT_PATIENCE: Duration = Duration::from_secs(3600);
+
+/// A connection to a running cell.
+pub struct ControlClient(UnixStream);
+
+impl ControlClient {
+    /// Connects to the socket at `path`.
+    ///
+    /// # Errors
+    /// Nobody listens there, or this user may not.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let stream = socket::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self(stream))
+    }
+
+    /// Connects to the cell that runs on a state directory.
+    ///
+    /// # Errors
+    /// None runs; the message says how to start one.
+    pub fn of(state: &StateDir) -> CellResult<Self> {
+        let shown = state.path().display();
+        if state.running()?.is_none() {
+            return Err(CellError::usage(format!(
+                "no cell is running on {shown}; start one with `andrew up`, or name servers with --servers"
+            )));
+        }
+        Self::connect(&state.control())
+            .map_err(|e| CellError::failed(format!("cannot reach the cell running on {shown}: {e}")))
+    }
+
+    /// Asks one question and waits for its answer.
+    ///
+    /// # Errors
+    /// The cell ended, or did not answer in two minutes.
+    pub fn ask(&mut self, question: &Question) -> io::Result<Answer> {
+        // A cell that turns us away may have closed before it heard the question.
+        let asked = question.write(&mut &self.0);
+        Answer::read(&mut &self.0).or_else(|error| asked.and(Err(error)))
+    }
+
+    /// The cell's statistics.
+    ///
+    /// # Errors
+    /// As [`ControlClient::ask`], or an answer that makes no sense.
+    pub fn statistics(&mut self) -> io::Result<Statistics> {
+        self.json(&Question::Statistics)
+    }
+
+    /// What the looks for damage have seen.
+    ///
+    /// # Errors
+    /// As [`ControlClient::statistics`].
+    pub fn scrubs(&mut self) -> io::Result<Vec<PartitionScrub>> {
+        self.json(&Question::Scrub)
+    }
+
+    /// Imports the databases of another cell.
+    ///
+    /// # Errors
+    /// What stands in the way; a line for a person.
+    pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
+        self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
+        let question = Question::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
+        match self.ask(&question).map_err(|e| failed(&e))? {
+            Answer::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
+            Answer::Refused(line) => Err(line),
+            Answer::Aborted(code) => Err(failed(&code)),
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&mut self, question: &Question) -> io::Result<T> {
+        match self.ask(question)? {
+            Answer::Done(json) => Ok(serde_json::from_slice(&json)?),
+            other => Err(io::Error::other(format!("the cell answered {other:?}"))),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What goes over the control socket: frames of a length, a kind and bytes. Bounded both ways.
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+
+/// Longest question: every call of the volume and location services fits many times over.
+pub(super) const QUESTION_LEN_MAX: usize = 64 * 1024;
+/// Longest answer: a list of some 60 000 volumes.
+pub(super) const ANSWER_LEN_MAX: usize = 16 * 1024 * 1024;
+
+/// What the owner asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// A call: the service's number, then opcode and arguments as they would be in Rx packets.
+    Call {
+        /// Number of the service.
+        service: u16,
+        /// Opcode and arguments.
+        call: Vec<u8>,
+    },
+    /// How much the cell has done so far.
+    Statistics,
+    /// Read the cell's keys and `security.toml` again.
+    Reload,
+    /// What the looks for damage have seen.
+    Scrub,
+    /// Import the databases of another cell: an [`ImportRequest`](crate::servers::ImportRequest) as JSON.
+    Import(Vec<u8>),
+}
+
+/// What the cell answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The call's results, or the statistics as JSON.
+    Done(Vec<u8>),
+    /// The call was aborted with this code.
+    Aborted(i32),
+    /// The call could not be made; a line for a person.
+    Refused(String),
+}
+
+/// What a cell's process has done since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Datagrams its servers sent.
+    pub packets_sent: u64,
+    /// Datagrams its servers received.
+    pub packets_received: u64,
+    /// Processor time, user and system, in microseconds; of the whole process, with a mount in it.
+    pub cpu_us: u64,
+}
+
+impl Question {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Call { service, call } => {
+                let service = service.to_be_bytes();
+                write_frame(to, 1, &[&service, call], QUESTION_LEN_MAX)
+            }
+            Self::Statistics => write_frame(to, 2, &[], QUESTION_LEN_MAX),
+            Self::Reload => write_frame(to, 3, &[], QUESTION_LEN_MAX),
+            Self::Scrub => write_frame(to, 4, &[], QUESTION_LEN_MAX),
+            Self::Import(json) => write_frame(to, 5, &[json], QUESTION_LEN_MAX),
+        }
+    }
+
+    /// The next question, or `None` when the other side is done.
+    pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+        let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
+        match (kind, body.split_first_chunk::<2>()) {
+            (1, Some((service, call))) => {
+                Ok(Some(Self::Call { service: u16::from_be_bytes(*service), call: call.to_vec() }))
+            }
+            (2, None) if body.is_empty() => Ok(Some(Self::Statistics)),
+            (3, None) if body.is_empty() => Ok(Some(Self::Reload)),
+            (4, None) if body.is_empty() => Ok(Some(Self::Scrub)),
+            (5, _) => Ok(Some(Self::Import(body))),
+            _ => Err(damaged("not a question")),
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Done(bytes) => write_frame(to, 0, &[bytes], ANSWER_LEN_MAX),
+            Self::Aborted(code) => write_frame(to, 1, &[&code.to_be_bytes()], ANSWER_LEN_MAX),
+            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], ANSWER_LEN_MAX),
+        }
+    }
+
+    pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
+        let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        match (kind, <[u8; 4]>::try_from(&*body)) {
+            (0, _) => Ok(Self::Done(body)),
+            (1, Ok(code)) => Ok(Self::Aborted(i32::from_be_bytes(code))),
+            (2, _) => Ok(Self::Refused(String::from_utf8_lossy(&body).into_owned())),
+            _ => Err(damaged("not an answer")),
+        }
+    }
+}
+
+/// A frame: four bytes of length of what follows, one byte of kind, the parts.
+pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
+    let length = 1 + parts.iter().map(|p| p.len()).sum::<usize>();
+    let short = u32::try_from(length).ok().filter(|_| length <= max).ok_or_else(|| damaged("too long"))?;
+    let mut frame = Vec::with_capacity(4 + length);
+    frame.extend_from_slice(&short.to_be_bytes());
+    frame.push(kind);
+    parts.iter().for_each(|part| frame.extend_from_slice(part));
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
+    let mut length = [0; 4];
+    // The end between two frames is a good end; anywhere else it is not.
+    if from.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut length[1..])?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length == 0 || length > max {
+        return Err(damaged("a frame of an impossible length"));
+    }
+    let mut kind = [0];
+    from.read_exact(&mut kind)?;
+    let mut body = Vec::new();
+    from.take(length as u64 - 1).read_to_end(&mut body)?;
+    if body.len() != length - 1 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some((kind[0], body)))
+}
+
+pub(crate) fn damaged(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::*;
+
+    /// The bytes in a frame, the first of them as its kind.
+    pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        if let Some((kind, body)) = bytes.split_first() {
+            let _ = write_frame(&mut wire, *kind, &[body], ANSWER_LEN_MAX);
+        }
+        wire
+    }
+
+    /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
+    pub(crate) fn read(mut wire: &[u8]) {
+        if let Ok(Some(question)) = Question::read(&mut &*wire) {
+            let mut again = Vec::new();
+            assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
+            assert_eq!(Question::read(&mut &*again).ok(), Some(Some(question)));
+        }
+        if let Ok(answer) = Answer::read(&mut wire) {
+            let mut again = Vec::new();
+            // Text that was no UTF-8 is longer when it is.
+            if answer.write(&mut again).is_ok() {
+                assert_eq!(Answer::read(&mut &*again).ok(), Some(answer));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_and_answers_go_through() {
+        for question in [
+            Question::Call { service: 52, call: vec![1, 2, 3] },
+            Question::Statistics,
+            Question::Reload,
+            Question::Import(b"{}".to_vec()),
+            Question::Scrub,
+        ] {
+            let mut wire = Vec::new();
+            question.write(&mut wire).unwrap();
+            assert_eq!(Question::read(&mut &*wire).unwrap(), Some(question));
+        }
+        let answers = [
+            Answer::Done(vec![9; 70_000]),
+            Answer::Aborted(-455),
+            Answer::Refused("no".into()),
+            Answer::Done(vec![]),
+        ];
+        for answer in answers {
+            let mut wire = Vec::new();
+            answer.write(&mut wire).unwrap();
+            assert_eq!(Answer::read(&mut &*wire).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_nothing_large_is_made_for_it() {
+        assert_eq!(Question::read(&mut &b""[..]).unwrap(), None);
+        for wire in [
+            &b"\0"[..],
+            b"\0\0\0\0",
+            b"\xff\xff\xff\xff\x01",
+            b"\0\0\0\x09\x01\0",
+            b"\0\0\0\x01\x01",
+            b"\0\0\0\x02\x02x",
+        ] {
+            assert!(Question::read(&mut &*wire).is_err(), "{wire:?}");
+        }
+        for wire in [&b""[..], b"\0\0\0\x02\x01x", b"\0\0\0\x01\x07"] {
+            assert!(Answer::read(&mut &*wire).is_err(), "{wire:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_sent() {
+        let question = Question::Call { service: 1, call: vec![0; QUESTION_LEN_MAX] };
+        assert!(question.write(&mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! What fuzz targets run: each function takes any bytes and must come back without a panic. `fuzz/` calls them with
+//! bytes that libFuzzer makes up, the test here with seeded ones.
+
+use crate::configuration::fuzzing as files;
+use crate::{control, tokens};
+
+/// Frames of the control socket and of a mount's token socket: the bytes as they are, in a frame, and as changes of a
+/// frame with a token.
+pub fn local_sockets(bytes: &[u8]) {
+    let framed = control::frame::fuzzing::framed(bytes);
+    for wire in [bytes, &framed, &changed(&tokens::frame::fuzzing::sample(), bytes)] {
+        control::frame::fuzzing::read(wire);
+        tokens::frame::fuzzing::read(wire);
+    }
+}
+
+/// Files of the state directory, in TOML and JSON, and token files: the bytes as they are, or as changes of a sound file.
+/// The first byte chooses.
+pub fn settings(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    match files::SAMPLES.get(usize::from(*choice)) {
+        Some(sample) => files::settings(&changed(sample.as_bytes(), rest)),
+        None => files::settings(rest),
+    };
+    let _ = tokens::KeptToken::decode(rest);
+}
+
+/// Sound bytes, some of them changed: the first two of `changes` say how many are left, of each three behind them two say
+/// where the third goes.
+pub(crate) fn changed(sound: &[u8], changes: &[u8]) -> Vec<u8> {
+    let mut out = sound.to_vec();
+    let Some((left, changes)) = changes.split_first_chunk::<2>() else { return out };
+    match usize::from(u16::from_be_bytes(*left)) {
+        0 => {}
+        left => out.truncate(left),
+    }
+    for change in changes.chunks_exact(3) {
+        let place = usize::from(u16::from_be_bytes([change[0], change[1]]));
+        let at = place % out.len().max(1);
+        if let Some(byte) = out.get_mut(at) {
+            *byte = change[2];
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_files_to_begin_with_are_sound() {
+        for sample in files::SAMPLES {
+            assert!(files::settings(sample.as_bytes()), "{sample}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), first in 0..8_u8) {
+            let bytes = [&[first][..], &bytes].concat();
+            local_sockets(&bytes);
+            settings(&bytes);
+        }
+    }
+}

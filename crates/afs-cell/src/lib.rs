@@ -1,0 +1,28 @@
+//! The wiring of a cell: stores and sockets opened and handed to services and clients, and the sockets on which the owner
+//! of a cell and the users of a mount reach their process. Nothing here decides anything about files or volumes.
+//!
+//! What a host keeps of itself is in [`configuration`]; its servers are [`Servers`], a mount is a [`Client`]. The owner of
+//! a running cell reaches it through [`control`], the users of a mount hand in their tokens through [`tokens`].
+
+pub mod configuration;
+pub mod control;
+mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod mount;
+pub mod mounts;
+pub mod process;
+mod servers;
+pub mod socket;
+pub mod state;
+pub mod tokens;
+
+pub use configuration::{
+    BASE_PORT_MAX, BASE_PORT_MIN, CellIdentity, DatabasePlace, EtcdPlace, JoinFile, KeptOptions, NewServer,
+    PartitionPlace, Ports, RoleName, Roles, ServerFile, ServerOptions, key_store,
+};
+pub use error::{CellError, CellResult};
+pub use mount::{CACHE_BYTES_MIN, Client, ClientOptions, LeftOpen};
+pub use servers::{
+    ADMIN_NAME, Collisions, ImportRequest, Imported, ImportedFile, Look, PartitionScrub, Servers,
+};

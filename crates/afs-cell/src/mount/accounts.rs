@@ -1,0 +1,210 @@
+//! Owners of files as users of this machine: token holders, then accounts of the same name, then plain numbers.
+
+use crate::mount::local_accounts::{Found, LocalUser, by_name, by_uid};
+use afs_fuse::{Account, Accounts, Answer, NO_GROUP, NOBODY, Owner};
+use afs_rpc::{Connection, EnvExt, EnvRef, Instant};
+use afs_venus::Venus;
+use afs_wire::ids::ViceId;
+use afs_wire::pt::{IdToName, Ids, NameChars, NameToId, Names};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// How long the protection service may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an answer counts.
+const GOOD_FOR: Duration = Duration::from_secs(3600);
+/// How long it counts that there was no answer.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+/// Answers kept; beyond that all are forgotten.
+const KEPT_MAX: usize = 4096;
+/// First user id that is no system account's.
+const FIRST_USER: u32 = 1000;
+
+/// The users of a mount's cell, as users of this machine.
+pub struct CellAccounts {
+    env: EnvRef,
+    venus: Arc<Venus>,
+    /// Protection servers, tried in their order.
+    servers: Vec<Connection>,
+    /// A user of the cell who is shown as the user who mounted, whatever else is known.
+    owner: Option<Owner>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// The tokens when these were found.
+    tokens: u64,
+    accounts: HashMap<ViceId, (Account, Instant)>,
+}
+
+/// What the cell says of a user.
+enum Said<T> {
+    Known(T),
+    Nobody,
+    Nothing,
+}
+
+impl fmt::Debug for CellAccounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CellAccounts").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+impl CellAccounts {
+    /// Asks `servers`, the cell's protection servers, for names, and `venus` for tokens.
+    #[must_use]
+    pub fn new(env: EnvRef, venus: Arc<Venus>, servers: Vec<Connection>, owner: Option<Owner>) -> Self {
+        Self { env, venus, servers, owner, kept: Mutex::default() }
+    }
+
+    fn known(&self, id: ViceId) -> Option<Account> {
+        let mut kept = self.kept.lock();
+        let tokens = self.venus.token_changes();
+        if kept.tokens != tokens || kept.accounts.len() > KEPT_MAX {
+            *kept = Kept { tokens, accounts: HashMap::new() };
+        }
+        let (account, until) = kept.accounts.get(&id)?;
+        (self.env.now() < *until).then_some(*account)
+    }
+
+    async fn find(&self, id: ViceId) -> Account {
+        let tokens = self.venus.token_changes();
+        let account = match self.name(id).await {
+            Said::Known(name) => self.named(id, &name).await,
+            Said::Nobody => self.numbered(id).await,
+            Said::Nothing => Account { uid: NOBODY, gid: NO_GROUP, is_settled: false },
+        };
+        let until = self.env.now() + if account.is_settled { GOOD_FOR } else { SILENT_FOR };
+        let mut kept = self.kept.lock();
+        if kept.tokens == tokens {
+            kept.accounts.insert(id, (account, until));
+        }
+        account
+    }
+
+    /// A user of the cell who has a name: who has a token in it, else who has the same name here.
+    async fn named(&self, id: ViceId, name: &str) -> Account {
+        let account = |user: LocalUser| Account { uid: user.uid, gid: user.gid, is_settled: true };
+        let same_name = self.local(name.to_owned(), by_name).await;
+        let same_uid = same_name.user().map(|user| user.uid);
+        if let Some(uid) = holder(&self.venus, name, same_uid) {
+            return match self.local(uid, by_uid).await {
+                Found::User(user) => account(user),
+                _ => Account { uid, gid: uid, is_settled: true },
+            };
+        }
+        match same_name {
+            // The name of a system account proves nothing: the cell does not name the accounts of this machine.
+            Found::User(user) if user.uid >= FIRST_USER && user.uid != NOBODY => account(user),
+            _ => self.numbered(id).await,
+        }
+    }
+
+    /// A number is shown as it is where it is nobody's here.
+    async fn numbered(&self, id: ViceId) -> Account {
+        let nobody = Account { uid: NOBODY, gid: NO_GROUP, is_settled: true };
+        let number = u32::try_from(id.0).ok().filter(|_| id != ViceId::ANONYMOUS && id.0 > 0);
+        let Some(uid) = number else { return nobody };
+        match self.local(uid, by_uid).await {
+            Found::Nobody => Account { uid, ..nobody },
+            _ => nobody,
+        }
+    }
+
+    async fn local<K: Send + 'static>(&self, key: K, look: fn(K) -> Found) -> Found {
+        self.env.run_blocking(move || look(key)).await.unwrap_or(Found::Unknown)
+    }
+
+    async fn name(&self, id: ViceId) -> Said<String> {
+        for server in &self.servers {
+            let request = IdToName { ids: Ids::first_of([id]) };
+            if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
+                let name = reply.names.iter().next().map(ToString::to_string);
+                // A service that knows no name answers the number.
+                return match name.filter(|name| name.parse::<i64>().is_err()) {
+                    Some(name) => Said::Known(name),
+                    None => Said::Nobody,
+                };
+            }
+        }
+        Said::Nothing
+    }
+
+    async fn id_of(&self, name: &str) -> Said<ViceId> {
+        let Ok(chars) = NameChars::new(name.to_ascii_lowercase().as_bytes()) else { return Said::Nobody };
+        for server in &self.servers {
+            let request = NameToId { names: Names::first_of([chars]) };
+            if let Ok(Ok(reply)) = self.env.timeout(PATIENCE, server.call(&request)).await {
+                let id = reply.ids.iter().next().copied();
+                return match id.filter(|id| *id != ViceId::ANONYMOUS) {
+                    Some(id) => Said::Known(id),
+                    None => Said::Nobody,
+                };
+            }
+        }
+        Said::Nothing
+    }
+
+    async fn find_id(&self, uid: u32) -> Option<ViceId> {
+        let mut names: Vec<String> = labels_of(&self.venus, uid);
+        match self.local(uid, by_uid).await {
+            Found::User(user) => names.push(user.name),
+            Found::Nobody => {
+                let id = i32::try_from(uid).ok().map(ViceId)?;
+                if names.is_empty() && self.account(id).await.uid == uid {
+                    return Some(id);
+                }
+            }
+            Found::Unknown => {}
+        }
+        for name in names {
+            if let Said::Known(id) = self.id_of(&name).await
+                && self.account(id).await.uid == uid
+            {
+                return Some(id);
+            }
+        }
+        None
+    }
+}
+
+impl Accounts for CellAccounts {
+    fn account(&self, id: ViceId) -> Answer<'_, Account> {
+        Box::pin(async move {
+            if let Some(owner) = self.owner.filter(|owner| owner.vice == id) {
+                return Account { uid: owner.uid, gid: owner.gid, is_settled: true };
+            }
+            match self.known(id) {
+                Some(account) => account,
+                None => self.find(id).await,
+            }
+        })
+    }
+
+    fn id(&self, uid: u32) -> Answer<'_, Option<ViceId>> {
+        Box::pin(async move {
+            match self.owner.filter(|owner| owner.uid == uid) {
+                Some(owner) => Some(owner.vice),
+                None => self.find_id(uid).await,
+            }
+        })
+    }
+}
+
+/// The user of this machine who has a token of this name: the one whose account has the name, else the lowest.
+fn holder(venus: &Venus, name: &str, same_name: Option<u32>) -> Option<u32> {
+    let tokens = venus.tokens();
+    let of_name = tokens.iter().filter(|token| token.label.eq_ignore_ascii_case(name));
+    let uids: Vec<u32> = of_name.map(|token| token.owner.uid()).collect();
+    same_name.filter(|uid| uids.contains(uid)).or(uids.into_iter().min())
+}
+
+/// The names in the cell of the tokens that a user of this machine has.
+fn labels_of(venus: &Venus, uid: u32) -> Vec<String> {
+    venus.tokens().into_iter().filter(|token| token.owner.uid() == uid).map(|token| token.label).collect()
+}

@@ -1,0 +1,333 @@
+//! A mount in this process: socket, cache, cache manager, kernel.
+
+mod accounts;
+mod cache_lock;
+mod cell_name;
+mod left_open;
+mod local_accounts;
+
+pub use left_open::LeftOpen;
+
+use crate::configuration::ports::Ports;
+use crate::error::{CellError, CellResult};
+use crate::mount::accounts::CellAccounts;
+use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
+use afs_auth::keys::SharedKeys;
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
+use afs_files::write_durably;
+use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner, ProcessSessions};
+use afs_net::{System, Udp};
+use afs_rpc::{EnvExt, Level, Security};
+use afs_rx::{NullServer, ServerSecurity};
+use afs_server::ROOT_CELL;
+use afs_venus::{
+    CellConfig, DiskCache, ErrorKind, Limits, OwnIdentity, RootKind, SecurityConfig, Venus, VenusConfig,
+    VenusError,
+};
+use afs_wire::ids::{CellName, Uuid, VolumeName};
+use afs_wire::rpc::ServiceId;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is to be mounted, where, and with which cache.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The cell.
+    pub cell: CellName,
+    /// Its location servers.
+    pub servers: Vec<Ipv4Addr>,
+    /// Its ports.
+    pub ports: Ports,
+    /// Directory of the cache; made if it is not there. One client at a time.
+    pub cache: PathBuf,
+    /// Most bytes of data kept; `None`: half of what is free on the cache's disk, at most 8 GiB.
+    pub cache_bytes: Option<u64>,
+    /// Where to mount; an empty directory.
+    pub directory: PathBuf,
+    /// Other users may use the mount.
+    pub allow_other: bool,
+    /// The name under which the root of every volume has the volume's snapshots; `None`: they are not shown.
+    pub snapshots: Option<String>,
+    /// The cell's servers are in this process too, which goes on when the directory is unmounted.
+    pub with_servers: bool,
+    /// Whose files are shown as those of the one who mounts.
+    pub owner: Option<Owner>,
+}
+
+/// A cache manager with its socket, not mounted yet.
+pub struct Client {
+    system: Arc<System>,
+    udp: Udp,
+    uuid: Uuid,
+    /// How servers may call us so that we know that they are those we called.
+    callback: Arc<CallbackOffer>,
+    /// Present until stopped.
+    running: Option<(Arc<Venus>, KernelSink)>,
+    mounted: Option<Mounted>,
+    /// Where the users of the mount hand in their tokens.
+    tokens: Option<TokenServer>,
+    cache: PathBuf,
+    /// Held as long as the cache is in use.
+    _cache_lock: File,
+}
+
+/// Default bound of the cache where the disk has room for it.
+const CACHE_BYTES_MAX: u64 = 8 << 30;
+/// Smallest cache that makes sense.
+pub const CACHE_BYTES_MIN: u64 = 16 << 20;
+
+impl Client {
+    /// Opens socket and cache. No server is called yet.
+    ///
+    /// # Errors
+    /// No socket, or a cache that is in use or cannot be opened.
+    pub fn open(system: &Arc<System>, options: &ClientOptions) -> CellResult<Self> {
+        let cannot = |e: std::io::Error| {
+            let shown = options.cache.display();
+            CellError::usage(format!(
+                "cannot use the cache {shown}: {e}; give another directory with --cache"
+            ))
+        };
+        fs::create_dir_all(&options.cache).map_err(cannot)?;
+        let lock = options.cache.join("lock");
+        let lock =
+            File::options().read(true).write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
+        cache_lock::take(&lock, &options.directory).map_err(|holder| {
+            let (shown, holder) = (options.cache.display(), holder.unwrap_or_else(|| "another mount".into()));
+            CellError::usage(format!("the cache {shown} is in use by {holder}; give another with --cache"))
+        })?;
+        let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
+        let callback = CallbackOffer::new(uuid, &system.env())
+            .map_err(|e| CellError::failed(format!("cannot make a key: {e}")))?;
+        let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let udp = Udp::bind(system, bind, afs_rx::Config::of_client())
+            .map_err(|e| CellError::failed(format!("cannot open a socket: {e}")))?;
+        let (system, callback) = (system.clone(), Arc::new(callback));
+        Ok(Self {
+            system,
+            udp,
+            uuid,
+            callback,
+            running: None,
+            mounted: None,
+            tokens: None,
+            cache: options.cache.clone(),
+            _cache_lock: lock,
+        })
+    }
+
+    /// How servers may call us.
+    #[must_use]
+    pub fn callback(&self) -> &Arc<CallbackOffer> {
+        &self.callback
+    }
+
+    /// Starts the cache manager and mounts. `own` is what the one who mounts is to the cell while he has no token.
+    ///
+    /// # Errors
+    /// No server answers, the cell has no root volume, or the directory cannot be mounted on.
+    pub fn mount(
+        &mut self,
+        options: &ClientOptions,
+        own: Option<Security>,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> CellResult {
+        if !options.with_servers {
+            self.require_cell(options)?;
+        }
+        let sink = KernelSink::new();
+        let own_names = own.clone().unwrap_or_else(Security::null);
+        let config = self.config(options, own, sink.clone())?;
+        let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, &e))?;
+        self.running = Some((venus.clone(), sink.clone()));
+        let place = CellPlace {
+            cell: options.cell.clone(),
+            servers: options.servers.clone(),
+            base_port: options.ports.base(),
+            mount: Some(MountPlace {
+                directory: options.directory.clone(),
+                device: String::new(),
+                pid: std::process::id(),
+                serves: options.with_servers,
+            }),
+        };
+        let (rx, everybody) = (self.udp.rx(), options.allow_other);
+        let tokens = TokenDesk::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
+        self.tokens = Some(tokens);
+        let mut mount = MountOptions::new(options.cell.to_string());
+        mount.allow_other = options.allow_other;
+        mount.accounts = Some(self.accounts(options, &venus, own_names));
+        mount.cache_is_stacked = is_stacked(&options.cache);
+        let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
+        self.mounted = Some(mounted.map_err(mount_error)?);
+        Ok(())
+    }
+
+    /// As whom the users of the cell are shown; its protection servers are asked for names with `security`.
+    fn accounts(&self, options: &ClientOptions, venus: &Arc<Venus>, security: Security) -> Arc<CellAccounts> {
+        let connect = |server: &Ipv4Addr| {
+            let peer = Ports::at(*server, options.ports.protection());
+            self.udp.rx().connection(peer, ServiceId::PROTECTION, security.clone())
+        };
+        let servers = options.servers.iter().map(connect).collect();
+        Arc::new(CellAccounts::new(self.system.env(), venus.clone(), servers, options.owner))
+    }
+
+    /// Asks the servers which cell they are of, where they say. Under another name the names in the cell would lead
+    /// elsewhere, and its tokens would not be used.
+    fn require_cell(&self, options: &ClientOptions) -> CellResult {
+        let name = cell_name::of(&self.system, &self.udp, &options.servers, options.ports.base());
+        match name {
+            Some(name) if !name.eq_ignore_ascii_case(options.cell.as_str()) => {
+                Err(CellError::usage(format!(
+                    "the servers given are those of the cell {name}, not of {}; give --cell {name}, or its own servers and --base-port",
+                    options.cell
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn config(
+        &self,
+        options: &ClientOptions,
+        own: Option<Security>,
+        sink: KernelSink,
+    ) -> CellResult<VenusConfig> {
+        let cannot = |e: std::io::Error| {
+            CellError::failed(format!("cannot open the cache {}: {e}", options.cache.display()))
+        };
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
+        let cache = DiskCache::open(&options.cache.join("files"), bytes, boot.trim()).map_err(cannot)?;
+        let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
+        let root = VolumeName::new(ROOT_CELL).map_err(CellError::failed)?;
+        Ok(VenusConfig {
+            env: self.system.env(),
+            rx: self.udp.rx().clone(),
+            cells: vec![CellConfig {
+                name: options.cell.clone(),
+                location_servers: servers.collect(),
+                file_port: options.ports.file(),
+            }],
+            root: RootKind::Volume(root),
+            uuid: self.uuid,
+            cache: Arc::new(cache),
+            sink: Arc::new(sink),
+            snapshots: options.snapshots.clone(),
+            sysnames: sysnames(),
+            limits: Limits::default(),
+            security: self.security(own),
+        })
+    }
+
+    fn security(&self, own: Option<Security>) -> SecurityConfig {
+        let uid = rustix::process::getuid().as_raw();
+        SecurityConfig {
+            own: own.map(|security| OwnIdentity { uid, security }),
+            sessions: Some(Arc::new(ProcessSessions::default())),
+            callback_classes: callback_classes(&self.system, self.callback.keys()),
+        }
+    }
+
+    /// The files of the mount that are open for writing, as absolute paths; at most 1000.
+    #[must_use]
+    pub fn open_for_writing(&self) -> Vec<PathBuf> {
+        let (Some((venus, _)), Some(mounted)) = (&self.running, &self.mounted) else { return Vec::new() };
+        let paths = venus.open_for_writing();
+        paths.iter().map(|path| mounted.directory().join(OsStr::from_bytes(path))).collect()
+    }
+
+    /// Unmounts, stores what is unsaved, and lets go of everything. What was still open for writing is named in the log,
+    /// and in the cache's `left-open.json` for whoever asked for the stop.
+    ///
+    /// # Errors
+    /// Data that could not be stored.
+    pub fn stop(mut self) -> CellResult {
+        drop(self.tokens.take());
+        LeftOpen { files: self.open_for_writing() }.tell(&self.cache);
+        let unmounted = self.mounted.take().map_or(Ok(true), Mounted::unmount);
+        let stored = match self.running.take() {
+            Some((venus, _)) => self.system.block_on(venus.shut_down()),
+            None => Ok(()),
+        };
+        self.udp.shutdown();
+        if matches!(unmounted, Ok(false)) {
+            tracing::warn!(
+                "the mount was still in use when it was stopped: files open in it, or another mount namespace holds it"
+            );
+        }
+        stored.map_err(|e| CellError::failed(format!("not everything could be stored: {e}")))?;
+        unmounted.map(drop).map_err(|e| CellError::failed(format!("cannot unmount: {e}")))
+    }
+}
+
+/// Servers of other makers call back without proving anything; ours prove that they are those we called.
+/// Why a cell cannot be mounted, as whoever named its servers needs to know it.
+fn no_cell(options: &ClientOptions, error: &VenusError) -> CellError {
+    let cell = &options.cell;
+    if error.kind != ErrorKind::ServerAway {
+        return CellError::failed(format!("cannot reach the cell {cell}: {error}"));
+    }
+    let servers: Vec<String> = options.servers.iter().map(ToString::to_string).collect();
+    CellError::failed(format!(
+        "no location server of the cell {cell} answers at {}, port {}; check --servers and --base-port, or start its servers",
+        servers.join(", "),
+        options.ports.location()
+    ))
+}
+
+fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
+    let names = Arc::new(LocalNames::default());
+    let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
+    vec![Box::new(NullServer), Box::new(rxgk)]
+}
+
+/// What is wrong with the mount point is bad input; what is wrong with the machine is not.
+fn mount_error(error: MountError) -> CellError {
+    match error {
+        MountError::Missing(_)
+        | MountError::NotDirectory(_)
+        | MountError::NotEmpty(_)
+        | MountError::Mounted(_) => CellError::usage(error),
+        _ => CellError::failed(error),
+    }
+}
+
+/// The client's permanent name among servers, which lives and dies with its cache.
+fn client_uuid(system: &Arc<System>, cache: &Path) -> std::io::Result<Uuid> {
+    if let Ok(text) = fs::read_to_string(cache.join("uuid"))
+        && let Ok(uuid) = text.trim().parse()
+    {
+        return Ok(uuid);
+    }
+    let uuid = Uuid(system.random_bytes());
+    write_durably(cache, "uuid", uuid.to_string().as_bytes())?;
+    Ok(uuid)
+}
+
+/// What `@sys` stands for on this kind of machine (docs/protocol/client.md "2. Name space: /afs").
+fn sysnames() -> Vec<String> {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    vec![format!("{machine}_linux26")]
+}
+
+fn default_cache_bytes(cache: &Path) -> u64 {
+    let free = rustix::fs::statvfs(cache).map_or(CACHE_BYTES_MAX, |s| s.f_bavail.saturating_mul(s.f_frsize));
+    (free / 2).clamp(CACHE_BYTES_MIN, CACHE_BYTES_MAX)
+}
+
+/// Whether a directory is on overlayfs, as in most containers.
+fn is_stacked(directory: &Path) -> bool {
+    // The type of `f_type` differs from machine to machine.
+    rustix::fs::statfs(directory).is_ok_and(|s| s.f_type == 0x794c_7630)
+}

@@ -1,0 +1,142 @@
+//! Which directories of this machine are mounts of ours, from the kernel's own table.
+
+use crate::error::{CellError, CellResult};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// File system type of our mounts in the kernel's table.
+pub const FILE_SYSTEM: &str = "fuse.andrew";
+
+/// One of our mounts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mount {
+    /// Where.
+    pub directory: PathBuf,
+    /// What, as given at mount time: the cell.
+    pub source: String,
+    /// The kernel's number of it, `MAJOR:MINOR`, which is the same in every mount namespace.
+    pub device: String,
+}
+
+/// Every mount of ours that this process can see, the latest last.
+///
+/// # Errors
+/// `/proc` is not mounted.
+pub fn list() -> CellResult<Vec<Mount>> {
+    of_process("self").map_err(|e| CellError::failed(format!("cannot read /proc/self/mountinfo: {e}")))
+}
+
+/// Processes of other mount namespaces than this one that have a mount, by its device number: number and name of one
+/// process of each namespace. Processes that this user may not look into are passed over.
+#[must_use]
+pub fn holders(device: &str) -> Vec<(u32, String)> {
+    let mut namespaces = vec![namespace("self")];
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some((name, pid)) = name.to_str().and_then(|name| Some((name, name.parse().ok()?))) else {
+            continue;
+        };
+        let namespace = namespace(name);
+        if namespace.is_none() || namespaces.contains(&namespace) {
+            continue;
+        }
+        namespaces.push(namespace);
+        if of_process(name).unwrap_or_default().iter().any(|mount| mount.device == device) {
+            let command = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            found.push((pid, command.trim_end().to_owned()));
+        }
+    }
+    found
+}
+
+fn namespace(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
+}
+
+fn of_process(process: &str) -> std::io::Result<Vec<Mount>> {
+    let table = fs::read(format!("/proc/{process}/mountinfo"))?;
+    Ok(table.split(|b| *b == b'\n').filter_map(parse).collect())
+}
+
+/// The mount of ours that `path` is in or at, if any: the one with the longest directory.
+///
+/// # Errors
+/// `/proc` is not mounted.
+pub fn containing(path: &Path) -> CellResult<Option<Mount>> {
+    let inside = list()?.into_iter().filter(|m| path.starts_with(&m.directory));
+    Ok(inside.max_by_key(|m| m.directory.as_os_str().len()))
+}
+
+/// Whether the program that served a mount has died: the kernel answers for it. A mount that only takes its time has not.
+#[must_use]
+pub fn is_dead(directory: &Path) -> bool {
+    // Answered from the program's memory, whatever its servers do.
+    let asked = rustix::fs::getxattr(directory, "afs.counters", &mut [0; 4096]);
+    asked.is_err_and(|error| error == rustix::io::Errno::NOTCONN)
+}
+
+/// One line of mountinfo: numbers, root, directory, options, optional fields, `-`, type, source.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+    let dash = fields.iter().position(|f| *f == b"-")?;
+    if *fields.get(dash + 1)? != FILE_SYSTEM.as_bytes() {
+        return None;
+    }
+    let directory = PathBuf::from(OsString::from_vec(unescape(fields.get(4)?)));
+    let source = String::from_utf8_lossy(&unescape(fields.get(dash + 2)?)).into_owned();
+    let device = String::from_utf8_lossy(fields.get(2)?).into_owned();
+    Some(Mount { directory, source, device })
+}
+
+/// The kernel writes blanks, tabs, newlines and backslashes as three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let octal = tail.get(..3).filter(|_| *first == b'\\').and_then(octal);
+        out.push(octal.unwrap_or(*first));
+        rest = if octal.is_some() { &tail[3..] } else { tail };
+    }
+    out
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok()?;
+    u8::from_str_radix(text, 8).ok()
+}
+
+/// A path made absolute without touching what it names: the file system under it may hang.
+///
+/// # Errors
+/// The current directory is gone.
+pub fn absolute(path: &Path) -> CellResult<PathBuf> {
+    let path = std::path::absolute(path).map_err(|e| CellError::usage(format!("{}: {e}", path.display())))?;
+    let trimmed = path.as_os_str().as_bytes();
+    let trimmed = trimmed.strip_suffix(b"/").filter(|p| !p.is_empty()).unwrap_or(trimmed);
+    Ok(PathBuf::from(OsString::from_vec(trimmed.to_vec())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_ours_and_undoes_escapes() {
+        let line = br"36 35 98:0 / /home/a\040b rw,noatime shared:1 - fuse.andrew andrew.local rw";
+        let mount = parse(line).unwrap();
+        assert_eq!((mount.directory.to_str(), &*mount.source), (Some("/home/a b"), "andrew.local"));
+        assert_eq!(mount.device, "98:0");
+    }
+
+    #[test]
+    fn others_and_damaged_lines_are_passed_over() {
+        assert_eq!(parse(b"36 35 98:0 / /mnt rw - ext4 /dev/sda rw"), None);
+        assert_eq!(parse(b"36 35 -"), None);
+        assert_eq!(parse(b""), None);
+        assert_eq!(unescape(br"a\9zz\04"), br"a\9zz\04");
+    }
+}

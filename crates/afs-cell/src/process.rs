@@ -1,0 +1,55 @@
+//! Another process of this machine, held so that its number cannot come to mean a new process.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// A process that was alive when this was made.
+pub struct Process(OwnedFd);
+
+impl Process {
+    /// The process with this number, or `None` when there is none.
+    pub fn open(pid: u32) -> io::Result<Option<Self>> {
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(fd) => Ok(Some(Self(fd))),
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Asks it to end. A process that already did is no error.
+    pub fn terminate(&self) -> io::Result<()> {
+        match pidfd_send_signal(&self.0, Signal::TERM) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for its end, at most `limit`; false when it still runs then.
+    pub fn ended_within(&self, limit: Duration) -> io::Result<bool> {
+        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+        let mut waiting = [PollFd::new(&self.0, PollFlags::IN)];
+        Ok(poll(&mut waiting, Some(&limit))? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_is_asked_to_end_and_waited_for() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap().unwrap();
+        assert!(!process.ended_within(Duration::ZERO).unwrap());
+        process.terminate().unwrap();
+        assert!(process.ended_within(Duration::from_secs(60)).unwrap());
+        child.wait().unwrap();
+        process.terminate().unwrap();
+        assert!(Process::open(0).unwrap().is_none());
+    }
+}

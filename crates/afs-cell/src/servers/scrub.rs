@@ -1,0 +1,88 @@
+//! Looking for damage in the background: how often, and what was seen.
+
+use afs_server::scrub::{ScrubReport, ScrubSettings, Scrubber};
+use afs_volume::ScrubRound;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// `[scrub]` of the configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScrubTable {
+    /// Days from the end of one look at everything to the next; 0 is never.
+    pub days: u32,
+    /// Most that is read for it, of each partition.
+    pub mib_per_second: u32,
+}
+
+impl Default for ScrubTable {
+    fn default() -> Self {
+        ScrubTable { days: 7, mib_per_second: 16 }
+    }
+}
+
+impl ScrubTable {
+    /// What makes no sense of it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.mib_per_second == 0 && self.days != 0 {
+            return Err("scrub: mib_per_second has to be at least 1; days = 0 switches it off".into());
+        }
+        Ok(())
+    }
+
+    /// The settings; `None` is off.
+    pub(crate) fn settings(&self) -> Option<ScrubSettings> {
+        let every = Duration::from_secs(u64::from(self.days) * 86_400);
+        let rate = u64::from(self.mib_per_second) << 20;
+        (self.days != 0).then(|| ScrubSettings { every, rate, ..ScrubSettings::default() })
+    }
+}
+
+/// What was seen on one partition, as the control socket and `andrew status` tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionScrub {
+    /// The partition.
+    pub partition: String,
+    /// The look that is under way.
+    pub now: Option<Look>,
+    /// The last complete one.
+    pub last: Option<Look>,
+    /// What is damaged and could not be repaired.
+    pub damaged: Vec<String>,
+}
+
+/// One look at everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// When it began, in seconds of Unix time.
+    pub began: u32,
+    /// When it ended; 0 while it is under way.
+    pub ended: u32,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Damages seen.
+    pub damaged: u64,
+    /// How many of them were repaired.
+    pub repaired: u64,
+}
+
+/// All partitions of a host.
+pub(super) fn told(scrubber: Option<&Scrubber>) -> Vec<PartitionScrub> {
+    let reports = scrubber.map(Scrubber::reports).unwrap_or_default();
+    let one = |(partition, report): (afs_wire::ids::PartitionId, ScrubReport)| PartitionScrub {
+        partition: partition.to_string(),
+        now: look(report.now),
+        last: look(report.last),
+        damaged: report
+            .damaged
+            .iter()
+            .map(|bad| format!("volume {}, file {}.{}: {}", bad.volume, bad.vnode.0, bad.unique.0, bad.part))
+            .collect(),
+    };
+    reports.into_iter().map(one).collect()
+}
+
+fn look(round: ScrubRound) -> Option<Look> {
+    let ScrubRound { began, ended, bytes, bad, repaired } = round;
+    (began.0 != 0).then_some(Look { began: began.0, ended: ended.0, bytes, damaged: bad, repaired })
+}

@@ -1,0 +1,223 @@
+//! Who is heard at the cell's services: keys, security classes, requirements. All of it can be read again while the
+//! servers run.
+
+use crate::configuration::key_store::KeyStore;
+use crate::configuration::options::ServerOptions;
+use crate::configuration::security_file::SecurityFile;
+use crate::error::{CellError, CellResult};
+use afs_auth::Token;
+use afs_auth::crypto::EncType;
+use afs_auth::keys::{KeyRing, SharedKeys};
+use afs_auth::names::LocalNames;
+use afs_auth::rxgk::{self, CallbackOffer, Minting, RxgkServer, Variant, mint};
+use afs_auth::rxkad::{self, RxkadLimits, RxkadServer};
+use afs_net::System;
+use afs_rpc::{EnvRef, Level, Security, SecuritySource, UnixTime};
+use afs_rx::{ClientSecurity, NullClient, NullServer, ServerSecurity};
+use afs_server::{Policy, Requirement, SharedPolicy};
+use afs_wire::rpc::ServiceId;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Name of a cell's first user, who may do everything.
+pub const ADMIN_NAME: &str = "admin";
+/// Lifetime of a token of the mount in the servers' own process; each connection gets a new one.
+const OWNER_SECONDS: u64 = 10 * 365 * 86_400;
+
+/// What decides who is heard.
+#[derive(Clone)]
+pub struct CellSecurity {
+    state: PathBuf,
+    file: SecurityFile,
+    store: KeyStore,
+    keys: SharedKeys,
+    policy: SharedPolicy,
+    names: Arc<LocalNames>,
+    env: EnvRef,
+}
+
+impl CellSecurity {
+    /// Reads the keys, making them in a new cell, and `security.toml`.
+    ///
+    /// # Errors
+    /// A file that others may read, or that says something that means nothing.
+    pub fn open(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
+        let state = &options.directory;
+        let file = SecurityFile::read(state)?;
+        let env = system.env();
+        let store = options.key_file.as_deref().map_or_else(|| KeyStore::of(state), KeyStore::at);
+        let keys = keys(&store, options, &env)?;
+        let names = LocalNames {
+            cell: options.cell.to_string(),
+            realms: file.realms.local.clone(),
+            exceptions: file.realms.except.iter().cloned().collect(),
+        };
+        Ok(Self {
+            state: state.to_owned(),
+            store,
+            keys: SharedKeys::new(keys),
+            policy: SharedPolicy::new(policy(&file)),
+            names: Arc::new(names),
+            env,
+            file,
+        })
+    }
+
+    /// Reads keys and requirements again. Which classes are offered, the realms, and the settings of login and audit
+    /// stay as they were at the start.
+    ///
+    /// # Errors
+    /// As [`CellSecurity::open`]; nothing has changed then.
+    pub fn reload(&self) -> CellResult {
+        let file = SecurityFile::read(&self.state)?;
+        self.keys.set(self.store.load()?);
+        self.policy.set(policy(&file));
+        Ok(())
+    }
+
+    /// What the file said at the start.
+    #[must_use]
+    pub fn file(&self) -> &SecurityFile {
+        &self.file
+    }
+
+    /// The cell's keys.
+    #[must_use]
+    pub fn keys(&self) -> &SharedKeys {
+        &self.keys
+    }
+
+    /// The names of the cell and its realms, which may stand behind the name of one of its users.
+    #[must_use]
+    pub fn local_names(&self) -> Vec<String> {
+        [self.names.cell.clone()].into_iter().chain(self.names.realms.iter().cloned()).collect()
+    }
+
+    /// What connections must be.
+    #[must_use]
+    pub fn policy(&self) -> &SharedPolicy {
+        &self.policy
+    }
+
+    /// The classes every service is offered under. One without a key refuses by itself.
+    #[must_use]
+    pub fn classes(&self) -> Vec<Box<dyn ServerSecurity>> {
+        let mut classes: Vec<Box<dyn ServerSecurity>> = Vec::with_capacity(4);
+        if self.file.connections.anonymous {
+            classes.push(Box::new(NullServer));
+        }
+        if self.file.connections.rxkad {
+            let (keys, names, env) = (self.keys.clone(), self.names.clone(), self.env.clone());
+            classes.push(Box::new(RxkadServer::new(keys, names, env, RxkadLimits::default())));
+        }
+        for variant in [Variant::OpenAfs, Variant::Yfs] {
+            let (keys, names, env) = (self.keys.clone(), self.names.clone(), self.env.clone());
+            classes.push(Box::new(RxgkServer::new(variant, keys, names, env, Level::Clear)));
+        }
+        classes
+    }
+
+    /// What a server of the cell calls others with: as the cell itself, encrypted.
+    #[must_use]
+    pub fn of_servers(&self) -> Security {
+        Security::new(Arc::new(CellSource { keys: self.keys.clone(), env: self.env.clone() }))
+    }
+
+    /// Security of the mount in the servers' own process: the cell's first user, to be called back in the way offered.
+    /// The level is what the strictest volume requires and never below `auth`: an Rx connection is found by numbers that
+    /// others can know, so each packet has to prove that it comes from the holder of the key.
+    #[must_use]
+    pub fn owner(&self, callback: Arc<CallbackOffer>) -> Security {
+        let strictest = self.file.volumes.values().copied().chain([self.file.connections.minimum]).max();
+        let level = match strictest.unwrap_or_default() {
+            Requirement::None | Requirement::Clear | Requirement::Auth | Requirement::RxgkAuth => Level::Auth,
+            Requirement::Crypt | Requirement::RxgkCrypt => Level::Crypt,
+        };
+        Security::new(Arc::new(OwnerSource {
+            keys: self.keys.clone(),
+            env: self.env.clone(),
+            level,
+            callback,
+        }))
+    }
+}
+
+fn policy(file: &SecurityFile) -> Policy {
+    let of_files = Policy::default().of_service(ServiceId::FILE, file.connections.minimum);
+    file.volumes.iter().fold(of_files, |policy, (name, required)| policy.of_volume(name, *required))
+}
+
+/// The keys of the cell: made where its databases are, and brought from there to other hosts.
+fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<KeyRing> {
+    if options.roles.database && options.key_file.is_none() {
+        return store.ensure(options.rxkad, env);
+    }
+    let keys = store.load()?;
+    if keys.is_empty() {
+        return Err(CellError::usage(format!(
+            "{} has no keys; copy the cell's KeyFileExt there, or name it with key_file",
+            store.path().display()
+        )));
+    }
+    Ok(keys)
+}
+
+/// Makes a token of the cell itself for each connection, of the strongest class that there is a key for.
+struct CellSource {
+    keys: SharedKeys,
+    env: EnvRef,
+}
+
+impl CellSource {
+    fn token(&self) -> Option<Token> {
+        let keys = self.keys.get();
+        rxgk::local_token(&keys, Variant::OpenAfs, Level::Crypt, &self.env)
+            .map(Token::Rxgk)
+            .or_else(|| rxkad::local_token(&keys, &self.env, Level::Crypt).map(Token::Rxkad))
+    }
+}
+
+impl SecuritySource for CellSource {
+    fn name(&self) -> String {
+        "cell".to_owned()
+    }
+
+    /// Without a key that a token can be made with, as nobody in particular.
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        let source = self.token().map(|token| token.source(self.env.clone()));
+        source.map_or_else(|| Box::new(NullClient) as Box<dyn ClientSecurity>, |source| source.session())
+    }
+}
+
+/// Makes a token for each connection, so that keys may change and nothing needs renewing.
+struct OwnerSource {
+    keys: SharedKeys,
+    env: EnvRef,
+    level: Level,
+    callback: Arc<CallbackOffer>,
+}
+
+impl OwnerSource {
+    fn token_session(&self, keys: &KeyRing) -> Option<Box<dyn ClientSecurity>> {
+        let now = self.env.wall();
+        let minting = Minting {
+            name: ADMIN_NAME.to_owned(),
+            level: self.level,
+            expires: UnixTime { secs: now.secs + OWNER_SECONDS, nanos: now.nanos },
+            enctype: EncType::DEFAULT,
+        };
+        let token = mint(keys, &minting, &self.env).ok()?;
+        Some(token.source_with_callback(self.env.clone(), self.callback.clone()).session())
+    }
+}
+
+impl SecuritySource for OwnerSource {
+    fn name(&self) -> String {
+        "owner".to_owned()
+    }
+
+    /// Without a key, which every cell has, as nobody in particular.
+    fn session(&self) -> Box<dyn ClientSecurity> {
+        self.token_session(&self.keys.get()).unwrap_or_else(|| Box::new(NullClient))
+    }
+}

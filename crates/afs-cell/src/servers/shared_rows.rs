@@ -1,0 +1,138 @@
+//! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
+
+use crate::configuration::options::EtcdPlace;
+use crate::error::{CellError, CellResult};
+use crate::servers::stores::{cannot_open, index};
+use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
+use afs_db::{LocationError, RowsMut, Store};
+use afs_etcd::{Etcd, EtcdConfig, Password, TlsFiles};
+use afs_files::secret_file;
+use afs_kv::Kv;
+use afs_login::LoginSecret;
+use afs_net::System;
+use afs_rpc::{EnvExt, EnvRef};
+use afs_wire::ids::{CellName, Uuid};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The databases of a server that is alone, in its state directory.
+pub(super) const EMBEDDED: &str = "db";
+/// What they are called when they are in etcd.
+const TAKEN_OVER: &str = "db.taken-over";
+/// How long a start waits for etcd: it may be starting too.
+const START_MAX: Duration = Duration::from_secs(60);
+const START_PAUSE: Duration = Duration::from_secs(1);
+/// The row that says whose databases these are. No user's name begins so.
+const MEMBERSHIP: (&str, &[u8]) = ("login", b"\0cell");
+
+/// The databases in a state directory, which are made if they are not there.
+pub(super) fn embedded_rows(system: &Arc<System>, directory: &Path) -> CellResult<Kv> {
+    fs::create_dir_all(directory).map_err(|e| cannot_open(directory, e))?;
+    index(system, directory, afs_db::TABLES)
+}
+
+/// Reaches etcd and copies what is there.
+pub(super) async fn open(system: &Arc<System>, place: &EtcdPlace, server: Uuid) -> CellResult<Arc<Sharing>> {
+    let config = config(place)?;
+    let etcd = Etcd::open(&config).map_err(CellError::usage)?;
+    let options = SharedOptions { stale_max: place.stale_max, ..SharedOptions::default() };
+    let (env, etcd) = (system.env(), Arc::new(etcd));
+    let deadline = env.now() + START_MAX;
+    loop {
+        match Sharing::start(env.clone(), etcd.clone(), server, options).await {
+            Ok(sharing) => return Ok(sharing),
+            Err(error) => pause(&env, error, deadline, place).await?,
+        }
+    }
+}
+
+async fn pause(
+    env: &EnvRef,
+    error: SharedError,
+    deadline: afs_rpc::Instant,
+    place: &EtcdPlace,
+) -> CellResult {
+    let passing = !matches!(error, SharedError::Refused(_));
+    if passing && env.now() < deadline {
+        tracing::warn!(%error, "waiting for etcd");
+        env.sleep(START_PAUSE).await;
+        return Ok(());
+    }
+    let endpoints = place.endpoints.join(", ");
+    Err(CellError::failed(format!("cannot use the databases in etcd at {endpoints}: {error}")))
+}
+
+fn config(place: &EtcdPlace) -> CellResult<EtcdConfig> {
+    let endpoints: Result<Vec<_>, _> = place.endpoints.iter().map(|endpoint| endpoint.parse()).collect();
+    let user = match &place.user {
+        Some((name, file)) => Some((name.clone(), password(file)?)),
+        None => None,
+    };
+    Ok(EtcdConfig {
+        endpoints: endpoints.map_err(CellError::usage)?,
+        prefix: place.prefix.clone(),
+        user,
+        tls: TlsFiles {
+            authority: place.authority.clone(),
+            certificate: place.certificate.clone(),
+            key: place.key.clone(),
+        },
+    })
+}
+
+fn password(file: &Path) -> CellResult<Password> {
+    let shown = file.display();
+    let bytes = secret_file::read(file)?
+        .ok_or_else(|| CellError::usage(format!("{shown} is not there; write etcd's password into it")))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| CellError::usage(format!("{shown} is no text")))?;
+    Ok(Password::new(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// Copies the databases of a server that was alone into etcd, once, if etcd has none of the cell.
+pub(super) async fn take_over(system: &Arc<System>, sharing: &Arc<Sharing>, state: &Path) -> CellResult {
+    let (own, aside) = (state.join(EMBEDDED), state.join(TAKEN_OVER));
+    let failed = |e: LocationError| CellError::failed(format!("cannot copy the databases into etcd: {e}"));
+    if !own.exists() {
+        return match is_empty(sharing).await.map_err(failed)? {
+            copy::State::Unfinished => Err(CellError::failed(
+                "a server had begun to copy its databases into etcd and has not finished; start that one first",
+            )),
+            _ => Ok(()),
+        };
+    }
+    if is_empty(sharing).await.map_err(failed)? == copy::State::Full {
+        return Err(CellError::usage(format!(
+            "etcd has the databases of the cell already, and {} has others; move it away if it is not needed",
+            own.display()
+        )));
+    }
+    copy::copy(&embedded_rows(system, &own)?, sharing).await.map_err(failed)?;
+    fs::rename(&own, &aside).map_err(|e| {
+        CellError::failed(format!("cannot rename {} to {}: {e}", own.display(), aside.display()))
+    })?;
+    tracing::info!("the databases are in etcd from now on; what they were is in {}", aside.display());
+    Ok(())
+}
+
+/// Refuses a server that was not joined to the cell: it would have other keys.
+pub(super) async fn check_membership(rows: &SharedRows, secret: &LoginSecret, cell: &CellName) -> CellResult {
+    let own = Sha256::digest(&secret.encode()[..]).to_vec();
+    let change = move |rows: &mut dyn RowsMut| -> Result<bool, LocationError> {
+        let (table, key) = MEMBERSHIP;
+        match rows.get(table, key)? {
+            Some(known) => Ok(known == own),
+            None => rows.put(table, key, &own).map(|()| true),
+        }
+    };
+    let member = rows.change(change).await;
+    match member {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CellError::usage(format!(
+            "this state directory is not of the cell {cell} that is in etcd; on a server of the cell make a file with `andrew server add`, and start this one with `andrew serve --join FILE`"
+        ))),
+        Err(error) => Err(CellError::failed(format!("cannot use the databases in etcd: {error}"))),
+    }
+}

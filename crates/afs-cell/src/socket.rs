@@ -1,0 +1,40 @@
+//! Unix-domain sockets with names of any length, and who is at their other end.
+
+use rustix::fs::{Mode, OFlags, open};
+use std::ffi::OsStr;
+use std::fs::{Permissions, set_permissions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A socket that only its owner may connect to.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    let (_held, short) = short(path)?;
+    // Connections are also checked one by one, so the moment before the mode is set harms nobody.
+    let listener = UnixListener::bind(short)?;
+    set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Connects to a socket.
+pub fn connect(path: &Path) -> io::Result<UnixStream> {
+    let (_held, short) = short(path)?;
+    UnixStream::connect(short)
+}
+
+/// Names of sockets hold 108 bytes; a directory's descriptor makes any path short. The descriptor has
+/// to live while the name is used.
+fn short(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+    let parent = path.parent().filter(|p| *p != OsStr::new("")).unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+    Ok((directory, short))
+}
+
+/// The user id of the process that connected.
+pub(crate) fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+}

@@ -1,0 +1,168 @@
+//! A user's end of the token sockets of all mounts.
+
+use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+use super::kept::KeptToken;
+use super::session::SessionId;
+use super::socket_paths;
+use crate::socket;
+use afs_wire::ids::CellName;
+use std::io::{self, ErrorKind};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A mount answers from memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The running mounts that this user may trust with his tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mounts(Vec<PathBuf>);
+
+impl Mounts {
+    /// Those that run at the moment: root's, and the user's own.
+    #[must_use]
+    pub fn running() -> Self {
+        Self(socket_paths::sockets())
+    }
+
+    /// The mounts behind these sockets.
+    #[must_use]
+    pub fn at(sockets: Vec<PathBuf>) -> Self {
+        Self(sockets)
+    }
+
+    /// Hands a token to those that know its cell; answers how many took it, and why others did not.
+    pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
+        let question = TokenQuestion::Set { session, token: Box::new(token.clone()) };
+        let (mut taken, mut refused) = (0, Vec::new());
+        for answer in self.of_cell(&token.cell).ask(&question) {
+            match answer {
+                Ok(TokenAnswer::Refused(line)) => refused.push(line),
+                Ok(_) => taken += 1,
+                Err(error) => refused.push(error.to_string()),
+            }
+        }
+        (taken, refused)
+    }
+
+    /// Those that know a cell. A mount of another cell is no business of a token's holder.
+    fn of_cell(&self, cell: &CellName) -> Self {
+        let knows = |path: &&PathBuf| match ask(path, &TokenQuestion::Cells) {
+            Ok(Some(TokenAnswer::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
+            Ok(None) => false,
+            // What is wrong with the mount is reported when it is given the token.
+            Ok(Some(_)) | Err(_) => true,
+        };
+        Self(self.0.iter().filter(knows).cloned().collect())
+    }
+
+    /// Has all of them forget a cell's token, or all tokens.
+    pub fn forget(&self, session: Option<SessionId>, cell: Option<&CellName>) {
+        for answer in self.ask(&TokenQuestion::Remove { session, cell: cell.cloned() }) {
+            if let Err(error) = answer {
+                tracing::warn!("a mount was not told to forget a token: {error}");
+            }
+        }
+    }
+
+    /// The tokens they use.
+    #[must_use]
+    pub fn held(&self, session: Option<SessionId>) -> Vec<HeldToken> {
+        let tokens = |answer| if let Ok(TokenAnswer::Tokens(tokens)) = answer { tokens } else { Vec::new() };
+        self.ask(&TokenQuestion::List { session }).into_iter().flat_map(tokens).collect()
+    }
+
+    fn ask(&self, question: &TokenQuestion) -> Vec<io::Result<TokenAnswer>> {
+        self.0.iter().filter_map(|path| ask(path, question).transpose()).collect()
+    }
+}
+
+/// The cells that running mounts know.
+#[must_use]
+pub fn cell_places() -> Vec<CellPlace> {
+    let cells = |answer| if let Ok(TokenAnswer::Cells(cells)) = answer { cells } else { Vec::new() };
+    Mounts::running().ask(&TokenQuestion::Cells).into_iter().flat_map(cells).collect()
+}
+
+/// `None` where there is no mount for us: a killed process leaves its socket.
+fn ask(path: &Path, question: &TokenQuestion) -> io::Result<Option<TokenAnswer>> {
+    let stream = match socket::connect(path) {
+        Ok(stream) => stream,
+        // Nobody listens there any more, or it is somebody's own mount.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::ConnectionRefused | ErrorKind::NotFound | ErrorKind::PermissionDenied
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(e) => return Err(e),
+    };
+    converse(&stream, question).map(Some)
+}
+
+fn converse(stream: &UnixStream, question: &TokenQuestion) -> io::Result<TokenAnswer> {
+    let listener = socket::peer_uid(stream)?;
+    if listener != 0 && listener != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other(format!(
+            "user {listener} listens where root's or one's own mounts should"
+        )));
+    }
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // A mount that turns us away may have closed before it heard the question.
+    let asked = question.write(&mut &*stream);
+    TokenAnswer::read(&mut &*stream).or_else(|error| asked.and(Err(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::kept;
+    use super::super::server::{TokenHandler, TokenServer};
+    use super::*;
+    use afs_venus::TokenOwner;
+    use std::sync::{Arc, Mutex};
+
+    fn place(cell: &str) -> CellPlace {
+        CellPlace { cell: CellName::new(cell).unwrap(), servers: vec![], base_port: 7000, mount: None }
+    }
+
+    #[test]
+    fn a_mount_takes_tokens_of_the_user_the_kernel_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1.sock");
+        let seen: Arc<Mutex<Vec<(TokenOwner, TokenQuestion)>>> = Arc::default();
+        let sink = seen.clone();
+        let handler: TokenHandler = Arc::new(move |owner, question| {
+            sink.lock().unwrap().push((owner, question.clone()));
+            match question {
+                TokenQuestion::List { .. } => TokenAnswer::Tokens(vec![HeldToken {
+                    cell: "example.org".into(),
+                    user: "alice".into(),
+                    expires: None,
+                }]),
+                TokenQuestion::Remove { .. } => TokenAnswer::Refused("no".into()),
+                TokenQuestion::Cells => TokenAnswer::Cells(vec![place("example.org")]),
+                _ => TokenAnswer::Done,
+            }
+        });
+        let server = TokenServer::start(&path, true, handler).unwrap();
+        let mounts = Mounts::at(vec![path.clone(), dir.path().join("gone.sock")]);
+        let session = Some(SessionId([1; 16]));
+        assert_eq!(mounts.hand_over(session, &kept("example.org", 9)), (1, vec![]));
+        assert_eq!(mounts.held(None).len(), 1);
+        mounts.forget(None, None);
+        // A token of another cell is not shown to it.
+        assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
+        let is_cells = |question: &TokenQuestion| matches!(question, TokenQuestion::Cells);
+        seen.lock().unwrap().retain(|(_, question)| !is_cells(question));
+        let owners: Vec<TokenOwner> = seen.lock().unwrap().iter().map(|(owner, _)| *owner).collect();
+        let uid = rustix::process::getuid().as_raw();
+        let in_session = TokenOwner::Session { id: u128::from_be_bytes([1; 16]), uid };
+        assert_eq!(owners, [in_session, TokenOwner::Uid(uid), TokenOwner::Uid(uid)]);
+        drop(server);
+        assert!(!path.exists());
+        assert_eq!(mounts.hand_over(None, &kept("example.org", 9)), (0, vec![]));
+    }
+}

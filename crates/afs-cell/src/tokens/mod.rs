@@ -1,0 +1,28 @@
+//! Tokens on this machine: the files a user keeps them in, and how running mounts get them.
+//!
+//! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
+//! takes a token for the user at the other end of the socket, whom the kernel names.
+
+mod client;
+mod connections;
+pub(crate) mod frame;
+pub(crate) mod kept;
+mod mount_tokens;
+mod renew;
+#[cfg(any(test, feature = "fuzzing"))]
+mod samples;
+mod server;
+mod session;
+mod socket_paths;
+mod store;
+
+pub use client::{Mounts, cell_places};
+pub use frame::{CellPlace, HeldToken, MountPlace, TokenAnswer, TokenQuestion};
+pub use kept::KeptToken;
+pub use mount_tokens::TokenDesk;
+pub use renew::{keep, renew, warning};
+pub use server::{TokenHandler, TokenServer};
+pub use session::{SessionId, VARIABLE as SESSION_VARIABLE};
+pub use socket_paths::{runtime, socket_path};
+pub use store::VARIABLE as TOKENS_VARIABLE;
+pub use store::{TokenStore, of};

@@ -1,0 +1,192 @@
+//! A mount's tokens: what its users hand in, kept alive and given to the cache manager.
+
+use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+use super::kept::KeptToken;
+use super::renew::keep;
+use super::server::TokenServer;
+use super::store::TokenStore;
+use crate::error::{CellError, CellResult};
+use crate::tokens::socket_path;
+use afs_auth::rxgk::CallbackOffer;
+use afs_net::System;
+use afs_rpc::future::{Either, select};
+use afs_rpc::sync::Notify;
+use afs_rpc::{Env, Rx, Security, UnixTime};
+use afs_venus::{Token, TokenOwner, Venus};
+use afs_wire::ids::CellName;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+/// Tokens of one user of the machine, in all his sessions; more are refused. The cache manager bounds all together.
+const OF_USER_MAX: usize = 64;
+
+/// Takes tokens for a mount, hands them to its cache manager, and renews them.
+pub struct TokenDesk {
+    system: Arc<System>,
+    rx: Rx,
+    venus: Arc<Venus>,
+    callback: Arc<CallbackOffer>,
+    cells: Vec<CellPlace>,
+    held: Mutex<BTreeMap<(TokenOwner, CellName), Held>>,
+    own: Weak<Self>,
+}
+
+struct Held {
+    kept: KeptToken,
+    /// Ends the renewals.
+    replaced: Arc<Notify>,
+}
+
+impl TokenDesk {
+    /// Opens the token socket of a mount; for `everybody` on the machine, or for this user. `cells` is what the mount
+    /// knows. The desk is open until the socket is dropped.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn open(
+        system: &Arc<System>,
+        rx: &Rx,
+        venus: &Arc<Venus>,
+        callback: &Arc<CallbackOffer>,
+        cells: Vec<CellPlace>,
+        everybody: bool,
+    ) -> CellResult<TokenServer> {
+        let cannot = |e: std::io::Error| CellError::failed(format!("cannot open a token socket: {e}"));
+        let desk = Arc::new_cyclic(|own| Self {
+            system: system.clone(),
+            rx: rx.clone(),
+            venus: venus.clone(),
+            callback: callback.clone(),
+            cells,
+            held: Mutex::default(),
+            own: own.clone(),
+        });
+        let handler = Arc::new(move |owner, question| desk.answer(owner, question));
+        TokenServer::start(&socket_path().map_err(cannot)?, everybody, handler).map_err(cannot)
+    }
+
+    fn answer(&self, owner: TokenOwner, question: TokenQuestion) -> TokenAnswer {
+        match question {
+            TokenQuestion::Set { token, .. } => self.set(owner, *token),
+            TokenQuestion::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
+            TokenQuestion::List { .. } => TokenAnswer::Tokens(self.list(owner)),
+            TokenQuestion::Cells => TokenAnswer::Cells(self.cells.iter().map(with_device).collect()),
+        }
+    }
+
+    fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenAnswer {
+        let key = (owner, kept.cell.clone());
+        let of_user = |held: &BTreeMap<(TokenOwner, CellName), Held>| {
+            held.keys().filter(|other| **other != key && other.0.uid() == owner.uid()).count()
+        };
+        if of_user(&self.held.lock()) >= OF_USER_MAX {
+            return TokenAnswer::Refused(format!("a user has at most {OF_USER_MAX} tokens on a mount"));
+        }
+        if let Err(line) = self.system.block_on(self.use_token(owner, &kept)) {
+            return TokenAnswer::Refused(line);
+        }
+        let replaced = Arc::<Notify>::default();
+        let before = self.held.lock().insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
+        if let Some(before) = before {
+            before.replaced.notify_waiters();
+        }
+        self.keep_alive(owner, kept, &replaced);
+        TokenAnswer::Done
+    }
+
+    async fn use_token(&self, owner: TokenOwner, kept: &KeptToken) -> Result<(), String> {
+        let source = kept.token().source_with_callback(self.rx.env().clone(), self.callback.clone());
+        let token = Token {
+            cell: kept.cell.clone(),
+            security: Security::new(source),
+            expires: kept.token().expires(),
+            label: kept.user.clone(),
+        };
+        self.venus.set_token(owner, token).await.map_err(|error| error.to_string())
+    }
+
+    /// Renews a token until it is replaced or removed.
+    fn keep_alive(&self, owner: TokenOwner, kept: KeptToken, replaced: &Arc<Notify>) {
+        let (rx, desk, replaced) = (self.rx.clone(), self.own.clone(), replaced.clone().notified_owned());
+        self.system.spawn(Box::pin(async move {
+            let renewed = |kept: &KeptToken| {
+                if let Some(desk) = desk.upgrade() {
+                    desk.renewed(owner, kept);
+                }
+            };
+            if let Either::Right(()) = select(keep(&rx, kept, renewed), replaced).await {
+                tracing::debug!("a token of {owner} was replaced or removed");
+            }
+        }));
+    }
+
+    fn renewed(&self, owner: TokenOwner, kept: &KeptToken) {
+        if let Some(held) = self.held.lock().get_mut(&(owner, kept.cell.clone())) {
+            held.kept = kept.clone();
+        }
+        let (Some(desk), token) = (self.own.upgrade(), kept.clone()) else { return };
+        self.system.spawn(Box::pin(async move {
+            if let Err(error) = desk.use_token(owner, &token).await {
+                tracing::warn!("a renewed token of {owner} cannot be used: {error}");
+            }
+        }));
+        let (uid, kept) = (rustix::process::getuid().as_raw(), kept.clone());
+        if owner == TokenOwner::Uid(uid) {
+            self.system.blocking(Box::new(move || update_file(&kept)));
+        }
+    }
+
+    fn remove(&self, owner: TokenOwner, cell: Option<&CellName>) -> TokenAnswer {
+        let mut removed = Vec::new();
+        self.held.lock().retain(|key, held| {
+            let goes = key.0 == owner && cell.is_none_or(|cell| *cell == key.1);
+            if goes {
+                removed.push(held.replaced.clone());
+            }
+            !goes
+        });
+        removed.iter().for_each(|replaced| replaced.notify_waiters());
+        match self.system.block_on(self.venus.remove_token(owner, cell)) {
+            Ok(_) => TokenAnswer::Done,
+            Err(error) => TokenAnswer::Refused(error.to_string()),
+        }
+    }
+
+    fn list(&self, owner: TokenOwner) -> Vec<HeldToken> {
+        let held = self.held.lock();
+        let of_owner = held.iter().filter(|((of, _), _)| *of == owner);
+        let show = |((_, cell), held): (&(TokenOwner, CellName), &Held)| HeldToken {
+            cell: cell.to_string(),
+            user: held.kept.user.clone(),
+            expires: held.kept.token().expires().map(|end: UnixTime| end.secs),
+        };
+        of_owner.map(show).collect()
+    }
+}
+
+/// Which file system the kernel has at the mount's directory by now.
+fn with_device(cell: &CellPlace) -> CellPlace {
+    let mut cell = cell.clone();
+    if let Some(mount) = &mut cell.mount {
+        let all = crate::mounts::list().unwrap_or_default();
+        let found = all.into_iter().rev().find(|found| found.directory == mount.directory);
+        mount.device = found.map(|found| found.device).unwrap_or_default();
+    }
+    cell
+}
+
+/// Puts a renewed token into its user's file, if the file still has the login that it came from.
+fn update_file(kept: &KeptToken) {
+    let update = || -> CellResult {
+        let store = TokenStore::current()?;
+        match store.get(&kept.cell)? {
+            Some(in_file) if in_file.grant.renewal == kept.grant.renewal => store.put(kept),
+            _ => Ok(()),
+        }
+    };
+    if let Err(error) = update() {
+        tracing::warn!("a renewed token was not written to its file: {error}");
+    }
+}

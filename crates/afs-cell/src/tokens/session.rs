@@ -1,0 +1,75 @@
+//! Sessions: programs with tokens of their own, apart from the rest of their user's.
+
+use crate::error::{CellError, CellResult};
+use std::fmt;
+use std::str::FromStr;
+
+/// Environment variable that puts a process into a session.
+pub const VARIABLE: &str = "ANDREW_SESSION";
+
+/// A session's name: 128 random bits. Who knows it may use the session's tokens, if he is the same user.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub [u8; 16]);
+
+impl SessionId {
+    /// The number it is.
+    #[must_use]
+    pub fn number(self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
+
+    /// The session this process is in, if any.
+    ///
+    /// # Errors
+    /// The variable has something else in it.
+    pub fn current() -> CellResult<Option<Self>> {
+        match std::env::var(VARIABLE) {
+            Ok(text) => text.parse().map(Some).map_err(|()| {
+                CellError::usage(format!(
+                    "{VARIABLE} is not a session; unset it, or use `andrew run-with-token`"
+                ))
+            }),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// 32 hexadecimal digits.
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Only its beginning: the rest is as good as a password within its user.
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SessionId({:02x}{:02x}…)", self.0[0], self.0[1])
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text.len() != 32 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
+            return Err(());
+        }
+        u128::from_str_radix(text, 16).map(|number| Self(number.to_be_bytes())).map_err(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_read_back_and_are_not_shown() {
+        let id = SessionId([0xab; 16]);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(format!("{id:?}"), "SessionId(abab…)");
+        for text in ["", "ab", "+babababababababababababababababa", &"g".repeat(32), &"é".repeat(16)] {
+            assert_eq!(text.parse::<SessionId>(), Err(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the token sockets of mounts are.
+
+use crate::state::StateDir;
+use rustix::process::{geteuid, getuid};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where root's mounts have theirs, for everybody to connect to.
+const OF_ROOT: &str = "/run/andrew/mounts";
+
+/// The variable that names one directory in place of root's and the user's own: a mount started with it is found by
+/// commands that have it too, and they find no other.
+const VARIABLE: &str = "ANDREW_RUN";
+
+/// A name for the token socket of a mount of this process, in a directory that is made for it. Root's is for all
+/// users of the machine, anybody else's for himself.
+///
+/// # Errors
+/// The directory cannot be made, or others could put sockets of their own into it.
+pub fn socket_path() -> io::Result<PathBuf> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let (directory, mode) = if let Some(only) = only() {
+        (only, 0o700)
+    } else if geteuid().is_root() {
+        (PathBuf::from(OF_ROOT), 0o755)
+    } else {
+        (own().ok_or(io::ErrorKind::NotFound)?, 0o700)
+    };
+    DirBuilder::new().recursive(true).mode(mode).create(&directory)?;
+    // The mode above is subject to the umask.
+    fs::set_permissions(&directory, Permissions::from_mode(mode))?;
+    if !is_safe(&directory) {
+        return Err(io::Error::other(format!("{} belongs to somebody else", directory.display())));
+    }
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    Ok(directory.join(format!("{}-{number}.sock", std::process::id())))
+}
+
+/// The sockets of all mounts that this user may trust with his tokens: root's and his own.
+pub(super) fn sockets() -> Vec<PathBuf> {
+    let directories = match only() {
+        Some(only) => vec![only],
+        None => [Some(PathBuf::from(OF_ROOT)), own()].into_iter().flatten().collect(),
+    };
+    let safe = directories.into_iter().filter(|directory| is_safe(directory));
+    let mut found: Vec<PathBuf> = safe.flat_map(|directory| sockets_in(&directory)).collect();
+    found.sort();
+    found
+}
+
+fn sockets_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "sock")).collect()
+}
+
+fn only() -> Option<PathBuf> {
+    let set = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| path.is_absolute());
+    set.map(|run| run.join("mounts"))
+}
+
+/// `andrew/mounts` in the user's runtime directory, or in his state directory where there is none.
+fn own() -> Option<PathBuf> {
+    runtime().map(|runtime| runtime.join("mounts"))
+}
+
+/// The user's directory for what lives as long as the machine runs.
+#[must_use]
+pub fn runtime() -> Option<PathBuf> {
+    let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual =
+        || Some(PathBuf::from(format!("/run/user/{}", getuid().as_raw()))).filter(|path| path.is_dir());
+    let andrew = set.or_else(usual).map(|runtime| runtime.join("andrew"));
+    andrew.or_else(|| StateDir::of_user().ok().map(|state| state.path().join("run")))
+}
+
+/// Whether only root or this user can have put something into a directory.
+fn is_safe(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).is_ok_and(|meta| {
+        let owner = meta.uid();
+        meta.is_dir() && (owner == 0 || owner == geteuid().as_raw()) && meta.mode() & 0o022 == 0
+    })
+}
