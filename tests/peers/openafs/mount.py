@@ -1,0 +1,81 @@
+"""Mount of a cell by OpenAFS's client in user space, afsd.fuse. It knows no tokens: it is always system:anyuser."""
+
+import os, re
+from pathlib import Path
+
+from commands import Failure, attempt, begin, need, until
+
+# The kernel's own caches of attributes and names, a second otherwise, hide what another client wrote.
+STRICT = ["-oattr_timeout=0,entry_timeout=0,negative_timeout=0"]
+
+
+class Mount:
+    # Of the cache, KiB.
+    BLOCKS = 400_000
+
+    def __init__(self, host):
+        self.host = host
+
+    def file(self):
+        """Says where the host's mount is."""
+        return self.host.folder / "mount"
+
+    def is_on(self, folder):
+        return self.file().exists() and self.file().read_text() == str(Path(folder).absolute())
+
+    def make(self, folder, is_strict):
+        """Mounts /afs of the host on a folder that the whole machine sees; returns when it can be listed."""
+        need({"afsd.fuse": "openafs-fuse", "fusermount3": "fuse3"})
+        folder = Path(folder).absolute()
+        if is_mounted(folder):
+            raise Failure(f"{folder} is a mount point already")
+        self.host.inside()  # Fails unless the host is there.
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file().write_text(str(folder))
+        log = self.host.folder / "afsd.log"
+        process = begin(self.command(folder, is_strict), log)
+
+        def is_there():
+            if process.poll() is not None:
+                raise Failure(f"afsd.fuse on {self.host.name} ended with status {process.returncode}: {log.read_text()[-2000:].strip()}")
+            return is_mounted(folder) and attempt("ls", folder, timeout=20).returncode == 0
+
+        until(f"{folder} mounted by afsd.fuse (its log is {log})", is_there, 60)
+
+    def command(self, folder, is_strict):
+        """Flags of FUSE come first: afsd.fuse takes whatever follows a bare flag of its own for its own.
+
+        Only the network namespace is the host's: the mount belongs to the whole machine."""
+        own = self.host.folder
+        fuse = ["nsenter", f"--net={self.host.namespace.path}", "afsd.fuse", "-f", *(STRICT if is_strict else [])]
+        name_space = ["-dynroot", "-fakestat", "-nosettime", "-confdir", own / "etc-openafs", "-mountdir", folder]
+        return [*fuse, *name_space, "-cachedir", own / "cache", "-blocks", self.BLOCKS, "-chunksize", 20, "-volume-ttl", 600]
+
+    def remove(self):
+        """Unmounts; the client ends by itself. Nothing happens where no mount is."""
+        if not self.file().exists():
+            return
+        folder = Path(self.file().read_text())
+        if is_mounted(folder) and attempt("fusermount3", "-u", folder, timeout=20).returncode != 0:
+            attempt("umount", "-l", folder, timeout=20)
+        self.file().unlink()
+        self.host.namespace.end(self.processes)
+
+    def processes(self):
+        """The client's, which is the only one of that name on its host."""
+        return [pid for pid in self.host.namespace.processes() if name_of(pid) == "afsd.fuse"]
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None  # It ended meanwhile.
+
+
+def is_mounted(folder):
+    """Read from the kernel's table: the mount itself may not reply."""
+    octal = lambda found: chr(int(found[1], 8))
+    with open("/proc/self/mountinfo") as table:
+        points = [re.sub(r"\\(\d{3})", octal, line.split()[4]) for line in table]
+    return os.path.realpath(folder.parent) + "/" + folder.name in points
