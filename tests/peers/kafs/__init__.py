@@ -1,0 +1,1 @@
+"""An emulated machine whose Linux has the kernel's own AFS client."""
