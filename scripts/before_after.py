@@ -59,13 +59,12 @@ def alternate(part, round, args, rows):
 def words(part, args, runs):
     """The options of a part's script."""
     scratch, dumps = args.scratch.resolve() / part, args.scratch.resolve().with_name("benchmarks-dumps")
-    peers = ["--peers", args.peers, "--scratch", scratch]
     brief = lambda *words: [*words] if args.brief else []
     return {
-        "andrew": ["--only", "andrew", "--src", args.src, "--runs", runs, *peers],
-        "load": ["--only", "load", "--src", args.src, *peers, *brief("--brief")],
-        "security": ["--rounds", runs, *peers, *brief("--brief")],
-        "volumes": ["--runs", runs, *peers, "--dumps", dumps, *brief("--small", 200, "--large", 1000, "--bulk", 16)],
+        "andrew": ["--only", "andrew", "--src", args.src, "--runs", runs, "--scratch", scratch],
+        "load": ["--only", "load", "--src", args.src, "--scratch", scratch, *brief("--brief")],
+        "security": ["--rounds", runs, "--scratch", scratch, *brief("--brief")],
+        "volumes": ["--runs", runs, "--scratch", scratch, "--dumps", dumps, *brief("--small", 200, "--large", 1000, "--bulk", 16)],
         "clients": ["--rounds", runs, "--scratch", scratch, *brief("--files", 1, "--statuses", 100)],
         "listing": ["--rounds", runs, "--scratch", scratch, *brief("--entries", 500, "--statuses", 200)],
         "switches": ["--rounds", runs, "--scratch", scratch, *brief("--files", 50, "--calls", 100)],

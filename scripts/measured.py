@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "target/release/andrew"
+OPENAFS_CELL = ROOT / "tests/peers/openafs-cell"
 
 
 def programs(text):

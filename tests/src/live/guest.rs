@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::needs::{peers, target};
+use super::needs::{peer, target};
 use super::netns::PATH;
 use super::peers::Hosts;
 use super::process::{run, run_any, seconds};
@@ -42,7 +42,7 @@ impl<'a> Guest<'a> {
         build();
         let address = format!("{}/24", self.address());
         let mut command = guest("run");
-        command.args(["--netns", "-", "--bridge", &self.hosts.bridge(), "--ip", &address]);
+        command.args(["--bridge", &self.hosts.bridge(), "--ip", &address]);
         command.args(["--afs-cell", self.cell, "--vlserver", self.servers, "--timeout", "240"]);
         if let Some(folder) = self.share {
             command.arg("--share").arg(folder);
@@ -52,21 +52,25 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// The guest's kernel and programs are made once.
+/// The guest's kernel and programs are made once, and again when the scripts that make them have changed.
 fn build() {
-    if !state().join("vmlinux").exists() {
-        run(guest("build"), seconds(900));
+    if std::env::var_os(CHOSEN).is_none() {
+        let mut command = guest("build");
+        command.arg("--once");
+        run(command, seconds(900));
     }
 }
 
 fn guest(verb: &str) -> Command {
-    let mut command = Command::new("bash");
-    command.env("PATH", PATH).arg(peers().join("guest")).arg(verb).arg("--state").arg(state());
+    let mut command = Command::new(peer("guest"));
+    command.env("PATH", PATH).arg(verb).arg("--state").arg(state());
     command
 }
 
 /// Where the guest is: `$ANDREW_GUEST` (for one with another kernel, made with `guest build --kernel ... --state ...`),
 /// else `target/guest`.
 fn state() -> PathBuf {
-    std::env::var_os("ANDREW_GUEST").map_or_else(|| target().join("guest"), PathBuf::from)
+    std::env::var_os(CHOSEN).map_or_else(|| target().join("guest"), PathBuf::from)
 }
+
+const CHOSEN: &str = "ANDREW_GUEST";

@@ -12,7 +12,7 @@ pub enum Need {
     Root,
     /// `/dev/fuse` and the programs to mount with.
     Fuse,
-    /// OpenAFS, and the script that runs it.
+    /// OpenAFS, and what `tests/peers/openafs-cell` runs it with.
     OpenAfs,
     /// An emulated machine with the kernel's own client.
     Guest,
@@ -46,10 +46,12 @@ impl Need {
                 Some("this test makes namespaces or mounts disks, and must be run as root".to_owned())
             }
             Self::Fuse => device("/dev/fuse").or_else(|| program("fusermount3")),
-            Self::OpenAfs => {
-                script("openafs-cell").or_else(|| program("afsd.fuse")).or_else(|| program("rxdebug"))
-            }
-            Self::Guest => script("guest").or_else(|| program("qemu-system-x86_64")),
+            Self::OpenAfs => ["python3", "gcc", "krb5kdc", "bosserver", "afsd.fuse", "rxdebug"]
+                .iter()
+                .find_map(|name| program(name)),
+            Self::Guest => ["python3", "qemu-system-x86_64", "busybox", "keyctl", "cpio"]
+                .iter()
+                .find_map(|name| program(name)),
             Self::Compiler => program("gcc").or_else(|| program("make")),
             Self::Etcd => program("etcd").or_else(|| program("etcdctl")).or_else(|| program("openssl")),
             Self::Sources => program("apt-get").or_else(|| program("tar")).or_else(|| program("bzip2")),
@@ -57,10 +59,10 @@ impl Need {
     }
 }
 
-/// The peers' scripts: `$ANDREW_PEERS`, else `../shared/peers` beside the project.
+/// A script of `tests/peers`.
 #[must_use]
-pub fn peers() -> PathBuf {
-    std::env::var_os("ANDREW_PEERS").map_or_else(|| root().join("../shared/peers"), PathBuf::from)
+pub fn peer(name: &str) -> PathBuf {
+    root().join("tests/peers").join(name)
 }
 
 /// The project's folder.
@@ -73,11 +75,6 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
-fn script(name: &str) -> Option<String> {
-    let path = peers().join(name);
-    (!path.exists()).then(|| format!("{} does not exist (set ANDREW_PEERS)", path.display()))
 }
 
 fn device(path: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use super::cell::andrew;
-use super::needs::peers;
+use super::needs::peer;
 use super::netns::{Netns, PATH};
 use super::process::{run, run_any, seconds};
 
@@ -35,7 +35,7 @@ impl Hosts {
     pub fn around_our_cell(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
         let vice = hosts.address(5);
-        hosts.script(&["--cell", cell, "--strict", "client-only", "--servers", &vice], seconds(120));
+        hosts.script(&["client-only", "--cell", cell, "--servers", &vice], seconds(120));
         hosts.host("vice", 5);
         hosts.host("venus", 6);
         hosts
@@ -51,7 +51,7 @@ impl Hosts {
     #[must_use]
     pub fn with_servers(state: &Path, number: u8, cell: &str) -> Self {
         let hosts = Self::named(state, number);
-        hosts.script(&["--cell", cell, "--strict", "--clients", "cl1:21", "up"], seconds(240));
+        hosts.script(&["up", "--cell", cell, "--clients", "cl1:21"], seconds(240));
         hosts.host("venus", 6);
         hosts
     }
@@ -126,7 +126,7 @@ impl Hosts {
     /// Mounts the cell with OpenAFS's own client on a host.
     pub fn mount(&self, host: &str, folder: &Path) {
         let folder = folder.to_string_lossy();
-        self.script(&["--host", host, "--strict", "mount", &folder], seconds(120));
+        self.script(&["mount", "--host", host, "--strict", &folder], seconds(120));
     }
 
     /// Takes such a mount down.
@@ -149,29 +149,16 @@ impl Hosts {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("bash");
-        command.env("PATH", PATH).env("LC_ALL", "C").arg(peers().join("openafs-cell"));
+        let mut command = Command::new(peer("openafs-cell"));
+        command.env("PATH", PATH).env("LC_ALL", "C");
         command.args(["--prefix", &self.prefix, "--net", &self.net]);
         command.arg("--state").arg(&self.state).args(words);
         command
     }
 
-    /// What an earlier run of this test may have left.
+    /// Takes down what an earlier run of this test may have left: the namespaces' names tell.
     fn clear(&self) {
-        if self.state.join("conf").exists() {
-            let _ = run_any(self.command(&["down"]), seconds(120));
-        }
-        for host in ["vice", "vice2", "venus", "srv1", "srv2", "cl1", "cl2"] {
-            let name = format!("{}-{host}", self.prefix);
-            if Path::new("/run/netns").join(&name).exists() {
-                let _ = Command::new("ip").env("PATH", PATH).args(["netns", "del", &name]).output();
-            }
-        }
-        // A cable goes away only some time after its namespace.
-        let cables = [5, 6, 7, 11, 12, 21, 22].map(|host| format!("{}-v{host}", self.prefix));
-        for link in cables.iter().chain([&self.bridge()]) {
-            let _ = Command::new("ip").env("PATH", PATH).args(["link", "del", link]).output();
-        }
+        self.script(&["down"], seconds(120));
     }
 }
 
