@@ -64,7 +64,7 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --exclude andrew-tests
-	$(CARGO) test -p andrew-tests --lib --test picture --test simulated --test contents --test adversary --test cited
+	$(CARGO) test -p andrew-tests --lib --test picture --test complete --test simulated --test contents --test adversary --test cited
 
 # They share the machine's mounts: one at a time.
 live: build
