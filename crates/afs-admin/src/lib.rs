@@ -10,13 +10,14 @@
 //! they differ, the operation says why. Nothing here opens a socket or reads a clock.
 
 mod admin;
+mod affected;
 mod calls;
 mod cell;
 mod error;
+mod failures;
 mod group;
 pub mod journal;
-mod kept;
-mod losing;
+mod lost_snapshots;
 mod ops;
 mod place;
 mod plan;
@@ -24,8 +25,7 @@ mod progress;
 mod resumer;
 pub mod scheduled;
 mod steps;
-mod touched;
-mod tried;
+mod wire_numbers;
 
 pub use admin::Admin;
 pub use cell::Cell;

@@ -13,7 +13,7 @@ pub struct Place {
     /// An address of the server.
     pub server: Ipv4Addr,
     /// The partition's number on the wire.
-    #[serde(with = "crate::kept::partition")]
+    #[serde(with = "crate::wire_numbers::partition")]
     pub partition: PartitionNumber,
 }
 

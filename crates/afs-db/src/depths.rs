@@ -5,7 +5,7 @@ use std::cell::Cell;
 use afs_kv::{KvError, Snapshot};
 
 use crate::embedded::store_error;
-use crate::row_cache::{Question, RowCache};
+use crate::row_cache::{Query, RowCache};
 use crate::{LocationError, Row, Rows};
 
 /// Rows as of one commit, without the disk: those written since the last two checkpoints, and those cached
@@ -26,8 +26,8 @@ impl<'a> InMemory<'a> {
         self.has_missed.get()
     }
 
-    fn cached(&self, question: &Question) -> Result<Vec<Row>, LocationError> {
-        self.cache.get(self.snapshot.sequence(), question).ok_or_else(|| {
+    fn cached(&self, query: &Query) -> Result<Vec<Row>, LocationError> {
+        self.cache.get(self.snapshot.sequence(), query).ok_or_else(|| {
             self.has_missed.set(true);
             store_error(KvError::NotInMemory)
         })
@@ -40,7 +40,7 @@ impl Rows for InMemory<'_> {
             Err(KvError::NotInMemory) => {}
             found => return Ok(found.map_err(store_error)?.map(|value| value.to_vec())),
         }
-        let rows = self.cached(&Question::Get(table, key.to_vec()))?;
+        let rows = self.cached(&Query::Get(table, key.to_vec()))?;
         Ok(rows.into_iter().next().map(|(_, value)| value))
     }
 
@@ -51,7 +51,7 @@ impl Rows for InMemory<'_> {
         until: &[u8],
         limit: usize,
     ) -> Result<Vec<Row>, LocationError> {
-        self.cached(&Question::Range(table, from.to_vec(), until.to_vec(), limit))
+        self.cached(&Query::Range(table, from.to_vec(), until.to_vec(), limit))
     }
 }
 
@@ -66,8 +66,8 @@ impl<'a> Kept<'a> {
         Self { snapshot, cache }
     }
 
-    fn keep(&self, question: Question, rows: Vec<Row>) {
-        self.cache.put(self.snapshot.sequence(), question, rows);
+    fn keep(&self, query: Query, rows: Vec<Row>) {
+        self.cache.put(self.snapshot.sequence(), query, rows);
     }
 }
 
@@ -75,7 +75,7 @@ impl Rows for Kept<'_> {
     fn get(&self, table: &'static str, key: &[u8]) -> Result<Option<Vec<u8>>, LocationError> {
         let value = Rows::get(self.snapshot, table, key)?;
         let rows = value.iter().map(|value| (Vec::new(), value.clone())).collect();
-        self.keep(Question::Get(table, key.to_vec()), rows);
+        self.keep(Query::Get(table, key.to_vec()), rows);
         Ok(value)
     }
 
@@ -87,7 +87,7 @@ impl Rows for Kept<'_> {
         limit: usize,
     ) -> Result<Vec<Row>, LocationError> {
         let rows = Rows::range(self.snapshot, table, from, until, limit)?;
-        self.keep(Question::Range(table, from.to_vec(), until.to_vec(), limit), rows.clone());
+        self.keep(Query::Range(table, from.to_vec(), until.to_vec(), limit), rows.clone());
         Ok(rows)
     }
 }

@@ -13,7 +13,7 @@ const RESULT_OVERHEAD: usize = 128;
 
 /// A query on the rows of a table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     /// The row of a key.
     Get(&'static str, Vec<u8>),
     /// At most so many rows between two keys.
@@ -27,29 +27,29 @@ pub(crate) struct RowCache(Mutex<Generations>);
 #[derive(Default)]
 struct Generations {
     sequence: u64,
-    young: BTreeMap<Question, Vec<Row>>,
-    old: BTreeMap<Question, Vec<Row>>,
+    young: BTreeMap<Query, Vec<Row>>,
+    old: BTreeMap<Query, Vec<Row>>,
     /// Bytes of the young generation.
     bytes: usize,
 }
 
 impl RowCache {
     /// The result found in exactly this commit.
-    pub(crate) fn get(&self, sequence: u64, question: &Question) -> Option<Vec<Row>> {
+    pub(crate) fn get(&self, sequence: u64, query: &Query) -> Option<Vec<Row>> {
         let mut cache = self.0.lock();
         if cache.sequence != sequence {
             return None;
         }
-        if let Some(rows) = cache.young.get(question) {
+        if let Some(rows) = cache.young.get(query) {
             return Some(rows.clone());
         }
-        let rows = cache.old.remove(question)?;
-        cache.put(question.clone(), rows.clone());
+        let rows = cache.old.remove(query)?;
+        cache.put(query.clone(), rows.clone());
         Some(rows)
     }
 
     /// Stores a result found in a commit. A slow read does not bring back what a later commit has changed.
-    pub(crate) fn put(&self, sequence: u64, question: Question, rows: Vec<Row>) {
+    pub(crate) fn put(&self, sequence: u64, query: Query, rows: Vec<Row>) {
         let mut cache = self.0.lock();
         if cache.sequence > sequence {
             return;
@@ -57,29 +57,29 @@ impl RowCache {
         if cache.sequence < sequence {
             *cache = Generations { sequence, ..Generations::default() };
         }
-        cache.put(question, rows);
+        cache.put(query, rows);
     }
 }
 
 impl Generations {
-    fn put(&mut self, question: Question, rows: Vec<Row>) {
-        let bytes = RESULT_OVERHEAD + question.bytes() + rows.iter().map(row_bytes).sum::<usize>();
+    fn put(&mut self, query: Query, rows: Vec<Row>) {
+        let bytes = RESULT_OVERHEAD + query.bytes() + rows.iter().map(row_bytes).sum::<usize>();
         if self.bytes + bytes > BYTES_MAX {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
         if bytes <= BYTES_MAX {
             self.bytes += bytes;
-            self.young.insert(question, rows);
+            self.young.insert(query, rows);
         }
     }
 }
 
-impl Question {
+impl Query {
     fn bytes(&self) -> usize {
         match self {
-            Question::Get(_, key) => key.len(),
-            Question::Range(_, from, until, _) => from.len() + until.len(),
+            Query::Get(_, key) => key.len(),
+            Query::Range(_, from, until, _) => from.len() + until.len(),
         }
     }
 }
@@ -92,8 +92,8 @@ fn row_bytes((key, value): &Row) -> usize {
 mod tests {
     use super::*;
 
-    fn key(number: u32) -> Question {
-        Question::Get("table", number.to_be_bytes().to_vec())
+    fn key(number: u32) -> Query {
+        Query::Get("table", number.to_be_bytes().to_vec())
     }
 
     fn rows(value: u8) -> Vec<Row> {

@@ -14,10 +14,10 @@ use crate::{LocationError, Rows, RowsMut};
 ///
 /// The rules of a database are closures over rows, which may run more than once: only the last run counts.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// The result of `question` on one state of the rows. Never blocks the calling thread on a disk.
+    /// The result of `query` on one state of the rows. Never blocks the calling thread on a disk.
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
+        query: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
         T: Send + 'static,
@@ -57,10 +57,10 @@ impl EmbeddedRows {
     }
 
     /// The result from memory alone, if that suffices.
-    fn in_memory<T>(&self, question: impl FnOnce(&dyn Rows) -> T) -> Option<T> {
+    fn in_memory<T>(&self, query: impl FnOnce(&dyn Rows) -> T) -> Option<T> {
         let snapshot = self.kv.snapshot();
         let rows = InMemory::new(&snapshot, &self.cache);
-        let answer = question(&rows);
+        let answer = query(&rows);
         (!rows.has_missed()).then_some(answer)
     }
 }
@@ -68,17 +68,17 @@ impl EmbeddedRows {
 impl Store for EmbeddedRows {
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
+        query: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
         T: Send + 'static,
         E: From<LocationError> + Send + 'static,
     {
-        if let Some(answer) = self.in_memory(&question) {
+        if let Some(answer) = self.in_memory(&query) {
             return Box::pin(ready(answer));
         }
         let (env, rows) = (self.kv.env().clone(), self.clone());
-        let read = move || question(&Kept::new(&rows.kv.snapshot(), &rows.cache));
+        let read = move || query(&Kept::new(&rows.kv.snapshot(), &rows.cache));
         Box::pin(async move {
             let answer = env.run_blocking(read).await;
             answer.unwrap_or_else(|_| Err(LocationError::Store("the process is at its end".into()).into()))

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::{Question, Said, Server};
+use crate::http::{HttpReply, HttpRequest, Server};
 use crate::messages::{AuthenticateReply, AuthenticateRequest, ErrorReply};
 use crate::{ConfigError, EtcdConfig, Password, tls};
 
@@ -81,7 +81,7 @@ impl Client {
         let (index, server) = self.chosen();
         let begun = async {
             let token = self.token(server).await?;
-            let answer = server.begin(&Question { path, body, token }, READ_MAX).await?;
+            let answer = server.begin(&HttpRequest { path, body, token }, READ_MAX).await?;
             if answer.status().is_success() {
                 return Ok(answer);
             }
@@ -115,12 +115,12 @@ impl Client {
         body: &Bytes,
         patience: Duration,
     ) -> Result<T, SharedError> {
-        let mut said = self.ask(server, path, body, patience).await?;
-        if !said.good && error_of(&said).code == UNAUTHENTICATED && self.user.is_some() {
+        let mut reply = self.ask(server, path, body, patience).await?;
+        if !reply.good && error_of(&reply).code == UNAUTHENTICATED && self.user.is_some() {
             self.forget_token();
-            said = self.ask(server, path, body, patience).await?;
+            reply = self.ask(server, path, body, patience).await?;
         }
-        read(server, &said)
+        read(server, &reply)
     }
 
     async fn ask(
@@ -129,9 +129,9 @@ impl Client {
         path: &'static str,
         body: &Bytes,
         patience: Duration,
-    ) -> Result<Said, SharedError> {
+    ) -> Result<HttpReply, SharedError> {
         let token = self.token(server).await?;
-        server.ask(&Question { path, body: body.clone(), token }, patience).await
+        server.ask(&HttpRequest { path, body: body.clone(), token }, patience).await
     }
 
     fn forget_token(&self) {
@@ -145,9 +145,9 @@ impl Client {
             return Ok(Some(token.clone()));
         }
         let body = encoded(&AuthenticateRequest { name, password: password.expose() })?;
-        let said =
-            server.ask(&Question { path: "/v3/auth/authenticate", body, token: None }, CHANGE_MAX).await?;
-        let reply: AuthenticateReply = read(server, &said)?;
+        let reply =
+            server.ask(&HttpRequest { path: "/v3/auth/authenticate", body, token: None }, CHANGE_MAX).await?;
+        let reply: AuthenticateReply = read(server, &reply)?;
         *self.token.lock() = Some(reply.token.clone());
         Ok(Some(reply.token))
     }
@@ -157,16 +157,16 @@ fn encoded(request: &impl Serialize) -> Result<Bytes, SharedError> {
     serde_json::to_vec(request).map(Bytes::from).map_err(|error| SharedError::Refused(error.to_string()))
 }
 
-fn error_of(said: &Said) -> ErrorReply {
-    serde_json::from_slice(&said.body).unwrap_or_default()
+fn error_of(reply: &HttpReply) -> ErrorReply {
+    serde_json::from_slice(&reply.body).unwrap_or_default()
 }
 
 /// Decodes a reply, or classifies an error.
-pub(crate) fn read<T: DeserializeOwned>(server: &Server, said: &Said) -> Result<T, SharedError> {
-    if said.good {
-        return serde_json::from_slice(&said.body).map_err(|error| server.trouble(error));
+pub(crate) fn read<T: DeserializeOwned>(server: &Server, reply: &HttpReply) -> Result<T, SharedError> {
+    if reply.good {
+        return serde_json::from_slice(&reply.body).map_err(|error| server.trouble(error));
     }
-    let ErrorReply { message, error, code } = error_of(said);
+    let ErrorReply { message, error, code } = error_of(reply);
     let message = if message.is_empty() { error } else { message };
     match code {
         OUT_OF_RANGE => Err(SharedError::Forgotten(Revision(0))),

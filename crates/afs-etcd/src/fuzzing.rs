@@ -5,7 +5,7 @@ use afs_db::shared::{Outcome, Revision};
 use serde::de::DeserializeOwned;
 
 use crate::client::read;
-use crate::http::{Said, Server};
+use crate::http::{HttpReply, Server};
 use crate::messages::{AuthenticateReply, RangeReply, TxnReply};
 use crate::store::{Rows, outcome_of};
 use crate::watch::batch;
@@ -22,17 +22,17 @@ pub fn answers(bytes: &[u8]) {
         return;
     };
     let server = Server::new(endpoint, None);
-    let said = Said { good: good & 1 == 0, body: body.to_vec().into() };
-    if let Some(reply) = answer::<RangeReply>(&server, &said) {
+    let reply = HttpReply { good: good & 1 == 0, body: body.to_vec().into() };
+    if let Some(reply) = answer::<RangeReply>(&server, &reply) {
         let count = reply.kvs.len();
         assert_eq!(rows.page_of(None, reply).rows.len(), count);
     }
     if let Some(Outcome::Conflict(found)) =
-        answer::<TxnReply>(&server, &said).map(|reply| outcome_of(reply, LOOKED))
+        answer::<TxnReply>(&server, &reply).map(|reply| outcome_of(reply, LOOKED))
     {
         assert_eq!(found.len(), LOOKED);
     }
-    drop(answer::<AuthenticateReply>(&server, &said));
+    drop(answer::<AuthenticateReply>(&server, &reply));
     if let Err(error) = batch(&rows, Revision(7), body) {
         assert!(!error.to_string().is_empty());
     }
@@ -41,9 +41,9 @@ pub fn answers(bytes: &[u8]) {
     }
 }
 
-fn answer<T: DeserializeOwned>(server: &Server, said: &Said) -> Option<T> {
-    let answer = read(server, said);
-    assert!(said.good || answer.is_err(), "an error is no answer");
+fn answer<T: DeserializeOwned>(server: &Server, reply: &HttpReply) -> Option<T> {
+    let answer = read(server, reply);
+    assert!(reply.good || answer.is_err(), "an error is no answer");
     answer.ok()
 }
 

@@ -33,14 +33,14 @@ pub(crate) struct Server {
 }
 
 /// A request: path, body, token.
-pub(crate) struct Question {
+pub(crate) struct HttpRequest {
     pub(crate) path: &'static str,
     pub(crate) body: Bytes,
     pub(crate) token: Option<String>,
 }
 
 /// A reply.
-pub(crate) struct Said {
+pub(crate) struct HttpReply {
     pub(crate) good: bool,
     pub(crate) body: Bytes,
 }
@@ -55,14 +55,18 @@ impl Server {
     }
 
     /// Sends a request, and reads the whole reply.
-    pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Said, SharedError> {
+    pub(crate) async fn ask(
+        &self,
+        request: &HttpRequest,
+        patience: Duration,
+    ) -> Result<HttpReply, SharedError> {
         let asked = async {
-            let (answer, connection) = self.send(question).await?;
+            let (answer, connection) = self.send(request).await?;
             let good = answer.status().is_success();
             let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
             let body = body.map_err(|error| self.trouble(error))?.to_bytes();
             self.keep(connection);
-            Ok(Said { good, body })
+            Ok(HttpReply { good, body })
         };
         timeout(patience, asked).await.unwrap_or_else(|_| Err(self.trouble("no answer in time")))
     }
@@ -70,10 +74,10 @@ impl Server {
     /// Sends a request, and leaves the reply to be streamed. The connection is not reused.
     pub(crate) async fn begin(
         &self,
-        question: &Question,
+        request: &HttpRequest,
         patience: Duration,
     ) -> Result<Response<Incoming>, SharedError> {
-        match timeout(patience, self.send(question)).await {
+        match timeout(patience, self.send(request)).await {
             Ok(answer) => answer.map(|(answer, _)| answer),
             Err(_) => Err(self.trouble("no answer in time")),
         }
@@ -85,29 +89,27 @@ impl Server {
 
     async fn send(
         &self,
-        question: &Question,
+        request: &HttpRequest,
     ) -> Result<(Response<Incoming>, SendRequest<Full<Bytes>>), SharedError> {
         let mut connection = match self.kept() {
             Some(connection) => connection,
             None => self.connect().await?,
         };
         connection.ready().await.map_err(|error| self.trouble(error))?;
-        let request = self.request(question)?;
+        let request = self.request(request)?;
         let answer = connection.send_request(request).await.map_err(|error| self.trouble(error))?;
         Ok((answer, connection))
     }
 
-    fn request(&self, question: &Question) -> Result<Request<Full<Bytes>>, SharedError> {
-        let request = Request::post(question.path)
+    fn request(&self, request: &HttpRequest) -> Result<Request<Full<Bytes>>, SharedError> {
+        let builder = Request::post(request.path)
             .header(HOST, self.endpoint.authority())
             .header(CONTENT_TYPE, "application/json");
-        let request = match &question.token {
-            Some(token) => request.header(AUTHORIZATION, token),
-            None => request,
+        let builder = match &request.token {
+            Some(token) => builder.header(AUTHORIZATION, token),
+            None => builder,
         };
-        request
-            .body(Full::new(question.body.clone()))
-            .map_err(|error| SharedError::Refused(error.to_string()))
+        builder.body(Full::new(request.body.clone())).map_err(|error| SharedError::Refused(error.to_string()))
     }
 
     /// An idle connection that the server has not closed.

@@ -36,9 +36,9 @@ impl VolumeStore {
                 compact::compact(&self.store, &volume, vnode, slot).await?;
             }
         }
-        worked |= self.take_down_content().await?;
-        worked |= self.work_off_cuts().await?;
-        worked |= self.take_down_groups().await?;
+        worked |= self.reclaim_content().await?;
+        worked |= self.complete_cuts().await?;
+        worked |= self.reclaim_groups().await?;
         worked |= self.discard_dead().await?;
         Ok(worked)
     }

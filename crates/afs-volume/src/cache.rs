@@ -25,7 +25,7 @@ type Key = (VolumeId, VnodeId);
 
 #[derive(Default)]
 struct Shard {
-    places: BTreeMap<Key, usize>,
+    locations: BTreeMap<Key, usize>,
     entries: Vec<Entry>,
     /// Where the search for a record to replace, or a content to drop, continues.
     hand: usize,
@@ -83,21 +83,21 @@ impl VnodeCache {
             return;
         }
         shard.make_room(self.shard_bytes - content.len());
-        let place = shard.put((volume, record.vnode), record, self.shard_capacity);
+        let location = shard.put((volume, record.vnode), record, self.shard_capacity);
         shard.bytes += content.len();
-        shard.entries[place].content = Some(content);
+        shard.entries[location].content = Some(content);
     }
 
     /// Drops a record that commit `sequence` changes.
     pub(crate) fn invalidate(&self, volume: VolumeId, vnode: VnodeId, sequence: u64) {
         let mut shard = self.shard(volume, vnode);
         shard.changed = shard.changed.max(sequence);
-        if let Some(place) = shard.places.remove(&(volume, vnode)) {
-            shard.drop_content(place);
-            shard.entries.swap_remove(place);
-            if let Some(moved) = shard.entries.get(place) {
+        if let Some(location) = shard.locations.remove(&(volume, vnode)) {
+            shard.drop_content(location);
+            shard.entries.swap_remove(location);
+            if let Some(moved) = shard.entries.get(location) {
                 let key = moved.key;
-                shard.places.insert(key, place);
+                shard.locations.insert(key, location);
             }
         }
     }
@@ -108,7 +108,7 @@ impl VnodeCache {
             let mut shard = shard.lock();
             shard.changed = shard.changed.max(sequence);
             shard.entries.retain(|entry| entry.key.0 != volume);
-            shard.places = shard.entries.iter().enumerate().map(|(at, entry)| (entry.key, at)).collect();
+            shard.locations = shard.entries.iter().enumerate().map(|(at, entry)| (entry.key, at)).collect();
             shard.bytes = shard.entries.iter().map(Entry::content_len).sum();
             shard.hand = 0;
         }
@@ -124,29 +124,29 @@ impl VnodeCache {
 impl Shard {
     /// An entry, marked as used.
     fn entry(&mut self, key: Key) -> Option<&Entry> {
-        let place = *self.places.get(&key)?;
-        let entry = &mut self.entries[place];
+        let location = *self.locations.get(&key)?;
+        let entry = &mut self.entries[location];
         entry.used = true;
         Some(entry)
     }
 
     /// Inserts a record without content, and returns its index.
     fn put(&mut self, key: Key, record: Arc<VnodeRecord>, capacity: usize) -> usize {
-        let place = match self.places.get(&key).copied() {
-            Some(place) => place,
+        let location = match self.locations.get(&key).copied() {
+            Some(location) => location,
             None if self.entries.len() < capacity => self.entries.len(),
             None => self.victim(),
         };
         let entry = Entry { key, record, content: None, used: false };
-        if place == self.entries.len() {
+        if location == self.entries.len() {
             self.entries.push(entry);
         } else {
-            self.drop_content(place);
-            self.places.remove(&self.entries[place].key);
-            self.entries[place] = entry;
+            self.drop_content(location);
+            self.locations.remove(&self.entries[location].key);
+            self.entries[location] = entry;
         }
-        self.places.insert(key, place);
-        place
+        self.locations.insert(key, location);
+        location
     }
 
     /// The next record that was not used since the hand last passed it.
@@ -162,14 +162,14 @@ impl Shard {
     /// Drops contents, first those not used since the hand last passed them, until at most `bytes` are left.
     fn make_room(&mut self, bytes: usize) {
         while self.bytes > bytes {
-            let place = self.victim();
-            self.drop_content(place);
+            let location = self.victim();
+            self.drop_content(location);
         }
     }
 
-    fn drop_content(&mut self, place: usize) {
-        self.bytes -= self.entries[place].content_len();
-        self.entries[place].content = None;
+    fn drop_content(&mut self, location: usize) {
+        self.bytes -= self.entries[location].content_len();
+        self.entries[location].content = None;
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn adopt(txn: &mut Txn<'_>, group: GroupId, owned: OwnedChunk) {
 
 /// Releases a chunk from the newest state of a group: it is discarded once this is durable and no reader is
 /// left, or with the newest clone that references it.
-pub(crate) fn let_go(
+pub(crate) fn release(
     txn: &mut Txn<'_>,
     group: GroupId,
     clone: Option<Epoch>,

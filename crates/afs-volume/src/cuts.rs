@@ -69,7 +69,7 @@ impl Cuts {
     }
 
     /// Records that the first cut has no rows before `next`, or none at all.
-    pub(crate) fn worked_off(&mut self, next: Option<SlotIndex>) {
+    pub(crate) fn completed(&mut self, next: Option<SlotIndex>) {
         match (self.ranges.first_mut(), next) {
             (Some(cut), Some(next)) if next <= cut.last => cut.first = next,
             (Some(_), _) => drop(self.ranges.remove(0)),
@@ -157,10 +157,10 @@ mod tests {
     fn the_first_is_worked_off_first() {
         let mut all = cuts(&[(10, 19, 5), (30, 39, 7)]);
         all.relieved = 9;
-        all.worked_off(Some(SlotIndex(15)));
+        all.completed(Some(SlotIndex(15)));
         assert_eq!(all.ranges, cuts(&[(15, 19, 5), (30, 39, 7)]).ranges);
-        all.worked_off(Some(SlotIndex(20)));
-        all.worked_off(None);
+        all.completed(Some(SlotIndex(20)));
+        all.completed(None);
         assert_eq!(all, Cuts::default());
     }
 

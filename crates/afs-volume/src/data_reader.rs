@@ -255,8 +255,8 @@ impl DataReader {
             return Err(VolumeError::NotInMemory);
         }
         let snapshot = rows.snapshot;
-        let place = self.volume.place_at(snapshot)?;
-        let prefix = key::content_prefix(place.group, self.record.content);
+        let location = self.volume.location_at(snapshot)?;
+        let prefix = key::content_prefix(location.group, self.record.content);
         let first = [&prefix[..], &((self.planned / SLOT_LEN) as u32).to_be_bytes()].concat();
         let end = key::after_prefix(&prefix);
         let next = snapshot.range(SLOTS, key::bounds(&first, end.as_deref()), false).next().transpose()?;
@@ -277,12 +277,12 @@ impl DataReader {
     }
 
     fn plan_slot(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
-        let place = self.volume.place_at(rows.snapshot)?;
+        let location = self.volume.location_at(rows.snapshot)?;
         let slot = SlotIndex((self.planned / SLOT_LEN) as u32);
         let base = self.planned / SLOT_LEN * SLOT_LEN;
         let mut at = (self.planned - base) as u32;
         let end = (self.end - base).min(SLOT_LEN) as u32;
-        for extent in rows.slot_row(place.group, &self.record, slot, place.epoch)?.extents {
+        for extent in rows.slot_row(location.group, &self.record, slot, location.epoch)?.extents {
             let (from, to) = (extent.start.max(at), extent.end().min(end));
             if from >= to {
                 continue;
@@ -310,10 +310,10 @@ impl DataReader {
 
     /// A directory has 2 MiB at most, so all of it is one window.
     fn plan_pages(&mut self, rows: &RowsTo<'_>) -> Result<(), VolumeError> {
-        let place = self.volume.place_at(rows.snapshot)?;
+        let location = self.volume.location_at(rows.snapshot)?;
         while self.planned < self.end {
             let page = SlotIndex((self.planned / PAGE_LEN as u64) as u32);
-            let row = rows.page_row(place.group, self.record.content, page, place.epoch)?;
+            let row = rows.page_row(location.group, self.record.content, page, location.epoch)?;
             let row = row.filter(|row| row.len() == PAGE_LEN);
             let row = row.ok_or_else(|| damaged(self.record.vnode, "a page of the directory is missing"))?;
             let from = self.planned as usize % PAGE_LEN;

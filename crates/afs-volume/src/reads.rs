@@ -91,12 +91,12 @@ impl Reads<'_> {
     pub(crate) fn crowded(&self, vnode: VnodeId, slots: &[SlotIndex]) -> Result<Vec<SlotIndex>, VolumeError> {
         let Some(record) = self.vnode(vnode)? else { return Ok(Vec::new()) };
         let snapshot = self.volume.store().kv.snapshot();
-        let place = self.volume.place_at(&snapshot)?;
+        let location = self.volume.location_at(&snapshot)?;
         let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
         let mut crowded = Vec::new();
         // Behind the end of a file there is no row to look for.
         for index in slots.iter().filter(|index| u64::from(index.0) * SLOT_LEN < record.length) {
-            if rows.slot_row(place.group, &record, *index, place.epoch)?.is_crowded() {
+            if rows.slot_row(location.group, &record, *index, location.epoch)?.is_crowded() {
                 crowded.push(*index);
             }
         }
@@ -111,10 +111,10 @@ impl Reads<'_> {
     ) -> Result<Option<(Lease, Slot)>, VolumeError> {
         let store = self.volume.store();
         let snapshot = store.kv.snapshot();
-        let place = self.volume.place_at(&snapshot)?;
+        let location = self.volume.location_at(&snapshot)?;
         let Some(record) = self.record_at(&snapshot, vnode)? else { return Ok(None) };
         let rows = RowsTo { snapshot: &snapshot, depth: self.depth };
-        let slot = rows.slot_row(place.group, &record, index, place.epoch)?;
+        let slot = rows.slot_row(location.group, &record, index, location.epoch)?;
         // While the snapshot still protects them.
         Ok(Some((store.leases.take(snapshot.sequence(), store.work.clone()), slot)))
     }
@@ -125,9 +125,9 @@ impl Reads<'_> {
         snapshot: &Snapshot,
         vnode: VnodeId,
     ) -> Result<Option<Arc<VnodeRecord>>, VolumeError> {
-        let place = self.volume.place_at(snapshot)?;
+        let location = self.volume.location_at(snapshot)?;
         let rows = RowsTo { snapshot, depth: self.depth };
-        let Some(record) = rows.vnode_row(place.group, vnode, place.epoch)? else { return Ok(None) };
+        let Some(record) = rows.vnode_row(location.group, vnode, location.epoch)? else { return Ok(None) };
         let record = Arc::new(record);
         self.volume.store().cache.insert(self.volume.id(), record.clone(), snapshot.sequence());
         Ok(Some(record))

@@ -21,7 +21,7 @@ use crate::header::VolumeHeader;
 use crate::ids::GroupId;
 use crate::key::{self, HEADERS};
 use crate::leases::Leases;
-use crate::place::Place;
+use crate::location::Location;
 use crate::rows::damaged;
 use crate::spec::VolumeSpec;
 use crate::sweep;
@@ -115,8 +115,8 @@ impl Store {
             None => self.shown.lock().remove(&id),
         };
         let Some(volume) = volume.and_then(|volume| volume.upgrade()) else { return };
-        let place = header.as_ref().map(Place::of);
-        let moves = place != Some(Place::of(&volume.header())) && !frozen;
+        let location = header.as_ref().map(Location::of);
+        let moves = location != Some(Location::of(&volume.header())) && !frozen;
         volume.show_header(header, sequence);
         if moves {
             self.cache.invalidate_volume(id, sequence);
@@ -271,9 +271,9 @@ fn create(
         check_name_free(txn, &spec.name, spec.id)?;
     }
     let writer = Some(spec.id).filter(|_| spec.kind == VolumeKind::ReadWrite);
-    let place = group::make(txn, writer)?;
-    group::epochs::hold(txn, place)?;
-    let header = VolumeHeader::new(&spec, place.group, store.now());
+    let location = group::make(txn, writer)?;
+    group::epochs::hold(txn, location)?;
+    let header = VolumeHeader::new(&spec, location.group, store.now());
     let mut tx = VolumeTx::with(txn, store, header);
     let marked = tx.edit_header();
     (marked.destroy, marked.online) = (destroy, !destroy);

@@ -9,7 +9,7 @@ use crate::group::{Group, NEXT_GROUP_KEY, epochs};
 use crate::header::{VolumeHeader, was_doomed};
 use crate::ids::Epoch;
 use crate::key::{self, HEADERS, META, WORK};
-use crate::place::Place;
+use crate::location::Location;
 use crate::store::{OpenError, decode_header};
 
 /// Checks the format. A store of the first format, whose groups had the ids of their volumes and no clones,
@@ -74,7 +74,7 @@ fn upgrade_headers(txn: &mut Txn<'_>, rows: Vec<Row>) -> Result<u32, VolumeError
 fn upgrade_header(txn: &mut Txn<'_>, key: &[u8], header: &VolumeHeader, doomed: bool) {
     let writer = Some(header.id).filter(|_| !doomed);
     Group { next_epoch: Epoch(header.epoch.0 + 1), writer }.save(txn, header.group);
-    epochs::put(txn, Place::of(header), epochs::Held::By(u32::from(!doomed)));
+    epochs::put(txn, Location::of(header), epochs::Held::By(u32::from(!doomed)));
     if doomed {
         txn.put(WORK, &key::group(header.group), Vec::new());
         txn.delete(HEADERS, key);

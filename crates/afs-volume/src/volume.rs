@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use crate::data_reader::DataReader;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
+use crate::location::{Location, Locations};
 use crate::new_data::DataWriter;
-use crate::place::{Place, Places};
 use crate::reads::Depth;
 use crate::record::VnodeRecord;
 use crate::store::Store;
@@ -25,13 +25,13 @@ pub struct Volume {
 
 struct Shown {
     header: Arc<VolumeHeader>,
-    places: Places,
+    locations: Locations,
 }
 
 impl Volume {
     pub(crate) fn new(store: Arc<Store>, header: VolumeHeader) -> Arc<Self> {
-        let (id, places) = (header.id, Places::new(Place::of(&header)));
-        let shown = RwLock::new(Shown { header: Arc::new(header), places });
+        let (id, locations) = (header.id, Locations::new(Location::of(&header)));
+        let shown = RwLock::new(Shown { header: Arc::new(header), locations });
         let volume = Arc::new(Self { id, store, shown });
         volume.store.register(&volume);
         volume
@@ -51,15 +51,15 @@ impl Volume {
     /// deleted.
     pub(crate) fn show_header(&self, header: Option<VolumeHeader>, sequence: u64) {
         let mut shown = self.shown.write();
-        shown.places.set(header.as_ref().map(Place::of), sequence);
+        shown.locations.set(header.as_ref().map(Location::of), sequence);
         if let Some(header) = header {
             shown.header = Arc::new(header);
         }
     }
 
     /// The location of the volume's rows in a snapshot.
-    pub(crate) fn place_at(&self, snapshot: &Snapshot) -> Result<Place, VolumeError> {
-        self.shown.read().places.at(snapshot.sequence())
+    pub(crate) fn location_at(&self, snapshot: &Snapshot) -> Result<Location, VolumeError> {
+        self.shown.read().locations.at(snapshot.sequence())
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::error::VolumeError;
 use crate::ids::Epoch;
 use crate::key::{self, CHANGES, RowId, VNODES};
-use crate::place::Place;
+use crate::location::Location;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, damaged, index_damaged};
 use crate::volume::Volume;
@@ -27,13 +27,13 @@ impl Volume {
         limit: usize,
     ) -> Result<Vec<VnodeRecord>, VolumeError> {
         let snapshot = self.store().kv.snapshot();
-        let place = self.place_at(&snapshot)?;
+        let location = self.location_at(&snapshot)?;
         // No vnode of the class has this number or a higher one, so files are not scanned for directories
         // behind the last.
         let header = self.header();
         let numbers = if directories { &header.directories } else { &header.files };
         let end = VnodeId(numbers.next);
-        vnodes_between(&snapshot, place, (after, end), limit, |vnode| vnode.is_directory() == directories)
+        vnodes_between(&snapshot, location, (after, end), limit, |vnode| vnode.is_directory() == directories)
     }
 
     /// Vnodes behind `after` that were created, changed or deleted since `clone` was made of this volume's
@@ -49,12 +49,12 @@ impl Volume {
         limit: usize,
     ) -> Result<Vec<(VnodeId, Option<VnodeRecord>)>, VolumeError> {
         let snapshot = self.store().kv.snapshot();
-        let (place, older) = (self.place_at(&snapshot)?, clone.place_at(&snapshot)?);
-        if place.group != older.group || place.epoch < older.epoch {
+        let (location, older) = (self.location_at(&snapshot)?, clone.location_at(&snapshot)?);
+        if location.group != older.group || location.epoch < older.epoch {
             return Err(VolumeError::Invalid);
         }
-        let changed = changed_vnodes(&snapshot, older, place, after, limit)?;
-        let with_record = |vnode| Ok((vnode, snapshot.vnode_row(place.group, vnode, place.epoch)?));
+        let changed = changed_vnodes(&snapshot, older, location, after, limit)?;
+        let with_record = |vnode| Ok((vnode, snapshot.vnode_row(location.group, vnode, location.epoch)?));
         changed.into_iter().map(with_record).collect()
     }
 }
@@ -69,7 +69,7 @@ pub(crate) struct VnodeRow {
 /// Records as of an epoch, of vnodes between two numbers, both excluded.
 pub(crate) fn vnodes_between(
     snapshot: &Snapshot,
-    place: Place,
+    location: Location,
     range: (VnodeId, VnodeId),
     limit: usize,
     wanted: impl Fn(VnodeId) -> bool,
@@ -77,19 +77,19 @@ pub(crate) fn vnodes_between(
     let decode = |VnodeRow { vnode, row, .. }| {
         VnodeRecord::decode(vnode, row).map_err(|_| damaged(vnode, "its record cannot be decoded"))
     };
-    vnode_rows_between(snapshot, place, range, limit, wanted)?.into_iter().map(decode).collect()
+    vnode_rows_between(snapshot, location, range, limit, wanted)?.into_iter().map(decode).collect()
 }
 
 /// As [`vnodes_between`], not decoded.
 pub(crate) fn vnode_rows_between(
     snapshot: &Snapshot,
-    place: Place,
+    location: Location,
     (after, end): (VnodeId, VnodeId),
     limit: usize,
     wanted: impl Fn(VnodeId) -> bool,
 ) -> Result<Vec<VnodeRow>, VolumeError> {
-    let first = RowId::Vnode(place.group, after).key(Epoch(u32::MAX));
-    let end = RowId::Vnode(place.group, end).key(Epoch(0));
+    let first = RowId::Vnode(location.group, after).key(Epoch(u32::MAX));
+    let end = RowId::Vnode(location.group, end).key(Epoch(0));
     let mut found: Vec<VnodeRow> = Vec::new();
     if first >= end {
         return Ok(found);
@@ -99,7 +99,7 @@ pub(crate) fn vnode_rows_between(
         let (key, row) = row?;
         let (vnode, written) =
             from_key(&key).ok_or_else(|| index_damaged("the key of a vnode is too short"))?;
-        if !wanted(vnode) || written > place.epoch {
+        if !wanted(vnode) || written > location.epoch {
             continue;
         }
         let full = found.len() >= limit;
@@ -123,17 +123,17 @@ fn from_key(key: &[u8]) -> Option<(VnodeId, Epoch)> {
 /// The lowest vnodes behind `after` that are listed in an epoch behind `older`, up to the location's.
 fn changed_vnodes(
     snapshot: &Snapshot,
-    older: Place,
-    place: Place,
+    older: Location,
+    location: Location,
     after: VnodeId,
     limit: usize,
 ) -> Result<BTreeSet<VnodeId>, VolumeError> {
     let mut changed = BTreeSet::new();
     let mut epoch = older.epoch;
     // Epochs without changes, possibly many, are skipped.
-    while let Some(next) = next_changed(snapshot, place, epoch)? {
+    while let Some(next) = next_changed(snapshot, location, epoch)? {
         epoch = next;
-        let (start, end) = key::changed_vnodes(place.group, epoch, after);
+        let (start, end) = key::changed_vnodes(location.group, epoch, after);
         for row in snapshot.range(CHANGES, key::bounds(&start, Some(&end)), false).take(limit) {
             if let Some((RowId::Vnode(_, vnode), _)) = key::from_change(&row?.0) {
                 changed.insert(vnode);
@@ -147,9 +147,9 @@ fn changed_vnodes(
 }
 
 /// The next epoch behind `epoch`, up to the location's, with changes.
-fn next_changed(snapshot: &Snapshot, place: Place, epoch: Epoch) -> Result<Option<Epoch>, VolumeError> {
-    let Some(start) = key::after_prefix(&key::epoch(place.group, epoch)) else { return Ok(None) };
-    let end = key::after_prefix(&key::epoch(place.group, place.epoch));
+fn next_changed(snapshot: &Snapshot, location: Location, epoch: Epoch) -> Result<Option<Epoch>, VolumeError> {
+    let Some(start) = key::after_prefix(&key::epoch(location.group, epoch)) else { return Ok(None) };
+    let end = key::after_prefix(&key::epoch(location.group, location.epoch));
     if end.as_ref().is_some_and(|end| start >= *end) {
         return Ok(None);
     }

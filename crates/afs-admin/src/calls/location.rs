@@ -13,7 +13,7 @@ use afs_wire::vl::{
 
 use crate::Admin;
 use crate::error::{AdminError, AdminResult};
-use crate::tried::{self, Tried};
+use crate::failures::{self, Failures};
 
 /// Rounds over all location servers before a call fails.
 const ROUNDS: u32 = 3;
@@ -31,7 +31,7 @@ impl Admin {
     /// The same; also returns whether the request may have been sent more than once, so that an earlier one
     /// has taken effect.
     pub(crate) async fn locate_again<R: Request>(&self, request: &R) -> (Result<R::Reply, CallError>, bool) {
-        let mut tried = Tried::none_of(self.cell().location.len());
+        let mut tried = Failures::none_of(self.cell().location.len());
         for round in 0..ROUNDS {
             if round > 0 {
                 self.env().sleep(ROUND_PAUSE).await;
@@ -46,7 +46,7 @@ impl Admin {
     async fn locate_once<R: Request>(
         &self,
         request: &R,
-        tried: &mut Tried,
+        tried: &mut Failures,
     ) -> Option<(Result<R::Reply, CallError>, bool)> {
         let servers = &self.cell().location;
         let first = self.preferred();
@@ -54,7 +54,7 @@ impl Admin {
             let index = (first + turn) % servers.len();
             let Some(server) = servers.get(index).filter(|_| tried.is_worth_asking(index)) else { continue };
             let connection = self.rx().connection(*server, R::SERVICE, self.security().clone());
-            let connection = connection.with_options(tried::PATIENCE);
+            let connection = connection.with_options(failures::PATIENCE);
             let asked = self.env().now();
             match connection.call(request).await {
                 Err(error) if try_elsewhere(&error) => tried.note(index, error),

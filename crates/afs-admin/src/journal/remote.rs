@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::{Draft, Holder, Journal, JournalError, Lease, OperationId, Pending, Record};
 use crate::cell::Cell;
-use crate::tried::{self, Tried};
+use crate::failures::{self, Failures};
 
 /// The journal in the cell's own database. Cells of other makers have none: see [`CellJournal::is_kept`].
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl CellJournal {
     pub fn new(env: EnvRef, rx: &Rx, security: &Security, cell: &Cell) -> Self {
         let connect = |peer: &std::net::SocketAddr| {
             let connection = rx.connection(*peer, ServiceId::OPERATIONS, security.clone());
-            connection.with_options(tried::PATIENCE)
+            connection.with_options(failures::PATIENCE)
         };
         Self { env, servers: Arc::new(cell.location.iter().map(connect).collect()) }
     }
@@ -50,7 +50,7 @@ impl CellJournal {
     }
 
     async fn call<R: Request>(&self, request: &R) -> Result<R::Reply, CallError> {
-        let mut tried = Tried::none_of(self.servers.len());
+        let mut tried = Failures::none_of(self.servers.len());
         for round in 0..ROUNDS {
             if round > 0 {
                 self.env.sleep(PAUSE).await;

@@ -30,12 +30,12 @@ pub struct ConvertOptions {
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ConvertPlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
     place: Place,
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,
 }
 

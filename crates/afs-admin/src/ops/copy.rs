@@ -50,14 +50,14 @@ pub struct Copied {
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CopyPlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
     from: Place,
     to: Place,
     /// Id and name of the copy.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     copy: VolumeId,
     copy_name: String,
     read_only: bool,
@@ -65,9 +65,9 @@ pub(crate) struct CopyPlan {
     shadow: bool,
     incremental: bool,
     /// The id of the clone that is sent, or 0.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     clone: VolumeId,
-    #[serde(with = "crate::kept::date")]
+    #[serde(with = "crate::wire_numbers::date")]
     sent_until: UnixSeconds,
 }
 

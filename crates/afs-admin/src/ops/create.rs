@@ -31,15 +31,15 @@ pub struct CreateOptions {
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CreatePlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
     place: Place,
     quota: i32,
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     backup: VolumeId,
 }
 

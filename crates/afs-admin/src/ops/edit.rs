@@ -14,7 +14,7 @@ use crate::{Admin, Place};
 /// See [`Plan`]: an entry is locked, and changed and unlocked with one write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EditPlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,

@@ -58,7 +58,7 @@ pub struct Moved {
 /// See [`Plan`](crate::plan::Plan).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MovePlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
@@ -66,14 +66,14 @@ pub(crate) struct MovePlan {
     to: Place,
     live: bool,
     /// The id of the clone that is sent from; 0 before there is one.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     clone: VolumeId,
     /// The group's backup volume if it exists, else 0.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     backup: VolumeId,
     increments: u32,
     /// Changes after this time are still to be sent.
-    #[serde(with = "crate::kept::date")]
+    #[serde(with = "crate::wire_numbers::date")]
     sent_until: UnixSeconds,
     /// Ids of its snapshots, oldest first.
     #[serde(default)]

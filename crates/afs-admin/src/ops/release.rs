@@ -47,14 +47,14 @@ pub struct Released {
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ReleasePlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
     home: Place,
     force: bool,
     /// The group's read-only volume id.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     read_only: VolumeId,
     /// Whether the clone that is sent is temporary.
     temporary: bool,

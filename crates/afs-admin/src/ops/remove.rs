@@ -9,7 +9,7 @@ use super::Outcome;
 use crate::error::{AdminError, AdminResult};
 use crate::group::home;
 use crate::journal::Job;
-use crate::losing::Losing;
+use crate::lost_snapshots::LostSnapshots;
 use crate::plan::Plan;
 use crate::{Admin, Group, Place};
 
@@ -39,14 +39,14 @@ pub struct Removed {
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RemovePlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     pub(crate) name: String,
     pub(crate) step: Step,
     place: Place,
     kind: Kind,
     /// The volume to delete.
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     victim: VolumeId,
 }
 
@@ -138,7 +138,7 @@ impl Admin {
         agreed: bool,
     ) -> AdminResult {
         let snapshots = self.snapshots_at(place, group.id()).await?;
-        let losing = Losing::of(&snapshots);
+        let losing = LostSnapshots::of(&snapshots);
         if let Some(which) = losing.described() {
             if losing.needs_consent() && !agreed {
                 return Err(AdminError::refused(doing, format!("it has snapshots: {which}"))

@@ -15,7 +15,7 @@ use crate::{Admin, Place};
 /// See [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RenamePlan {
-    #[serde(with = "crate::kept::volume")]
+    #[serde(with = "crate::wire_numbers::volume")]
     pub(crate) volume: VolumeId,
     /// The old name.
     pub(crate) name: String,

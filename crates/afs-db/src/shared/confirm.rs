@@ -14,7 +14,7 @@ use crate::LocationError;
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-type Told = Result<Revision, SharedError>;
+type Confirmed = Result<Revision, SharedError>;
 
 /// Tasks that wait for a confirmation. One query at a time serves all tasks that came before it was sent.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(super) struct Confirmations(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
-    waiting: Vec<oneshot::Sender<Told>>,
+    waiting: Vec<oneshot::Sender<Confirmed>>,
     asking: bool,
 }
 
@@ -64,7 +64,7 @@ impl SharedRows {
         }
     }
 
-    async fn caught_up(&self) -> Told {
+    async fn caught_up(&self) -> Confirmed {
         let sharing = &self.sharing;
         let revision = self.ask().await?;
         sharing.reached(|replica| replica.revision_of(&self.database.guard) >= revision).await;
@@ -73,7 +73,7 @@ impl SharedRows {
     }
 
     /// The revision of the guard, read after this was called.
-    async fn ask(&self) -> Told {
+    async fn ask(&self) -> Confirmed {
         let (tell, told) = oneshot::channel();
         let first = {
             let mut queue = self.database.confirmations.0.lock();

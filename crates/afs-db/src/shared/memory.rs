@@ -120,9 +120,9 @@ impl MemoryStore {
     }
 
     /// There, a query on the state, and back.
-    async fn ask<T>(&self, question: impl FnOnce(&State) -> T) -> Result<T, SharedError> {
+    async fn ask<T>(&self, query: impl FnOnce(&State) -> T) -> Result<T, SharedError> {
         self.travel(self.faults().lost_calls).await?;
-        let answer = question(&self.shared.state.lock());
+        let answer = query(&self.shared.state.lock());
         self.travel(0).await?;
         Ok(answer)
     }

@@ -229,7 +229,7 @@ impl SharedRows {
 impl Store for SharedRows {
     fn read<'a, T, E>(
         &'a self,
-        question: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
+        query: impl Fn(&dyn Rows) -> Result<T, E> + Send + Sync + 'static,
     ) -> BoxFuture<'a, Result<T, E>>
     where
         T: Send + 'static,
@@ -237,7 +237,7 @@ impl Store for SharedRows {
     {
         Box::pin(async move {
             self.refresh().await?;
-            question(&*self.sharing.replica())
+            query(&*self.sharing.replica())
         })
     }
 

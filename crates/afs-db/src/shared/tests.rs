@@ -122,10 +122,10 @@ fn proposal(number: u32) -> Proposal {
 }
 
 /// The result of a change at its server.
-type Told = Result<u32, LocationError>;
+type ChangeResult = Result<u32, LocationError>;
 
 /// A change that appends itself and its result to the history.
-fn logged(number: u32, wanted: Move) -> impl Fn(&mut dyn RowsMut) -> Told + Send + Sync {
+fn logged(number: u32, wanted: Move) -> impl Fn(&mut dyn RowsMut) -> ChangeResult + Send + Sync {
     move |rows| {
         let seen = wanted.run(rows)?;
         let place = rows.range(LOG, &[0], &[0xff], usize::MAX)?.len() as u32;
@@ -166,7 +166,7 @@ fn run(seed: u64) {
     let env = sim.env(node);
     env.spawn(Box::pin(weather(env.clone(), shared.clone(), ways.clone(), rng.fork())));
     let moves: Vec<Move> = (0..90).map(|_| any(&mut rng)).collect();
-    let told: Arc<Mutex<BTreeMap<u32, Told>>> = Arc::default();
+    let told: Arc<Mutex<BTreeMap<u32, ChangeResult>>> = Arc::default();
     for (number, wanted) in moves.iter().copied().enumerate() {
         let (server, told) = (servers[number % servers.len()].clone(), told.clone());
         let pause = rng.duration(Duration::ZERO, Duration::from_secs(40));

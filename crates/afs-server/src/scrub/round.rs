@@ -68,7 +68,7 @@ impl Rounds {
         if state.now.began.0 == 0 {
             state.now.began = self.wall();
         }
-        let report = self.store.scrub_step(&mut state.place, STEP).await?;
+        let report = self.store.scrub_step(&mut state.position, STEP).await?;
         state.now.bytes += report.bytes;
         for bad in report.bad {
             state.now.bad += 1;

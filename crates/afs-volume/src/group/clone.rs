@@ -7,7 +7,7 @@ use afs_wire::ids::{UnixSeconds, VolumeId, VolumeKind, VolumeName};
 use super::{Group, Members, epochs};
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
-use crate::place::Place;
+use crate::location::Location;
 use crate::spec::CloneSpec;
 use crate::store::VolumeStore;
 use crate::volume::Volume;
@@ -30,14 +30,14 @@ impl VolumeStore {
         if spec.kind == VolumeKind::ReadWrite {
             return self.clone_read_write(source, spec).await;
         }
-        self.settle(source).await?;
+        self.delete_leftovers(source).await?;
         let header = self
             .change_members(move |members, now| {
                 if members.exists(spec.id)? {
                     return Err(VolumeError::VolumeExists);
                 }
-                let place = members.freeze(source)?;
-                let header = clone_header(members.header(source)?, place, &spec, now);
+                let location = members.freeze(source)?;
+                let header = clone_header(members.header(source)?, location, &spec, now);
                 members.note_clone(source, &header, now)?;
                 members.put(header.clone());
                 Ok(header)
@@ -54,7 +54,7 @@ impl VolumeStore {
     /// `Busy` while a restore of either is in progress; `Invalid` if `clone` is read-write or has another
     /// read-write volume.
     pub async fn reclone_volume(&self, source: VolumeId, clone: VolumeId) -> Result<(), VolumeError> {
-        self.settle(source).await?;
+        self.delete_leftovers(source).await?;
         self.change_members(move |members, now| {
             let before = members.header(clone)?;
             let parent = members.header(source)?.parent;
@@ -62,11 +62,11 @@ impl VolumeStore {
                 return Err(VolumeError::Invalid);
             }
             members.check_not_staged(&before)?;
-            let place = members.freeze(source)?;
-            let header = recloned_header(&before, members.header(source)?, place, now);
+            let location = members.freeze(source)?;
+            let header = recloned_header(&before, members.header(source)?, location, now);
             members.note_clone(source, &header, now)?;
             members.put(header);
-            members.release(Place::of(&before))
+            members.release(Location::of(&before))
         })
         .await
     }
@@ -74,28 +74,28 @@ impl VolumeStore {
 
 impl Members<'_, '_> {
     /// Adds a reference to the present epoch of a volume; its writer continues in the next epoch.
-    fn freeze(&mut self, source: VolumeId) -> Result<Place, VolumeError> {
+    fn freeze(&mut self, source: VolumeId) -> Result<Location, VolumeError> {
         let mut header = self.header(source)?;
-        let place = Place::of(&header);
+        let location = Location::of(&header);
         if header.is_writable() {
             self.check_not_staged(&header)?;
         }
-        epochs::hold(self.txn, place)?;
+        epochs::hold(self.txn, location)?;
         if !header.is_writable() {
-            return Ok(place);
+            return Ok(location);
         }
-        if epochs::newest(self.txn, place.group)? != Some(place.epoch) {
+        if epochs::newest(self.txn, location.group)? != Some(location.epoch) {
             return Err(VolumeError::Busy);
         }
-        let mut group = Group::load(self.txn, place.group)?;
+        let mut group = Group::load(self.txn, location.group)?;
         header.epoch = group.take_epoch()?;
-        header.newest_clone = Some(place.epoch);
-        group.save(self.txn, place.group);
+        header.newest_clone = Some(location.epoch);
+        group.save(self.txn, location.group);
         // The clone takes over the writer's reference.
-        epochs::release(self.txn, place)?;
-        epochs::hold(self.txn, Place::of(&header))?;
+        epochs::release(self.txn, location)?;
+        epochs::hold(self.txn, Location::of(&header))?;
         self.put_frozen(header);
-        Ok(place)
+        Ok(location)
     }
 
     /// Records the clone in the source's header.
@@ -117,7 +117,12 @@ impl Members<'_, '_> {
 }
 
 /// The header of a clone: its source's, except for the fields of its own.
-fn clone_header(source: VolumeHeader, place: Place, spec: &CloneSpec, now: UnixSeconds) -> VolumeHeader {
+fn clone_header(
+    source: VolumeHeader,
+    location: Location,
+    spec: &CloneSpec,
+    now: UnixSeconds,
+) -> VolumeHeader {
     let mut header = VolumeHeader {
         id: spec.id,
         name: spec.name.clone(),
@@ -128,8 +133,8 @@ fn clone_header(source: VolumeHeader, place: Place, spec: &CloneSpec, now: UnixS
         online: false,
         destroy: true,
         offline_message: String::new(),
-        group: place.group,
-        epoch: place.epoch,
+        group: location.group,
+        epoch: location.epoch,
         newest_clone: None,
         ..source
     };
@@ -140,7 +145,7 @@ fn clone_header(source: VolumeHeader, place: Place, spec: &CloneSpec, now: UnixS
 fn recloned_header(
     before: &VolumeHeader,
     source: VolumeHeader,
-    place: Place,
+    location: Location,
     now: UnixSeconds,
 ) -> VolumeHeader {
     let name = recloned_name(before, &source);
@@ -159,8 +164,8 @@ fn recloned_header(
         destroy: false,
         offline_message: before.offline_message.clone(),
         restored_from: before.restored_from,
-        group: place.group,
-        epoch: place.epoch,
+        group: location.group,
+        epoch: location.epoch,
         newest_clone: None,
         ..source
     };

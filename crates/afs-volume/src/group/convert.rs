@@ -8,7 +8,7 @@ use afs_wire::ids::{UnixSeconds, VnodeId, VolumeId, VolumeKind, VolumeName};
 use super::{Group, Members, epochs};
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
-use crate::place::Place;
+use crate::location::Location;
 use crate::spec::{CloneSpec, VolumeSpec};
 use crate::staging::RestoredHeader;
 use crate::store::VolumeStore;
@@ -55,7 +55,7 @@ impl VolumeStore {
                 self.change_members(move |members, now| members.at_once(from, &given, instead, now)).await?;
             match made {
                 Made::Header(header) => return Ok(self.show_new(*header)),
-                Made::Unsettled(group) => self.store.settle_step(group).await?,
+                Made::Leftovers(group) => self.store.delete_leftovers_step(group).await?,
                 Made::ByCopy => return self.copy_read_write(from, spec, instead).await,
             }
         }
@@ -95,7 +95,7 @@ impl VolumeStore {
         instead: bool,
     ) -> Result<(), VolumeError> {
         let source = self.volume(from).ok_or(VolumeError::NoVolume)?;
-        let place = Place::of(&source.header());
+        let location = Location::of(&source.header());
         let mut restore = volume.begin_restore(true).await?;
         for directories in [true, false] {
             let mut after = VnodeId(0);
@@ -109,19 +109,19 @@ impl VolumeStore {
             }
         }
         restore.commit(RestoredHeader::default()).await?;
-        self.become_copy((from, place), spec.clone(), instead).await
+        self.become_copy((from, location), spec.clone(), instead).await
     }
 
     /// Gives the copy the header that an immediate conversion would have made.
     async fn become_copy(
         &self,
-        (from, place): (VolumeId, Place),
+        (from, location): (VolumeId, Location),
         spec: CloneSpec,
         instead: bool,
     ) -> Result<(), VolumeError> {
         self.change_members(move |members, now| {
             let source = members.header(from)?;
-            if Place::of(&source) != place {
+            if Location::of(&source) != location {
                 return Err(VolumeError::Busy);
             }
             let copy = members.header(spec.id)?;
@@ -140,7 +140,7 @@ impl VolumeStore {
 enum Made {
     Header(Box<VolumeHeader>),
     /// The group's newest state is being deleted.
-    Unsettled(crate::ids::GroupId),
+    Leftovers(crate::ids::GroupId),
     ByCopy,
 }
 
@@ -164,20 +164,20 @@ impl Members<'_, '_> {
         if source.is_writable() {
             return Ok(Made::ByCopy);
         }
-        let place = Place::of(&source);
-        let mut group = Group::load(self.txn, place.group)?;
+        let location = Location::of(&source);
+        let mut group = Group::load(self.txn, location.group)?;
         if group.writer.is_some() {
             return Ok(Made::ByCopy);
         }
-        if epochs::newest(self.txn, place.group)? != Some(place.epoch) {
-            return self.newer_than(place);
+        if epochs::newest(self.txn, location.group)? != Some(location.epoch) {
+            return self.newer_than(location);
         }
         let mut header = read_write_header(source, spec, instead, now);
         header.epoch = group.take_epoch()?;
         group.writer = Some(spec.id);
-        group.save(self.txn, place.group);
-        epochs::hold(self.txn, Place::of(&header))?;
-        header.newest_clone = Some(place.epoch);
+        group.save(self.txn, location.group);
+        epochs::hold(self.txn, Location::of(&header))?;
+        header.newest_clone = Some(location.epoch);
         self.put(header);
         if instead {
             self.remove(from)?;
@@ -187,10 +187,11 @@ impl Members<'_, '_> {
 
     /// Examines newer states: those being deleted are waited for; those that volumes reference prevent an
     /// immediate conversion.
-    fn newer_than(&self, place: Place) -> Result<Made, VolumeError> {
-        let newer = epochs::all(self.txn, place.group)?.into_iter().filter(|(epoch, _)| *epoch > place.epoch);
+    fn newer_than(&self, location: Location) -> Result<Made, VolumeError> {
+        let newer =
+            epochs::all(self.txn, location.group)?.into_iter().filter(|(epoch, _)| *epoch > location.epoch);
         let mut held = newer.filter(|(_, held)| matches!(held, epochs::Held::By(1..)));
-        Ok(if held.next().is_some() { Made::ByCopy } else { Made::Unsettled(place.group) })
+        Ok(if held.next().is_some() { Made::ByCopy } else { Made::Leftovers(location.group) })
     }
 }
 

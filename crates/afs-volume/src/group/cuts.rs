@@ -19,7 +19,7 @@ use crate::volume::Volume;
 
 impl VolumeStore {
     /// Deletes some rows that were cut out of files; false if nothing can be done now.
-    pub(crate) async fn work_off_cuts(&self) -> Result<bool, VolumeError> {
+    pub(crate) async fn complete_cuts(&self) -> Result<bool, VolumeError> {
         let mut from = Vec::new();
         while let Some((key, row)) = self.next_cut(&from)? {
             let (group, content) = doomed::from_key(&key).ok_or_else(doomed::bad_key)?;
@@ -49,7 +49,7 @@ impl Volume {
     pub(crate) async fn make_room_for_cuts(self: &Arc<Self>, fid: Fid) -> Result<(), VolumeError> {
         let find = move |reads: Reads<'_>| reads.vnode(fid.vnode);
         while let Some(record) = self.read(find).await?.filter(|record| record.cuts.len() > CUTS_MAX / 2) {
-            self.update(move |tx| tx.work_off_cuts(record.vnode, record.content).map(drop)).await?;
+            self.update(move |tx| tx.complete_cuts(record.vnode, record.content).map(drop)).await?;
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ fn step(
         Some(writer) if store.is_restoring(writer) => return Ok(false),
         Some(writer) => {
             let mut tx = VolumeTx::begin(txn, store, writer)?;
-            let done = tx.work_off_cuts(vnode, content)?;
+            let done = tx.complete_cuts(vnode, content)?;
             tx.finish()?;
             done
         }

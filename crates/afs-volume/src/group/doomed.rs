@@ -4,8 +4,8 @@ use afs_kv::Txn;
 use bytes::Bytes;
 
 use super::epochs;
+use super::reclaim::ROWS_PER_STEP;
 use super::rows::forget_row;
-use super::take_down::ROWS_PER_STEP;
 use crate::chunks;
 use crate::codec::Fields;
 use crate::doomed_row;
@@ -13,7 +13,7 @@ use crate::error::VolumeError;
 use crate::extent::Slot;
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
 use crate::key::{self, DEADROWS, DOOMED, PAGES, RowId, SLOTS};
-use crate::place::Place;
+use crate::location::Location;
 use crate::rows::index_damaged;
 use crate::store::VolumeStore;
 
@@ -26,7 +26,7 @@ struct Newest {
 
 impl VolumeStore {
     /// Deletes some rows of a doomed content; false if there is none.
-    pub(crate) async fn take_down_content(&self) -> Result<bool, VolumeError> {
+    pub(crate) async fn reclaim_content(&self) -> Result<bool, VolumeError> {
         if self.store.kv.snapshot().range(DOOMED, .., false).next().transpose()?.is_none() {
             return Ok(false);
         }
@@ -47,12 +47,12 @@ impl VolumeStore {
 fn step(txn: &mut Txn<'_>, key: &Bytes, row: &Bytes) -> Result<(), VolumeError> {
     let (group, content) = from_key(key).ok_or_else(bad_key)?;
     let (epoch, next) = doomed_row::decode(row)?;
-    let keeper = epochs::newest_held_before(txn, Place { group, epoch })?;
+    let keeper = epochs::newest_held_before(txn, Location { group, epoch })?;
     let mut rest = None;
     for table in [SLOTS, PAGES] {
         let (rows, more) = newest_rows(txn, table, key, next)?;
         for newest in rows {
-            take_down(txn, table, (group, content), &newest, keeper)?;
+            reclaim(txn, table, (group, content), &newest, keeper)?;
         }
         rest = rest.or(more);
     }
@@ -91,7 +91,7 @@ fn newest_rows(
 }
 
 /// Releases one slot or page: a clone that references it keeps it.
-fn take_down(
+fn reclaim(
     txn: &mut Txn<'_>,
     table: &str,
     (group, content): (GroupId, ContentId),
@@ -107,7 +107,7 @@ fn take_down(
     if is_slot && !newest.row.is_empty() {
         let slot = Slot::decode(newest.row.clone());
         for owned in slot.map_err(|_| index_damaged("a slot cannot be decoded"))?.chunks() {
-            chunks::let_go(txn, group, keeper, owned)?;
+            chunks::release(txn, group, keeper, owned)?;
         }
     }
     match keeper.filter(|keeper| newest.written <= *keeper) {

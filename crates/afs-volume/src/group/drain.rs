@@ -2,31 +2,31 @@
 
 use afs_kv::Txn;
 
+use super::reclaim::{ROWS_PER_STEP, bad_list};
 use super::rows::{delete_row, some_rows};
-use super::take_down::{ROWS_PER_STEP, bad_list};
 use crate::chunks;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;
 use crate::key::{self, CHANGES, DEADLISTS, DEADROWS};
-use crate::place::Place;
+use crate::location::Location;
 
 /// Processes some of an epoch's deadlist; true when the epoch is no longer needed.
 pub(super) fn step(
     txn: &mut Txn<'_>,
-    place: Place,
+    location: Location,
     older: Option<Epoch>,
     newer: Epoch,
 ) -> Result<bool, VolumeError> {
-    let done = drain_rows(txn, place, older)?
-        && drain_chunks(txn, place, older)?
+    let done = drain_rows(txn, location, older)?
+        && drain_chunks(txn, location, older)?
         // Changes since an epoch that no volume references are never asked for.
-        && (older.is_some() || forget_changes(txn, Place { epoch: newer, ..place })?);
+        && (older.is_some() || forget_changes(txn, Location { epoch: newer, ..location })?);
     Ok(done)
 }
 
-fn drain_rows(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result<bool, VolumeError> {
-    let first = key::epoch(place.group, place.epoch);
+fn drain_rows(txn: &mut Txn<'_>, location: Location, older: Option<Epoch>) -> Result<bool, VolumeError> {
+    let first = key::epoch(location.group, location.epoch);
     let end = key::after_prefix(&first);
     let rows = some_rows(txn, DEADROWS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, _) in &rows {
@@ -40,8 +40,8 @@ fn drain_rows(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result<b
     Ok(rows.is_empty())
 }
 
-fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result<bool, VolumeError> {
-    let first = key::epoch(place.group, place.epoch);
+fn drain_chunks(txn: &mut Txn<'_>, location: Location, older: Option<Epoch>) -> Result<bool, VolumeError> {
+    let first = key::epoch(location.group, location.epoch);
     let end = key::after_prefix(&first);
     let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, row) in &rows {
@@ -49,7 +49,7 @@ fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result
         txn.delete(DEADLISTS, key);
         match older.filter(|older| owned.birth <= *older) {
             Some(older) => {
-                txn.put(DEADLISTS, &key::deadlist(place.group, older, owned.at), owned.to_row());
+                txn.put(DEADLISTS, &key::deadlist(location.group, older, owned.at), owned.to_row());
             }
             None => chunks::free_once(txn, owned.at)?,
         }
@@ -58,7 +58,7 @@ fn drain_chunks(txn: &mut Txn<'_>, place: Place, older: Option<Epoch>) -> Result
 }
 
 /// Deletes change records of the oldest remaining epoch and before.
-fn forget_changes(txn: &mut Txn<'_>, oldest: Place) -> Result<bool, VolumeError> {
+fn forget_changes(txn: &mut Txn<'_>, oldest: Location) -> Result<bool, VolumeError> {
     let first = key::group(oldest.group);
     let end = key::after_prefix(&key::epoch(oldest.group, oldest.epoch));
     let rows = some_rows(txn, CHANGES, &first, end.as_deref(), ROWS_PER_STEP)?;

@@ -5,7 +5,7 @@ use afs_kv::{Range, Snapshot, Txn};
 use crate::error::VolumeError;
 use crate::ids::{Epoch, GroupId};
 use crate::key::{self, EPOCHS};
-use crate::place::Place;
+use crate::location::Location;
 use crate::rows::index_damaged;
 
 /// The references to an epoch.
@@ -50,8 +50,11 @@ pub(crate) fn newest(rows: &impl EpochRows, group: GroupId) -> Result<Option<Epo
 }
 
 /// The newest epoch before this one that volumes reference.
-pub(crate) fn newest_held_before(rows: &impl EpochRows, place: Place) -> Result<Option<Epoch>, VolumeError> {
-    for row in older(rows, place) {
+pub(crate) fn newest_held_before(
+    rows: &impl EpochRows,
+    location: Location,
+) -> Result<Option<Epoch>, VolumeError> {
+    for row in older(rows, location) {
         if let (epoch, Held::By(1..)) = row? {
             return Ok(Some(epoch));
         }
@@ -60,44 +63,44 @@ pub(crate) fn newest_held_before(rows: &impl EpochRows, place: Place) -> Result<
 }
 
 /// Adds a volume's reference to an epoch.
-pub(crate) fn hold(txn: &mut Txn<'_>, place: Place) -> Result<(), VolumeError> {
-    let holders = match held(txn, place)? {
+pub(crate) fn hold(txn: &mut Txn<'_>, location: Location) -> Result<(), VolumeError> {
+    let holders = match held(txn, location)? {
         Some(Held::By(holders)) => holders,
         Some(Held::Staged) | None => 0,
     };
-    put(txn, place, Held::By(holders + 1));
+    put(txn, location, Held::By(holders + 1));
     Ok(())
 }
 
 /// Removes a volume's reference to an epoch; true if it was the last.
-pub(crate) fn release(txn: &mut Txn<'_>, place: Place) -> Result<bool, VolumeError> {
-    let Some(Held::By(holders @ 1..)) = held(txn, place)? else {
+pub(crate) fn release(txn: &mut Txn<'_>, location: Location) -> Result<bool, VolumeError> {
+    let Some(Held::By(holders @ 1..)) = held(txn, location)? else {
         return Err(index_damaged("an epoch that a volume holds is missing"));
     };
-    put(txn, place, Held::By(holders - 1));
+    put(txn, location, Held::By(holders - 1));
     Ok(holders == 1)
 }
 
-pub(crate) fn held(txn: &Txn<'_>, place: Place) -> Result<Option<Held>, VolumeError> {
-    let key = key::epoch(place.group, place.epoch);
+pub(crate) fn held(txn: &Txn<'_>, location: Location) -> Result<Option<Held>, VolumeError> {
+    let key = key::epoch(location.group, location.epoch);
     let row = txn.get(EPOCHS, &key)?;
     Ok(row.map(|row| decode(&(key.to_vec().into(), row))).transpose()?.map(|(_, held)| held))
 }
 
-pub(crate) fn put(txn: &mut Txn<'_>, place: Place, held: Held) {
+pub(crate) fn put(txn: &mut Txn<'_>, location: Location, held: Held) {
     let row = match held {
         Held::By(holders) => holders,
         Held::Staged => STAGED,
     };
-    txn.put(EPOCHS, &key::epoch(place.group, place.epoch), row.to_be_bytes().to_vec());
+    txn.put(EPOCHS, &key::epoch(location.group, location.epoch), row.to_be_bytes().to_vec());
 }
 
 /// Epochs before this one, newest first.
 fn older<'r>(
     rows: &'r impl EpochRows,
-    place: Place,
+    location: Location,
 ) -> impl Iterator<Item = Result<(Epoch, Held), VolumeError>> + 'r {
-    let (first, end) = (key::group(place.group), key::epoch(place.group, place.epoch));
+    let (first, end) = (key::group(location.group), key::epoch(location.group, location.epoch));
     rows.epoch_rows(&first, Some(&end), true).map(|row| decode(&row?))
 }
 

@@ -10,7 +10,7 @@ use super::{Group, epochs};
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::key::{self, HEADERS, WORK};
-use crate::place::Place;
+use crate::location::Location;
 use crate::store::{Store, decode_header};
 
 /// The headers that the transaction changes, and their references to epochs.
@@ -73,29 +73,29 @@ impl<'t, 'a> Members<'t, 'a> {
             group.writer = None;
             group.save(self.txn, header.group);
         }
-        self.release(Place::of(header))
+        self.release(Location::of(header))
     }
 
     /// Removes one reference to an epoch. After the last, the background deletes the epoch, and the group's
     /// writer no longer preserves anything for it.
-    pub(crate) fn release(&mut self, place: Place) -> Result<(), VolumeError> {
-        if !epochs::release(self.txn, place)? {
+    pub(crate) fn release(&mut self, location: Location) -> Result<(), VolumeError> {
+        if !epochs::release(self.txn, location)? {
             return Ok(());
         }
-        self.work(place);
-        self.refresh_writer(place)
+        self.work(location);
+        self.refresh_writer(location)
     }
 
     /// Queues background work for the group.
-    pub(crate) fn work(&mut self, place: Place) {
-        self.txn.put(WORK, &key::group(place.group), Vec::new());
+    pub(crate) fn work(&mut self, location: Location) {
+        self.txn.put(WORK, &key::group(location.group), Vec::new());
         self.work = true;
     }
 
-    fn refresh_writer(&mut self, place: Place) -> Result<(), VolumeError> {
-        let Some(writer) = Group::load(self.txn, place.group)?.writer else { return Ok(()) };
+    fn refresh_writer(&mut self, location: Location) -> Result<(), VolumeError> {
+        let Some(writer) = Group::load(self.txn, location.group)?.writer else { return Ok(()) };
         let mut header = self.header(writer)?;
-        let newest = epochs::newest_held_before(self.txn, Place::of(&header))?;
+        let newest = epochs::newest_held_before(self.txn, Location::of(&header))?;
         if header.newest_clone != newest {
             header.newest_clone = newest;
             self.put(header);

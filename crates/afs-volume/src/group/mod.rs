@@ -3,8 +3,9 @@
 //! The states of a group are its epochs. Each volume references one; the read-write volume writes in the
 //! newest, and a clone references an older one, which is never written again. Whatever a referenced epoch
 //! needs and no newer one has is on the deadlist of that epoch. An epoch without references is deleted in the
-//! background: [`take_down`].
+//! background: [`reclaim`].
 
+mod change;
 mod clone;
 mod convert;
 mod cuts;
@@ -13,9 +14,8 @@ mod doomed;
 mod drain;
 pub(crate) mod epochs;
 mod members;
+pub(crate) mod reclaim;
 pub(crate) mod rows;
-mod settle;
-pub(crate) mod take_down;
 mod truncate;
 mod wipe;
 
@@ -29,7 +29,7 @@ use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::error::VolumeError;
 use crate::ids::{Epoch, GroupId};
 use crate::key::{self, GROUPS, META};
-use crate::place::Place;
+use crate::location::Location;
 use crate::rows::index_damaged;
 
 /// The row of a group.
@@ -74,7 +74,7 @@ impl Group {
 }
 
 /// Creates an empty group.
-pub(crate) fn make(txn: &mut Txn<'_>, writer: Option<VolumeId>) -> Result<Place, VolumeError> {
+pub(crate) fn make(txn: &mut Txn<'_>, writer: Option<VolumeId>) -> Result<Location, VolumeError> {
     let next = txn.get(META, NEXT_GROUP_KEY)?;
     let next = next.and_then(|row| Some(u32::from_be_bytes(*row.first_chunk()?)));
     let next = next.ok_or_else(|| index_damaged("the number of the next group is missing"))?;
@@ -82,7 +82,7 @@ pub(crate) fn make(txn: &mut Txn<'_>, writer: Option<VolumeId>) -> Result<Place,
     txn.put(META, NEXT_GROUP_KEY, after.to_be_bytes().to_vec());
     let group = GroupId(next);
     Group { next_epoch: Epoch(Epoch::FIRST.0 + 1), writer }.save(txn, group);
-    Ok(Place { group, epoch: Epoch::FIRST })
+    Ok(Location { group, epoch: Epoch::FIRST })
 }
 
 pub(crate) const NEXT_GROUP_KEY: &[u8] = b"next-group";

@@ -4,17 +4,17 @@
 use afs_kv::Txn;
 
 use super::Group;
+use super::reclaim::{ROWS_PER_STEP, bad_list};
 use super::rows::{forget_row, free_chunks, from_epoch, some_rows};
-use super::take_down::{ROWS_PER_STEP, bad_list};
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;
 use crate::key::{self, CHANGES, DEADLISTS, DEADROWS, DOOMED, FREE, RowId};
-use crate::place::Place;
+use crate::location::Location;
 use crate::{chunks, doomed_row};
 
 /// Deletes some of what was written after an epoch; true when nothing is left.
-pub(super) fn step(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+pub(super) fn step(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     let done = forget_doomed(txn, to)?
         && delete_changes(txn, to)?
         && revive_rows(txn, to)?
@@ -24,7 +24,7 @@ pub(super) fn step(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
 }
 
 /// Contents that lost their vnode since are live again.
-fn forget_doomed(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+fn forget_doomed(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     let prefix = key::group(to.group);
     let end = key::after_prefix(&prefix);
     for (key, row) in some_rows(txn, DOOMED, &prefix, end.as_deref(), usize::MAX)? {
@@ -36,7 +36,7 @@ fn forget_doomed(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
 }
 
 /// Deletes rows written since, and the chunks born with them.
-fn delete_changes(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+fn delete_changes(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, Epoch(to.epoch.0.saturating_add(1)));
     let changes = some_rows(txn, CHANGES, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, _) in &changes {
@@ -50,7 +50,7 @@ fn delete_changes(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
 }
 
 /// Entries that the epoch has and newer states had not are no longer dead.
-fn revive_rows(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+fn revive_rows(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, to.epoch);
     let rows = some_rows(txn, DEADROWS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, _) in &rows {
@@ -59,7 +59,7 @@ fn revive_rows(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
     Ok(rows.is_empty())
 }
 
-fn revive_chunks(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+fn revive_chunks(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     let (first, end) = from_epoch(to.group, to.epoch);
     let rows = some_rows(txn, DEADLISTS, &first, end.as_deref(), ROWS_PER_STEP)?;
     for (key, row) in &rows {
@@ -73,7 +73,7 @@ fn revive_chunks(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
 }
 
 /// Without a writer no vnode numbers are allocated; the next writer starts without freed ones.
-fn forget_free_numbers(txn: &mut Txn<'_>, to: Place) -> Result<bool, VolumeError> {
+fn forget_free_numbers(txn: &mut Txn<'_>, to: Location) -> Result<bool, VolumeError> {
     if Group::load(txn, to.group)?.writer.is_some() {
         return Ok(true);
     }

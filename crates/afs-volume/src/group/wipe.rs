@@ -2,8 +2,8 @@
 
 use afs_kv::Txn;
 
+use super::reclaim::{ROWS_PER_STEP, bad_list};
 use super::rows::{free_chunks, some_rows};
-use super::take_down::{ROWS_PER_STEP, bad_list};
 use crate::chunks;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;

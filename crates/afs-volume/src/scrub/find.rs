@@ -13,7 +13,7 @@ use crate::group::epochs;
 use crate::ids::{Epoch, SlotIndex};
 use crate::key::{self, SLOTS};
 use crate::located::LocatedChunk;
-use crate::place::Place;
+use crate::location::Location;
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 use crate::store::VolumeStore;
@@ -24,22 +24,22 @@ use crate::walk::{VnodeRow, vnode_rows_between};
 #[derive(Default)]
 struct Plan {
     bad: Vec<BadData>,
-    chunks: Vec<Wanted>,
+    chunks: Vec<ChunkRead>,
     bytes: u64,
     vnodes: u64,
 }
 
 /// A chunk to read, and the position of its bytes in a file.
-struct Wanted {
+struct ChunkRead {
     bad: BadData,
     at: LocatedChunk,
 }
 
 /// The state that is examined.
-struct Sight<'s> {
+struct ScrubbedState<'s> {
     snapshot: &'s Snapshot,
     volume: VolumeId,
-    place: Place,
+    location: Location,
     /// Rows written in or before this epoch are examined with the volume that references it.
     older: Option<Epoch>,
 }
@@ -74,19 +74,19 @@ impl VolumeStore {
         bytes: u64,
     ) -> Result<Plan, VolumeError> {
         let mut plan = Plan::default();
-        let place = match volume.place_at(snapshot) {
+        let location = match volume.location_at(snapshot) {
             // Deleted, or moved just now: the next step tries again.
             Err(VolumeError::NoVolume | VolumeError::Busy) => return Ok(plan),
-            place => place?,
+            location => location?,
         };
-        let older = epochs::newest_held_before(snapshot, place)?;
-        let sight = Sight { snapshot, volume: volume.id(), place, older };
+        let older = epochs::newest_held_before(snapshot, location)?;
+        let state = ScrubbedState { snapshot, volume: volume.id(), location, older };
         let all = (scrub.after, VnodeId(u32::MAX));
-        let rows = vnode_rows_between(snapshot, place, all, VNODES_PER_STEP, |_| true)?;
+        let rows = vnode_rows_between(snapshot, location, all, VNODES_PER_STEP, |_| true)?;
         for row in &rows {
             let from = scrub.within.take().filter(|(vnode, _)| *vnode == row.vnode);
             let from = from.map_or(SlotIndex(0), |(_, slot)| slot);
-            if let Some(next) = sight.vnode(row, from, bytes, &mut plan)? {
+            if let Some(next) = state.vnode(row, from, bytes, &mut plan)? {
                 scrub.within = Some((row.vnode, next));
                 return Ok(plan);
             }
@@ -100,7 +100,7 @@ impl VolumeStore {
 
     async fn read(&self, plan: Plan) -> Result<ScrubReport, VolumeError> {
         let mut report = ScrubReport { vnodes: plan.vnodes, bad: plan.bad, ..ScrubReport::default() };
-        for Wanted { mut bad, at } in plan.chunks {
+        for ChunkRead { mut bad, at } in plan.chunks {
             report.chunks += 1;
             report.bytes += u64::from(at.chunk.len);
             if let Err(error) = self.read_chunk(at).await {
@@ -119,7 +119,7 @@ impl VolumeStore {
     }
 }
 
-impl Sight<'_> {
+impl ScrubbedState<'_> {
     /// Checks one vnode; returns the slot to continue with if the step is full.
     fn vnode(
         &self,
@@ -168,7 +168,7 @@ impl Sight<'_> {
         let mut bytes = Vec::new();
         for page in 0..record.length.div_ceil(PAGE_LEN as u64).min(dir::PAGES_MAX.into()) {
             let page = SlotIndex(page as u32);
-            match self.snapshot.page_row(self.place.group, record.content, page, self.place.epoch)? {
+            match self.snapshot.page_row(self.location.group, record.content, page, self.location.epoch)? {
                 Some(row) => bytes.extend_from_slice(&row),
                 None => return Ok(Err(format!("page {} is missing", page.0))),
             }
@@ -188,7 +188,7 @@ impl Sight<'_> {
         bytes: u64,
         plan: &mut Plan,
     ) -> Result<Option<SlotIndex>, VolumeError> {
-        let prefix = key::content_prefix(self.place.group, record.content);
+        let prefix = key::content_prefix(self.location.group, record.content);
         let mut first = prefix.to_vec();
         first.extend_from_slice(&from.0.to_be_bytes());
         let end = key::after_prefix(&prefix);
@@ -199,7 +199,7 @@ impl Sight<'_> {
             let (Some(index), Some(written)) = (index.map(SlotIndex), key::epoch_of_row(&key)) else {
                 continue;
             };
-            if written > self.place.epoch {
+            if written > self.location.epoch {
                 continue;
             }
             if newest.as_ref().is_some_and(|(other, ..)| *other != index) {
@@ -236,7 +236,7 @@ impl Sight<'_> {
             plan.bytes += u64::from(chunk.at.chunk.len);
             let (position, len) = (start + u64::from(extent.start), u64::from(*len));
             let part = BadPart::Chunk { position, len, what: String::new(), chunk: chunk.at };
-            plan.chunks.push(Wanted { bad: self.bad(record, part), at: chunk.at });
+            plan.chunks.push(ChunkRead { bad: self.bad(record, part), at: chunk.at });
         }
     }
 }

@@ -81,7 +81,7 @@ fn exchange(
     let birth = birth.ok_or(VolumeError::Busy)?;
     for (epoch, _) in epochs::all(txn, group)? {
         if take_from_deadlist(txn, group, epoch, chunk.old)? {
-            chunks::let_go(txn, group, Some(epoch), OwnedChunk { at: chunk.new, birth })?;
+            chunks::release(txn, group, Some(epoch), OwnedChunk { at: chunk.new, birth })?;
         }
     }
     chunks::adopt(txn, group, OwnedChunk { at: chunk.new, birth });

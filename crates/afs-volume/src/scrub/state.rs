@@ -29,7 +29,7 @@ pub struct ScrubRound {
 #[derive(Clone, Debug, Default)]
 pub struct ScrubState {
     /// Where the next step continues.
-    pub place: Scrub,
+    pub position: Scrub,
     /// The current round.
     pub now: ScrubRound,
     /// The last complete round.
@@ -58,8 +58,8 @@ impl VolumeStore {
 impl ScrubState {
     fn encode(&self) -> Vec<u8> {
         let mut row = Vec::new();
-        let (within, slot) = self.place.within.unwrap_or((VnodeId(0), SlotIndex(0)));
-        for number in [self.place.volume.0, self.place.after.0, within.0, slot.0] {
+        let (within, slot) = self.position.within.unwrap_or((VnodeId(0), SlotIndex(0)));
+        for number in [self.position.volume.0, self.position.after.0, within.0, slot.0] {
             row.put_u32(number);
         }
         self.now.put(&mut row);
@@ -72,8 +72,9 @@ impl ScrubState {
         let (volume, after) = (VolumeId(fields.u32()?), VnodeId(fields.u32()?));
         let within =
             Some((VnodeId(fields.u32()?), SlotIndex(fields.u32()?))).filter(|(vnode, _)| vnode.0 != 0);
-        let place = Scrub { volume, after, within };
-        let state = Self { place, now: ScrubRound::take(&mut fields)?, last: ScrubRound::take(&mut fields)? };
+        let position = Scrub { volume, after, within };
+        let state =
+            Self { position, now: ScrubRound::take(&mut fields)?, last: ScrubRound::take(&mut fields)? };
         fields.finish()?;
         Ok(state)
     }

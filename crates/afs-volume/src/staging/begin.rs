@@ -8,13 +8,13 @@ use afs_wire::ids::VolumeId;
 
 use super::Restore;
 use super::put::Batch;
-use super::seen::Seen;
+use super::vnode_set::VnodeSet;
 use crate::error::VolumeError;
 use crate::group::{self, Group, Members, epochs};
 use crate::header::{VnodeNumbers, VolumeHeader};
 use crate::ids::GroupId;
 use crate::key::{self, WORK};
-use crate::place::Place;
+use crate::location::Location;
 use crate::store::Store;
 use crate::volume::Volume;
 
@@ -26,9 +26,9 @@ const NO_GROUP: GroupId = GroupId(0);
 
 /// Result of an attempt to begin.
 enum Begun {
-    Staged(Box<VolumeHeader>, Place),
+    Staged(Box<VolumeHeader>, Location),
     /// Leftovers of an earlier restore must be deleted first.
-    Unsettled(GroupId),
+    Leftovers(GroupId),
 }
 
 /// Excludes other changes of a volume, until it is dropped.
@@ -69,7 +69,7 @@ impl Volume {
         loop {
             let (at, id) = (store.clone(), self.id());
             match store.kv.update(move |txn| begin(txn, &at, id, full)).await? {
-                Begun::Unsettled(group) => store.settle_step(group).await?,
+                Begun::Leftovers(group) => store.delete_leftovers_step(group).await?,
                 Begun::Staged(staged, base) => {
                     let (volume, staged) = (self.clone(), *staged);
                     return Ok(Restore {
@@ -78,7 +78,7 @@ impl Volume {
                         staged,
                         base,
                         full,
-                        seen: Seen::default(),
+                        seen: VnodeSet::default(),
                         batch: Batch::default(),
                     });
                 }
@@ -89,28 +89,28 @@ impl Volume {
 
 fn begin(txn: &mut Txn<'_>, store: &Arc<Store>, id: VolumeId, full: bool) -> Result<Begun, VolumeError> {
     let header = Members::new(txn, store).header(id)?;
-    let base = Place::of(&header);
+    let base = Location::of(&header);
     let newer = epochs::all(txn, base.group)?.into_iter().filter(|(epoch, _)| *epoch > base.epoch);
     let newer: Vec<_> = newer.map(|(_, held)| held).collect();
     let held = newer.iter().any(|held| matches!(held, epochs::Held::By(1..)));
     if !full && !newer.is_empty() && !held && !store.is_staging(base.group) {
-        return Ok(Begun::Unsettled(base.group));
+        return Ok(Begun::Leftovers(base.group));
     }
     let staged = if full || !newer.is_empty() { apart(txn, header)? } else { behind(txn, header)? };
-    let place = Place::of(&staged);
-    epochs::put(txn, place, epochs::Held::Staged);
-    txn.put(WORK, &key::group(place.group), Vec::new());
+    let location = Location::of(&staged);
+    epochs::put(txn, location, epochs::Held::Staged);
+    txn.put(WORK, &key::group(location.group), Vec::new());
     // From now on no other task changes the volume or deletes the epoch.
-    store.restores.lock().insert(id, place.group);
+    store.restores.lock().insert(id, location.group);
     Ok(Begun::Staged(Box::new(staged), base))
 }
 
 /// Stages in a group of its own.
 fn apart(txn: &mut Txn<'_>, header: VolumeHeader) -> Result<VolumeHeader, VolumeError> {
-    let place = group::make(txn, Some(header.id).filter(|_| header.is_writable()))?;
+    let location = group::make(txn, Some(header.id).filter(|_| header.is_writable()))?;
     Ok(VolumeHeader {
-        group: place.group,
-        epoch: place.epoch,
+        group: location.group,
+        epoch: location.epoch,
         newest_clone: None,
         blocks_used: 0,
         file_count: 0,

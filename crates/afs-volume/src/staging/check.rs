@@ -6,7 +6,7 @@ use afs_wire::ids::{Uniquifier, VnodeId};
 use super::Restore;
 use crate::error::VolumeError;
 use crate::ids::SlotIndex;
-use crate::place::Place;
+use crate::location::Location;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, damaged};
 use crate::tx::VolumeTx;
@@ -31,11 +31,12 @@ impl Restore {
 
     /// Returns the vnodes whose records do not yet name their directory.
     fn check_directory(&self, record: &VnodeRecord) -> Result<Vec<VnodeId>, VolumeError> {
-        let place = Place::of(&self.staged);
+        let location = Location::of(&self.staged);
         let snapshot = self.store().kv.snapshot();
         let mut bytes = Vec::new();
         for page in 0..record.length.div_ceil(PAGE_LEN as u64) {
-            let row = snapshot.page_row(place.group, record.content, SlotIndex(page as u32), place.epoch)?;
+            let row =
+                snapshot.page_row(location.group, record.content, SlotIndex(page as u32), location.epoch)?;
             bytes.extend_from_slice(&row.ok_or_else(|| damaged(record.vnode, "a page of it is missing"))?);
         }
         let bad = |what: &str| damaged(record.vnode, what);
@@ -46,7 +47,7 @@ impl Restore {
         }
         let mut strangers = Vec::new();
         for entry in blob.entries(0).filter(|entry| entry.name != b"." && entry.name != b"..") {
-            let named = snapshot.vnode_row(place.group, entry.vnode, place.epoch)?;
+            let named = snapshot.vnode_row(location.group, entry.vnode, location.epoch)?;
             let named = named.filter(|named| named.unique == entry.unique).ok_or_else(|| {
                 let name = String::from_utf8_lossy(entry.name);
                 bad(&format!(

@@ -8,7 +8,7 @@ use super::Restore;
 use crate::error::VolumeError;
 use crate::group::{Group, Members, epochs};
 use crate::header::VolumeHeader;
-use crate::place::Place;
+use crate::location::Location;
 
 /// The fields of the header that a restore sets; `None` leaves a field unchanged (`docs/protocol/dump.md` "2.
 /// Tags", volume header).
@@ -59,7 +59,7 @@ impl Restore {
     /// `NoVolume` if the volume was deleted meanwhile. After an error the volume is unchanged.
     pub async fn commit(mut self, header: RestoredHeader) -> Result<(), VolumeError> {
         self.flush().await?;
-        self.strike().await?;
+        self.prune().await?;
         self.check_directories().await?;
         let (store, staged, base) = (self.store().clone(), self.staged.clone(), self.base);
         let committed = self.store().kv.update(move |txn| {
@@ -77,25 +77,25 @@ impl Restore {
 fn commit(
     members: &mut Members<'_, '_>,
     staged: VolumeHeader,
-    base: Place,
+    base: Location,
     restored: RestoredHeader,
 ) -> Result<(), VolumeError> {
     let before = members.header(staged.id)?;
-    if Place::of(&before) != base {
+    if Location::of(&before) != base {
         return Err(VolumeError::Busy);
     }
-    let place = Place::of(&staged);
-    epochs::put(members.txn, place, epochs::Held::By(1));
+    let location = Location::of(&staged);
+    epochs::put(members.txn, location, epochs::Held::By(1));
     members.put(restored.apply(before.clone(), staged));
     members.leave(&before)?;
     let mut header = members.header(before.id)?;
-    let mut group = Group::load(members.txn, place.group)?;
+    let mut group = Group::load(members.txn, location.group)?;
     if header.is_writable() && group.writer.is_some_and(|writer| writer != header.id) {
         return Err(VolumeError::VolumeExists);
     }
     group.writer = Some(header.id).filter(|_| header.is_writable());
-    group.save(members.txn, place.group);
-    header.newest_clone = epochs::newest_held_before(members.txn, place)?;
+    group.save(members.txn, location.group);
+    header.newest_clone = epochs::newest_held_before(members.txn, location)?;
     members.put(header);
     Ok(())
 }

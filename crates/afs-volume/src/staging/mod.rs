@@ -10,9 +10,9 @@ mod begin;
 mod check;
 mod commit;
 mod image;
+mod prune;
 mod put;
-mod seen;
-mod strike;
+mod vnode_set;
 
 pub use commit::RestoredHeader;
 pub use image::{ImageData, VnodeImage};
@@ -24,15 +24,15 @@ use afs_wire::ids::{Uniquifier, VnodeId};
 use crate::data_reader::Span;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
+use crate::location::Location;
 use crate::new_data::DataWriter;
-use crate::place::Place;
 use crate::record::VnodeRecord;
 use crate::rows::Rows;
 use crate::store::Store;
 use crate::volume::Volume;
 use begin::Reservation;
 use put::Batch;
-use seen::Seen;
+use vnode_set::VnodeSet;
 
 /// A restore in progress. Dropped without [`Restore::commit`] it leaves the volume unchanged.
 ///
@@ -43,11 +43,11 @@ pub struct Restore {
     /// The header of the staged state, which is invisible.
     staged: VolumeHeader,
     /// Location of the vnodes that stay. In the staged group they need not be written again.
-    base: Place,
+    base: Location,
     /// Whether everything is written anew.
     full: bool,
     /// Vnodes of the new state.
-    seen: Seen,
+    seen: VnodeSet,
     batch: Batch,
 }
 
@@ -134,7 +134,7 @@ impl Restore {
         let store = self.store().clone();
         let group = self.staged.group;
         drop(self.reservation);
-        while store.take_down_group(group).await? {}
+        while store.reclaim_group(group).await? {}
         Ok(())
     }
 

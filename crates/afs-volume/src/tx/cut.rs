@@ -59,7 +59,7 @@ impl VolumeTx<'_, '_> {
     }
 
     /// Deletes some slots that were cut out of a file: true when none of this content is left.
-    pub(crate) fn work_off_cuts(&mut self, vnode: VnodeId, content: ContentId) -> Result<bool, VolumeError> {
+    pub(crate) fn complete_cuts(&mut self, vnode: VnodeId, content: ContentId) -> Result<bool, VolumeError> {
         let record = self.by_number(vnode)?.filter(|record| record.content == content);
         // A content that has lost its vnode is deleted as a whole.
         let Some(mut record) = record else { return Ok(true) };
@@ -72,7 +72,7 @@ impl VolumeTx<'_, '_> {
                 self.edit_slot(&mut record, slot, |_| {})?;
             }
         }
-        record.cuts.worked_off(next);
+        record.cuts.completed(next);
         self.credit(before.saturating_sub(record.blocks()));
         let done = record.cuts.is_empty();
         self.put_vnode(record);

@@ -37,7 +37,7 @@ impl VolumeTx<'_, '_> {
     }
 
     /// Deletes a vnode that the new state does not have. Its number is not added to the list of freed ones.
-    pub(crate) fn strike(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
+    pub(crate) fn delete_image(&mut self, record: &VnodeRecord) -> Result<(), VolumeError> {
         self.drop_content(record)?;
         self.forget_vnode(record.vnode);
         Ok(())

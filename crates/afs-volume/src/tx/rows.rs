@@ -93,7 +93,7 @@ impl VolumeTx<'_, '_> {
                 chunks::free(self.txn, owned.at);
                 Ok(())
             }
-            _ => chunks::let_go(self.txn, self.header.group, self.header.newest_clone, owned),
+            _ => chunks::release(self.txn, self.header.group, self.header.newest_clone, owned),
         }
     }
 }

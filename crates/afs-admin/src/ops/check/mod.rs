@@ -1,17 +1,17 @@
 //! `vos check`: compares the location database with the servers.
 //!
 //! First the cell is scanned, server by server, and groups that do not match are noted as suspects
-//! ([`gather`]). Then a snapshot of each suspect group is taken at all its sites ([`look`]), until two in a
-//! row agree; operations in progress are left alone. The diagnosis uses such a snapshot alone ([`judge`]). A
-//! repair changes entries only, under their lock, and only if they are unchanged ([`mend`]). No volume is
+//! ([`scan`]). Then a snapshot of each suspect group is taken at all its sites ([`snapshot`]), until two in a
+//! row agree; operations in progress are left alone. The diagnosis uses such a snapshot alone ([`diagnose`]). A
+//! repair changes entries only, under their lock, and only if they are unchanged ([`repair`]). No volume is
 //! ever deleted or changed.
 
+mod diagnose;
 mod entry;
 mod finding;
-mod gather;
-mod judge;
-mod look;
-mod mend;
+mod repair;
+mod scan;
+mod snapshot;
 
 pub use finding::{Checked, Fault, Finding, Half, Remedy, Silent};
 
@@ -21,12 +21,12 @@ use afs_wire::ids::VolumeId;
 
 use crate::Admin;
 use crate::error::AdminResult;
-use gather::{Gathered, Servers, Suspect};
-use judge::Judged;
-use look::Case;
+use diagnose::Diagnosis;
+use scan::{Scanned, Servers, Suspect};
+use snapshot::Case;
 
 /// Snapshots of one group; if no two in a row agree, an operation is in progress.
-const LOOKS_MAX: u32 = 4;
+const SNAPSHOTS_MAX: u32 = 4;
 
 /// Scope of a check, and whether it repairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,50 +48,50 @@ impl Admin {
     /// No location server replies, the journal cannot be read, or no such volume. A volume server that does
     /// not reply is reported in the result, and its volumes are left alone.
     pub async fn check(&self, options: &CheckOptions) -> AdminResult<Checked> {
-        let gathered = match &options.volume {
-            Some(volume) => self.gather_one(volume).await?,
-            None => self.gather(options.server).await?,
+        let scanned = match &options.volume {
+            Some(volume) => self.scan_one(volume).await?,
+            None => self.scan(options.server).await?,
         };
         let mut checked = Checked {
-            servers: gathered.servers.len(),
-            volumes: gathered.volumes,
-            more: gathered.more,
-            silent: gathered.silent(),
+            servers: scanned.servers.len(),
+            volumes: scanned.volumes,
+            more: scanned.more,
+            silent: scanned.silent(),
             findings: Vec::new(),
         };
-        for (key, suspect) in &gathered.suspects {
+        for (key, suspect) in &scanned.suspects {
             self.progress().step(&format!("looking at volume {key}"));
-            let found = self.look_and_judge(*key, suspect, &gathered.servers, options.half).await?;
-            let Some((case, mut judged)) = found else { continue };
+            let found = self.diagnose_group(*key, suspect, &scanned.servers, options.half).await?;
+            let Some((case, mut diagnosis)) = found else { continue };
             if options.repair {
-                self.mend(&case, &mut judged).await;
+                self.repair_group(&case, &mut diagnosis).await;
             }
-            checked.findings.append(&mut judged.findings);
+            checked.findings.append(&mut diagnosis.findings);
         }
-        self.check_counter(&gathered, options, &mut checked).await?;
+        self.check_counter(&scanned, options, &mut checked).await?;
         Ok(checked)
     }
 
     /// The state of a group with its diagnosis. Two snapshots have to agree: a single one may show an
     /// operation that has ended when the journal is read.
-    async fn look_and_judge(
+    async fn diagnose_group(
         &self,
         key: VolumeId,
         suspect: &Suspect,
         servers: &Servers,
         half: Half,
-    ) -> AdminResult<Option<(Case, Judged)>> {
+    ) -> AdminResult<Option<(Case, Diagnosis)>> {
         let mut before = None;
-        for _ in 0..LOOKS_MAX {
-            let case = self.look(key, suspect, servers).await?;
+        for _ in 0..SNAPSHOTS_MAX {
+            let case = self.take_snapshot(key, suspect, servers).await?;
             if self.is_under_way(&case.ids()).await? {
                 return Ok(None);
             }
-            let judged = judge::judge(&case, half);
-            if judged.findings.is_empty() || before.as_ref() == Some(&judged.findings) {
-                return Ok(Some((case, judged)));
+            let diagnosis = diagnose::diagnose(&case, half);
+            if diagnosis.findings.is_empty() || before.as_ref() == Some(&diagnosis.findings) {
+                return Ok(Some((case, diagnosis)));
             }
-            before = Some(judged.findings);
+            before = Some(diagnosis.findings);
         }
         Ok(None)
     }
@@ -103,17 +103,17 @@ impl Admin {
 
     async fn check_counter(
         &self,
-        gathered: &Gathered,
+        scanned: &Scanned,
         options: &CheckOptions,
         checked: &mut Checked,
     ) -> AdminResult {
         let next = self.next_id().await?;
-        if options.half == Half::Entries || gathered.largest < next {
+        if options.half == Half::Entries || scanned.largest < next {
             return Ok(());
         }
-        let mut finding = finding::counter(gathered.largest, next);
+        let mut finding = finding::counter(scanned.largest, next);
         if options.repair {
-            finding.remedy = match self.raise_counter(gathered.largest, next).await {
+            finding.remedy = match self.raise_counter(scanned.largest, next).await {
                 Ok(()) => Remedy::Mended,
                 Err(error) => Remedy::Failed(error.to_string()),
             };

@@ -10,7 +10,7 @@ use afs_wire::xdr::BoundedVec;
 use super::MovePlan;
 use crate::calls::{Attach, Transaction, UNPUBLISHED};
 use crate::error::{AdminError, AdminResult};
-use crate::losing::Losing;
+use crate::lost_snapshots::LostSnapshots;
 use crate::{Admin, Place, Snapshot};
 
 /// Most snapshots of one move: the journal lists them all.
@@ -34,7 +34,7 @@ impl Admin {
                 "remove old ones with `andrew vos snapshot remove`, or all with --drop-snapshots",
             ));
         }
-        let losing = Losing::of(&snapshots);
+        let losing = LostSnapshots::of(&snapshots);
         if let Some(which) = losing.described().filter(|_| !dropped)
             && !self.is_ours(plan.to.server).await
         {

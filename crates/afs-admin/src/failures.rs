@@ -8,13 +8,13 @@ use afs_rpc::{CallError, CallOptions};
 pub(crate) const PATIENCE: CallOptions = CallOptions { dead: Some(Duration::from_secs(6)), hard: None };
 
 /// Failures of the servers tried so far, by index.
-pub(crate) struct Tried {
+pub(crate) struct Failures {
     silent: Vec<bool>,
     /// The error to report. A server's reply is preferred to another's silence.
     last: CallError,
 }
 
-impl Tried {
+impl Failures {
     /// No server of `count` was tried yet.
     pub(crate) fn none_of(count: usize) -> Self {
         Self { silent: vec![false; count], last: CallError::Closed }

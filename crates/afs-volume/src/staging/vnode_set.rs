@@ -6,9 +6,9 @@ use afs_wire::ids::VnodeId;
 
 /// A set of vnode numbers: a word for each 64 numbers with at least one member.
 #[derive(Default)]
-pub(super) struct Seen(BTreeMap<u32, u64>);
+pub(super) struct VnodeSet(BTreeMap<u32, u64>);
 
-impl Seen {
+impl VnodeSet {
     pub(super) fn insert(&mut self, vnode: VnodeId) {
         *self.0.entry(vnode.0 / 64).or_default() |= 1 << (vnode.0 % 64);
     }

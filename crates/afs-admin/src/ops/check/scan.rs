@@ -33,7 +33,7 @@ pub(super) type Servers = BTreeMap<Ipv4Addr, Result<Vec<PartitionId>, String>>;
 
 /// Result of the scan.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct Scanned {
     pub(super) servers: Servers,
     /// By an id of the group.
     pub(super) suspects: BTreeMap<VolumeId, Suspect>,
@@ -58,7 +58,7 @@ struct KnownEntry {
     missing: Vec<(Place, VolumeId)>,
 }
 
-impl Gathered {
+impl Scanned {
     /// Servers that did not reply.
     pub(super) fn silent(&self) -> Vec<Silent> {
         let silent = |(server, answer): (&Ipv4Addr, &Result<_, String>)| {
@@ -76,7 +76,7 @@ impl Gathered {
         self.suspects.entry(key).or_default().extend(seen);
     }
 
-    fn add(&mut self, other: Gathered) {
+    fn add(&mut self, other: Scanned) {
         self.volumes += other.volumes;
         self.largest = self.largest.max(other.largest);
         self.more |= other.more;
@@ -92,35 +92,35 @@ impl Gathered {
 
 impl Admin {
     /// Scans the cell, or one server.
-    pub(super) async fn gather(&self, only: Option<Ipv4Addr>) -> AdminResult<Gathered> {
+    pub(super) async fn scan(&self, only: Option<Ipv4Addr>) -> AdminResult<Scanned> {
         let servers = match only {
             Some(server) => vec![self.first_address(server).await?],
             None => self.all_servers().await?.into_iter().collect(),
         };
-        let mut gathered = Gathered::default();
+        let mut scanned = Scanned::default();
         for some in servers.chunks(SERVERS_AT_ONCE) {
-            for one in join_all(some.iter().map(|server| self.gather_at(*server))).await {
-                gathered.add(one?);
+            for one in join_all(some.iter().map(|server| self.scan_at(*server))).await {
+                scanned.add(one?);
             }
         }
-        Ok(gathered)
+        Ok(scanned)
     }
 
     /// Scans one group, at all sites of its entry.
-    pub(super) async fn gather_one(&self, volume: &str) -> AdminResult<Gathered> {
+    pub(super) async fn scan_one(&self, volume: &str) -> AdminResult<Scanned> {
         let group = self.group(volume).await?;
-        let mut gathered = Gathered::default();
-        gathered.suspect(key_of(&group.entry), None);
-        Ok(gathered)
+        let mut scanned = Scanned::default();
+        scanned.suspect(key_of(&group.entry), None);
+        Ok(scanned)
     }
 
-    async fn gather_at(&self, server: Ipv4Addr) -> AdminResult<Gathered> {
+    async fn scan_at(&self, server: Ipv4Addr) -> AdminResult<Scanned> {
         self.progress().step(&format!("looking at server {server}"));
-        let mut gathered = Gathered::default();
+        let mut scanned = Scanned::default();
         let mut known = Known::default();
         self.each_entry(Some(server), |entry| {
             if is_locked(entry) {
-                gathered.suspect(key_of(entry), None);
+                scanned.suspect(key_of(entry), None);
             }
             known.remember(entry, server);
         })
@@ -132,41 +132,41 @@ impl Admin {
             let volumes = match self.volumes_on(place).await {
                 Ok(volumes) => volumes,
                 Err(error) => {
-                    gathered.servers.insert(server, Err(error.to_string()));
-                    return Ok(gathered);
+                    scanned.servers.insert(server, Err(error.to_string()));
+                    return Ok(scanned);
                 }
             };
             for info in &volumes {
-                self.compare(&mut gathered, &mut known, place, info).await?;
+                self.compare(&mut scanned, &mut known, place, info).await?;
             }
         }
         let partitions = partitions.map_err(|error| error.to_string());
         if partitions.is_ok() {
             for left in known.entries.values().filter(|known| !known.missing.is_empty()) {
-                gathered.suspect(key_of(&left.entry), None);
+                scanned.suspect(key_of(&left.entry), None);
             }
         }
-        gathered.servers.insert(server, partitions);
-        Ok(gathered)
+        scanned.servers.insert(server, partitions);
+        Ok(scanned)
     }
 
     async fn compare(
         &self,
-        gathered: &mut Gathered,
+        scanned: &mut Scanned,
         known: &mut Known,
         place: Place,
         info: &VolumeInfo,
     ) -> AdminResult {
-        gathered.volumes += 1;
-        gathered.largest = gathered.largest.max(info.id);
+        scanned.volumes += 1;
+        scanned.largest = scanned.largest.max(info.id);
         let Some(found) = known.groups.get(&info.id).and_then(|key| known.entries.get_mut(key)) else {
             let key = self.group_of(info).await?;
-            gathered.suspect(key, Some((place, info.id)));
+            scanned.suspect(key, Some((place, info.id)));
             return Ok(());
         };
         found.missing.retain(|(at, id)| *id != info.id || *at != place);
         if !fits(&found.entry, place, info) {
-            gathered.suspect(key_of(&found.entry), Some((place, info.id)));
+            scanned.suspect(key_of(&found.entry), Some((place, info.id)));
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, NameChars, SiteFlags};
 
-use super::{Fault, Judge, Seen, change_location, zap};
+use super::{Diagnoser, Fault, Seen, change_location, zap};
 use crate::Place;
 use crate::group::home;
 use crate::ops::check::entry::is_kind;
 use crate::ops::check::finding::Remedy;
-use crate::ops::check::look::Asked;
+use crate::ops::check::snapshot::Asked;
 
-impl Judge<'_> {
+impl Diagnoser<'_> {
     pub(super) fn home(&mut self) {
         let id = self.entry.id(VolumeKind::ReadWrite);
         let have: Vec<_> = self.seen().filter(|s| s.info.id == id && id.0 != 0).collect();

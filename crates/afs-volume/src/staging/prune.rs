@@ -5,7 +5,7 @@ use afs_wire::ids::VnodeId;
 use super::Restore;
 use crate::error::VolumeError;
 use crate::header::VnodeNumbers;
-use crate::place::Place;
+use crate::location::Location;
 use crate::record::VnodeRecord;
 use crate::tx::VolumeTx;
 use crate::walk::vnodes_between;
@@ -21,7 +21,7 @@ pub(super) struct Count {
 
 impl Restore {
     /// Deletes vnodes that were neither written nor kept, and corrects the counters of the staged header.
-    pub(super) async fn strike(&mut self) -> Result<(), VolumeError> {
+    pub(super) async fn prune(&mut self) -> Result<(), VolumeError> {
         let mut count = Count::default();
         let mut after = VnodeId(0);
         loop {
@@ -39,15 +39,17 @@ impl Restore {
     pub(super) fn staged_after(&self, after: VnodeId) -> Result<Vec<VnodeRecord>, VolumeError> {
         let snapshot = self.store().kv.snapshot();
         let all = (after, VnodeId(u32::MAX));
-        vnodes_between(&snapshot, Place::of(&self.staged), all, VNODES_PER_STEP, |_| true)
+        vnodes_between(&snapshot, Location::of(&self.staged), all, VNODES_PER_STEP, |_| true)
     }
 
     async fn delete(&mut self, records: Vec<VnodeRecord>) -> Result<(), VolumeError> {
         if records.is_empty() {
             return Ok(());
         }
-        self.write(move |tx: &mut VolumeTx<'_, '_>| records.iter().try_for_each(|record| tx.strike(record)))
-            .await
+        self.write(move |tx: &mut VolumeTx<'_, '_>| {
+            records.iter().try_for_each(|record| tx.delete_image(record))
+        })
+        .await
     }
 }
 

@@ -3,8 +3,8 @@ use afs_wire::ids::{KindNumber, PartitionId, VolumeKind};
 use afs_wire::vl::SiteFlags;
 use afs_wire::vol::{InfoStatus, NameChars, VolumeInfo};
 
-use crate::ops::check::look::Asked;
-use crate::ops::check::look::Seen;
+use crate::ops::check::snapshot::Asked;
+use crate::ops::check::snapshot::Seen;
 
 const IDS: [VolumeId; 3] = [VolumeId(10), VolumeId(11), VolumeId(12)];
 
@@ -45,16 +45,16 @@ fn good() -> Case {
 }
 
 fn faults(case: &Case) -> Vec<(Fault, bool)> {
-    let judged = judge(case, Half::Both);
-    judged.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect()
+    let diagnosis = diagnose(case, Half::Both);
+    diagnosis.findings.iter().map(|f| (f.fault, f.remedy == Remedy::Repair)).collect()
 }
 
 /// Checks that a repaired case is consistent.
 fn mended(case: &mut Case) -> Option<Entry> {
-    let judged = judge(case, Half::Both);
-    assert!(judged.findings.iter().all(|f| f.remedy == Remedy::Repair), "{judged:?}");
-    assert!(!judged.findings.is_empty());
-    case.entry = judged.entry;
+    let diagnosis = diagnose(case, Half::Both);
+    assert!(diagnosis.findings.iter().all(|f| f.remedy == Remedy::Repair), "{diagnosis:?}");
+    assert!(!diagnosis.findings.is_empty());
+    case.entry = diagnosis.entry;
     if case.entry.is_some() {
         assert_eq!(faults(case), []);
     }
@@ -124,7 +124,7 @@ fn a_volume_without_an_entry_gets_one() {
     case.entry = None;
     case.taken.insert("v".into());
     assert!(faults(&case).iter().all(|(fault, repair)| *fault == Fault::NoEntry && !repair));
-    assert!(judge(&case, Half::Both).entry.is_none());
+    assert!(diagnose(&case, Half::Both).entry.is_none());
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn clones_of_operations_that_are_gone_are_told() {
 fn each_half_sees_its_own() {
     let mut case = good();
     case.seen = vec![seen(2, VolumeKind::ReadWrite)];
-    assert_eq!(judge(&case, Half::Entries).findings.len(), 0);
-    assert_eq!(judge(&case, Half::Volumes).findings.len(), 1);
+    assert_eq!(diagnose(&case, Half::Entries).findings.len(), 0);
+    assert_eq!(diagnose(&case, Half::Volumes).findings.len(), 1);
     case.seen.clear();
-    assert_eq!(judge(&case, Half::Entries).findings.len(), 1);
-    assert_eq!(judge(&case, Half::Volumes).findings.len(), 0);
+    assert_eq!(diagnose(&case, Half::Entries).findings.len(), 1);
+    assert_eq!(diagnose(&case, Half::Volumes).findings.len(), 0);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{drain, truncate, wipe};
 use crate::error::VolumeError;
 use crate::ids::{Epoch, GroupId};
 use crate::key::{self, EPOCHS, GROUPS, WORK};
-use crate::place::Place;
+use crate::location::Location;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
 
@@ -38,9 +38,9 @@ enum Task {
 
 impl VolumeStore {
     /// One step for one group with work, the groups in turn; false if there is none.
-    pub(crate) async fn take_down_groups(&self) -> Result<bool, VolumeError> {
+    pub(crate) async fn reclaim_groups(&self) -> Result<bool, VolumeError> {
         for group in self.store.groups_with_work()? {
-            if self.store.take_down_group(group).await? {
+            if self.store.reclaim_group(group).await? {
                 self.store.had_its_turn(group);
                 return Ok(true);
             }
@@ -51,7 +51,7 @@ impl VolumeStore {
 
 impl Store {
     /// One step for this group; false if nothing can be done now.
-    pub(crate) async fn take_down_group(self: &Arc<Self>, group: GroupId) -> Result<bool, VolumeError> {
+    pub(crate) async fn reclaim_group(self: &Arc<Self>, group: GroupId) -> Result<bool, VolumeError> {
         let store = self.clone();
         let step = self.kv.update(move |txn| {
             let staging = store.is_staging(group);
@@ -76,9 +76,11 @@ fn step(txn: &mut Txn<'_>, group: GroupId, staging: bool) -> Result<bool, Volume
             return Ok(had);
         }
         Task::Wipe => return wipe::step(txn, group).map(|()| true),
-        Task::Truncate { to, newest } => truncate::step(txn, Place { group, epoch: to })?.then_some(newest),
+        Task::Truncate { to, newest } => {
+            truncate::step(txn, Location { group, epoch: to })?.then_some(newest)
+        }
         Task::Drain { epoch, older, newer } => {
-            drain::step(txn, Place { group, epoch }, older, newer)?.then_some(epoch)
+            drain::step(txn, Location { group, epoch }, older, newer)?.then_some(epoch)
         }
     };
     if let Some(epoch) = done {

@@ -4,10 +4,10 @@ use afs_wire::ids::VolumeKind;
 use afs_wire::vl::{Entry, EntryFlags, NameChars, SiteFlags};
 use afs_wire::volname;
 
-use super::{Fault, Judge, Seen, zap};
+use super::{Diagnoser, Fault, Seen, zap};
 use crate::ops::check::finding::Remedy;
 
-impl Judge<'_> {
+impl Diagnoser<'_> {
     /// Creates the entry that the volumes need; returns whether there is one.
     pub(super) fn enter(&mut self) -> bool {
         if !self.looks_at_volumes() {

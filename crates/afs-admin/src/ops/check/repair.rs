@@ -2,24 +2,24 @@
 
 use afs_wire::vl::{Entry, EntryFlags};
 
+use super::diagnose::Diagnosis;
 use super::finding::Remedy;
-use super::judge::Judged;
-use super::look::Case;
+use super::snapshot::Case;
 use crate::Admin;
 use crate::error::{AdminError, AdminResult};
 
 impl Admin {
     /// Writes the corrected entry, and records the result in the findings.
-    pub(super) async fn mend(&self, case: &Case, judged: &mut Judged) {
-        if !judged.findings.iter().any(|f| f.remedy == Remedy::Repair) {
+    pub(super) async fn repair_group(&self, case: &Case, diagnosis: &mut Diagnosis) {
+        if !diagnosis.findings.iter().any(|f| f.remedy == Remedy::Repair) {
             return;
         }
-        let mended = match (&case.entry, &judged.entry) {
+        let mended = match (&case.entry, &diagnosis.entry) {
             (None, Some(entry)) => self.create_entry(entry).await,
-            (Some(before), after) => self.mend_entry(before, after.as_ref()).await,
+            (Some(before), after) => self.repair_entry(before, after.as_ref()).await,
             (None, None) => return,
         };
-        for finding in judged.findings.iter_mut().filter(|f| f.remedy == Remedy::Repair) {
+        for finding in diagnosis.findings.iter_mut().filter(|f| f.remedy == Remedy::Repair) {
             finding.remedy = match &mended {
                 Ok(()) => Remedy::Mended,
                 Err(error) => Remedy::Failed(error.to_string()),
@@ -27,8 +27,8 @@ impl Admin {
         }
     }
 
-    async fn mend_entry(&self, before: &Entry, after: Option<&Entry>) -> AdminResult {
-        let volume = super::gather::key_of(before).to_string();
+    async fn repair_entry(&self, before: &Entry, after: Option<&Entry>) -> AdminResult {
+        let volume = super::scan::key_of(before).to_string();
         self.edit("check", &volume, |now| {
             if !is_same(before, &now) {
                 return Err(AdminError::refused(

@@ -7,7 +7,7 @@ use afs_wire::vl::Entry;
 use afs_wire::vol::{InfoStatus, VolumeInfo};
 use afs_wire::volname;
 
-use super::gather::{Servers, Suspect};
+use super::scan::{Servers, Suspect};
 use crate::error::AdminResult;
 use crate::{Admin, Place};
 
@@ -84,7 +84,7 @@ impl Case {
 }
 
 impl Admin {
-    pub(super) async fn look(
+    pub(super) async fn take_snapshot(
         &self,
         key: VolumeId,
         suspect: &Suspect,

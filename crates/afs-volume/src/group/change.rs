@@ -28,7 +28,7 @@ impl VolumeStore {
 
     /// Deletes what an abandoned restore left above the newest state of a read-write volume, in bounded
     /// steps, before the volume continues in another epoch.
-    pub(crate) async fn settle(&self, id: VolumeId) -> Result<(), VolumeError> {
+    pub(crate) async fn delete_leftovers(&self, id: VolumeId) -> Result<(), VolumeError> {
         loop {
             let volume = self.volume(id).ok_or(VolumeError::NoVolume)?;
             let header = volume.header();
@@ -36,15 +36,15 @@ impl VolumeStore {
             if !header.is_writable() || newest.is_none_or(|newest| newest <= header.epoch) {
                 return Ok(());
             }
-            self.store.settle_step(header.group).await?;
+            self.store.delete_leftovers_step(header.group).await?;
         }
     }
 }
 
 impl Store {
     /// One step of deleting the newest epoch of a group.
-    pub(crate) async fn settle_step(self: &Arc<Self>, group: GroupId) -> Result<(), VolumeError> {
-        if self.is_staging(group) || !self.take_down_group(group).await? {
+    pub(crate) async fn delete_leftovers_step(self: &Arc<Self>, group: GroupId) -> Result<(), VolumeError> {
+        if self.is_staging(group) || !self.reclaim_group(group).await? {
             return Err(VolumeError::Busy);
         }
         Ok(())

@@ -7,12 +7,12 @@ use crate::scheduled::is_scheduled;
 /// made by a user is lost only with the user's consent. A dated snapshot, made by the schedule, is lost
 /// without it, with a warning that gives their number.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Losing {
+pub(crate) struct LostSnapshots {
     by_hand: Vec<String>,
     dated: usize,
 }
 
-impl Losing {
+impl LostSnapshots {
     pub(crate) fn of(snapshots: &[Snapshot]) -> Self {
         let (dated, by_hand): (Vec<_>, Vec<_>) = snapshots.iter().partition(|s| is_scheduled(&s.name));
         Self { by_hand: by_hand.into_iter().map(|s| s.name.clone()).collect(), dated: dated.len() }
@@ -44,10 +44,10 @@ mod tests {
 
     use super::*;
 
-    fn losing(names: &[&str]) -> Losing {
+    fn losing(names: &[&str]) -> LostSnapshots {
         let snapshot =
             |name: &&str| Snapshot { name: (*name).to_owned(), volume: VolumeId(1), created: UnixSeconds(1) };
-        Losing::of(&names.iter().map(snapshot).collect::<Vec<_>>())
+        LostSnapshots::of(&names.iter().map(snapshot).collect::<Vec<_>>())
     }
 
     #[test]

@@ -13,19 +13,19 @@ use afs_wire::xdr::BoundedVec;
 
 use super::entry::is_locked;
 use super::finding::{Fault, Finding, Half, Remedy};
-use super::look::{Case, Seen};
+use super::snapshot::{Case, Seen};
 use crate::Place;
 
 /// Result of a diagnosis.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct Diagnosis {
     pub(super) findings: Vec<Finding>,
     /// The corrected entry; `None` if it is to be deleted, or not created.
     pub(super) entry: Option<Entry>,
 }
 
 /// State of a diagnosis.
-struct Judge<'a> {
+struct Diagnoser<'a> {
     case: &'a Case,
     half: Half,
     /// The corrected entry so far.
@@ -34,27 +34,27 @@ struct Judge<'a> {
 }
 
 /// Diagnoses a group.
-pub(super) fn judge(case: &Case, half: Half) -> Judged {
+pub(super) fn diagnose(case: &Case, half: Half) -> Diagnosis {
     let entry = case.entry.clone().unwrap_or_default();
-    let mut judge = Judge { case, half, entry, findings: Vec::new() };
-    judge.leftovers();
-    if case.entry.is_none() && !judge.enter() {
-        return Judged { findings: judge.findings, entry: None };
+    let mut diagnoser = Diagnoser { case, half, entry, findings: Vec::new() };
+    diagnoser.leftovers();
+    if case.entry.is_none() && !diagnoser.enter() {
+        return Diagnosis { findings: diagnoser.findings, entry: None };
     }
-    judge.damaged();
-    judge.home();
-    judge.numbers();
-    judge.backup();
-    judge.read_only();
-    judge.strangers();
-    judge.lock();
-    let gone = judge.entry.sites.is_empty() || !judge.entry.flags.intersects(SOMETHING);
-    Judged { findings: judge.findings, entry: Some(judge.entry).filter(|_| !gone) }
+    diagnoser.damaged();
+    diagnoser.home();
+    diagnoser.numbers();
+    diagnoser.backup();
+    diagnoser.read_only();
+    diagnoser.strangers();
+    diagnoser.lock();
+    let gone = diagnoser.entry.sites.is_empty() || !diagnoser.entry.flags.intersects(SOMETHING);
+    Diagnosis { findings: diagnoser.findings, entry: Some(diagnoser.entry).filter(|_| !gone) }
 }
 
 const SOMETHING: EntryFlags = EntryFlags::RW_EXISTS.with(EntryFlags::RO_EXISTS);
 
-impl Judge<'_> {
+impl Diagnoser<'_> {
     fn name(&self) -> String {
         self.entry.name.to_string()
     }

@@ -3,12 +3,12 @@
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::vl::{EntryFlags, SITES_MAX, Site, SiteFlags};
 
-use super::{Fault, Judge, Seen, zap};
+use super::{Diagnoser, Fault, Seen, zap};
 use crate::Place;
 use crate::group::home;
 use crate::ops::check::entry::name_of;
 
-impl Judge<'_> {
+impl Diagnoser<'_> {
     /// Volumes that are the group's copy of a kind: by id, or by name.
     fn copies(&self, kind: VolumeKind) -> Vec<Seen> {
         let (id, name) = (self.entry.id(kind), name_of(&self.entry, kind));
