@@ -37,7 +37,7 @@ pub enum DriveError {
     Io(Arc<io::Error>),
     /// An earlier flush failed, so that it is unknown what is durable.
     #[error("an earlier flush of the drive failed; open it again")]
-    Wounded,
+    NeedsReopen,
     /// The thread pool that did the work was shut down.
     #[error("the drive was closed")]
     Closed,

@@ -163,8 +163,8 @@ impl<S: SegmentStore> Inner<S> {
         let sums = header::piece_sums(data);
         let id = {
             let mut segments = self.lock();
-            if segments.flush.wounded {
-                return Err(DriveError::Wounded);
+            if segments.flush.needs_reopen {
+                return Err(DriveError::NeedsReopen);
             }
             segments.allocate(len)
         };
@@ -245,18 +245,19 @@ impl<S: SegmentStore> Inner<S> {
     /// Flushes for all waiting calls, until none is left.
     fn flush(&self) {
         loop {
-            let (dirty, waiting, wounded) = {
+            let (dirty, waiting, needs_reopen) = {
                 let mut segments = self.lock();
                 if segments.flush.waiting.is_empty() {
                     segments.flush.running = false;
                     return;
                 }
                 let flush = &mut segments.flush;
-                (std::mem::take(&mut flush.dirty), std::mem::take(&mut flush.waiting), flush.wounded)
+                (std::mem::take(&mut flush.dirty), std::mem::take(&mut flush.waiting), flush.needs_reopen)
             };
-            let result = if wounded { Err(DriveError::Wounded) } else { self.flush_segments(&dirty) };
+            let result =
+                if needs_reopen { Err(DriveError::NeedsReopen) } else { self.flush_segments(&dirty) };
             if result.is_err() {
-                self.lock().flush.wounded = true;
+                self.lock().flush.needs_reopen = true;
             }
             for waiter in waiting {
                 _ = waiter.send(result.clone());

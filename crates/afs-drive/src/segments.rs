@@ -27,7 +27,7 @@ pub(crate) struct Flush {
     pub(crate) dirty: BTreeSet<u64>,
     pub(crate) waiting: Vec<oneshot::Sender<Result<(), DriveError>>>,
     pub(crate) running: bool,
-    pub(crate) wounded: bool,
+    pub(crate) needs_reopen: bool,
 }
 
 impl Segments {

@@ -143,7 +143,7 @@ impl Base {
     }
 
     fn database(&self) -> Result<&Database, KvError> {
-        self.database.as_ref().ok_or(KvError::Wounded)
+        self.database.as_ref().ok_or(KvError::NeedsReopen)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Progress {
     frozen_through: u64,
     /// The writer stopped because the log is full; the checkpoint restarts it at its end.
     writer_waits: bool,
-    wounded: bool,
+    needs_reopen: bool,
 }
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Progress {
     }
 
     pub(crate) fn wound(&mut self) {
-        self.wounded = true;
+        self.needs_reopen = true;
     }
 }
 
@@ -78,7 +78,7 @@ impl Kv {
             match progress.state {
                 State::Running => return Ok(()),
                 State::Failed => progress.state = State::Running,
-                State::Idle if progress.wounded => return Err(KvError::Wounded),
+                State::Idle if progress.needs_reopen => return Err(KvError::NeedsReopen),
                 State::Idle => {
                     self.freeze(&mut progress);
                     log.rotate();
@@ -91,8 +91,8 @@ impl Kv {
     fn next_step(&self) -> Step {
         let mut log = self.engine.log.lock();
         let mut progress = self.engine.progress.lock();
-        if progress.wounded {
-            return Step::Done(Room::Refused(KvError::Wounded));
+        if progress.needs_reopen {
+            return Step::Done(Room::Refused(KvError::NeedsReopen));
         }
         if !log.is_full() {
             return Step::Done(Room::Ready);

@@ -19,7 +19,7 @@ pub enum KvError {
     /// A sync of the log failed, so that it is unknown what is durable. Further commits are refused until the store
     /// is opened again; reads of what was durable before continue.
     #[error("an earlier sync of the log failed; open the store again")]
-    Wounded,
+    NeedsReopen,
     /// One operation changed more than [`MAX_OPERATION_BYTES`] bytes.
     #[error("the operation changes {0} bytes, the most is {MAX_OPERATION_BYTES}")]
     TooLarge(usize),

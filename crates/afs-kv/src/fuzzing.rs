@@ -1,11 +1,11 @@
 //! Entry point of the fuzz target: any bytes must be read without a panic.
 
+use crate::log_turn::{Salt, Turn};
 use crate::medium::Medium;
 use crate::memory_medium::MemoryMedium;
 use crate::memtable::Memtable;
 use crate::record::{self, HEAD_LEN};
 use crate::recovery::{LogFormat, replay};
-use crate::turn::{Salt, Turn};
 
 /// A log of two files. The first of each ten bytes selects what follows: a record with a valid checksum, with any
 /// sequence number, count and rows, or plain bytes.

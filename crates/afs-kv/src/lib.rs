@@ -13,7 +13,6 @@
 
 mod backend;
 mod base;
-mod batch;
 mod checkpoint;
 mod cursor;
 mod error;
@@ -22,6 +21,7 @@ mod file_medium;
 pub mod fuzzing;
 mod kv;
 mod log;
+mod log_turn;
 mod medium;
 mod memory_medium;
 mod memtable;
@@ -29,8 +29,8 @@ mod record;
 mod recovery;
 mod snapshot;
 mod tables;
-mod turn;
 mod txn;
+mod writer;
 
 pub use cursor::{Range, Row};
 pub use error::{KvError, MAX_OPERATION_BYTES, OpenError, UpdateError};

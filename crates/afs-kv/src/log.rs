@@ -9,10 +9,10 @@ use std::sync::Arc;
 use afs_env::EnvRef;
 
 use crate::error::KvError;
+use crate::log_turn::{RECORDS_START, Salt, Turn};
 use crate::medium::{Blob, Medium};
 use crate::record;
 use crate::recovery::LogFormat;
-use crate::turn::{RECORDS_START, Salt, Turn};
 use crate::txn::Overlay;
 
 /// Invariant: everything in the inactive blob has a sequence number that the base or the frozen memory table

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::turn::Salt;
+use crate::log_turn::Salt;
 use crate::txn::Overlay;
 
 /// Length of the fixed part before the rows.

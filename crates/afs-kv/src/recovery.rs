@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use crate::error::KvError;
 use crate::log;
+use crate::log_turn::{RECORDS_START, Turn};
 use crate::medium::{Blob, Medium};
 use crate::memtable::Memtable;
 use crate::record::{ALIGNMENT, FORMAT_1_HEAD_LEN, HEAD_LEN, Head};
-use crate::turn::{RECORDS_START, Turn};
 
 /// The formats of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl LogFile {
         }
         let last = run.map_or(applied, |run| applied.max(run.end.saturating_sub(1)));
         if let Some(turn) = self.turn
-            && let Some(later) = self.newer_record_behind(turn, end, last)?
+            && let Some(later) = self.newer_record_after(turn, end, last)?
         {
             return Err(KvError::Corrupt(format!(
                 "the log is broken between the batches {last} and {later}"
@@ -155,7 +155,7 @@ impl LogFile {
     /// Searches after the end of a run for a complete record that is newer than its last one.
     ///
     /// The search is for the turn's salt, so that neither user data nor a record of an earlier turn is examined.
-    fn newer_record_behind(&self, turn: Turn, from: u64, last: u64) -> Result<Option<u64>, KvError> {
+    fn newer_record_after(&self, turn: Turn, from: u64, last: u64) -> Result<Option<u64>, KvError> {
         let mut window = vec![0; WINDOW + HEAD_LEN];
         let mut start = from;
         while start < self.len {

@@ -20,12 +20,12 @@ struct Batch {
 }
 
 /// The writer's turn. When an operation panics, those behind it in the queue are still run.
-struct Turn<'k> {
+struct WriterTurn<'k> {
     kv: &'k Kv,
     over: bool,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         if !self.over {
             self.kv.schedule_drain();
@@ -39,7 +39,7 @@ impl Kv {
     /// Never runs twice at a time: the task that sets `draining` schedules it, and one that waits for room has
     /// returned before the checkpoint schedules the next.
     pub(crate) fn drain(&self) {
-        let mut turn = Turn { kv: self, over: false };
+        let mut turn = WriterTurn { kv: self, over: false };
         while self.has_work() {
             match self.make_room() {
                 Room::Ready => {
