@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::node::{Incarnation, NodeId};
 use crate::tcp;
-use crate::timeline::{Due, Happening};
+use crate::timeline::{Due, Event};
 use crate::world::World;
 
 /// Environment of one incarnation of a node: after its crash nothing spawned here runs any more.
@@ -59,10 +59,10 @@ impl Env for NodeEnv {
 
 /// Waker of a timer.
 #[derive(Clone)]
-pub(crate) struct Alarm(Arc<Mutex<Option<Waker>>>);
+pub(crate) struct TimerWaker(Arc<Mutex<Option<Waker>>>);
 
-impl Alarm {
-    pub(crate) fn ring(&self) {
+impl TimerWaker {
+    pub(crate) fn fire(&self) {
         let waker = self.0.lock().take();
         if let Some(waker) = waker {
             waker.wake();
@@ -83,7 +83,7 @@ struct Sleep {
     world: World,
     node: NodeId,
     deadline: Instant,
-    waiting: Option<(Due, Alarm)>,
+    waiting: Option<(Due, TimerWaker)>,
 }
 
 impl Future for Sleep {
@@ -93,17 +93,17 @@ impl Future for Sleep {
         if self.world.local(self.node) >= self.deadline {
             return Poll::Ready(());
         }
-        if let Some((_, alarm)) = self.waiting.as_ref().filter(|(_, alarm)| alarm.is_set()) {
-            alarm.set(cx.waker());
+        if let Some((_, timer)) = self.waiting.as_ref().filter(|(_, timer)| timer.is_set()) {
+            timer.set(cx.waker());
             return Poll::Pending;
         }
-        let alarm = Alarm(Arc::new(Mutex::new(Some(cx.waker().clone()))));
+        let timer = TimerWaker(Arc::new(Mutex::new(Some(cx.waker().clone()))));
         let (node, deadline) = (self.node, self.deadline);
         let due = self.world.with(|state| {
             let at = state.nodes[node.0 as usize].global(deadline);
-            state.timeline.add(at, Happening::Alarm(alarm.clone()))
+            state.timeline.add(at, Event::Timer(timer.clone()))
         });
-        self.waiting = Some((due, alarm));
+        self.waiting = Some((due, timer));
         Poll::Pending
     }
 }

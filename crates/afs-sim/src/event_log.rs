@@ -7,7 +7,7 @@ use afs_rpc::Instant;
 
 /// The latest events, and a fingerprint of every event since the start.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct EventLog {
     lines: VecDeque<(Instant, Line)>,
     /// The notes alone, which datagrams would soon displace.
     notes: VecDeque<(Instant, String)>,
@@ -51,7 +51,7 @@ pub(crate) enum Fate {
     Asleep,
 }
 
-impl Journal {
+impl EventLog {
     pub(crate) fn new(keep: usize) -> Self {
         Self { lines: VecDeque::new(), notes: VecDeque::new(), keep, hash: FNV_OFFSET, count: 0 }
     }

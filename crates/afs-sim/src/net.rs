@@ -10,11 +10,11 @@ use afs_rpc::Instant;
 use bytes::Bytes;
 
 use crate::datagram::{PortId, PortState};
-use crate::journal::{Fate, Head, Line};
+use crate::event_log::{Fate, Head, Line};
 use crate::node::NodeId;
 use crate::tap::{self, Seen, TapQueue};
 use crate::tcp::Streams;
-use crate::timeline::Happening;
+use crate::timeline::Event;
 use crate::world::State;
 
 /// Properties of the link in one direction between two nodes. Datagrams overtake each other where the latency varies.
@@ -90,7 +90,7 @@ impl State {
         let copies = if fate == Fate::Doubled { 2 } else { 1 };
         for _ in 0..copies {
             let at = self.now + self.latency(from, to);
-            self.timeline.add(at, Happening::Arrival { from, to, data: data.clone() });
+            self.timeline.add(at, Event::Arrival { from, to, data: data.clone() });
         }
         woken
     }
@@ -158,16 +158,16 @@ impl State {
         let mut head = Head::default();
         let len = data.len().min(head.len());
         head[..len].copy_from_slice(&data[..len]);
-        self.journal.add(self.now, Line::Datagram { from, to, len: data.len(), head, fate });
+        self.event_log.add(self.now, Line::Datagram { from, to, len: data.len(), head, fate });
     }
 
-    pub(crate) fn set_port_timeout(&mut self, id: PortId, at: Option<Instant>) -> Option<Happening> {
+    pub(crate) fn set_port_timeout(&mut self, id: PortId, at: Option<Instant>) -> Option<Event> {
         let port = self.net.ports.get_mut(&id)?;
         if port.timeout.map(|due| due.at) == at {
             return None;
         }
         let old = port.timeout.take();
-        port.timeout = at.map(|at| self.timeline.add(at, Happening::PortTimeout(id)));
+        port.timeout = at.map(|at| self.timeline.add(at, Event::PortTimeout(id)));
         self.timeline.cancel(old?)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::sleep::Asleep;
+use crate::suspension::Suspension;
 
 /// A host: it has addresses, an environment and disks, and it can crash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,9 +39,9 @@ pub(crate) struct Node {
     pub(crate) wall_ahead: Duration,
     pub(crate) wall_behind: Duration,
     /// Whether the remains of the last incarnation have been removed.
-    pub(crate) buried: bool,
+    pub(crate) removed: bool,
     /// Its suspension, with what waits for its end.
-    pub(crate) asleep: Asleep,
+    pub(crate) suspension: Suspension,
     /// Wakers for the end of this incarnation.
     pub(crate) watchers: Vec<Waker>,
 }
@@ -53,8 +53,8 @@ impl Node {
             life: Incarnation::new(id),
             wall_ahead: Duration::ZERO,
             wall_behind: Duration::ZERO,
-            buried: false,
-            asleep: Asleep::default(),
+            removed: false,
+            suspension: Suspension::default(),
             watchers: Vec::new(),
         }
     }

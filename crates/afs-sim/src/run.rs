@@ -13,7 +13,7 @@ use crate::datagram::{Port, PortId};
 use crate::disk::Receiving;
 use crate::node::NodeId;
 use crate::task::{Ready, TaskId, waker_of};
-use crate::timeline::Happening;
+use crate::timeline::Event;
 use crate::world::World;
 
 /// A condition was not met within its limit of virtual time.
@@ -125,24 +125,24 @@ impl World {
     fn step(&self, end: Instant) -> Step {
         let ready = self.with(|state| self.shared.ready.take(|count| state.rng.index(count)));
         match ready {
-            Some(item) if self.hold(item) => {}
+            Some(item) if self.defer_ready(item) => {}
             Some(Ready::Task(id)) => self.run_task(id),
             Some(Ready::Port(id)) => self.run_port(id),
-            None => match self.next_happening(end) {
-                Some(happening) => {
-                    if let Some(happening) = self.hold_work(happening) {
-                        self.happen(happening);
+            None => match self.next_event(end) {
+                Some(event) => {
+                    if let Some(event) = self.defer_work(event) {
+                        self.execute(event);
                     }
                 }
                 None => return Step::Idle,
             },
         }
-        self.bury_dead();
+        self.remove_dead();
         Step::Ran
     }
 
     /// The next event of the timeline, with the clock advanced to it.
-    fn next_happening(&self, end: Instant) -> Option<Happening> {
+    fn next_event(&self, end: Instant) -> Option<Event> {
         self.with(|state| {
             let at = state.timeline.next_at().filter(|at| *at <= end);
             state.now = state.now.max(at.unwrap_or(end));
@@ -151,22 +151,22 @@ impl World {
         })
     }
 
-    fn happen(&self, happening: Happening) {
-        match happening {
-            Happening::Alarm(alarm) => alarm.ring(),
-            Happening::Arrival { from, to, data } => self.with(|state| state.arrive(from, to, data)),
-            Happening::Segments(id, side) => {
+    fn execute(&self, event: Event) {
+        match event {
+            Event::Timer(timer) => timer.fire(),
+            Event::Arrival { from, to, data } => self.with(|state| state.arrive(from, to, data)),
+            Event::Segments(id, side) => {
                 let woken = self.with(|state| state.segments_due(id, side));
                 woken.into_iter().for_each(Waker::wake);
             }
-            Happening::PortTimeout(id) => self.with(|state| {
+            Event::PortTimeout(id) => self.with(|state| {
                 if let Some(port) = state.net.ports.get_mut(&id) {
                     port.timeout = None;
                     port.timed_out = true;
                     state.make_ready(id);
                 }
             }),
-            Happening::Work(life, work) => {
+            Event::Work(life, work) => {
                 if life.is_alive() {
                     work();
                 }

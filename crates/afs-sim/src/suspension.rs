@@ -10,7 +10,7 @@ use afs_rpc::Instant;
 
 use crate::node::{Node, NodeId};
 use crate::task::Ready;
-use crate::timeline::Happening;
+use crate::timeline::Event;
 use crate::world::{State, World};
 
 /// Behaviour of a machine's monotonic clock in suspend.
@@ -24,15 +24,15 @@ pub enum SleepClock {
 
 /// Suspension of a node, and what waits for its end.
 #[derive(Default)]
-pub(crate) struct Asleep {
+pub(crate) struct Suspension {
     since: Option<(Instant, SleepClock)>,
     ready: Vec<Ready>,
-    happenings: Vec<Happening>,
+    events: Vec<Event>,
     /// How far the machine's monotonic clock lags the simulation's.
     pub(crate) behind: Duration,
 }
 
-impl Asleep {
+impl Suspension {
     pub(crate) fn is_asleep(&self) -> bool {
         self.since.is_some()
     }
@@ -44,7 +44,7 @@ impl World {
         self.note(format!("{} falls asleep", self.name(node)));
         self.with(|state| {
             let now = state.now;
-            let asleep = &mut state.nodes[node.0 as usize].asleep;
+            let asleep = &mut state.nodes[node.0 as usize].suspension;
             asleep.since.get_or_insert((now, clock));
         });
     }
@@ -54,22 +54,21 @@ impl World {
         self.note(format!("{} wakes", self.name(node)));
         self.with(|state| {
             let now = state.now;
-            let asleep = &mut state.nodes[node.0 as usize].asleep;
+            let asleep = &mut state.nodes[node.0 as usize].suspension;
             let Some((since, clock)) = asleep.since.take() else { return };
             if clock == SleepClock::StandsStill {
                 asleep.behind += now - since;
             }
-            let (ready, happenings) =
-                (std::mem::take(&mut asleep.ready), std::mem::take(&mut asleep.happenings));
+            let (ready, events) = (std::mem::take(&mut asleep.ready), std::mem::take(&mut asleep.events));
             ready.into_iter().for_each(|item| self.shared.ready.push(item));
-            for happening in happenings {
-                state.timeline.add(now, happening);
+            for event in events {
+                state.timeline.add(now, event);
             }
         });
     }
 
     /// Defers a ready item of a suspended machine. False if it may run.
-    pub(crate) fn hold(&self, item: Ready) -> bool {
+    pub(crate) fn defer_ready(&self, item: Ready) -> bool {
         self.with(|state| {
             let node = match item {
                 Ready::Task(id) => state.tasks.node_of(id),
@@ -82,35 +81,38 @@ impl World {
     }
 
     /// Defers work of a suspended machine; returns what may run.
-    pub(crate) fn hold_work(&self, happening: Happening) -> Option<Happening> {
-        let Happening::Work(life, _) = &happening else { return Some(happening) };
+    pub(crate) fn defer_work(&self, event: Event) -> Option<Event> {
+        let Event::Work(life, _) = &event else { return Some(event) };
         let node = life.node;
         self.with(|state| match state.sleeper(node) {
             Some(asleep) => {
-                asleep.happenings.push(happening);
+                asleep.events.push(event);
                 None
             }
-            None => Some(happening),
+            None => Some(event),
         })
     }
 }
 
 impl State {
-    fn sleeper(&mut self, node: NodeId) -> Option<&mut Asleep> {
-        self.nodes.get_mut(node.0 as usize).map(|node| &mut node.asleep).filter(|asleep| asleep.is_asleep())
+    fn sleeper(&mut self, node: NodeId) -> Option<&mut Suspension> {
+        self.nodes
+            .get_mut(node.0 as usize)
+            .map(|node| &mut node.suspension)
+            .filter(|suspension| suspension.is_asleep())
     }
 
     pub(crate) fn is_asleep(&self, node: NodeId) -> bool {
-        self.nodes.get(node.0 as usize).is_some_and(|node| node.asleep.is_asleep())
+        self.nodes.get(node.0 as usize).is_some_and(|node| node.suspension.is_asleep())
     }
 }
 
 impl Node {
     /// The time on the machine's monotonic clock at an instant of the simulation.
     pub(crate) fn local(&self, now: Instant) -> Instant {
-        let behind = match self.asleep.since {
-            Some((since, SleepClock::StandsStill)) => self.asleep.behind + (now - since),
-            _ => self.asleep.behind,
+        let behind = match self.suspension.since {
+            Some((since, SleepClock::StandsStill)) => self.suspension.behind + (now - since),
+            _ => self.suspension.behind,
         };
         // A machine's clock never lags by more than the age of the simulation.
         Instant::ZERO + (now - Instant::ZERO).saturating_sub(behind)
@@ -118,6 +120,6 @@ impl Node {
 
     /// When the machine's clock will reach `at`, without another suspension.
     pub(crate) fn global(&self, at: Instant) -> Instant {
-        at + self.asleep.behind
+        at + self.suspension.behind
     }
 }

@@ -7,7 +7,7 @@ use afs_rpc::Instant;
 use bytes::Bytes;
 
 use crate::datagram::PortId;
-use crate::env::Alarm;
+use crate::env::TimerWaker;
 use crate::node::Incarnation;
 use crate::tcp::{Side, StreamId};
 
@@ -18,9 +18,9 @@ pub(crate) struct Due {
     serial: u64,
 }
 
-pub(crate) enum Happening {
+pub(crate) enum Event {
     /// A timer of a task.
-    Alarm(Alarm),
+    Timer(TimerWaker),
     /// A datagram reaches a port's address.
     Arrival { from: SocketAddr, to: SocketAddr, data: Bytes },
     /// The time-out of a port.
@@ -33,19 +33,19 @@ pub(crate) enum Happening {
 
 #[derive(Default)]
 pub(crate) struct Timeline {
-    entries: BTreeMap<Due, Happening>,
+    entries: BTreeMap<Due, Event>,
     serial: u64,
 }
 
 impl Timeline {
-    pub(crate) fn add(&mut self, at: Instant, what: Happening) -> Due {
+    pub(crate) fn add(&mut self, at: Instant, what: Event) -> Due {
         self.serial += 1;
         let due = Due { at, serial: self.serial };
         self.entries.insert(due, what);
         due
     }
 
-    pub(crate) fn cancel(&mut self, due: Due) -> Option<Happening> {
+    pub(crate) fn cancel(&mut self, due: Due) -> Option<Event> {
         self.entries.remove(&due)
     }
 
@@ -54,13 +54,13 @@ impl Timeline {
     }
 
     /// The first event that is due at `now`.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Happening> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Event> {
         let first = self.entries.first_entry()?;
         (first.key().at <= now).then(|| first.remove())
     }
 
     /// Takes all events, to be dropped without a lock.
-    pub(crate) fn take_all(&mut self) -> Vec<Happening> {
+    pub(crate) fn take_all(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.entries).into_values().collect()
     }
 }

@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use crate::datagram::{Port, PortHandler, PortId, PortState};
 use crate::disk::SimDisk;
 use crate::env::{NodeEnv, WORK_DELAY_MAX};
-use crate::journal::{Journal, Line};
+use crate::event_log::{EventLog, Line};
 use crate::net::{LinkConfig, NetStats, Network};
 use crate::node::{Incarnation, Node, NodeId};
 use crate::rng::SimRng;
-use crate::sleep::Asleep;
+use crate::suspension::Suspension;
 use crate::task::{Ready, ReadySet, Tasks};
-use crate::timeline::{Happening, Timeline};
+use crate::timeline::{Event, Timeline};
 
 /// Configuration of a world.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Sim {
             net: Network::default(),
             nodes: Vec::new(),
             disks: Vec::new(),
-            journal: Journal::new(config.log_lines),
+            event_log: EventLog::new(config.log_lines),
             ready: Arc::default(),
         };
         let ready = state.ready.clone();
@@ -87,13 +87,13 @@ impl Drop for Sim {
     fn drop(&mut self) {
         // Tasks and handlers hold handles on the world, and dropping one may affect others.
         loop {
-            let (tasks, happenings, ports) = self.with(|state| {
+            let (tasks, events, ports) = self.with(|state| {
                 state.nodes.iter().for_each(|node| node.life.end());
                 let ports = std::mem::take(&mut state.net.ports);
                 state.net.bound.clear();
                 (state.tasks.take_all(), state.timeline.take_all(), ports)
             });
-            if tasks.is_empty() && happenings.is_empty() && ports.is_empty() {
+            if tasks.is_empty() && events.is_empty() && ports.is_empty() {
                 return;
             }
         }
@@ -120,7 +120,7 @@ pub(crate) struct State {
     pub(crate) net: Network,
     pub(crate) nodes: Vec<Node>,
     pub(crate) disks: Vec<(NodeId, SimDisk)>,
-    pub(crate) journal: Journal,
+    pub(crate) event_log: EventLog,
     ready: Arc<ReadySet>,
 }
 
@@ -247,7 +247,7 @@ impl World {
     /// what a power failure might leave.
     pub fn crash(&self, node: NodeId) {
         self.life(node).end();
-        self.bury_dead();
+        self.remove_dead();
     }
 
     /// Begins a node's next incarnation. Its software must be started again, in its new [`World::env`].
@@ -259,7 +259,7 @@ impl World {
         let life = Incarnation::new(node);
         let disks = self.with(|state| {
             let slot = &mut state.nodes[node.0 as usize];
-            (slot.life, slot.buried, slot.asleep) = (life.clone(), false, Asleep::default());
+            (slot.life, slot.removed, slot.suspension) = (life.clone(), false, Suspension::default());
             state
                 .disks
                 .iter()
@@ -271,7 +271,7 @@ impl World {
     }
 
     /// Removes the remains of every node whose incarnation has ended, by [`World::crash`] or by its disk.
-    pub(crate) fn bury_dead(&self) {
+    pub(crate) fn remove_dead(&self) {
         let Some(remains) = self.with(State::take_remains) else { return };
         for disk in &remains.disks {
             disk.power_off();
@@ -288,26 +288,26 @@ impl World {
         let text = text.to_string();
         self.with(|state| {
             let now = state.now;
-            state.journal.add(now, Line::Text(text));
+            state.event_log.add(now, Line::Text(text));
         });
     }
 
     /// The last events in words, oldest first.
     #[must_use]
     pub fn log_tail(&self, lines: usize) -> String {
-        self.with(|state| state.journal.tail(lines))
+        self.with(|state| state.event_log.tail(lines))
     }
 
     /// The last notes in words, oldest first, without the datagrams between them.
     #[must_use]
     pub fn notes_tail(&self, lines: usize) -> String {
-        self.with(|state| state.journal.notes(lines))
+        self.with(|state| state.event_log.notes(lines))
     }
 
     /// A hash of all events so far: equal for equal runs.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        self.with(|state| state.journal.fingerprint())
+        self.with(|state| state.event_log.fingerprint())
     }
 
     /// Counts of the network.
@@ -338,7 +338,7 @@ impl World {
         if life.is_alive() {
             self.with(|state| {
                 let at = state.now + state.rng.duration(Duration::ZERO, WORK_DELAY_MAX);
-                state.timeline.add(at, Happening::Work(life.clone(), work));
+                state.timeline.add(at, Event::Work(life.clone(), work));
             });
         }
     }
@@ -402,8 +402,8 @@ impl State {
         let mut died = Vec::new();
         let mut watchers = Vec::new();
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if !node.life.is_alive() && !node.buried {
-                node.buried = true;
+            if !node.life.is_alive() && !node.removed {
+                node.removed = true;
                 watchers.append(&mut node.watchers);
                 died.push((NodeId(u32::try_from(index).unwrap_or(u32::MAX)), node.name.clone()));
             }
@@ -412,7 +412,7 @@ impl State {
             return None;
         }
         for (_, name) in &died {
-            self.journal.add(self.now, Line::Text(format!("{name} is dead")));
+            self.event_log.add(self.now, Line::Text(format!("{name} is dead")));
         }
         let dead_ports: Vec<_> =
             self.net.ports.iter().filter(|(_, port)| !port.life.is_alive()).map(|(id, _)| *id).collect();

@@ -22,7 +22,7 @@ pub(crate) struct BlobState {
     /// The changes from `durable` to `now`, in order.
     pub(crate) pending: Vec<Pending>,
     /// Whether the blob's existence is durable.
-    pub(crate) lasting: bool,
+    pub(crate) exists_durably: bool,
 }
 
 impl BlobState {
@@ -31,7 +31,7 @@ impl BlobState {
     }
 
     fn sync(&mut self) {
-        self.lasting = true;
+        self.exists_durably = true;
         for change in std::mem::take(&mut self.pending) {
             apply(&mut self.durable, &change);
         }
@@ -63,7 +63,7 @@ pub(crate) struct BlobHandle {
 
 impl BlobHandle {
     /// Opens a blob, creating it if it does not exist; its existence is durable then.
-    pub(crate) fn open_lasting(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
+    pub(crate) fn open_durable(disk: &SimDisk, name: String, cycle: u64) -> io::Result<Self> {
         Self::open(disk, name, cycle, true)
     }
 
@@ -72,19 +72,19 @@ impl BlobHandle {
         Self::open(disk, name, cycle, false)
     }
 
-    fn open(disk: &SimDisk, name: String, cycle: u64, lasting: bool) -> io::Result<Self> {
+    fn open(disk: &SimDisk, name: String, cycle: u64, exists_durably: bool) -> io::Result<Self> {
         let serial = disk.with(|d| {
             d.check_power(cycle)?;
             if let Some(blob) = d.blobs.get_mut(&name) {
-                blob.lasting |= lasting;
+                blob.exists_durably |= exists_durably;
                 return Ok(blob.serial);
             }
             if matches!(d.count_change(cycle)?, Countdown::Now) {
-                return Err(d.die());
+                return Err(d.fail_power());
             }
             d.stats.writes += 1;
             let serial = d.rng.u64();
-            d.blobs.insert(name.clone(), BlobState { serial, lasting, ..BlobState::default() });
+            d.blobs.insert(name.clone(), BlobState { serial, exists_durably, ..BlobState::default() });
             Ok::<_, io::Error>(serial)
         })?;
         Ok(Self { disk: disk.clone(), name, serial, cycle })
@@ -141,7 +141,7 @@ impl BlobHandle {
             blob.pending.push(change);
             match countdown {
                 Countdown::NotYet => Ok(()),
-                Countdown::Now => Err(d.die()),
+                Countdown::Now => Err(d.fail_power()),
             }
         })
     }
@@ -155,7 +155,7 @@ impl BlobHandle {
                 if d.rng.chance(500_000) {
                     d.blob(self)?.sync();
                 }
-                return Err(d.die());
+                return Err(d.fail_power());
             }
             d.blob(self)?.sync();
             Ok(())

@@ -24,9 +24,9 @@ impl Mode {
     }
 }
 
-/// Replaces the blob's contents by those after the crash. A blob that is not `lasting` afterwards is deleted.
+/// Replaces the blob's contents by those after the crash. A blob without `exists_durably` is deleted.
 pub(crate) fn settle(blob: &mut BlobState, mode: Mode, rng: &mut SimRng) {
-    blob.lasting |= match mode {
+    blob.exists_durably |= match mode {
         Mode::Kept => true,
         Mode::Dropped => false,
         Mode::Mixed => rng.chance(500_000),

@@ -19,7 +19,7 @@ pub struct SimMedium {
 
 impl Medium for SimMedium {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Blob>> {
-        Ok(Arc::new(BlobHandle::open_lasting(&self.disk, format!("{}{name}", self.prefix), self.cycle)?))
+        Ok(Arc::new(BlobHandle::open_durable(&self.disk, format!("{}{name}", self.prefix), self.cycle)?))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {

@@ -148,7 +148,7 @@ impl SimDisk {
             }
             match countdown {
                 Countdown::NotYet => Ok(()),
-                Countdown::Now => Err(disk.die()),
+                Countdown::Now => Err(disk.fail_power()),
             }
         })
     }
@@ -180,7 +180,7 @@ impl Disk {
         for blob in self.blobs.values_mut() {
             image::settle(blob, mode, &mut self.rng);
         }
-        self.blobs.retain(|_, blob| blob.lasting);
+        self.blobs.retain(|_, blob| blob.exists_durably);
         self.used = self.blobs.values().map(BlobState::len).sum();
     }
 
@@ -217,7 +217,7 @@ impl Disk {
     }
 
     /// Power failure in the middle of an operation: for the node too.
-    fn die(&mut self) -> io::Error {
+    fn fail_power(&mut self) -> io::Error {
         if let Some(life) = &self.life {
             life.end();
         }

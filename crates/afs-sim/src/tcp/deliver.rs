@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::end::Segment;
 use super::{Side, StreamId};
-use crate::journal::Line;
+use crate::event_log::Line;
 use crate::world::State;
 
 impl State {
@@ -19,13 +19,13 @@ impl State {
             end.due = None;
         }
         while self.deliver_next(id, side, &mut woken) {}
-        self.forget_if_over(id);
+        self.remove_if_over(id);
         woken
     }
 
     /// Delivers the next segment that is due; false if there is none.
     fn deliver_next(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
-        if self.meet_fault(id, side, woken) {
+        if self.trigger_fault(id, side, woken) {
             return true;
         }
         let now = self.now;
@@ -33,13 +33,13 @@ impl State {
         let Some((at, segment)) = end.wire.front() else { return false };
         if *at > now {
             let at = *at;
-            self.wake_wire(id, side, at);
+            self.schedule_delivery(id, side, at);
             return false;
         }
         let is_acknowledged = segment.is_acknowledged();
         if self.can_arrive(id, side) {
             self.deliver_first(id, side, woken)
-        } else if !is_acknowledged && self.is_pointless(id, side) {
+        } else if !is_acknowledged && self.needs_no_retransmission(id, side) {
             self.drop_first(id, side)
         } else {
             self.retry(id, side, woken)
@@ -62,12 +62,12 @@ impl State {
         };
         end.arrived += segment.len() as u64;
         self.note_segment(id, side, &segment);
-        self.take_in(id, side.other(), segment, woken);
+        self.receive_segment(id, side.other(), segment, woken);
         true
     }
 
     /// Processes a segment that has reached the node of an end.
-    fn take_in(&mut self, id: StreamId, side: Side, segment: Segment, woken: &mut Vec<Waker>) {
+    fn receive_segment(&mut self, id: StreamId, side: Side, segment: Segment, woken: &mut Vec<Waker>) {
         match segment {
             Segment::Syn => self.take_syn(id),
             Segment::SynAck => self.take_syn_ack(id, woken),
@@ -141,14 +141,14 @@ impl State {
             woken.extend(end.fail(ErrorKind::TimedOut));
         } else {
             end.unanswered = Some((since, (pause * 2).min(RETRY_MAX)));
-            self.wake_wire(id, side, now + pause);
+            self.schedule_delivery(id, side, now + pause);
         }
         false
     }
 
     /// Whether a segment that did not arrive, and is not acknowledged, need not be retransmitted: a reset is not, and
     /// a window update is of use only while both ends exist.
-    fn is_pointless(&mut self, id: StreamId, side: Side) -> bool {
+    fn needs_no_retransmission(&mut self, id: StreamId, side: Side) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return true };
         let other = connection.end(side.other());
         let wants_room = other.is_held || !other.outbox.is_empty();
@@ -162,7 +162,7 @@ impl State {
     }
 
     /// Removes a connection that neither end can observe any more.
-    pub(super) fn forget_if_over(&mut self, id: StreamId) {
+    pub(super) fn remove_if_over(&mut self, id: StreamId) {
         let Some(connection) = self.net.streams.connections.get(&id) else { return };
         if connection.is_over() {
             // Ends without a holder have no wakers.
@@ -186,7 +186,7 @@ impl State {
     fn note_segment(&mut self, id: StreamId, side: Side, segment: &Segment) {
         let Some((from, to)) = self.addresses(id, side) else { return };
         let line = Line::Segment { from, to, len: segment.len(), kind: segment.name() };
-        self.journal.add(self.now, line);
+        self.event_log.add(self.now, line);
     }
 }
 

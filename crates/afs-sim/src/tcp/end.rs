@@ -93,7 +93,7 @@ pub(crate) struct End {
     /// Received and unread.
     pub(super) inbox: VecDeque<u8>,
     /// Read, and not yet announced to the other end.
-    pub(super) untold: usize,
+    pub(super) unannounced: usize,
     /// The other end's FIN has arrived.
     pub(super) is_at_end: bool,
     pub(super) reading: Option<Waker>,
@@ -127,7 +127,7 @@ impl End {
             is_established: false,
             error: None,
             inbox: VecDeque::new(),
-            untold: 0,
+            unannounced: 0,
             is_at_end: false,
             reading: None,
             writing: None,

@@ -7,7 +7,7 @@ use crate::world::State;
 
 impl State {
     /// Triggers the fault of a direction if its byte is reached. True if it did.
-    pub(super) fn meet_fault(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
+    pub(super) fn trigger_fault(&mut self, id: StreamId, side: Side, woken: &mut Vec<Waker>) -> bool {
         let Some(connection) = self.net.streams.connections.get_mut(&id) else { return false };
         if !connection.is_established() {
             return false;
@@ -44,7 +44,7 @@ impl State {
                 touched.push(*id);
             }
         }
-        touched.into_iter().for_each(|id| self.forget_if_over(id));
+        touched.into_iter().for_each(|id| self.remove_if_over(id));
         wakers
     }
 }

@@ -11,7 +11,7 @@ use super::deliver::RETRY_MIN;
 use super::end::{End, Fin, Segment};
 use super::{Side, StreamConfig, StreamFault, StreamId, StreamMishap};
 use crate::node::NodeId;
-use crate::timeline::Happening;
+use crate::timeline::Event;
 use crate::world::State;
 
 impl State {
@@ -19,7 +19,7 @@ impl State {
     pub(super) fn pump(&mut self, id: StreamId, side: Side) -> Option<Waker> {
         let config = self.config_of(id, side);
         while let Some(data) = self.next_data(id, side, config.segment_max) {
-            self.maybe_break(id, side, data.len(), &config);
+            self.choose_fault(id, side, data.len(), &config);
             self.transmit(id, side, Segment::Data(data));
         }
         let end = self.end(id, side)?;
@@ -45,7 +45,7 @@ impl State {
     }
 
     /// Chooses whether, and at which byte of the next segment, the stream has a fault.
-    fn maybe_break(&mut self, id: StreamId, side: Side, len: usize, config: &StreamConfig) {
+    fn choose_fault(&mut self, id: StreamId, side: Side, len: usize, config: &StreamConfig) {
         if self.nodes_of(id, side).is_none_or(|(from, to)| from == to) {
             return;
         }
@@ -78,13 +78,13 @@ impl State {
         let at = (end.busy_until + latency).max(behind);
         end.wire.push_back((at, segment));
         if end.due.is_none() {
-            self.wake_wire(id, side, at);
+            self.schedule_delivery(id, side, at);
         }
     }
 
     /// Schedules a delivery of an end's segments at `at`.
-    pub(super) fn wake_wire(&mut self, id: StreamId, side: Side, at: Instant) {
-        let due = self.timeline.add(at, Happening::Segments(id, side));
+    pub(super) fn schedule_delivery(&mut self, id: StreamId, side: Side, at: Instant) {
+        let due = self.timeline.add(at, Event::Segments(id, side));
         if let Some(end) = self.end(id, side) {
             end.due = Some(due);
         }

@@ -96,9 +96,9 @@ impl State {
         }
         buf.put_slice(&end.inbox.make_contiguous()[..count]);
         end.inbox.drain(..count);
-        end.untold += count;
-        if end.untold >= half.max(1) || end.inbox.is_empty() {
-            let room = std::mem::take(&mut end.untold);
+        end.unannounced += count;
+        if end.unannounced >= half.max(1) || end.inbox.is_empty() {
+            let room = std::mem::take(&mut end.unannounced);
             let is_wanted = room > 0 && end.error.is_none() && !end.is_at_end;
             if is_wanted {
                 self.transmit(id, side, Segment::Window(room));
@@ -155,7 +155,7 @@ impl State {
                 wakers.extend(self.pump(id, side));
             }
         }
-        self.forget_if_over(id);
+        self.remove_if_over(id);
         wakers
     }
 }
