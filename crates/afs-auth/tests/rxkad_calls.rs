@@ -167,7 +167,7 @@ fn a_whole_kerberos_ticket_does_as_well() {
         endtime: cell.now() + 3600,
     };
     let printed =
-        ticket::print(&part, cell.keys.get().best(KeyKind::RxkadKrb5).unwrap(), &cell.env()).unwrap();
+        ticket::make(&part, cell.keys.get().best(KeyKind::RxkadKrb5).unwrap(), &cell.env()).unwrap();
     let token = RxkadToken::from_kerberos(&whole_ticket(&printed), 18, &key, None).unwrap();
     assert_eq!(token.format(), TicketFormat::Ticket);
     assert_eq!(cell.try_token(&token), Ok(42));

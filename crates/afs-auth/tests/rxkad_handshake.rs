@@ -342,7 +342,7 @@ fn a_ticket_opens_with_every_encryption_type() {
             starttime: Some(1_000_000_001),
             endtime: 1_000_003_600,
         };
-        let printed = ticket::print(&part, key, &env).unwrap();
+        let printed = ticket::make(&part, key, &env).unwrap();
         assert_eq!(ticket::open(213, &printed, &keys()), Ok(part.clone()));
         // Kerberos has marked it as invalid for now.
         let unusable = ticket::check_times(&part, 1_000_000_002).map_err(|error| error.code());

@@ -135,7 +135,7 @@ fn cell_part() -> ticket::TicketPart {
 #[test]
 fn a_ticket_is_printed_as_openafs_prints_it() {
     let env = Parts::default().with_random(|bytes| bytes.fill(0x5a)).shared();
-    let printed = ticket::print(&cell_part(), &cell_key(), &env).unwrap();
+    let printed = ticket::make(&cell_part(), &cell_key(), &env).unwrap();
     assert_eq!(printed.len(), 154);
     assert_eq!(printed[..19], hex("308197a003020112a103020107a2818a048187"));
     assert_eq!(ticket::open(213, &printed, &keys()), Ok(cell_part()));

@@ -6,7 +6,7 @@ use afs_rx::SecurityError;
 use afs_wire::ids::Uuid;
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::print::print;
+use super::local_token::make_token;
 use super::wire::{TOKEN_MAX, put_opaque};
 use super::{Lifetime, MasterKey, RxgkTime, RxgkToken, Variant, code};
 use crate::Secret;
@@ -56,7 +56,7 @@ impl CallbackOffer {
         env: &EnvRef,
     ) -> Result<Secret, SecurityError> {
         let key = self.keys.best(KeyKind::Rxgk).ok_or(code::NO_SUCH_KEY)?;
-        let token = print(variant, key, level, env)?;
+        let token = make_token(variant, key, level, env)?;
         let mut out = Vec::with_capacity(192 + token.sealed.len());
         self.client.encode(&mut out);
         put_opaque(&token.sealed, &mut out);

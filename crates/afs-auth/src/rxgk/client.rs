@@ -10,7 +10,7 @@ use afs_rx::{
 use bytes::Bytes;
 
 use super::key_chain::Derivation;
-use super::shield::Shield;
+use super::packet_protection::PacketProtection;
 use super::source::Holder;
 use super::{Authenticator, ConnectionSeed, PacketKeys, Response, RxgkTime, code};
 use crate::crypto::Confounders;
@@ -21,7 +21,7 @@ pub(super) struct RxgkClient {
     start: RxgkTime,
     overhead: Overhead,
     /// Created with the first packet, when the connection's ids are known.
-    shield: Option<Shield>,
+    protection: Option<PacketProtection>,
 }
 
 impl RxgkClient {
@@ -30,23 +30,32 @@ impl RxgkClient {
         // All keys have the overhead of their encryption type and level.
         let keys = PacketKeys::new(holder.token.level, &holder.token.key, Side::Client);
         let overhead = keys.map(|keys| keys.overhead()).unwrap_or_default();
-        Self { holder, start, overhead, shield: None }
+        Self { holder, start, overhead, protection: None }
     }
 
-    fn shield(&mut self, epoch: Epoch, cid: Cid, now: UnixTime) -> Result<&mut Shield, SecurityError> {
-        let shield = match self.shield.take() {
-            Some(shield) => shield,
-            None => self.make_shield(ConnectionSeed { epoch, cid, start: self.start }, now)?,
+    fn protection(
+        &mut self,
+        epoch: Epoch,
+        cid: Cid,
+        now: UnixTime,
+    ) -> Result<&mut PacketProtection, SecurityError> {
+        let protection = match self.protection.take() {
+            Some(protection) => protection,
+            None => self.make_protection(ConnectionSeed { epoch, cid, start: self.start }, now)?,
         };
-        Ok(self.shield.insert(shield))
+        Ok(self.protection.insert(protection))
     }
 
-    fn make_shield(&self, seed: ConnectionSeed, now: UnixTime) -> Result<Shield, SecurityError> {
+    fn make_protection(
+        &self,
+        seed: ConnectionSeed,
+        now: UnixTime,
+    ) -> Result<PacketProtection, SecurityError> {
         let token = &self.holder.token;
         let confounders = Confounders::seeded_by(&self.holder.env).map_err(code::of)?;
         let (master, level) = (token.key.clone(), token.level);
         let derivation = Derivation { master, seed, level, side: Side::Client };
-        Shield::new(derivation, token.lifetime, 0, confounders, now)
+        PacketProtection::new(derivation, token.lifetime, 0, confounders, now)
     }
 }
 
@@ -65,12 +74,12 @@ impl PacketSecurity for RxgkClient {
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.holder.env.wall();
-        self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.seal(packet, payload, now)
+        self.protection(packet.epoch, Cid::of(packet.cid_and_channel), now)?.seal(packet, payload, now)
     }
 
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let now = self.holder.env.wall();
-        self.shield(packet.epoch, Cid::of(packet.cid_and_channel), now)?.open(packet, payload, now)
+        self.protection(packet.epoch, Cid::of(packet.cid_and_channel), now)?.open(packet, payload, now)
     }
 
     fn report(&self) -> SecurityReport {
@@ -85,8 +94,8 @@ impl ClientSecurity for RxgkClient {
         let nonce = challenge.payload.try_into().map_err(|_| code::BAD_CHALLENGE)?;
         let holder = self.holder.clone();
         let (token, env) = (&holder.token, &holder.env);
-        let shield = self.shield(challenge.epoch, challenge.cid, holder.env.wall())?;
-        let (number, transport) = shield.transport_key()?;
+        let protection = self.protection(challenge.epoch, challenge.cid, holder.env.wall())?;
+        let (number, transport) = protection.transport_key()?;
         let mut proof = Authenticator::new(nonce, token.level, challenge.epoch, challenge.cid);
         proof.call_numbers = challenge.call_numbers;
         if let Some(offer) = &holder.offer {

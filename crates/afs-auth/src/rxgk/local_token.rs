@@ -10,10 +10,10 @@ use crate::keys::{CellKey, KeyKind, KeyRing};
 /// A token of the cell itself, whose holder has all rights. `None` without a usable key for rxgk.
 #[must_use]
 pub fn local_token(keys: &KeyRing, variant: Variant, level: Level, env: &EnvRef) -> Option<RxgkToken> {
-    print(variant, keys.best(KeyKind::Rxgk)?, level, env).ok()
+    make_token(variant, keys.best(KeyKind::Rxgk)?, level, env).ok()
 }
 
-pub(super) fn print(
+pub(super) fn make_token(
     variant: Variant,
     key: &CellKey,
     level: Level,

@@ -9,14 +9,14 @@ use super::{Lifetime, MasterKey};
 use crate::crypto::Confounders;
 
 /// Seals and opens the packets of one end of a connection, with the current key.
-pub(super) struct Shield {
+pub(super) struct PacketProtection {
     level: Level,
     overhead: Overhead,
     chain: KeyChain,
     confounders: Confounders,
 }
 
-impl Shield {
+impl PacketProtection {
     /// Begins with the key of this number.
     pub(super) fn new(
         derivation: Derivation,

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use super::auth_name::holder;
 use super::key_chain::Derivation;
+use super::packet_protection::PacketProtection;
 use super::server::Offered;
-use super::shield::Shield;
 use super::{
     Authenticator, ConnectionSeed, NONCE_LEN, Response, RxgkTime, TokenContents, callback, code, open_token,
 };
@@ -39,7 +39,7 @@ struct Asked {
 
 /// State of an authenticated client.
 struct Proven {
-    shield: Shield,
+    protection: PacketProtection,
     expires: RxgkTime,
     credential: Arc<Credential>,
 }
@@ -70,15 +70,15 @@ impl RxgkSession {
             return Err(code::BAD_LEVEL);
         }
         let principal = holder(&token.identities, &self.offered.names)?;
-        let shield = shield(asked, proof, response.start, &token, now)?;
-        let authenticator = answer(asked, proof, &response, &token, &shield)?;
+        let protection = protection(asked, proof, response.start, &token, now)?;
+        let authenticator = answer(asked, proof, &response, &token, &protection)?;
         let credential = Credential {
             principal,
             protection: Protection { class: Class::Rxgk, level: token.level },
             expires: token.expires.expiry(),
             callback: self.callback(asked, &authenticator, &token)?,
         };
-        Ok((Proven { shield, expires: token.expires, credential: Arc::new(credential) }, authenticator))
+        Ok((Proven { protection, expires: token.expires, credential: Arc::new(credential) }, authenticator))
     }
 
     fn callback(
@@ -97,13 +97,13 @@ impl RxgkSession {
 }
 
 /// Verifies a response, and returns the keys of the connection.
-fn shield(
+fn protection(
     asked: &Asked,
     proof: &Proof<'_>,
     start: RxgkTime,
     token: &TokenContents,
     now: UnixTime,
-) -> Result<Shield, SecurityError> {
+) -> Result<PacketProtection, SecurityError> {
     // The connection begins at 0, so 1 is the highest number that the client can have.
     let number = match proof.checksum {
         number @ (0 | 1) => u32::from(number),
@@ -113,7 +113,7 @@ fn shield(
     let (master, level) = (token.key.clone(), token.level);
     let derivation = Derivation { master, seed, level, side: Side::Server };
     let confounders = Confounders::new(&asked.seed).map_err(code::of)?;
-    Shield::new(derivation, token.lifetime, number, confounders, now)
+    PacketProtection::new(derivation, token.lifetime, number, confounders, now)
 }
 
 fn answer(
@@ -121,9 +121,9 @@ fn answer(
     proof: &Proof<'_>,
     response: &Response,
     token: &TokenContents,
-    shield: &Shield,
+    protection: &PacketProtection,
 ) -> Result<Authenticator, SecurityError> {
-    let (_, transport) = shield.transport_key()?;
+    let (_, transport) = protection.transport_key()?;
     let answer = Authenticator::open(&transport, &response.authenticator)?;
     let expected = Authenticator::new(asked.nonce, token.level, proof.epoch, proof.cid);
     if answer.answers(&expected) { Ok(answer) } else { Err(code::BAD_CHALLENGE) }
@@ -135,11 +135,11 @@ impl PacketSecurity for RxgkSession {
     }
 
     fn overhead(&self) -> Overhead {
-        self.proven.as_ref().map(|proven| proven.shield.overhead()).unwrap_or_default()
+        self.proven.as_ref().map(|proven| proven.protection.overhead()).unwrap_or_default()
     }
 
     fn keeps_data(&self) -> bool {
-        self.proven.as_ref().is_some_and(|proven| proven.shield.level() == Level::Clear)
+        self.proven.as_ref().is_some_and(|proven| proven.protection.level() == Level::Clear)
     }
 
     fn ended(&self) -> Option<SecurityError> {
@@ -149,12 +149,12 @@ impl PacketSecurity for RxgkSession {
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.now();
-        self.proven(now)?.shield.seal(packet, payload, now)
+        self.proven(now)?.protection.seal(packet, payload, now)
     }
 
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let now = self.now();
-        self.proven(now)?.shield.open(packet, payload, now)
+        self.proven(now)?.protection.open(packet, payload, now)
     }
 
     fn report(&self) -> SecurityReport {
@@ -166,7 +166,7 @@ impl PacketSecurity for RxgkSession {
         let expired = if proven.expires.has_passed(self.now()) { EXPIRED } else { 0 };
         SecurityReport {
             kind: super::REPORT_KIND,
-            level: proven.shield.level().number(),
+            level: proven.protection.level().number(),
             flags: AUTHENTICATED | expired,
             expires: proven.credential.expires.map_or(0, UnixTime::secs_u32),
         }

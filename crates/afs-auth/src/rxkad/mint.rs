@@ -2,7 +2,7 @@
 
 use afs_rpc::{EnvRef, Level, UnixTime};
 
-use super::ticket::{TicketPart, print};
+use super::ticket::{TicketPart, make};
 use super::{RxkadError, RxkadToken, SessionKey, TicketFormat};
 use crate::Secret;
 use crate::keys::{CellKey, KeyKind, KeyRing};
@@ -73,7 +73,7 @@ pub fn mint(keys: &KeyRing, minting: &Minting, env: &EnvRef) -> Result<RxkadToke
 fn printed(part: TicketPart, key: &CellKey, env: &EnvRef) -> Result<RxkadToken, RxkadError> {
     let session_key = SessionKey::generate(env);
     let part = TicketPart { key: Secret::new(session_key.expose().to_vec()), ..part };
-    let ticket = print(&part, key, env)?;
+    let ticket = make(&part, key, env)?;
     let expires = Some(UnixTime { secs: part.endtime, nanos: 0 });
     RxkadToken::new(TicketFormat::EncryptedData, &ticket, session_key, expires)
 }

@@ -46,7 +46,7 @@ pub fn open(kvno: u32, ticket: &[u8], keys: &KeyRing) -> Result<TicketPart, Rxka
 ///
 /// # Errors
 /// [`RxkadError::UnknownKey`] if this key cannot encrypt, or the ticket is too large.
-pub fn print(part: &TicketPart, key: &CellKey, env: &EnvRef) -> Result<Vec<u8>, RxkadError> {
+pub fn make(part: &TicketPart, key: &CellKey, env: &EnvRef) -> Result<Vec<u8>, RxkadError> {
     let enctype = crate::crypto::EncType::from_number(key.enctype).ok_or(RxkadError::UnknownKey)?;
     let plain = part.encode().map_err(|_| RxkadError::UnknownKey)?;
     let cipher = enctype.encrypt(key.secret.expose(), USAGE, plain.expose(), env);
