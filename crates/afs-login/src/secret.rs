@@ -90,7 +90,7 @@ impl LoginSecret {
     }
 
     /// Keyed hash of a location, as stored in a user's record: of no use without the secret.
-    pub(crate) fn place_mark(&self, user: &UserName, place: &[u8; 8]) -> [u8; 16] {
+    pub(crate) fn location_hash(&self, user: &UserName, place: &[u8; 8]) -> [u8; 16] {
         let mut mark = [0; 16];
         let said = [b"andrew login place 1", &place[..], user.as_str().as_bytes()].concat();
         if Hkdf::<Sha512>::new(None, self.renewals.expose()).expand(&said, &mut mark).is_err() {

@@ -9,7 +9,7 @@ use afs_wire::xdr::{Decode, Encode, Reader};
 use zeroize::Zeroizing;
 
 use super::LoginServer;
-use super::slowdown::Counted;
+use super::rate_limit::Counted;
 use crate::grant::put_opaque;
 use crate::user::UserName;
 
@@ -20,14 +20,14 @@ const STATE_LEN_MAX: usize = 512;
 
 /// The kind of exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Method {
     Passphrase,
     Ssh,
 }
 
 /// State that the server needs when the client continues.
 pub(super) struct Attempt {
-    pub(super) way: Way,
+    pub(super) method: Method,
     pub(super) user: UserName,
     pub(super) wish: Wish,
     /// The counters of the attempt; `None` for a login with a proof that cannot be guessed.
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     pub(super) state: Zeroizing<Vec<u8>>,
 }
 
-impl Way {
+impl Method {
     fn about(self) -> &'static [u8] {
         match self {
             Self::Passphrase => b"andrew login attempt passphrase 1",
@@ -58,14 +58,14 @@ impl LoginServer {
             counted.known.encode(&mut plain);
         }
         put_opaque(&attempt.state, &mut plain);
-        let sealed = self.attempts.seal(attempt.way.about(), &plain, &self.env);
+        let sealed = self.attempts.seal(attempt.method.about(), &plain, &self.env);
         login::Attempt::new(sealed).map_err(|_| AbortCode::LGNIO)
     }
 
     /// Opens the state of an attempt of this process that is not too old.
-    pub(super) fn open_attempt(&self, way: Way, sealed: &login::Attempt) -> Result<Attempt, AbortCode> {
-        let plain = self.attempts.open(way.about(), sealed).ok_or(AbortCode::LGNOVER)?;
-        let (begun, attempt) = read(way, &plain).ok_or(AbortCode::LGNOVER)?;
+    pub(super) fn open_attempt(&self, method: Method, sealed: &login::Attempt) -> Result<Attempt, AbortCode> {
+        let plain = self.attempts.open(method.about(), sealed).ok_or(AbortCode::LGNOVER)?;
+        let (begun, attempt) = read(method, &plain).ok_or(AbortCode::LGNOVER)?;
         if self.env.now().saturating_since(begun) > LIFETIME {
             return Err(AbortCode::LGNOVER);
         }
@@ -73,18 +73,18 @@ impl LoginServer {
     }
 }
 
-fn read(way: Way, plain: &[u8]) -> Option<(Instant, Attempt)> {
+fn read(method: Method, plain: &[u8]) -> Option<(Instant, Attempt)> {
     let mut reader = Reader::new(plain);
     let r = &mut reader;
     let begun = Instant::from_nanos(u64::decode(r).ok()?);
     let user = UserName::from_wire(&UserText::decode(r).ok()?).ok()?;
     let wish = Wish::decode(r).ok()?;
-    let counted = match way {
-        Way::Passphrase => Some(read_counted(r)?),
-        Way::Ssh => None,
+    let counted = match method {
+        Method::Passphrase => Some(read_counted(r)?),
+        Method::Ssh => None,
     };
     let state = Zeroizing::new(r.opaque(STATE_LEN_MAX).ok()?.to_vec());
-    Some((begun, Attempt { way, user, wish, counted, state }))
+    Some((begun, Attempt { method, user, wish, counted, state }))
 }
 
 fn read_counted(r: &mut Reader<'_>) -> Option<Counted> {

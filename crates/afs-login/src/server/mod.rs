@@ -3,13 +3,13 @@
 mod attempt;
 mod authority;
 mod keys;
+mod known_locations;
 mod passphrase;
-mod places;
+mod rate_limit;
 mod records;
 mod register;
 mod renew;
 mod slots;
-mod slowdown;
 mod ssh;
 mod stores;
 
@@ -28,8 +28,8 @@ use crate::grant::Grant;
 use crate::protocol::Kind;
 use crate::secret::LoginSecret;
 use crate::user::UserName;
+use rate_limit::RateLimit;
 use records::Records;
-use slowdown::Slowdown;
 
 pub use stores::{KeyMint, LoginStore, Mint, StoreError, User, Users};
 
@@ -80,7 +80,7 @@ pub struct LoginServer {
     mint: Arc<dyn Mint>,
     /// Seals the state of logins in progress; a key of this process only, so that no state outlives it.
     attempts: SealKey,
-    slowdown: Slowdown,
+    rate_limit: RateLimit,
 }
 
 impl fmt::Debug for LoginServer {
@@ -95,9 +95,9 @@ impl LoginServer {
     pub fn new(config: LoginConfig) -> Arc<Self> {
         let LoginConfig { env, cell, secret, lifetimes, store, users, mint } = config;
         let attempts = SealKey::fresh(&env);
-        let slowdown = Slowdown::new(&env);
+        let rate_limit = RateLimit::new(&env);
         let records = Records(store);
-        Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, attempts, slowdown })
+        Arc::new(Self { env, cell, secret, lifetimes, records, users, mint, attempts, rate_limit })
     }
 
     /// The server as a service. Offer it with the cell's security classes and with none: a client that logs in cannot

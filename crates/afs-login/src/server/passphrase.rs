@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::attempt::{Attempt, Way};
-use super::slowdown::{Counted, Slowed};
+use super::attempt::{Attempt, Method};
+use super::rate_limit::{Counted, Delayed};
 use super::{LoginServer, check_version};
 use crate::crypto::{Randomness, SealKey, Suite};
 use crate::protocol::{PASSPHRASE, identifiers};
@@ -33,19 +33,20 @@ impl LoginServer {
         let (server, name, wish) = (self.clone(), user.clone(), ask.wish.clone());
         let answer = self.env.run_blocking(move || server.answer(&name, &wish, record, request)).await;
         let (message, state) = answer.map_err(|_| AbortCode::LGNIO)??;
-        let attempt = Attempt { way: Way::Passphrase, user, wish: ask.wish, counted: Some(counted), state };
+        let attempt =
+            Attempt { method: Method::Passphrase, user, wish: ask.wish, counted: Some(counted), state };
         Ok(login::PassphraseStartReply { attempt: self.seal_attempt(&attempt)?, message })
     }
 
     /// Counts an attempt. Where failures from elsewhere delay this user, a location of an earlier login is still
     /// admitted.
     async fn count(&self, user: &UserName, source: IpAddr) -> Result<Counted, AbortCode> {
-        match self.slowdown.begin(user, source, false, self.env.now()) {
+        match self.rate_limit.begin(user, source, false, self.env.now()) {
             Ok(counted) => return Ok(counted),
-            Err(Slowed::ByOthers) if self.is_known_place(user, source).await? => {}
+            Err(Delayed::OfTotals) if self.is_known_location(user, source).await? => {}
             Err(_) => return Err(AbortCode::LGNSLOW),
         }
-        self.slowdown.begin(user, source, true, self.env.now()).map_err(|_| AbortCode::LGNSLOW)
+        self.rate_limit.begin(user, source, true, self.env.now()).map_err(|_| AbortCode::LGNSLOW)
     }
 
     /// The user's registration. A user who does not exist, or has no passphrase, gets a reply that looks the same.
@@ -86,12 +87,12 @@ impl LoginServer {
         ask: login::PassphraseFinish,
     ) -> Result<login::GrantReply, AbortCode> {
         check_version(ask.version)?;
-        let attempt = self.open_attempt(Way::Passphrase, &ask.attempt)?;
+        let attempt = self.open_attempt(Method::Passphrase, &ask.attempt)?;
         let key = self.session_key(&attempt, &ask.message)?;
         if let Some(counted) = attempt.counted {
-            self.slowdown.succeeded(counted, &ask.attempt, self.env.now());
+            self.rate_limit.succeeded(counted, &ask.attempt, self.env.now());
             if !counted.known {
-                self.remember_place(&attempt.user, caller.peer.ip()).await;
+                self.remember_location(&attempt.user, caller.peer.ip()).await;
             }
         }
         let grant = self.first_grant(&attempt.user, &attempt.wish, &key, &PASSPHRASE).await?;

@@ -33,7 +33,7 @@ const USER_DRAIN: u64 = 1800;
 const FINISHED_MAX: usize = 4096;
 
 /// Counts of attempts that have not succeeded.
-pub(super) struct Slowdown {
+pub(super) struct RateLimit {
     /// Prevents attackers from choosing which users and sources share a slot.
     seed: [u8; 32],
     state: Mutex<State>,
@@ -49,12 +49,12 @@ struct State {
 
 /// Why an attempt is delayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Slowed {
+pub(super) enum Delayed {
     /// This source has too many failures for this user.
-    Here,
+    OfPair,
     /// The source has too many failures for all users, or the user has too many from all sources: disregarded at a
     /// location of an earlier login.
-    ByOthers,
+    OfTotals,
 }
 
 /// The counters of an attempt.
@@ -66,7 +66,7 @@ pub(super) struct Counted {
     pub(super) known: bool,
 }
 
-impl Slowdown {
+impl RateLimit {
     pub(super) fn new(env: &EnvRef) -> Self {
         let state = State {
             pairs: Slots::new(PAIR_SLOTS, PAIR_FREE),
@@ -77,7 +77,7 @@ impl Slowdown {
         Self { seed: Randomness(env).bytes(), state: Mutex::new(state) }
     }
 
-    /// Counts an attempt as a failure until [`Slowdown::succeeded`]. `known`: the user has logged in from this source
+    /// Counts an attempt as a failure until [`RateLimit::succeeded`]. `known`: the user has logged in from this source
     /// before.
     pub(super) fn begin(
         &self,
@@ -85,17 +85,17 @@ impl Slowdown {
         source: IpAddr,
         known: bool,
         now: Instant,
-    ) -> Result<Counted, Slowed> {
+    ) -> Result<Counted, Delayed> {
         let user = self.hash(b"u", user.as_str().as_bytes());
-        let counted = Counted { user, source: self.hash(b"s", &place(source)), known };
+        let counted = Counted { user, source: self.hash(b"s", &location(source)), known };
         let now = seconds(now);
         let mut state = self.state.lock();
         if !state.pairs.may_try(counted.pair(), now) {
-            return Err(Slowed::Here);
+            return Err(Delayed::OfPair);
         }
         if !known {
             if !state.sources.may_try(counted.source, now) || !state.users.may_try(counted.user, now) {
-                return Err(Slowed::ByOthers);
+                return Err(Delayed::OfTotals);
             }
             state.sources.count(counted.source, now);
             state.users.count(counted.user, now);
@@ -152,7 +152,7 @@ fn seconds(now: Instant) -> u64 {
 }
 
 /// The bytes that identify a source: an IPv4 address, or an IPv6 network of 64 bits.
-pub(super) fn place(source: IpAddr) -> [u8; 8] {
+pub(super) fn location(source: IpAddr) -> [u8; 8] {
     let mut bytes = [0; 8];
     match source.to_canonical() {
         IpAddr::V4(v4) => bytes[..4].copy_from_slice(&v4.octets()),
@@ -171,8 +171,8 @@ mod tests {
         Instant::from_nanos(secs * 1_000_000_000)
     }
 
-    fn slowdown() -> Slowdown {
-        Slowdown::new(&Parts::default().with_random(|out| out.fill(3)).shared())
+    fn rate_limit() -> RateLimit {
+        RateLimit::new(&Parts::default().with_random(|out| out.fill(3)).shared())
     }
 
     fn from(n: u32) -> IpAddr {
@@ -185,15 +185,15 @@ mod tests {
 
     #[test]
     fn a_source_that_guesses_slows_itself_and_nobody_else() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         let mut guesses = 0;
         for second in 0..86_400 {
             for _ in 0..5 {
-                guesses += u32::from(slowdown.begin(&alice(), from(1), false, at(second)).is_ok());
+                guesses += u32::from(rate_limit.begin(&alice(), from(1), false, at(second)).is_ok());
             }
             if second % 600 == 0 {
-                let elsewhere = slowdown.begin(&alice(), from(2), false, at(second)).unwrap();
-                slowdown.succeeded(elsewhere, &second.to_be_bytes(), at(second));
+                let elsewhere = rate_limit.begin(&alice(), from(2), false, at(second)).unwrap();
+                rate_limit.succeeded(elsewhere, &second.to_be_bytes(), at(second));
             }
         }
         assert!(guesses < 1500, "{guesses}");
@@ -201,34 +201,34 @@ mod tests {
 
     #[test]
     fn guesses_from_many_sources_are_slowed_together_but_not_where_the_user_was_before() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         let mut guesses = 0;
         for second in 0..14_400u64 {
             for n in 0..4 {
                 let source = from(u32::try_from(second).unwrap() * 4 + n);
-                guesses += u32::from(slowdown.begin(&alice(), source, false, at(second)).is_ok());
+                guesses += u32::from(rate_limit.begin(&alice(), source, false, at(second)).is_ok());
             }
             if second % 600 == 0 {
-                let home = slowdown.begin(&alice(), from(0xff_0001), true, at(second)).unwrap();
-                slowdown.succeeded(home, &second.to_be_bytes(), at(second));
+                let home = rate_limit.begin(&alice(), from(0xff_0001), true, at(second)).unwrap();
+                rate_limit.succeeded(home, &second.to_be_bytes(), at(second));
             }
         }
         assert!(guesses < 4600, "{guesses}");
         let at_once =
-            (0..100).filter(|n| slowdown.begin(&alice(), from(0xff_0100 + n), false, at(14_400)).is_ok());
+            (0..100).filter(|n| rate_limit.begin(&alice(), from(0xff_0100 + n), false, at(14_400)).is_ok());
         assert!(at_once.count() < 10);
     }
 
     #[test]
     fn five_failures_are_free_and_the_wait_grows_and_is_forgotten() {
-        let slowdown = slowdown();
-        let tries = |second| slowdown.begin(&alice(), from(1), false, at(second));
+        let rate_limit = rate_limit();
+        let tries = |second| rate_limit.begin(&alice(), from(1), false, at(second));
         for n in 0..6 {
             assert!(tries(100).is_ok(), "{n}");
         }
-        assert_eq!(tries(100), Err(Slowed::Here));
+        assert_eq!(tries(100), Err(Delayed::OfPair));
         assert!(tries(101).is_ok());
-        assert_eq!(tries(102), Err(Slowed::Here));
+        assert_eq!(tries(102), Err(Delayed::OfPair));
         assert!(tries(103).is_ok());
         for second in 103..4000 {
             let _ = tries(second);
@@ -241,29 +241,29 @@ mod tests {
 
     #[test]
     fn a_source_is_slowed_whomever_it_tries() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         let tries = (0..1000).filter(|n| {
             let user = UserName::new(&format!("user{n}")).unwrap();
-            slowdown.begin(&user, from(1), false, at(5)).is_ok()
+            rate_limit.begin(&user, from(1), false, at(5)).is_ok()
         });
         assert_eq!(tries.count(), 31);
-        assert_eq!(slowdown.begin(&alice(), from(1), false, at(5)), Err(Slowed::ByOthers));
-        assert!(slowdown.begin(&alice(), from(1), true, at(5)).is_ok(), "who was here before");
-        assert!(slowdown.begin(&alice(), from(2), false, at(5)).is_ok());
+        assert_eq!(rate_limit.begin(&alice(), from(1), false, at(5)), Err(Delayed::OfTotals));
+        assert!(rate_limit.begin(&alice(), from(1), true, at(5)).is_ok(), "who was here before");
+        assert!(rate_limit.begin(&alice(), from(2), false, at(5)).is_ok());
     }
 
     #[test]
     fn few_share_the_delay_of_thousands_of_sources() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         for n in 0..2048 {
             for guess in 0..32 {
                 let user = UserName::new(&format!("user{n}-{guess}")).unwrap();
-                let _ = slowdown.begin(&user, from(n), false, at(5));
+                let _ = rate_limit.begin(&user, from(n), false, at(5));
             }
         }
         let refused = (0..1000u32).filter(|n| {
             let user = UserName::new(&format!("honest{n}")).unwrap();
-            slowdown.begin(&user, from(0xff_0000 + n), false, at(5)).is_err()
+            rate_limit.begin(&user, from(0xff_0000 + n), false, at(5)).is_err()
         });
         let refused = refused.count();
         assert!(refused < 50, "{refused}");
@@ -271,28 +271,28 @@ mod tests {
 
     #[test]
     fn a_login_takes_back_one_failure_however_often_it_is_finished() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         let bob = UserName::new("bob").unwrap();
-        let own = slowdown.begin(&bob, from(1), false, at(5)).unwrap();
+        let own = rate_limit.begin(&bob, from(1), false, at(5)).unwrap();
         let mut tries = 0;
         for n in 0..1000 {
             let user = UserName::new(&format!("user{n}")).unwrap();
-            tries += u32::from(slowdown.begin(&user, from(1), false, at(5)).is_ok());
-            slowdown.succeeded(own, b"the same", at(5));
+            tries += u32::from(rate_limit.begin(&user, from(1), false, at(5)).is_ok());
+            rate_limit.succeeded(own, b"the same", at(5));
         }
         assert_eq!(tries, 31);
     }
 
     #[test]
     fn memory_stays_bounded_under_a_flood() {
-        let slowdown = slowdown();
+        let rate_limit = rate_limit();
         for n in 0..20_000u32 {
             let user = UserName::new(&format!("user{n}")).unwrap();
-            if let Ok(counted) = slowdown.begin(&user, from(n), false, at(5)) {
-                slowdown.succeeded(counted, &n.to_be_bytes(), at(5));
+            if let Ok(counted) = rate_limit.begin(&user, from(n), false, at(5)) {
+                rate_limit.succeeded(counted, &n.to_be_bytes(), at(5));
             }
         }
-        let state = slowdown.state.lock();
+        let state = rate_limit.state.lock();
         assert_eq!((state.pairs.len(), state.sources.len(), state.users.len()), (PAIR_SLOTS, SLOTS, SLOTS));
         assert_eq!(state.finished.len(), FINISHED_MAX);
     }

@@ -8,7 +8,7 @@ use afs_wire::ids::{UnixSeconds, ViceId};
 use afs_wire::login::{Comment, KeyBlob, Message, SshKeyInfo};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::places::{PLACES_MAX, PlaceMark};
+use super::known_locations::{LOCATIONS_MAX, LocationHash};
 use super::stores::{LoginStore, StoreError};
 use crate::crypto::Randomness;
 use crate::grant::put_opaque;
@@ -19,7 +19,8 @@ use crate::user::UserName;
 const FORMAT: u32 = 1;
 const PASSPHRASE: &str = "passphrase";
 const GENERATION: &str = "generation";
-const PLACES: &str = "places";
+/// Stored: the name stays.
+const LOCATIONS: &str = "places";
 /// Prefix of a key's record, before its hash in hexadecimal digits.
 const SSH: &str = "ssh-";
 
@@ -65,20 +66,24 @@ impl Records {
     }
 
     /// The locations of the user's logins, the latest first.
-    pub(super) async fn places(&self, user: &UserName, id: ViceId) -> Result<Vec<PlaceMark>, AbortCode> {
-        let Some(bytes) = self.get(user, PLACES).await? else { return Ok(Vec::new()) };
-        Ok(belonging_to(id, decode(&bytes, places))?.unwrap_or_default())
-    }
-
-    pub(super) async fn set_places(
+    pub(super) async fn locations(
         &self,
         user: &UserName,
         id: ViceId,
-        places: &[PlaceMark],
+    ) -> Result<Vec<LocationHash>, AbortCode> {
+        let Some(bytes) = self.get(user, LOCATIONS).await? else { return Ok(Vec::new()) };
+        Ok(belonging_to(id, decode(&bytes, locations))?.unwrap_or_default())
+    }
+
+    pub(super) async fn set_locations(
+        &self,
+        user: &UserName,
+        id: ViceId,
+        locations: &[LocationHash],
     ) -> Result<(), AbortCode> {
         let mut bytes = header(id);
-        put_opaque(places.as_flattened(), &mut bytes);
-        self.put(user, PLACES, bytes).await
+        put_opaque(locations.as_flattened(), &mut bytes);
+        self.put(user, LOCATIONS, bytes).await
     }
 
     /// Whether the user has this key.
@@ -150,9 +155,9 @@ fn key_info(r: &mut Reader<'_>) -> Result<SshKeyInfo, DecodeError> {
     Ok(SshKeyInfo { key: KeyBlob::decode(r)?, comment: Comment::decode(r)?, added: UnixSeconds::decode(r)? })
 }
 
-fn places(r: &mut Reader<'_>) -> Result<Vec<PlaceMark>, DecodeError> {
-    let marks = r.opaque(PLACES_MAX * size_of::<PlaceMark>())?;
-    Ok(marks.as_chunks().0.to_vec())
+fn locations(r: &mut Reader<'_>) -> Result<Vec<LocationHash>, DecodeError> {
+    let hashes = r.opaque(LOCATIONS_MAX * size_of::<LocationHash>())?;
+    Ok(hashes.as_chunks().0.to_vec())
 }
 
 fn header(id: ViceId) -> Vec<u8> {

@@ -42,8 +42,8 @@ impl Slots {
     }
 
     pub(super) fn may_try(&self, hash: u64, now: u64) -> bool {
-        self.places(hash).any(|place| {
-            let slot = self.slots.get(place).copied().unwrap_or_default();
+        self.indexes(hash).any(|index| {
+            let slot = self.slots.get(index).copied().unwrap_or_default();
             let beyond = self.left(slot, now).saturating_sub(self.free);
             let wait =
                 if beyond == 0 { 0 } else { 1u64.checked_shl(beyond - 1).unwrap_or(WAIT_MAX).min(WAIT_MAX) };
@@ -52,21 +52,21 @@ impl Slots {
     }
 
     pub(super) fn count(&mut self, hash: u64, now: u64) {
-        for place in self.places(hash) {
-            let Some(slot) = self.slots.get(place).copied() else { continue };
+        for index in self.indexes(hash) {
+            let Some(slot) = self.slots.get(index).copied() else { continue };
             let left = self.left(slot, now);
             // A partly expired failure continues to expire from the last whole one on.
             let last = if self.drain > 0 && left == slot.failures && left > 0 { slot.last } else { now };
             let failures = (left + 1).min(self.free + BEYOND_MAX);
-            if let Some(slot) = self.slots.get_mut(place) {
+            if let Some(slot) = self.slots.get_mut(index) {
                 *slot = Slot { failures, last };
             }
         }
     }
 
     pub(super) fn refund(&mut self, hash: u64) {
-        for place in self.places(hash) {
-            if let Some(slot) = self.slots.get_mut(place) {
+        for index in self.indexes(hash) {
+            if let Some(slot) = self.slots.get_mut(index) {
                 slot.failures = slot.failures.saturating_sub(1);
             }
         }
@@ -86,7 +86,7 @@ impl Slots {
     }
 
     /// The slots of a hash, one in each row.
-    fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+    fn indexes(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let row_len = self.slots.len() / ROWS;
         // Far below the size of either type.
         (0..ROWS).map(move |row| row * row_len + (hash >> (row * ROW_BITS)) as usize % row_len)

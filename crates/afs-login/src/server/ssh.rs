@@ -8,7 +8,7 @@ use afs_wire::login::{self, KeyBlob};
 use afs_wire::xdr::{Decode, Encode, Reader};
 use zeroize::Zeroizing;
 
-use super::attempt::{Attempt, Way};
+use super::attempt::{Attempt, Method};
 use super::{LoginServer, check_version};
 use crate::crypto::{Exchange, Share};
 use crate::protocol::{SSH, SshExchange};
@@ -41,7 +41,7 @@ impl LoginServer {
         ask.share.encode(&mut state);
         share.encode(&mut state);
         ask.key.encode(&mut state);
-        let attempt = Attempt { way: Way::Ssh, user, wish: ask.wish, counted: None, state };
+        let attempt = Attempt { method: Method::Ssh, user, wish: ask.wish, counted: None, state };
         let signature = self.secret.sign(&transcript);
         let host_key = login::Fixed(host_key);
         Ok(login::SshStartReply { attempt: self.seal_attempt(&attempt)?, share, host_key, signature })
@@ -52,7 +52,7 @@ impl LoginServer {
         ask: login::SshFinish,
     ) -> Result<login::GrantReply, AbortCode> {
         check_version(ask.version)?;
-        let attempt = self.open_attempt(Way::Ssh, &ask.attempt)?;
+        let attempt = self.open_attempt(Method::Ssh, &ask.attempt)?;
         let signature = ssh::from_wire(&ask.signature).ok_or(AbortCode::LGNDENIED)?;
         let Challenge { key, exchange, client, server } =
             Challenge::read(&attempt.state).ok_or(AbortCode::LGNOVER)?;
