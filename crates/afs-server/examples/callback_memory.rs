@@ -1,9 +1,9 @@
-//! Prints what a callback promise takes, counted at the allocator.
+//! Prints the memory of a callback promise, counted at the allocator.
 //!
 //! `cargo run --release -p afs-server --example callback_memory [PROMISES [HOSTS]]`
 //!
-//! Promises are spread over files as a cell of many small caches would: each file is cached by one host (the worst
-//! case, since every promise then pays for its file too), and then by eight.
+//! Promises are spread over files as in a cell of many small caches: each file is cached by one host (the
+//! worst case, because every promise then pays for its file too), and then by eight.
 #![allow(unsafe_code)] // Counting what is allocated means being the allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};

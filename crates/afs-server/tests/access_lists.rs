@@ -1,4 +1,4 @@
-//! Access lists over the wire, and what they let through.
+//! Access lists over the wire, and the operations that they permit.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -77,7 +77,8 @@ fn a_drop_box_takes_and_shows_nothing() {
     assert_eq!(client.rename(root, "gift", root, "x").unwrap_err().abort_code(), EACCES());
     assert_eq!(client.fetch(root, 0, 4096).unwrap().0.len(), 2048, "names can be listed");
     assert_eq!(owner.fetch_status(fid).unwrap().status.length, 7);
-    // Administrators look everywhere, but read and write only where a list lets them, and here it does.
+    // Administrators may look up names everywhere, but read and write only where a list permits it, as it
+    // does here.
     assert_eq!(owner.read(fid), b"for you");
 }
 

@@ -1,4 +1,4 @@
-//! Kinds of holes that servers of this protocol have had, each kept shut by a test.
+//! Regression tests for classes of vulnerabilities that servers of this protocol have had.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -31,7 +31,7 @@ fn refusal(client: &Client, to: (SocketAddr, ServiceId), request: Vec<u8>) -> Ab
     }
 }
 
-/// A count in a request made the server take as much memory as it said.
+/// A count in a request made the server allocate as much memory as it said.
 #[test]
 fn counts_in_requests_take_no_memory_before_they_are_checked() {
     let cell = Cell::new(111);
@@ -86,7 +86,7 @@ fn nobody_chooses_how_many_counters_are_written() {
     }
 }
 
-/// Words of replies that nobody set showed what had been in memory before.
+/// Uninitialised words of replies showed earlier content of the server's memory.
 #[test]
 fn replies_show_nothing_that_was_in_memory_before() {
     let cell = Cell::new(114);
@@ -159,7 +159,8 @@ fn words_that_mean_nothing_are_zero() {
     assert!(zeros(&info, 1, 1), "the last spare");
 }
 
-/// Calls that change the cell were taken from people who had proven nothing, or something else.
+/// Calls that change the cell were accepted from callers that had not authenticated, or not as an
+/// administrator.
 #[test]
 fn only_who_has_proven_it_is_an_administrator() {
     let cell = Cell::new(116);
@@ -193,7 +194,8 @@ fn listed(client: &Client, fid: Fid) -> String {
     client.ask(fs::FetchAcl { fid }).unwrap().acl.to_text()
 }
 
-/// CVE-2018-7168: the older call to store an access list was sent by tools that had mixed up the halves of a list.
+/// CVE-2018-7168: the older call to store an access list was sent by tools that had mixed up the halves of a
+/// list.
 #[test]
 fn both_calls_that_store_a_list_store_the_same() {
     let cell = Cell::new(117);
@@ -216,7 +218,7 @@ fn both_calls_that_store_a_list_store_the_same() {
     assert!(results[0].starts_with("1\n2\nsystem:anyuser\t11\n"), "{results:?}");
 }
 
-/// Texts that are no access lists crashed servers, or made them store what they had in memory.
+/// Invalid texts of access lists crashed servers, or made them store uninitialised memory.
 #[test]
 fn texts_that_are_no_access_lists_change_nothing() {
     let cell = Cell::new(118);
@@ -269,12 +271,13 @@ fn texts_that_are_no_access_lists_change_nothing() {
         }
     }
     assert_eq!(listed(&owner, root), before);
-    // Lines that no count speaks of give nothing to anybody.
+    // Lines beyond the counts grant nothing.
     owner.ask(fs::StoreAcl { fid: root, acl: text(b"0\n0\nalice\t127\n\0alice\t127\n") }).unwrap();
     assert_eq!(listed(&owner, root), "0\n0\n\0");
 }
 
-/// Clients have had holes of this kind in what they read; here, requests that end anywhere are refused and nothing else happens.
+/// Clients have had such vulnerabilities in what they read; here, requests that end anywhere are refused
+/// without any other effect.
 #[test]
 fn requests_that_end_in_the_middle_are_refused() {
     let cell = Cell::new(119);
@@ -296,7 +299,7 @@ fn requests_that_end_in_the_middle_are_refused() {
     assert_eq!(refusal(&client, FILE, opcodes), AbortCode::RXGEN_OPCODE);
 }
 
-/// Links of the root directory: a directory more would be one more.
+/// Link count of the root directory: one more for each subdirectory.
 fn links(client: &Client, root: Fid) -> u32 {
     client.fetch_status(root).unwrap().status.link_count
 }

@@ -1,4 +1,4 @@
-//! A cell out of nothing, and again out of what is there already.
+//! Bootstrap of a new cell, and of one that exists already.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 

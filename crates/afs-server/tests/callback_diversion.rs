@@ -1,4 +1,4 @@
-//! Strangers who use the name of a client whose calls prove nothing: what the client was promised stays its own.
+//! Attackers that use the name of an unauthenticated client: the client's promises stay its own.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -32,12 +32,12 @@ fn scene(seed: u64) -> Scene {
 }
 
 impl Scene {
-    /// Somebody on another machine who says that he is the victim.
+    /// A client on another machine with the victim's name.
     fn stranger(&self) -> Client {
         self.cell.client_at(SocketAddr::from(([10, 0, 0, 66], 7001)), VICTIM, Manner::Modern)
     }
 
-    /// Another process of the victim's machine that says so.
+    /// Another process on the victim's machine with its name.
     fn neighbour(&self) -> Client {
         let address = SocketAddr::new(self.victim.address.ip(), 40_000);
         Client::on(self.cell.world(), self.victim.node, address, VICTIM, Manner::Modern)
@@ -100,7 +100,8 @@ fn a_change_made_in_a_clients_name_is_told_to_the_client() {
     assert!(scene.victim.heard().contains(&Heard::Break(vec![scene.fid])));
 }
 
-/// While the client is away nobody can tell it from one that has moved; it must not rely on anything afterwards.
+/// An unreachable client cannot be distinguished from one that has moved; it must not rely on anything
+/// afterwards.
 #[test]
 fn a_client_whose_name_was_used_while_it_was_away_forgets_everything_when_it_is_back() {
     let scene = scene(205);

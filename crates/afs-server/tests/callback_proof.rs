@@ -1,4 +1,4 @@
-//! Clients that can tell who calls them back.
+//! Clients that authenticate calls back to them.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -17,14 +17,14 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 7001))
 }
 
-/// A client that takes callbacks only from those who know a word, and tells it when it says who it is.
+/// A client that accepts callbacks only with a secret word, which it gives together with its identity.
 fn careful(cell: &Cell, last: u8, word: &str) -> (Client, Client) {
     let nobody = Client::with_word(cell.world(), address(last), UUID, Some(word), false);
     let alice = nobody.acting_as(&Claim::of("alice").called_back_with(word));
     (nobody, alice)
 }
 
-/// A file that somebody else changes.
+/// A file that another client changes.
 fn shared_file(cell: &Cell) -> Fid {
     cell.owner().create(cell.root(), "f").unwrap().fid
 }
@@ -112,8 +112,8 @@ fn write_lock(fid: Fid) -> fs::SetLock {
     fs::SetLock { fid, kind: LockKind::WRITE }
 }
 
-/// A killed mount that is back at another port calls before its user has handed in a token: then it is a client of its own.
-/// `before` is what it does in that time.
+/// A killed mount that is back at another port calls before its user has given it a token: then it is a
+/// client of its own. `before` is what it does in that time.
 fn back_at_another_port(cell: &Cell, fid: Fid, before: impl FnOnce(&Client)) -> Client {
     let (nobody, alice) = careful(cell, 50, "swordfish");
     alice.ask(write_lock(fid)).unwrap();
@@ -137,7 +137,7 @@ fn a_client_that_began_anew_has_its_locks_as_soon_as_it_proves_a_name() {
     alice.ask(fs::ExtendLock { fid }).unwrap();
     alice.ask(fs::ReleaseLock { fid }).unwrap();
     cell.owner().ask(write_lock(fid)).unwrap();
-    // What it was promised under its other name is void, and it knows.
+    // Its promises under its other identity are void, and it has been notified.
     assert!(alice.heard().ends_with(&[Heard::Reset(SERVER_UUID)]), "and hears of no break of what is gone");
     assert_eq!(cell.files().clients().hosts().len(), 2, "this client and the owner");
 }

@@ -1,4 +1,5 @@
-//! Promises between a server and several clients, some of which are gone, deaf, old or moved.
+//! Promises between a server and several clients, some of them dead, without a callback service, old or
+//! moved.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -43,7 +44,7 @@ fn the_other_client_hears_before_the_writer_is_answered() {
     let cell = Cell::new(21);
     let (a, b, fid) = two_readers(&cell);
     a.store(fid, 0, b"new").unwrap();
-    // Whatever is heard by now was heard before the answer came.
+    // Whatever has arrived by now arrived before the reply.
     assert_eq!(b.heard(), [Heard::Break(vec![fid])]);
     assert_eq!(a.heard(), []);
     assert_eq!(b.read(fid), b"new");
@@ -123,7 +124,7 @@ fn a_dead_client_delays_a_writer_once_and_not_for_long() {
     assert_eq!(b.heard(), []);
     cell.sim.mend(cell.server, b.node);
     cell.sim.mend(b.node, cell.server);
-    // What it missed comes before its next call is answered.
+    // Missed breaks are delivered before its next call is answered.
     b.fetch_status(fid).unwrap();
     let told: BTreeSet<Fid> = breaks(&b.heard()).into_iter().collect();
     assert_eq!(told, BTreeSet::from([fid, cell.root()]));
@@ -174,7 +175,7 @@ fn a_restarted_server_resets_its_clients() {
     let mut cell = Cell::new(26);
     let (a, b, fid) = two_readers(&cell);
     cell.restart();
-    // The first call may find the old connection gone.
+    // The first call may find the old connection dead.
     let status = a.ask_anew(fs::FetchStatus { fid }, 10).unwrap();
     assert_eq!(status.status.length, 3);
     assert_eq!(a.heard(), MODERN);
@@ -210,7 +211,7 @@ fn old_clients_are_asked_in_their_own_words() {
     nameless.fetch_status(cell.root()).unwrap();
     assert_eq!(nameless.heard(), [Heard::OldReset]);
     for client in [&old, &nameless] {
-        // Volume codes are for everybody; error numbers are Linux ones for those who know no others.
+        // Volume codes are the same for all; error numbers are Linux ones for clients that know no others.
         assert_eq!(client.refusal(fs::FetchStatus { fid: missing }), AbortCode::VNOVNODE);
         let refused = client.remove(cell.root(), "nothing").unwrap_err();
         assert_eq!(refused.abort_code(), Some(AbortCode(2)));
@@ -230,7 +231,7 @@ fn a_client_that_cannot_be_called_is_served_once() {
     deaf.fetch_status(cell.root()).unwrap();
     let refused = deaf.fetch_status(cell.root()).unwrap_err();
     assert_eq!(refused.abort_code(), Some(AbortCode::RX_CALL_DEAD));
-    // Others need not care.
+    // Other clients are not affected.
     let client = cell.client(1);
     let before = cell.sim.now();
     client.create(cell.root(), "f").unwrap();
@@ -302,7 +303,7 @@ fn over_the_bound_old_promises_are_taken_back_and_said_so() {
         let callbacks = cell.files().clients().callbacks();
         assert!(callbacks.len() <= 16 * 4 + 1, "{}", callbacks.len());
     }
-    // What the client still counts on, the server still knows.
+    // The server still has the promises on which the client relies.
     let host = cell.files().clients().hosts().by_peer(client.address).unwrap();
     for fid in &held {
         assert!(cell.files().clients().callbacks().holds(*fid, host.id()), "{fid}");

@@ -1,4 +1,4 @@
-//! Names, status, data: one client, no trouble.
+//! Names, status and data: one client, no errors.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 

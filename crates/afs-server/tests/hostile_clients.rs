@@ -1,4 +1,5 @@
-//! Clients that take much and answer little: neither new clients nor those who change something pay for them.
+//! Clients that send much and reply little: neither new clients nor clients that make changes suffer from
+//! them.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -16,7 +17,7 @@ use rig::{Cell, Claim, Client, Heard, Manner};
 
 const IGNORED: Duration = Duration::from_secs(100_000);
 
-/// A client whose number may be large: one address for each 200, and a name of its own.
+/// A client by number: one address for each 200, and a name of its own.
 fn numbered(cell: &Cell, number: u16, manner: Manner) -> Client {
     let address = SocketAddr::from(([10, 0, 1 + (number / 200) as u8, (number % 200) as u8], 7001));
     cell.client_at(address, name_of(number), manner)
@@ -49,7 +50,8 @@ fn callers_that_do_not_say_who_they_are_take_no_place_and_get_no_promise() {
     cell.client(1).fetch_status(cell.root()).unwrap();
 }
 
-/// The places for calls at work are 4096, three quarters of them for callers without a name, 256 for one address.
+/// There are 4096 places for running calls, three quarters of them for anonymous callers, 256 for one
+/// address.
 #[test]
 fn callers_that_leave_the_question_open_hold_nobody_up() {
     let cell = Cell::new(226);
@@ -127,7 +129,7 @@ fn those_who_prove_their_name_have_room_that_strangers_cannot_take() {
     assert_eq!(refused, 6, "all others hold promises, and a quarter of the table is not for strangers");
     let alice = cell.client(1).acting_as(&Claim::of("alice"));
     alice.fetch_status(cell.root()).unwrap();
-    // Who was there before the flood goes on.
+    // A client from before the flood continues.
     strangers[0].fetch_status(cell.root()).unwrap();
 }
 
@@ -152,7 +154,7 @@ fn one_address_takes_a_bounded_part_of_the_table() {
     numbered(&cell, 9, Manner::Modern).fetch_status(cell.root()).unwrap();
 }
 
-/// How long a writer waits for each of several changes of a file that a client asks for again after each.
+/// How long a writer waits for each of several changes of a file that a client fetches again after each.
 fn delays(cell: &Cell, writer: &Client, fid: Fid, asker: impl Fn(u16), changes: u16) -> Vec<Duration> {
     let one = |n| {
         asker(n);
@@ -200,7 +202,8 @@ fn names_and_ports_made_up_at_one_address_do_not_delay_more_changes() {
     assert!(slow <= 2, "{delays:?}");
 }
 
-/// The second change comes three seconds after the first: it waits for what is left of the patience, not for as long again.
+/// The second change comes three seconds after the first: it waits for the rest of the time-out, not for as
+/// long again.
 #[test]
 fn changes_that_wait_for_a_silent_client_end_together() {
     let cell = Cell::new(228);

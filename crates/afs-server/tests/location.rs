@@ -28,7 +28,7 @@ fn entry(name: &str, id: u32) -> vl::Entry {
     }
 }
 
-/// What kAFS and OpenAFS's cache manager ask, in their order.
+/// The calls of kAFS and OpenAFS's cache manager, in their order.
 #[test]
 fn a_cache_manager_finds_a_volume_and_its_server() {
     let cell = Cell::new(61);

@@ -1,4 +1,4 @@
-//! Advisory locks between machines, across restarts of the server and against those who hold nothing.
+//! Advisory locks between machines, across restarts of the server, and against machines that hold none.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -36,7 +36,7 @@ fn a_lock_outlives_the_server_process() {
     b.ask_anew(fs::GetTime {}, 10).unwrap();
     assert_eq!(b.refusal(write_lock(fid)), refused());
     assert_eq!(b.fetch_status(fid).unwrap().status.lock_count, -1);
-    // Its holder goes on with it, and gives it up in the end.
+    // Its holder extends it, and releases it in the end.
     a.ask_anew(fs::GetTime {}, 10).unwrap();
     cell.sim.run_for(Duration::from_secs(200));
     a.ask(fs::ExtendLock { fid }).unwrap();
@@ -68,7 +68,7 @@ fn an_orderly_stop_leaves_no_lock_that_was_given_back() {
     b.ask(write_lock(fid)).unwrap();
 }
 
-/// The volume goes, as to another server, and comes back.
+/// The volume moves away, as to another server, and comes back.
 fn go_and_come_back(cell: &Cell) {
     let (owner, volume, partition) = (cell.owner(), cell.root().volume, PartitionNumber(0));
     let take = vol::TransCreate { volume, partition, flags: AttachFlags::BUSY };
@@ -87,7 +87,7 @@ fn go_and_come_back(cell: &Cell) {
     owner.ask(vol::EndTrans { transaction }).unwrap();
 }
 
-/// Elsewhere somebody else may have had the lock, and changed the file.
+/// On the other server another client may have had the lock, and changed the file.
 #[test]
 fn a_lock_does_not_wait_for_a_volume_that_goes_and_comes_back() {
     let (cell, a, b, fid) = scene(269);
@@ -109,7 +109,7 @@ fn a_lock_whose_holder_did_not_outlive_the_restart_ends_after_one_lifetime() {
     b.ask_anew(fs::GetTime {}, 10).unwrap();
     cell.sim.run_for(Duration::from_secs(301));
     b.ask(write_lock(fid)).unwrap();
-    // What was given up long ago is not found at the next start.
+    // A lock released long ago is not found at the next start.
     b.ask(fs::ReleaseLock { fid }).unwrap();
     cell.sim.run_for(Duration::from_secs(400));
     cell.restart();
@@ -121,7 +121,7 @@ fn a_lock_whose_holder_did_not_outlive_the_restart_ends_after_one_lifetime() {
 fn nobody_releases_or_extends_the_lock_of_another_machine() {
     let (cell, a, b, fid) = scene(263);
     a.ask(write_lock(fid)).unwrap();
-    // No error, as AFS-3 wants it.
+    // No error, as AFS-3 requires.
     b.ask(fs::ReleaseLock { fid }).unwrap();
     assert_eq!(b.refusal(write_lock(fid)), refused());
     assert_eq!(b.refusal(fs::ExtendLock { fid }), Errno::EINVAL.to_uae());

@@ -1,4 +1,4 @@
-//! The overseer service over the wire: every call for every kind of caller, and what tools make of the answers.
+//! The overseer service over the wire: every call by every kind of caller, and replies as tools read them.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -43,7 +43,8 @@ fn fs() -> Text {
     text("fs")
 }
 
-/// A call as everybody: `+` done, `A` not authorized, `X` no such call, `E` beyond the end, `N` no such thing, `?` anything else.
+/// A call by each caller: `+` success, `A` not authorized, `X` no such call, `E` beyond the end, `N` not
+/// found, `?` anything else.
 struct Table {
     cell: Cell,
     seen: BTreeSet<&'static str>,
@@ -96,7 +97,7 @@ fn who_may_make_which_call() {
         bos::GetRestartTime { kind: all }, "+++++++";
         bos::GetRestartTime { kind: RestartKind(3) }, "EEEEEEE";
         bos::GetRestrictedMode {}, "+++++++";
-        // Foreign users ask the protection database nothing.
+        // Foreign users cannot query the protection database.
         bos::ListSUsers { index: 0 }, "++A++++";
         bos::WaitAll {}, "AAA++++";
         bos::SetStatus { instance: instance(), goal: RunState::SHUT_DOWN }, "AAAXXXX";
@@ -200,7 +201,7 @@ fn the_cell_and_its_administrators() {
     assert_eq!(cell.ask(Role::Anonymous, bos::GetRestrictedMode {}).unwrap().restricted, 1);
 }
 
-/// The number is the file service's too. Those who ask whether the servers live are heard all the same.
+/// The service id is also the file service's. Status queries are answered whatever that requires.
 #[test]
 fn what_is_required_at_the_file_service() {
     let cell = cell(5);

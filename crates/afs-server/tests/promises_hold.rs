@@ -1,5 +1,5 @@
-//! Whatever the network and the machines do: a client that was answered, and was not away since, holds no promise on an
-//! old version at any moment at which a call has been answered.
+//! Consistency of promises under faults of network and machines: a client that got its replies, and was not
+//! marked down since, holds no promise on an old version at any moment at which a call has been answered.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -18,17 +18,18 @@ const CLIENTS: u8 = 3;
 const FILES: usize = 4;
 const STEPS: usize = 150;
 
-/// What a client believes, as a cache manager does.
+/// The cached state of a client, as in a cache manager.
 struct Believer {
     client: Client,
     believes: BTreeMap<Fid, (DataVersion, Instant)>,
     reachable: bool,
-    /// Answered since it was last away, and since the server started: it must hear of every change from then on.
+    /// Whether it got a reply since it was last marked down, and since the server started: it must be
+    /// notified of every change from then on.
     current: bool,
 }
 
 impl Believer {
-    /// Takes in what was heard, and what ran out.
+    /// Applies breaks received, and expiry.
     fn listen(&mut self) {
         for heard in self.client.heard() {
             match heard {
@@ -57,7 +58,7 @@ impl Believer {
         self.listen();
         match answer {
             Ok(reply) => {
-                // The promise stays as it was; only the version is new.
+                // The promise is unchanged; only the version is new.
                 if let Some(belief) = self.believes.get_mut(&fid) {
                     belief.0 = reply.status.data_version;
                 }
@@ -140,7 +141,7 @@ fn run(seed: u64) {
     assert!(answered > STEPS / 8, "seed {seed}: only {answered} calls were answered");
 }
 
-/// Takes a client off the network, or puts it back.
+/// Disconnects a client from the network, or reconnects it.
 fn toggle(cell: &Cell, believer: &mut Believer) {
     let (server, node) = (cell.server, believer.client.node);
     believer.reachable = !believer.reachable;

@@ -32,8 +32,8 @@ const INNER: ViceId = ViceId(-207);
 const CAROL: ViceId = ViceId(4);
 const DAVE: ViceId = ViceId(5);
 
-/// alice 2 owns `alice:g`; in it is `inner`, in that is bob 3, and carol 4. dave 5 is somebody else. zoe is of another
-/// cell.
+/// alice 2 owns `alice:g`; in it is `inner`, in that is bob 3, and carol 4. dave 5 is in no group. zoe is of
+/// another cell.
 fn cell(seed: u64, options: ProtectionOptions, privacy: Option<u32>) -> Cell {
     let cell = Cell::with(seed, options);
     let [_, bob, carol, _] = ["alice", "bob", "carol", "dave"].map(|name| cell.user(name));
@@ -54,7 +54,8 @@ fn set_fields(id: ViceId, mask: u32, flags: u32) -> pt::SetFieldsEntry {
     pt::SetFieldsEntry { id, mask, flags, group_quota: 5, user_quota: 5, spare1: 0, spare2: 0 }
 }
 
-/// Makes the call in a fresh cell as everybody: `+` done, `P` not permitted, `X` no such call, `?` anything else.
+/// Makes the call in a fresh cell as each caller: `+` success, `P` not permitted, `X` no such call, `?`
+/// anything else.
 fn outcomes<R: Request + Clone>(options: &ProtectionOptions, privacy: Option<u32>, request: &R) -> String {
     let one = |(seed, role): (usize, &Role)| {
         let cell = cell(seed as u64, options.clone(), privacy);
@@ -68,7 +69,7 @@ fn outcomes<R: Request + Clone>(options: &ProtectionOptions, privacy: Option<u32
     ROLES.iter().enumerate().map(one).collect()
 }
 
-/// `s-mar`: members see and change, others do not.
+/// `s-mar`: members may see and change, others may not.
 const MEMBERS_ONLY: Option<u32> = Some(0x4b);
 
 fn new_user() -> pt::NewEntry {
@@ -214,7 +215,7 @@ fn a_name_of_this_cell_may_stand_behind_a_name() {
     }
 }
 
-/// A hole there has been elsewhere: foreign callers that the server took for its own administrators.
+/// A vulnerability of other servers: foreign callers that the server took for its own administrators.
 #[test]
 fn a_foreign_caller_is_nobody_here() {
     let cell = cell(3, ProtectionOptions::default(), None);
@@ -232,7 +233,7 @@ fn a_foreign_caller_is_nobody_here() {
         assert_eq!(cell.code(role, other), AbortCode::PRPERM, "{role:?}");
         assert_eq!(cell.code(role, pt::AddToGroup { member: CAROL, group: ViceId(-204) }), AbortCode::PRPERM);
     }
-    // What it may: register under exactly the name it has proven, once.
+    // What it may do: register under exactly its authenticated name, once.
     let itself = pt::NewEntry { name: text("Yves@far.org"), ..new_user() };
     let role = Role::Foreign("yves", "far.org");
     let id = cell.ask(role, itself.clone()).unwrap().id;
@@ -253,7 +254,7 @@ fn local_names_that_are_not_users_are_refused() {
     assert_eq!(cell.code(Role::User("ADMIN"), new_user()), AbortCode::OK, "names are folded");
 }
 
-/// A hole there has been elsewhere: lengths on the wire that decide how much memory is taken.
+/// A vulnerability of other servers: lengths on the wire that decide how much memory is allocated.
 #[test]
 fn lists_and_texts_are_bounded() {
     let cell = cell(5, ProtectionOptions::default(), None);
@@ -289,7 +290,7 @@ fn lists_and_texts_are_bounded() {
     assert_eq!(ids.to_vec(), [ViceId::ANONYMOUS]);
 }
 
-/// A hole there has been elsewhere: words of a reply that nobody set.
+/// A vulnerability of other servers: uninitialised words of a reply.
 #[test]
 fn unused_words_of_replies_are_zero() {
     let cell = cell(6, ProtectionOptions::default(), None);

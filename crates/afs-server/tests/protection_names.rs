@@ -1,4 +1,4 @@
-//! Who the servers of a cell take a caller for.
+//! Subjects of callers, as the servers of a cell resolve them.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -27,7 +27,7 @@ fn credential(principal: Principal) -> Identity {
     Identity::Proven(Arc::new(Credential { principal, protection, expires: None, callback: None }))
 }
 
-/// An answer that must be there at once.
+/// A result that must be ready at the first poll.
 fn now<T>(answer: impl Future<Output = T>) -> T {
     match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

@@ -1,4 +1,4 @@
-//! How well connections must be protected, memberships that end, and what is written down.
+//! Requirements on connections, revoked memberships, and the audit log.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -24,7 +24,7 @@ fn code<T: std::fmt::Debug>(answer: Result<T, CallError>) -> AbortCode {
     answer.unwrap_err().abort_code().unwrap()
 }
 
-/// By every class and level: does a look at a volume's root pass?
+/// By class and level: the connections over which the status of a volume's root can be read.
 fn passing(cell: &Cell, root: Fid) -> Vec<&'static str> {
     let client = cell.client(9);
     let by = |class, level| client.acting_as(&Claim::of("dora").protected(class, level));
@@ -113,7 +113,7 @@ fn no_call_on_a_closed_volume_passes() {
     }
     let inline = client.ask(fs::InlineBulkStatus { fids: fids() }).unwrap();
     assert_eq!((inline.statuses[0].error, inline.callbacks[0]), (EACCES(), fs::CallBack::NONE));
-    // Promises given before are not given up by somebody who may not have them.
+    // A caller that may not have promises cannot give up earlier ones.
     client.ask(fs::GiveUpCallBacks { fids: fids(), callbacks }).unwrap();
     client.heard();
     cell.owner().store(fid, 0, b"new").unwrap();

@@ -1,4 +1,4 @@
-//! What a disk has lost is found in the background, and comes back from a replica on another server.
+//! Scrub: damage of a disk is found in the background, and repaired from a replica on another server.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -93,7 +93,7 @@ impl World {
         self.sim.block_on(self.here.node, PATIENCE, entering).unwrap();
     }
 
-    /// A scrubber that begins at once, and what it knows after a minute.
+    /// A scrubber that starts at once, and its report after a minute.
     fn scrub(&self, every: Duration) -> (Scrubber, ScrubReport) {
         let own: afs_server::OwnSecurity = Arc::new(|| Claim::of_key().security());
         let replicas = Replicas::new(self.database(), self.here.rx.clone(), own, 7005);

@@ -11,7 +11,7 @@ use afs_wire::fs;
 use afs_wire::ids::Fid;
 use rig::{Cell, Client};
 
-/// KiB that the volume of the test may hold.
+/// Quota of the test's volume in KiB.
 const QUOTA: u32 = 10 << 10;
 
 fn file(client: &Client, cell: &Cell, name: &str) -> Fid {
@@ -44,7 +44,7 @@ fn a_store_that_is_never_finished_is_ended_by_the_server() {
     assert_eq!(client.fetch_status(fid).unwrap().status.length, 0);
 }
 
-/// A store of two ranges, of which the bytes stop in the table, in the first range, and between the two.
+/// A store of two ranges whose bytes stop in the table, in the first range, and between the two.
 #[test]
 fn a_store_of_ranges_that_stops_in_the_middle_is_ended_and_nothing_of_it_is_seen() {
     let cell = Cell::new(244);
@@ -82,7 +82,7 @@ fn a_store_of_ranges_that_stops_in_the_middle_is_ended_and_nothing_of_it_is_seen
     }
     assert_eq!(client.read(fid), b"as it was");
     assert_eq!((client.fetch_status(fid).unwrap().status, cell.bytes_on_drive()), before);
-    // The same store, whole, is taken: nobody holds anything of the others.
+    // The complete store is accepted: nothing is held for the others.
     sent.resize(sent.len() + (3 << 20), 7);
     client.store_as(request, &sent).unwrap();
     assert_eq!(client.fetch_status(fid).unwrap().status.length, 9 << 20);
@@ -102,12 +102,12 @@ fn stores_that_are_never_finished_hold_no_more_than_the_quota() {
     assert!(held <= (u64::from(QUOTA) + 2048) << 10, "{} KiB", held >> 10);
     let refused = |code: &Option<Option<AbortCode>>| *code == Some(Some(AbortCode::VOVERQUOTA));
     assert!(stalled.iter().any(|stalled| refused(&stalled.lock().unwrap())));
-    // All of it is given back, and the volume takes what it can hold.
+    // All of it is freed, and the volume accepts what its quota permits.
     cell.sim.run_for(Duration::from_secs(120));
     client.store(fids[0], 0, &vec![1; 9 << 20]).unwrap();
 }
 
-/// Bytes that are to replace others do not count as growth, and need room all the same.
+/// Bytes that replace others do not count as growth, and need space all the same.
 #[test]
 fn rewriting_a_file_without_end_holds_no_more_than_the_quota_either() {
     let cell = Cell::new(243);

@@ -1,4 +1,5 @@
-//! Tokens of the real classes before real services: who has a good one is who it says, and a bad one reaches nobody.
+//! Tokens of the real classes at real services: a valid one gives the caller its identity, and an invalid one
+//! is refused.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -41,7 +42,7 @@ fn a_good_token_says_who_calls() {
     }
 }
 
-/// Everything bad, by name.
+/// Invalid tokens, by name.
 fn bad_tokens(cell: &Cell) -> Vec<(&'static str, Security)> {
     let (ours, theirs) = (&cell.tokens, Tokens::new(cell.sim.env(cell.server)));
     let (kad, gk) = (ours.rxkad("dora", HOUR), ours.rxgk("dora", HOUR));
@@ -50,7 +51,7 @@ fn bad_tokens(cell: &Cell) -> Vec<(&'static str, Security)> {
     forged[last] ^= 1;
     let changed = RxkadToken::new(kad.format(), &forged, kad.key().clone(), kad.expires()).unwrap();
     let made_up = RxkadToken::new(kad.format(), &[7; 200], kad.key().clone(), kad.expires()).unwrap();
-    // The ticket of one and the key of another: stolen on the way, without what makes it worth anything.
+    // The ticket of one and the key of another: as stolen from the network, without the session key.
     let other_key =
         RxkadToken::new(kad.format(), kad.ticket(), ours.rxkad("dora", HOUR).key().clone(), kad.expires());
     let mut broken = gk.clone();

@@ -40,7 +40,7 @@ fn end(owner: &Client, transaction: TransactionId) {
     owner.ask(vol::EndTrans { transaction }).unwrap();
 }
 
-/// What the tools do to put a volume on line.
+/// Puts a volume on line, as the tools do.
 fn publish(owner: &Client, transaction: TransactionId) {
     owner.ask(vol::SetFlags { transaction, flags: VolumeFlags(0) }).unwrap();
     end(owner, transaction);
@@ -207,8 +207,8 @@ fn a_restore_shows_at_once_and_breaks_the_volume() {
     assert_eq!(client.read(small), b"a few words");
 }
 
-/// The dump of a temporary clone says that it is out of service. A release sends one to copies that are in use; whoever
-/// makes it may die before he says that they are to be.
+/// The dump of a temporary clone says that it is out of service. A release sends one to copies in use; the
+/// tool may die before it sets them in service.
 #[test]
 fn what_is_in_use_stays_so_when_a_temporary_clone_is_restored_onto_it() {
     let (cell, client, owner, [small, _]) = filled(208);
@@ -254,14 +254,14 @@ fn a_volume_is_forwarded_and_what_changed_since_as_well() {
     assert_eq!(owner.read(in_volume(small, 900)), b"changed words");
     assert_eq!(owner.refusal(fs::FetchStatus { fid: in_volume(large, 900) }), AbortCode::VNOVNODE);
 
-    // What the other side says is the answer.
+    // The reply is the other server's.
     assert_eq!(owner.refusal(forward(source, TransactionId(77), EVERYTHING)), errno(Errno::ENOENT));
     let nobody = Destination { host: Ipv4Addr::new(10, 0, 0, 66), ..own_address() };
     let to_nobody = vol::Forward { destination: nobody, ..forward(source, target, EVERYTHING) };
     assert_eq!(owner.refusal(to_nobody), AbortCode::RX_CALL_DEAD);
 }
 
-/// A volume server that knows the calls of AFS only, and keeps what it is sent.
+/// A volume server with only the calls of AFS, which keeps what it receives.
 fn stranger(cell: &Cell, sent: &Arc<Mutex<Vec<u8>>>) -> Rx {
     let node = cell.sim.node("stranger", IpAddr::V4(STRANGER_IP));
     let address = SocketAddr::from((STRANGER_IP, 7005));
@@ -297,7 +297,7 @@ fn a_volume_with_a_file_of_a_pebibyte_goes_to_servers_that_take_holes_and_to_no_
         destination_transaction: target,
         cookie: cookie(name, id),
     };
-    // Nobody minds a few holes.
+    // A few holes are accepted.
     client.store(small, 30 << 20, b"end").unwrap();
     let source = take(&owner, root, AttachFlags::BUSY);
     let plain = owner.read_stream(vol::Dump { transaction: source, from_date: EVERYTHING }).unwrap();

@@ -1,4 +1,4 @@
-//! The volume service over the wire, and what clients of the file service see of it.
+//! The volume service over the wire, and its effects on clients of the file service.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -25,7 +25,7 @@ fn errno(errno: Errno) -> AbortCode {
     AbortCode(errno.number())
 }
 
-/// What `vos create` does after the location database gave it a number.
+/// `vos create` after the location database has allocated an id.
 fn create(owner: &Client, name: &str, id: u32) -> Fid {
     let made = owner.ask(creation(name, id)).unwrap();
     let transaction = made.transaction;
@@ -36,7 +36,7 @@ fn create(owner: &Client, name: &str, id: u32) -> Fid {
     Fid::root(VolumeId(id))
 }
 
-/// As a tool leaves it whose dump was refused.
+/// As left by a tool whose dump was refused.
 #[test]
 fn a_volume_that_is_not_published_goes_with_the_transaction_that_made_it() {
     let cell = Cell::new(72);
@@ -46,7 +46,7 @@ fn a_volume_that_is_not_published_goes_with_the_transaction_that_made_it() {
     assert!(here().is_ok());
     owner.ask(vol::EndTrans { transaction }).unwrap();
     assert_eq!(here().unwrap_err().abort_code(), Some(errno(Errno::ENODEV)));
-    // What was published once stays, also when it is marked again.
+    // A volume published once stays, also when it is marked again.
     create(&owner, "home", 900);
     let again = vol::TransCreate { volume: VolumeId(900), partition: A, flags: AttachFlags::OFFLINE };
     let transaction = owner.ask(again).unwrap().transaction;
@@ -55,8 +55,8 @@ fn a_volume_that_is_not_published_goes_with_the_transaction_that_made_it() {
     assert!(here().is_ok());
 }
 
-/// A tool whose server was restarted under it goes on with the transaction it knows. That must not be the one that somebody
-/// else has opened since.
+/// A tool whose server was restarted continues with the transaction id it knows. It must not be that of a
+/// transaction that another tool has opened since.
 #[test]
 fn a_transaction_of_before_a_restart_is_nobodys_afterwards() {
     let mut cell = Cell::new(73);

@@ -1,4 +1,4 @@
-//! Who may make which call: every call of the file, location and volume services, by everybody.
+//! Permissions of every call of the file, location and volume services, for every kind of caller.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -18,21 +18,21 @@ use afs_wire::{pt, vl};
 use rig::people::OWEN;
 use rig::{Cell, Claim, Client, FILES, LOCATIONS, VOLUMES, name};
 
-/// Everybody, by a letter. The directory's list gives alice everything, staff `rlidwk`, owen `i`; against frank stands a negative
+/// All callers, by a letter. The directory's list gives alice everything, staff `rlidwk`, owen `i`; against frank stands a negative
 /// entry; `system:anyuser` has nothing.
 ///
 /// | Letter | Who |
 /// | --- | --- |
-/// | `-` | nobody in particular |
+/// | `-` | an anonymous caller |
 /// | `a` | alice, by an entry of her own |
 /// | `b` | bob, who has no entry |
 /// | `c` | carol, in the team, which is in the staff |
-/// | `f` | frank, likewise, but for the negative entry |
+/// | `f` | frank, likewise, with the negative entry |
 /// | `o` | owen, who owns the file |
 /// | `d` | dora, an administrator |
 /// | `k` | a holder of the cell's key |
-/// | `e` | erin of another cell, whom the database knows |
-/// | `x` | somebody of another cell whom it does not |
+/// | `e` | erin of another cell, who is in the database |
+/// | `x` | a user of another cell who is not in the database |
 /// | `L` | the cell's own process |
 const EVERYBODY: &str = "-abcfodkexL";
 const ADMINISTRATORS: &str = "dkL";
@@ -75,7 +75,7 @@ impl Scene {
         &self.callers.iter().find(|caller| caller.0 == letter).unwrap().1
     }
 
-    /// A file of owen's, which alice made.
+    /// A file owned by owen, created by alice.
     fn file(&mut self) -> (Fid, String) {
         self.count += 1;
         let text = format!("f{}", self.count);
@@ -85,7 +85,7 @@ impl Scene {
         (fid, text)
     }
 
-    /// A name that nothing has.
+    /// An unused name.
     fn fresh(&mut self) -> String {
         self.count += 1;
         format!("n{}", self.count)
@@ -96,7 +96,7 @@ fn list() -> AclText {
     AclText::new("3\n1\nadmin:staff\t63\nalice\t127\nowen\t4\nfrank\t127\n\0").unwrap()
 }
 
-/// Whether a call got past the question of who makes it.
+/// Whether a call passed the check of its caller.
 fn passed<T: std::fmt::Debug>(outcome: Result<T, CallError>, refusals: &[AbortCode]) -> bool {
     match outcome {
         Ok(_) => true,
@@ -110,7 +110,8 @@ fn ok<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
     passed(outcome, &[Errno::EACCES.to_uae(), Errno::EPERM.to_uae()])
 }
 
-/// The same for calls on a lock that alice's machine holds: EINVAL says that the caller's does not, and is no matter of rights.
+/// The same for calls on a lock that alice's machine holds: EINVAL says that the caller's machine does not
+/// hold it, which is no matter of rights.
 fn may_lock<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
     match outcome {
         Err(CallError::Abort(code)) if code == Errno::EINVAL.to_uae() => true,
@@ -120,7 +121,8 @@ fn may_lock<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> bool {
 
 type Attempt = fn(&mut Scene, char) -> bool;
 
-/// A call, on what, who may make it, and the attempt. Source: docs/protocol fileserver.md "5.4 Checks per operation".
+/// Call, object, callers that may make it, and the attempt. Source: docs/protocol fileserver.md "5.4 Checks
+/// per operation".
 const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     ("FetchData", "aco", |s, who| {
         let (fid, _) = s.file();
@@ -268,7 +270,7 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::StoreVolumeStatus { volume: s.dir.volume, status, name, offline_message, motd };
         ok(s.caller(who).ask(call))
     }),
-    // The directory that is looked at is the root of the volume.
+    // The object is the root directory of the volume.
     ("ListSnapshots", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::ListSnapshots { volume: s.dir.volume }))),
     ("FlushCPS", ADMINISTRATORS, |s, who| {
         let (ids, addresses) = Default::default();
@@ -284,7 +286,7 @@ const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     }),
 ];
 
-/// Refused to everybody alike.
+/// Refused to every caller alike.
 const REFUSED_FILE_CALLS: &[&str] = &[
     "GetVolumeInfo",
     "NGetVolumeInfo",
@@ -326,14 +328,14 @@ fn raw(client: &Client, to: SocketAddr, service: u16, opcode: u32) -> AbortCode 
     }
 }
 
-/// Every call of a service has its row.
+/// Checks that every call of a service has its row.
 fn complete<'a>(opcodes: &[(u32, &str)], named: impl Iterator<Item = &'a str>) {
     let named: BTreeSet<&str> = named.collect();
     let all: BTreeSet<&str> = opcodes.iter().map(|row| row.1).collect();
     assert_eq!(named.symmetric_difference(&all).collect::<Vec<_>>(), [&""; 0], "calls without a row");
 }
 
-/// A call and the group of those who may make it.
+/// A call with the group of callers that may make it.
 struct Row {
     call: &'static str,
     allowed: &'static str,
@@ -344,7 +346,7 @@ fn row<R: Request>(allowed: &'static str, request: R) -> Row {
     Row { call: R::NAME, allowed, request: encode_call(&request) }
 }
 
-/// Who gets past the question of who he is. What comes of the call is another matter: most of these make no sense.
+/// Checks which callers pass. The further result does not matter: most of these calls are invalid.
 fn check_rows(scene: &Scene, to: SocketAddr, service: ServiceId, refusal: AbortCode, rows: &[Row]) {
     for row in rows {
         let passes = |client: &Client| match client.raw(to, service, row.request.clone()) {
@@ -406,7 +408,7 @@ fn location_rows() -> Vec<Row> {
     ]
 }
 
-/// Numbers that nobody serves.
+/// Opcodes without a call.
 const UNKNOWN_LOCATION_CALLS: &[&str] = &[
     "CreateEntryU",
     "GetEntryByIDU",
@@ -441,7 +443,7 @@ fn volume_rows() -> Vec<Row> {
     let (transaction, partition) = (TransactionId(9999), PartitionNumber(0));
     let (volume, none, kind, date) = (VolumeId(77), VolumeId(0), KindNumber(0), UnixSeconds(1));
     let info = vol::VolumeInfo::unchanged();
-    // The last caller makes the volume for good; it is refused to the others before its name counts.
+    // The last caller creates the volume for good; it is refused to the others before its name counts.
     let create = vol::CreateVolume { partition, name: text(), kind: KindNumber(9), parent: none, volume };
     let ids = vol::SetIdsTypes { transaction, name: text(), kind, parent: none, clone: none, backup: none };
     let cookie = vol::RestoreCookie::default();
@@ -508,7 +510,7 @@ fn volume_rows() -> Vec<Row> {
     ]
 }
 
-/// Numbers that are not served.
+/// Opcodes without a call.
 const UNKNOWN_VOLUME_CALLS: &[&str] = &[
     "OsdSupport",
     "Traverse",
@@ -529,8 +531,8 @@ fn every_call_of_the_volume_service_by_everybody() {
     complete(vol::OPCODES, rows.iter().map(|row| row.call).chain(UNKNOWN_VOLUME_CALLS.iter().copied()));
 }
 
-/// The calls of the protection service have their table where that service is tested; here only that none is added
-/// without being noticed.
+/// The calls of the protection service have their table in that service's tests; here it is only checked that
+/// none is added unnoticed.
 #[test]
 fn the_calls_of_the_protection_service_are_those_that_were_thought_of() {
     assert_eq!(pt::OPCODES.len(), PROTECTION_CALLS, "add the call to the protection service's own table");

@@ -1,4 +1,4 @@
-//! What clients were told is done before a volume becomes busy is in its clone, and nothing comes in afterwards.
+//! Changes acknowledged before a volume becomes busy are in its clone, and none is admitted afterwards.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -29,7 +29,7 @@ fn clone(owner: &Client, transaction: TransactionId) {
     owner.ask(vol::EndTrans { transaction: opened }).unwrap();
 }
 
-/// A store that is under way when the volume is taken is in it before the transaction begins, or is refused.
+/// A store in progress when the volume is taken is in it before the transaction begins, or is refused.
 #[test]
 fn a_store_under_way_is_in_the_clone_or_refused() {
     let (mut in_time, mut too_late) = (0, 0);
@@ -75,8 +75,8 @@ fn a_store_under_way_is_in_the_clone_or_refused() {
     assert!(in_time > 0 && too_late > 0, "both happen: {in_time} in time, {too_late} too late");
 }
 
-/// Several clients make files all the time; a clone has exactly those that were acknowledged before, and perhaps some whose
-/// makers were told after.
+/// Several clients create files all the time; a clone has exactly those acknowledged before, and perhaps some
+/// that were acknowledged after.
 #[test]
 fn a_clone_has_what_was_acknowledged_before_it() {
     for seed in 0..SEEDS / 3 {
@@ -111,7 +111,7 @@ fn a_clone_has_what_was_acknowledged_before_it() {
     }
 }
 
-/// OpenAFS's clients wait 15 s when they are told that a volume is busy, and the volume service has it for moments.
+/// OpenAFS's clients wait 15 s when they get VBUSY, and the volume service has the volume for moments.
 #[test]
 fn a_change_waits_for_a_volume_that_is_busy_for_a_moment() {
     let cell = Cell::new(5000);
@@ -131,13 +131,13 @@ fn a_change_waits_for_a_volume_that_is_busy_for_a_moment() {
     assert!(made.lock().unwrap().take().is_some_and(|made| made.is_ok()));
     assert!(stored.lock().unwrap().take().is_some_and(|stored| stored.is_ok()));
 
-    // As long as an operation that lasts, nobody waits.
+    // During an operation that lasts, calls do not wait.
     let busy = take(&owner, fid.volume, AttachFlags::BUSY);
     let made = begin("h");
     cell.sim.run_for(Duration::from_secs(8));
     let code = made.lock().unwrap().take().and_then(|made| made.err()).and_then(|error| error.abort_code());
     assert_eq!(code, Some(AbortCode::VBUSY));
-    // One that goes off line while it is held, as at the switch of a move: what it is afterwards is told.
+    // A volume that goes off line while it is held, as at the switch of a move: its next state is reported.
     let made = begin("i");
     let flags = VolumeFlags::OUT_OF_SERVICE;
     owner.ask(vol::SetFlags { transaction: busy, flags }).unwrap();

@@ -1,9 +1,10 @@
-//! Measures clones on a real disk: how long one takes beside how many files, what the files take, and how long a store of them
-//! takes to open.
+//! Measures clones on a real disk: the time of one beside a number of files, the time to create the files,
+//! and the time to open a store of them.
 //!
-//! `cargo run --release -p afs-volume --example clones -- DIR [FILES...]` makes for each number of FILES (default 10000 and 1000000) a store
-//! in DIR (which must not hold one) with so many empty files in directories of 1000, makes 20 clones with a changed file
-//! between two, opens the store again, and prints a line for each. A dump of each volume as it was filled is DIR/FILES.dump.
+//! `cargo run --release -p afs-volume --example clones -- DIR [FILES...]` creates for each number of FILES
+//! (default 10000 and 1000000) a store in DIR (which must not contain one) with so many empty files in
+//! directories of 1000, makes 20 clones with a changed file between two, opens the store again, and prints a
+//! line for each. A dump of each volume as it was filled is DIR/FILES.dump.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -84,7 +85,7 @@ fn spec() -> Result<VolumeSpec, Box<dyn Error>> {
     })
 }
 
-/// Some hundred files a transaction: what counts here is that they are there.
+/// Some hundred files a transaction: only their existence matters here.
 fn fill(volume: &Arc<Volume>, files: u64) -> Result<(), VolumeError> {
     for first in (0..files).step_by(FILES_PER_DIRECTORY as usize) {
         let last = files.min(first + FILES_PER_DIRECTORY);

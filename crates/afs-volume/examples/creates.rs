@@ -1,8 +1,8 @@
 //! Measures durable creates and reads of vnodes on a real disk.
 //!
-//! `cargo run --release -p afs-volume --example creates -- DIR [SECONDS [FILES]]` makes a store in DIR (which must not hold
-//! one), keeps 1, 8 and 64 creates in flight for SECONDS each (default 3) in directories of FILES files (default 1000),
-//! then reads records of vnodes, and prints a line for each.
+//! `cargo run --release -p afs-volume --example creates -- DIR [SECONDS [FILES]]` creates a store in DIR
+//! (which must not contain one), keeps 1, 8 and 64 creates in flight for SECONDS each (default 3) in
+//! directories of FILES files (default 1000), then reads records of vnodes, and prints a line for each.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time and real threads")]
 
@@ -85,8 +85,8 @@ async fn make_dir(volume: &Arc<Volume>, name: &str) -> Result<Fid, VolumeError> 
     Ok(created.object.fid(VOLUME))
 }
 
-/// Keeps so many creates in flight, in directories of so many files; answers how many a second there
-/// were, and what each took.
+/// Keeps `in_flight` creates in flight, in directories of `files` files; returns the rate per second, and the
+/// CPU time of each.
 fn creates(
     volume: &Arc<Volume>,
     parent: Fid,
@@ -129,7 +129,7 @@ async fn make_dir_in(volume: Arc<Volume>, parent: Fid, number: u64) -> Result<Fi
     Ok(created.object.fid(VOLUME))
 }
 
-/// Reads records of the first `highest` files, in an order that jumps about.
+/// Reads records of the first `highest` files, in scattered order.
 fn reads(volume: &Arc<Volume>, highest: u32, duration: Duration) -> Result<(f64, f64), VolumeError> {
     let cpu = cpu_micros();
     let start = Instant::now();
@@ -152,7 +152,7 @@ fn report(what: &str, (per_second, cpu_micros): (f64, f64)) {
 /// CPU time of this process so far, in microseconds, to a hundredth of a second.
 fn cpu_micros() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The fields behind the program's name, which may have blanks.
+    // The fields after the program's name, which may contain blanks.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks: f64 =
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
@@ -188,7 +188,7 @@ fn pool(threads: usize) -> impl Fn(Job) + Send + Sync {
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A future that is polled by whoever wakes it.
+/// A future that is polled by the thread that wakes it.
 struct Spawned {
     task: Mutex<Option<Task>>,
     woken: AtomicU64,

@@ -1,4 +1,5 @@
-//! Clones and restores, where the random test does not look: dates, quotas, refusals, large contents, readers, damage, an older format.
+//! Clones and restores in cases that the random test does not cover: dates, quotas, refusals, large contents,
+//! readers, damage, an older format.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -134,7 +135,7 @@ fn files_count_against_a_quota_of_their_own() {
     create(&volume, ROOT, b"c").unwrap();
 }
 
-/// A sparse file of so many slots, a little data in each.
+/// A sparse file of `slots` slots, with a little data in each.
 fn large(volume: &Arc<Volume>, file_name: &[u8], slots: u64) -> Fid {
     let file = create(volume, ROOT, file_name).unwrap();
     for slot in 0..slots {
@@ -152,7 +153,7 @@ fn large_contents_stay_with_the_clones_that_have_them() {
     let clone = clone_of(&store, 7, VolumeKind::ReadOnly);
     store_bytes(&volume, file, 66 * SLOT_LEN, b"changed", u64::MAX).unwrap();
     let second = clone_of(&store, 8, VolumeKind::Backup);
-    // Cut so far that the slots kept go to a content of their own, and then away.
+    // Cut so far that the remaining slots move to a content of their own, and then deleted.
     store_bytes(&volume, file, 5, b"x", 2 * SLOT_LEN).unwrap();
     run_background(&store);
     update(&volume, |tx| tx.remove_file(ROOT, b"large", ALICE)).unwrap();
@@ -215,7 +216,7 @@ fn a_restore_into_an_empty_volume_and_what_it_refuses() {
     let copy = now(store.create_volume(empty)).unwrap();
     assert_eq!(copy.header().file_count, 0);
     let from = records(&volume);
-    // A directory names what is missing.
+    // A directory names a missing vnode.
     let mut restore = now(copy.begin_restore(true)).unwrap();
     for record in from.iter().filter(|record| record.is_directory()) {
         members::put(&mut restore, &volume, record).unwrap();
@@ -228,7 +229,7 @@ fn a_restore_into_an_empty_volume_and_what_it_refuses() {
     let restore = now(copy.begin_restore(true)).unwrap();
     let error = now(restore.commit(RestoredHeader::default())).unwrap_err();
     assert!(error.to_string().contains("no root directory"), "{error}");
-    // What cannot be.
+    // Invalid images.
     let mut restore = now(copy.begin_restore(true)).unwrap();
     let image = VnodeImage::of(&from[0]);
     let odd = VnodeImage { vnode: VnodeId(4), ..image.clone() };
@@ -271,7 +272,7 @@ fn a_writer_waits_for_a_restore_and_goes_on_after_one_that_is_given_up() {
     now(restore.keep(VnodeId(1))).unwrap();
     assert!(read(&volume) == before);
     drop(restore);
-    // What is left of it goes before the next epoch begins.
+    // Its leftovers are deleted before the next epoch begins.
     create(&volume, ROOT, b"g").unwrap();
     clone_of(&store, 7, VolumeKind::ReadOnly);
     assert_eq!(volume.fetch(file).unwrap().data_version, DataVersion(0));
@@ -314,7 +315,7 @@ fn scrub_names_what_is_damaged_and_repair_mends_it_for_all() {
     check_nothing_leaks(&store, &kv);
 }
 
-/// A whole scrub: what is bad, and how many chunks were read.
+/// A complete scrub: the damage found, and the number of chunks read.
 fn scrub(store: &VolumeStore, bytes: u64) -> (Vec<afs_volume::BadData>, u64) {
     let (mut place, mut bad, mut chunks) = (Scrub::default(), Vec::new(), 0);
     loop {
@@ -345,7 +346,7 @@ fn a_store_of_the_first_format_is_taken_over() {
     check_nothing_leaks(&store, &kv);
 }
 
-/// What the first format did not have goes.
+/// Deletes what the first format did not have.
 fn make_older(kv: &Kv) {
     now(kv.update(|txn| {
         for table in ["volume.groups", "volume.epochs"] {

@@ -1,5 +1,6 @@
-//! Clones, reclones, snapshots, deletions in every order, restores that are committed, given up and forgotten, and restarts and power cuts
-//! between them, against a model: each volume holds what it should, and in the end nothing is left.
+//! Random clones, reclones, snapshots, deletions, and restores that are committed, abandoned and forgotten,
+//! with restarts and power failures between them, compared with a model: each volume has its expected
+//! content, and in the end nothing is left.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -26,9 +27,9 @@ struct World {
     store: VolumeStore,
     kv: Kv,
     members: Members,
-    /// What the volumes are if what was cut short by a power cut was done after all.
+    /// The volumes if the operation interrupted by a power failure was completed.
     after: Option<Members>,
-    /// A change of the read-write volume was cut short: whether it was done only the volume tells.
+    /// Whether a change of the read-write volume was interrupted: only the volume tells whether it was made.
     changing: bool,
     next_id: u32,
 }
@@ -57,7 +58,7 @@ impl World {
         VolumeId(self.next_id)
     }
 
-    /// What an operation makes of the volumes, if it comes through.
+    /// Records the result of an operation.
     fn outcome<T>(&mut self, after: Members, answer: Result<T, VolumeError>) {
         match answer {
             Ok(_) => (self.members, self.after) = (after, None),
@@ -209,7 +210,7 @@ impl World {
         self.outcome(after, answer);
     }
 
-    /// The lost read-write volume from a clone; or where there is one, another.
+    /// Converts a clone to the lost read-write volume; if there is one, to another.
     fn convert(&mut self) {
         let has_writer = self.members.contains_key(&VOLUME);
         if has_writer && self.rng.chance(80) {
@@ -228,7 +229,7 @@ impl World {
         self.outcome(after, answer);
     }
 
-    /// Has a volume take the state of another, or nearly so.
+    /// Gives a volume the state of another, or nearly so.
     fn restore(&mut self) {
         let (Some(to), Some(from)) = (self.pick(|_| true), self.pick(|_| true)) else { return };
         let (source, target) = (self.volume(from), self.volume(to));
@@ -286,7 +287,7 @@ impl World {
         self.check_changes();
     }
 
-    /// Whatever differs between two volumes of a group is named as changed.
+    /// Every difference between two volumes of a group is listed as changed.
     fn check_changes(&self) {
         for (newer, model) in &self.members {
             for (older, before) in &self.members {
@@ -308,19 +309,19 @@ impl World {
     }
 
     fn reopen(&mut self) {
-        // One process at a time has a disk.
+        // One process at a time has the disk open.
         (self.store, self.kv) = open_both(&CrashDisk::new(), &CrashDisk::new()).unwrap();
         let (store, kv) = open_both(&self.disk, &self.disk).unwrap();
         (self.store, self.kv) = (store, kv);
     }
 
-    /// What a power cut leaves is what was acknowledged, or that and what was under way.
+    /// After a power failure there is what was acknowledged, or that and the operation in progress.
     fn recover(&mut self) {
         self.disk = self.disk.image(&mut self.rng);
         self.reopen();
         for volume in self.store.volumes() {
             let header = volume.header();
-            // Half copied for a read-write volume.
+            // A half-made copy for a read-write volume.
             if header.destroy && header.kind == VolumeKind::ReadWrite && header.restored_from.0 == 0 {
                 now(self.store.delete_volume(volume.id())).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Power cuts in the middle of everything: what was acknowledged is there, whole; what was not is there wholly or not at all.
+//! Power failures at any time: acknowledged changes are there, complete; others are complete or absent.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -13,7 +13,7 @@ use afs_wire::ids::Fid;
 use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::*;
 
-/// What a file may hold: its last acknowledged content, or that of a store that was under way.
+/// The possible contents of a file: its last acknowledged one, or that of a store in progress.
 type Acknowledged = BTreeMap<Fid, Vec<u8>>;
 
 struct Life {
@@ -21,12 +21,12 @@ struct Life {
     /// The longest piece that is stored, and where it may begin behind the end.
     longest: usize,
     acknowledged: Acknowledged,
-    /// The store that the power cut may have cut short.
+    /// The store that the power failure may have interrupted.
     under_way: Option<(Fid, Vec<u8>)>,
 }
 
 impl Life {
-    /// Works until the power goes.
+    /// Works until the power fails.
     fn work(&mut self, volume: &Arc<Volume>, store: &afs_volume::VolumeStore, disk: &CrashDisk) {
         for number in 0..400 {
             if disk.is_dead() {
@@ -68,7 +68,7 @@ impl Life {
         }
     }
 
-    /// Everything acknowledged is there; takes up what is found as the state to go on from.
+    /// Checks that everything acknowledged is there, and continues from the state found.
     fn check(&mut self, volume: &Arc<Volume>) {
         for (fid, expected) in &mut self.acknowledged {
             let found = read_bytes(volume, *fid, 0, u64::MAX)
@@ -88,7 +88,7 @@ impl Life {
     }
 }
 
-/// Where a store is opened on one disk: one machine has one power supply.
+/// Opens a store on one disk: one machine has one power supply.
 type Open = fn(&CrashDisk) -> Result<afs_volume::VolumeStore, afs_volume::OpenError>;
 
 fn live_through_crashes(seed: u64, longest: usize, open: Open) {
@@ -125,8 +125,8 @@ fn a_power_cut_at_any_moment_loses_and_tears_nothing_acknowledged() {
     }
 }
 
-/// Files of many chunks in many files of segments, and a power cut that loses directory entries which were not synced and brings
-/// back removed ones.
+/// Files of many chunks in many files of segments, and a power failure that loses directory entries which
+/// were not synced and restores removed ones.
 #[test]
 fn large_files_lose_nothing_acknowledged_with_directory_entries() {
     for seed in seeds(8) {
@@ -145,7 +145,8 @@ fn the_number_of_a_removed_segment_is_not_given_out_while_the_index_knows_it() {
         let file = create(&volume, ROOT, b"f").unwrap();
         store_bytes(&volume, file, 0, &[1; 100_000], u64::MAX).unwrap();
         drop((volume, store));
-        // A run that writes no chunk discards the last one of the highest segment and dies before the index says so.
+        // A run that writes no chunk discards the last one of the highest segment and crashes before the
+        // index says so.
         let store = open(&index, &data).unwrap();
         now(store.sweep()).unwrap();
         let volume = store.volume(VOLUME).unwrap();
@@ -154,7 +155,7 @@ fn the_number_of_a_removed_segment_is_not_given_out_while_the_index_knows_it() {
         now(store.background_step()).unwrap_err();
         drop((volume, store));
         let index = index.image(&mut Rng(seed));
-        // The next run stores a chunk before the background has its turn.
+        // The next run stores a chunk before the background task runs.
         let store = open(&index, &data).unwrap();
         let volume = store.volume(VOLUME).unwrap();
         let file = create(&volume, ROOT, b"g").unwrap();

@@ -1,4 +1,5 @@
-//! Cutting much out of large files: at once for everybody, taken down in bounded steps, beside clones, restores and power cuts.
+//! Large cuts of files: visible at once, completed in bounded steps, beside clones, restores and power
+//! failures.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,7 +20,7 @@ use support::*;
 
 const NAME: &[u8] = b"f";
 
-/// A file with single bytes at the beginnings of slots.
+/// A file with single bytes at the starts of slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Content {
     length: u64,
@@ -37,13 +38,13 @@ impl Content {
         self.length = self.length.max(slot * SLOT_LEN + 1);
     }
 
-    /// KiB that it is charged with.
+    /// Its charge in KiB.
     fn charge(&self) -> u64 {
         (self.bytes.len() as u64).max(1)
     }
 }
 
-/// Stores the same byte at the beginnings of some slots, in one change, after cutting the file.
+/// Stores the same byte at the starts of some slots, in one change, after truncating the file.
 fn store(
     volume: &Arc<Volume>,
     fid: Fid,
@@ -100,7 +101,7 @@ fn a_cut_of_many_slots_is_one_small_change_and_goes_in_bounded_steps() {
     run_background(&volumes);
     assert_eq!((rows(&kv, "volume.slots"), charged(&volume)), (4000, 4000));
     cut(&volume, file, 100 * SLOT_LEN).unwrap();
-    // The rows are still there, and nobody sees them any longer, however the file grows.
+    // The rows still exist, and are no longer visible, however the file grows.
     assert_eq!((rows(&kv, "volume.slots"), rows(&kv, "volume.cuts")), (4000, 1));
     assert!((100..=100 << 10).contains(&charged(&volume)));
     store_bytes(&volume, file, 4000 * SLOT_LEN, b"", u64::MAX).unwrap();
@@ -108,7 +109,7 @@ fn a_cut_of_many_slots_is_one_small_change_and_goes_in_bounded_steps() {
     let mut expected = Content { length: 4000 * SLOT_LEN, bytes: (0..100).map(|slot| (slot, 7)).collect() };
     (2000..2003).for_each(|slot| expected.put(slot, 9));
     assert_eq!(read_content(&volume), Some(expected.clone()));
-    // Each step takes a bounded part.
+    // Each step deletes a bounded part.
     let mut left = rows(&kv, "volume.slots");
     while now(volumes.background_step()).unwrap() {
         let now = rows(&kv, "volume.slots");
@@ -167,7 +168,7 @@ fn more_cuts_than_a_file_may_have_are_worked_off_first() {
     let file = create(&volume, ROOT, NAME).unwrap();
     let mut expected = Content::default();
     for round in 1..100 {
-        // Each cut begins behind the last one, so that none takes the place of another.
+        // Each cut begins behind the last one, so that none replaces another.
         let end = round * 70 + 70;
         store(&volume, file, u64::MAX, (round - 1) * 70..end, round as u8).unwrap();
         ((round - 1) * 70..end).for_each(|slot| expected.put(slot, round as u8));
@@ -190,10 +191,10 @@ struct World {
     store: VolumeStore,
     kv: Kv,
     members: Members,
-    /// What the volumes are if what a power cut cut short was done after all.
+    /// The volumes if the operation interrupted by a power failure was completed.
     after: Option<Members>,
     next_id: u32,
-    /// The read-write volume was made of a clone, which may have been counted while a cut was worked off.
+    /// Whether the read-write volume was made from a clone, which may have been charged during a cut.
     converted: bool,
 }
 
@@ -334,7 +335,7 @@ impl World {
         self.outcome(after, answer);
     }
 
-    /// A restore in which everything stays as it was, or that is given up.
+    /// A restore that keeps everything, or that is abandoned.
     fn restore(&mut self) {
         let Some(volume) = self.store.volume(VOLUME) else { return };
         let Ok(mut restore) = now(volume.begin_restore(false)) else {
@@ -368,7 +369,7 @@ impl World {
         }
     }
 
-    /// Nothing is left to do: what is charged is what there is.
+    /// When nothing is left to do, the charge is exact.
     fn check_charge(&self) {
         if let Some(content) = self.members.get(&VOLUME).filter(|_| !self.converted) {
             let expected = content.as_ref().map_or(0, Content::charge);

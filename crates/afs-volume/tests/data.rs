@@ -1,4 +1,4 @@
-//! Readers beside writers, compaction, room that comes back, full disks.
+//! Readers beside writers, compaction, freed space, full disks.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -58,7 +58,8 @@ fn a_reader_keeps_its_version() {
 fn a_read_over_many_slots_notices_a_change() {
     let parts = parts(1 << 30);
     let file = create(&parts.volume, ROOT, b"f").unwrap();
-    // Slots without data are read together with those before them: it takes data in more of them than one window has.
+    // Slots without data are read together with those before them: more slots with data are needed than one
+    // window has.
     for slot in 0..WINDOW_SLOTS + 2 {
         store_bytes(&parts.volume, file, slot * SLOT_LEN, b"x", u64::MAX).unwrap();
     }
@@ -116,7 +117,7 @@ fn a_store_that_nobody_commits_gives_its_room_back() {
     assert!(parts.segments.used() > before + (4 << 20));
     drop(data);
     assert_eq!(parts.segments.used(), before);
-    // One that the transaction refuses, likewise.
+    // The same for one that the transaction refuses.
     let mut writer = parts.volume.write_data(0).unwrap();
     now(writer.push(Bytes::from(vec![1; 100_000]))).unwrap();
     let data = now(writer.finish()).unwrap();
@@ -209,7 +210,7 @@ fn stores_whose_senders_fall_silent_keep_little_in_memory() {
     let mut writers = Vec::new();
     for _ in 0..300 {
         let mut writer = parts.volume.write_data(0).unwrap();
-        // As they arrive from a network, and one byte less than what is written without being asked.
+        // As they arrive from a network, and one byte less than what is written unprompted.
         for piece in vec![7; SLOT_LEN as usize - 1].chunks(60_000) {
             now(writer.push(Bytes::copy_from_slice(piece))).unwrap();
         }
@@ -217,7 +218,7 @@ fn stores_whose_senders_fall_silent_keep_little_in_memory() {
     }
     let most = (64 << 20) + 300 * (64 << 10);
     assert!(parts.store.gathered_bytes() <= most, "{}", parts.store.gathered_bytes());
-    // What they sent is stored all the same, and nothing remains counted.
+    // The data sent is stored all the same, and nothing remains counted.
     let data = now(writers.pop().unwrap().finish()).unwrap();
     let status = Default::default();
     let store = afs_volume::StoreData { fid: file, file_length: 0, status, expected: None };

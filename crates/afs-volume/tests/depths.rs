@@ -1,4 +1,4 @@
-//! Reads of memory alone: what they know, and that they say so where they do not.
+//! Reads of memory alone: their results, and the error where memory does not suffice.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use support::crash_disk::CrashDisk;
 use support::*;
 
-/// The whole content, if it can be had at that depth.
+/// The complete content, if it can be read at that depth.
 fn content(volume: &Arc<Volume>, fid: Fid, depth: Depth) -> Result<Vec<u8>, VolumeError> {
     let mut reader = volume.reads(depth).data(fid, 0, u64::MAX)?;
     let mut content = Vec::new();
@@ -52,7 +52,7 @@ fn what_was_written_or_read_lately_is_in_memory_and_the_rest_is_not() {
         assert!(matches!(volume.reads(Depth::Memory).fetch(fid), Err(VolumeError::NotInMemory)), "{fid}");
         let found = content(&volume, fid, Depth::Disk).unwrap();
         volume.reads(Depth::Memory).fetch(fid).unwrap();
-        // Chunks of a drive are not kept.
+        // Chunks of a drive are not cached.
         assert_eq!(in_memory(&volume, fid), (fid != large).then_some(found), "{fid}");
     }
     let part = volume.reads(Depth::Memory).data(small, 6, 3).and_then(|mut part| now(part.next()));
@@ -69,7 +69,7 @@ fn what_was_written_or_read_lately_is_in_memory_and_the_rest_is_not() {
 
 type Jobs = Arc<Mutex<Vec<Job>>>;
 
-/// How many times the future handed work to a thread that may wait for a disk, before it was ready.
+/// How often the future handed work to a thread that may wait for a disk, before it was ready.
 fn hand_overs(mut future: Pin<&mut dyn Future<Output = Result<(), VolumeError>>>, jobs: &Jobs) -> usize {
     for count in 0.. {
         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

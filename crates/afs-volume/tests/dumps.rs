@@ -1,4 +1,4 @@
-//! Volumes as dumps and dumps as volumes: both ways, one after the other, damaged and cut.
+//! Dumps and restores of volumes: round trips, increments, damaged and truncated dumps.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -24,7 +24,7 @@ use support::*;
 
 const COPY: VolumeId = VolumeId(536_871_000);
 
-/// A store whose tables can be looked at.
+/// A store with access to its tables.
 struct World {
     kv: Kv,
     store: VolumeStore,
@@ -52,8 +52,8 @@ impl World {
         now(self.store.create_volume(spec)).unwrap()
     }
 
-    /// Every row there is, when the background has nothing left to do; but for the numbers that groups and epochs get next,
-    /// which are never given out twice.
+    /// All rows, after the background work is done; without the next ids of groups and epochs, which are
+    /// never reused.
     fn tables(&self) -> Vec<(String, Bytes, Bytes)> {
         run_background(&self.store);
         let snapshot = self.kv.snapshot();
@@ -110,7 +110,7 @@ fn restore(volume: &Arc<Volume>, dump: &[u8], piece_len: usize) -> Result<Restor
     now(stream.finish())
 }
 
-/// Rows that are not in both.
+/// Checks that the rows are equal.
 fn assert_unchanged(world: &World, before: &[(String, Bytes, Bytes)], when: &str) {
     let after = world.tables();
     let gone: Vec<_> = before.iter().filter(|row| !after.contains(row)).collect();
@@ -118,7 +118,7 @@ fn assert_unchanged(world: &World, before: &[(String, Bytes, Bytes)], when: &str
     assert!(gone.is_empty() && new.is_empty(), "{when}: gone {gone:?}, new {new:?}");
 }
 
-/// What follows the headers.
+/// The part after the headers.
 fn vnodes(dump: &[u8]) -> &[u8] {
     let mut reader = DumpReader::default();
     // A byte at a time, so that the offset is that of the event.
@@ -145,7 +145,7 @@ fn headers(dump: &[u8]) -> (DumpHeader, VolumeFields) {
     panic!("no headers");
 }
 
-/// A bit of everything.
+/// Creates some of everything.
 fn fill(volume: &Arc<Volume>) {
     let sub = make_dir(volume, ROOT, b"sub").unwrap();
     let deep = make_dir(volume, sub, b"deep").unwrap();
@@ -232,13 +232,13 @@ fn incremental_dumps_follow_one_another() {
         assert_eq!(volume.header().blocks_used, copy.header().blocks_used);
         assert_eq!(volume.header().file_count, copy.header().file_count);
     }
-    // What a restored volume makes anew does not meet what came with the dumps.
+    // New objects of a restored volume must not collide with those of the dumps.
     let made =
         update(&copy, |tx| tx.create_file(Fid::root(COPY), b"mine", &SetStatus::default(), ALICE)).unwrap();
     assert!(made.object.unique.0 >= headers(&dump(&volume, full())).1.next_unique);
 }
 
-/// Not only the directories: whoever reads the dump may believe the file's own record of where it is.
+/// Not only the directories: a reader of the dump may rely on the file's own record of its directory.
 #[test]
 fn an_incremental_dump_has_files_that_were_moved() {
     let world = World::new();
@@ -266,7 +266,7 @@ fn an_incremental_dump_of_another_state_is_refused() {
     create(&volume, ROOT, b"b").unwrap();
     restore(&copy, &first, 1000).unwrap();
     let before = world.tables();
-    // The copy lacks `a`, which this dump takes to be there.
+    // The copy lacks `a`, which this dump expects.
     let error = restore(&copy, &dump(&volume, since(UnixSeconds(between.0 + 1), false)), 1000).unwrap_err();
     assert!(error.to_string().contains("unchanged"), "{error}");
     assert_unchanged(&world, &before, "after all");
@@ -307,7 +307,7 @@ fn a_damaged_dump_is_refused_without_a_trace_or_is_another_dump() {
     let whole = dump(&volume, full());
     restore(&copy, &whole, 1 << 20).unwrap();
     let (mut rng, mut refused) = (Rng(5), 0);
-    // Most of a directory is free slots, of which a few will do.
+    // Most of a directory is free slots, of which a few are enough.
     let page = whole.len() - 2200..whole.len() - 300;
     for at in (0..whole.len()).filter(|at| !page.contains(at) || at % 61 == 0) {
         let mut damaged = whole.clone();
@@ -318,7 +318,7 @@ fn a_damaged_dump_is_refused_without_a_trace_or_is_another_dump() {
             refused += 1;
         }
     }
-    // The others are dates, numbers and rights that might as well be so.
+    // The others are dates, numbers and rights with any value valid.
     assert!(refused > 100, "{refused} of {}", whole.len());
     restore(&copy, &whole, 1 << 20).unwrap();
     assert!(vnodes(&dump(&copy, full())) == vnodes(&whole));
@@ -350,7 +350,7 @@ fn a_stream_that_is_dropped_leaves_nothing() {
     }
 }
 
-/// A dump of a root directory and whatever else.
+/// A dump of a root directory and whatever `change` adds.
 fn made(change: impl FnOnce(&mut DumpWriter)) -> Vec<u8> {
     let world = World::new();
     let volume = world.volume();
@@ -436,7 +436,8 @@ fn a_later_part_of_a_dump_replaces_what_an_earlier_one_brought() {
     assert_eq!((copy.header().max_quota, copy.header().file_count), (99, 2));
 }
 
-/// A full dump and an incremental one behind it, as tools merge them: what did not change comes bare in the second part.
+/// A full dump followed by an incremental one, as tools merge them: unchanged vnodes have no data in the
+/// second part.
 #[test]
 fn a_merged_dump_has_what_its_first_part_brought() {
     let world = World::new();
@@ -453,7 +454,7 @@ fn a_merged_dump_has_what_its_first_part_brought() {
     let report = restore(&copy, &merged(&second), 100).unwrap();
     assert_eq!((report.vnodes, report.unchanged), (4, 2));
     assert!(vnodes(&dump(&copy, full())) == vnodes(&whole));
-    // The same number, but another user of it.
+    // The same number with another uniquifier.
     let mut other = second;
     let at = other.windows(5).rposition(|bytes| bytes == [3, 0, 0, 0, 2]).unwrap();
     other[at + 8] ^= 1;
@@ -461,7 +462,7 @@ fn a_merged_dump_has_what_its_first_part_brought() {
     assert!(error.to_string().contains("unchanged"), "{error}");
 }
 
-/// From the volume's header on.
+/// The part from the volume's header on.
 fn behind_dump_header(dump: &[u8]) -> &[u8] {
     let at = dump.windows(2).position(|bytes| bytes == [2, b'i']).unwrap();
     &dump[at..]

@@ -1,5 +1,5 @@
-//! A store of the second format, whose references to chunks do not name a drive: rows that the version before wrote, taken over, read,
-//! changed and taken down.
+//! Store of the second format, whose references to chunks do not name a drive: rows written by the previous
+//! version are upgraded, read, changed and deleted.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,11 +19,12 @@ use support::crash_disk::{CrashDisk, Rng, seeds};
 use support::members::check_nothing_leaks;
 use support::*;
 
-/// Table, key and value of each row, in hexadecimal. The store had a file of 100 bytes (`small`), one of two chunks (`parts`), one that a
-/// backup volume has in another state (`cloned`), and two removed ones whose chunks were not discarded yet.
+/// Table, key and value of each row, in hexadecimal. The store had a file of 100 bytes (`small`), one of two
+/// chunks (`parts`), one that a backup volume has in another state (`cloned`), and two removed ones whose
+/// chunks were not discarded yet.
 const ROWS: &str = include_str!("data/format-2.rows");
 const BACKUP: VolumeId = VolumeId(7);
-/// What its drive had, in the order in which it was written.
+/// The chunks of its drive, in the order in which they were written.
 const CHUNKS: [(u8, usize); 6] =
     [(2, 20_000), (3, 40_000), (4, 17_000), (5, 30_000), (6, 25_000), (7, 18_000)];
 
@@ -36,7 +37,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
 }
 
-/// The disk of a machine on which the version before has worked.
+/// The disk of a machine with a store of the previous version.
 fn old_disk() -> CrashDisk {
     let disk = CrashDisk::new();
     let drive = drive(&disk);
@@ -44,7 +45,7 @@ fn old_disk() -> CrashDisk {
         now(drive.write(Bytes::from(pattern(seed, len)))).unwrap();
     }
     now(drive.sync()).unwrap();
-    // A transaction for each, so that the numbers of the batches that freed chunks have come by.
+    // A transaction for each, so that the numbers of the batches that freed chunks have passed.
     let kv = index(&disk).unwrap();
     for line in ROWS.lines() {
         let mut words = line.split(' ');
@@ -96,7 +97,7 @@ fn check(store: &VolumeStore) {
     assert!(content(&backup, b"cloned") == pattern(5, 30_000));
 }
 
-/// What a whole scrub finds.
+/// The damage found by a complete scrub.
 fn damages(store: &VolumeStore) -> Vec<String> {
     let (mut scrub, mut damages) = (Scrub::default(), Vec::new());
     loop {
@@ -142,7 +143,7 @@ fn rows_of_both_formats_live_side_by_side() {
     store_bytes(&volume, find(&volume, b"parts"), 500, &pattern(8, 18_000), u64::MAX).unwrap();
     assert!(content(&volume, b"parts") == expected);
     assert_eq!(rows(&kv, "volume.drive-chunks"), 1);
-    // The backup keeps what the file had: entries of both formats are on its list now.
+    // The backup keeps the file's old data: entries of both formats are on its list now.
     store_bytes(&volume, find(&volume, b"parts"), 0, &pattern(9, 50_000), 0).unwrap();
     drop((volume, store, kv));
     let (store, kv) = open_both(&disk, &disk).unwrap();
@@ -157,11 +158,11 @@ fn rows_of_both_formats_live_side_by_side() {
     check_nothing_leaks(&store, &kv);
 }
 
-/// A chunk is not given the name of one that only a row of the second format knows.
+/// A chunk does not get an id that only a row of the second format uses.
 #[test]
 fn new_chunks_are_named_behind_those_of_the_second_format() {
     let disk = old_disk();
-    // The segment is gone with the disk, the rows are not.
+    // The segment is lost with the disk, the rows are not.
     let other = CrashDisk::new();
     let (store, kv) = open_both(&disk, &other).unwrap();
     let volume = store.volume(VOLUME).unwrap();
@@ -171,7 +172,7 @@ fn new_chunks_are_named_behind_those_of_the_second_format() {
     assert_eq!(key[..12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], "drive 0, segment 2");
 }
 
-/// Whatever a file says, it is not taken for a reference.
+/// Data of a file is never decoded as a reference.
 #[test]
 fn bytes_of_a_file_are_never_read_as_a_reference() {
     let disk = old_disk();
@@ -210,7 +211,7 @@ fn a_power_cut_while_a_store_is_taken_over_loses_nothing() {
     }
 }
 
-/// What comes of it the next life shows.
+/// The result is checked after the next start.
 fn take_over_and_store(disk: &CrashDisk) {
     if let Ok(store) = open(disk, disk) {
         let volume = store.volume(VOLUME).unwrap();
@@ -234,7 +235,7 @@ fn a_newer_format_is_refused_and_nothing_is_changed() {
     assert_eq!(rows(&kv, "volume.drive-chunks"), 0);
 }
 
-/// A reference to a drive that the store does not have is an error of its file alone, and says which drive.
+/// A reference to a drive that the store does not have is an error of its file alone, and names the drive.
 #[test]
 fn a_chunk_on_an_unknown_drive_is_told_as_such() {
     let disk = old_disk();

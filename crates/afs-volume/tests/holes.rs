@@ -1,4 +1,4 @@
-//! Holes: what was never written, or written as zeros, takes neither room nor quota.
+//! Holes: data never written, or written as zeros, uses neither space nor quota.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -37,7 +37,7 @@ fn parts(quota: u32) -> Parts {
     Parts { segments, store, volume }
 }
 
-/// KiB that the volume is charged for beyond its root directory.
+/// The volume's charge in KiB, without its root directory.
 fn charged(volume: &Arc<Volume>) -> u64 {
     volume.header().blocks_used - 2
 }
@@ -60,7 +60,7 @@ fn a_file_of_a_pebibyte_with_three_bytes_is_charged_with_three_blocks() {
     }
     assert_eq!(read_bytes(volume, file, (3 << 40) - 70_000, 200_000).unwrap()[69_999..70_002], *b"\0x\0");
     assert_eq!(read_bytes(volume, file, PIB - 1, 10).unwrap(), b"\0x");
-    // Cut, grown again, and gone.
+    // Cut, extended again, and deleted.
     store_bytes(volume, file, 1 << 40, b"", 2 << 30).unwrap();
     assert_eq!((length(volume, file), charged(volume)), (1 << 40, 1));
     assert_eq!(read_bytes(volume, file, 0, 3).unwrap(), b"x\0\0");
@@ -81,7 +81,7 @@ fn a_file_grown_by_its_length_is_charged_when_it_is_written() {
         store_bytes(volume, file, number << 30, &block, u64::MAX).unwrap();
         assert_eq!(charged(volume), (number + 1) << 10);
     }
-    // The quota is full, holes or not; what is there may be written again.
+    // The quota is full, holes or not; existing data may be overwritten.
     let refused = store_bytes(volume, file, 4 << 30, &block, u64::MAX).unwrap_err();
     let refused_again = store_bytes(volume, file, 1 << 29, &block, u64::MAX).unwrap_err();
     assert_eq!([refused.code(), refused_again.code()], [AbortCode::VOVERQUOTA; 2]);
@@ -110,7 +110,7 @@ fn zeros_that_are_stored_become_a_hole() {
     assert!((kept / 1024..kept / 1024 + 5).contains(&charged(volume)), "{} {kept}", charged(volume));
     run_background(&parts.store);
     assert!(parts.segments.used() < kept + (4 << 20));
-    // A short hole is filled when its slot is written anew, and was charged before.
+    // A short hole is filled when its slot is compacted, and was charged before.
     store_bytes(volume, file, 500_000, &[0; 1000], u64::MAX).unwrap();
     expected[500_000..501_000].fill(0);
     let before = charged(volume);
@@ -213,7 +213,7 @@ fn a_dump_that_keeps_holes_is_as_long_as_the_data() {
     for (at, len) in spots {
         store_bytes(volume, file, at, &vec![7; len], u64::MAX).unwrap();
     }
-    // A hole at the end, one within a slot, a file that is nothing else, and a file without any.
+    // A hole at the end, one within a slot, a file that is only a hole, and a file without any.
     store_bytes(volume, file, PIB + (3 << 30), b"", u64::MAX).unwrap();
     store_bytes(volume, file, (5 << 40) + 100_000, &[0; 300_000], u64::MAX).unwrap();
     let hollow = create(volume, ROOT, b"hollow").unwrap();
@@ -286,7 +286,7 @@ fn a_dump_without_holes_is_refused_at_its_beginning_where_it_would_be_endless() 
     assert_eq!(refused.code(), Errno::EFBIG.to_uae());
     update(volume, |tx| tx.remove_file(ROOT, b"c", ALICE)).unwrap();
     assert!(now(dump(volume).next()).unwrap().is_some());
-    // What does not travel does not count.
+    // Files that are not dumped do not count.
     let later = DumpOptions { since: UnixSeconds(2_000_000_000), all_directories: false };
     store_bytes(volume, many[0], PIB, b"x", u64::MAX).unwrap();
     assert!(now(VolumeDump::new(volume.clone(), later).next()).unwrap().is_some());

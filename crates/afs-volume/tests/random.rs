@@ -1,4 +1,4 @@
-//! Random operations against the model, with restarts in between.
+//! Random operations compared with the model, with restarts in between.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -1,4 +1,4 @@
-//! Slots that many small stores have scattered: they are put in order, and no store is refused for ever; ranges.
+//! Slots scattered by many small stores: they are compacted, and no store is refused for ever; ranges.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use support::crash_disk::CrashDisk;
 use support::*;
 
-/// Stores single bytes far apart, without anything being put in order, until a store is refused.
+/// Stores single bytes far apart, without compaction, until a store is refused.
 fn scatter(volume: &Arc<Volume>, file: Fid, expected: &mut [u8]) -> VolumeError {
     for number in 0..expected.len() / 500 {
         let at = number * 500;
@@ -41,7 +41,7 @@ fn a_scattered_slot_is_put_in_order_after_a_restart_too() {
     let (file, mut expected) = new_file(&volume);
     scatter(&volume, file, &mut expected);
     drop((volume, store));
-    // What was queued was in memory.
+    // The queue was in memory.
     let store = open(&index, &data).unwrap();
     let volume = store.volume(VOLUME).unwrap();
     let error = store_bytes(&volume, file, 100, b"y", u64::MAX).unwrap_err();
@@ -66,7 +66,7 @@ fn a_store_that_puts_crowded_slots_in_order_first_is_never_refused() {
     assert!(read_bytes(&volume, file, 0, u64::MAX).unwrap() == expected);
 }
 
-/// As a server does it.
+/// Commits as a server does.
 fn commit(
     volume: &Arc<Volume>,
     fid: Fid,
@@ -108,7 +108,7 @@ fn several_ranges_of_a_file_are_stored_in_one_version() {
         assert_eq!((record.data_version.0, record.length), (before.0 + 1, expected.len() as u64));
         assert!(read_bytes(&volume, file, 0, u64::MAX).unwrap() == expected);
     }
-    // Of a version that is no longer there nothing is stored, and the room comes back.
+    // A store with an outdated version changes nothing, and its space is freed.
     let data = ranges(&volume, &[(0, vec![2; 100]), (5 << 20, vec![2; 100_000])]);
     let error = commit(&volume, file, data, Some(version)).unwrap_err();
     assert!(matches!(error, VolumeError::Changed), "{error}");

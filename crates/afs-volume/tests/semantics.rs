@@ -1,5 +1,5 @@
-//! Exact semantics and error codes of `docs/protocol/fileserver.md`, sections 4, 6, 7 and 11, where the random test does not
-//! look.
+//! Exact semantics and error codes of `docs/protocol/fileserver.md`, sections 4, 6, 7 and 11, in cases that
+//! the random test does not cover.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -141,7 +141,7 @@ fn a_directory_of_64000_entries() {
     let mut blob = afs_wire::dir::Blob::from_bytes(data).unwrap();
     assert_eq!(afs_wire::dir::check(&mut blob).unwrap().entries, 64_000);
     assert_eq!(refused(update(&volume, |tx| tx.remove_dir(ROOT, b"big", ALICE))), "NotEmpty");
-    // It fills up at last, with a clear error that changes nothing.
+    // It fills up in the end, with a clear error that changes nothing.
     let answer = update(&volume, move |tx| {
         for number in 0..1000 {
             tx.create_file(directory, format!("g{number}").as_bytes(), &SetStatus::default(), ALICE)?;
@@ -262,7 +262,7 @@ fn status_changes_follow_the_rules() {
     assert_eq!(set(mode(0o4755), ALICE).unwrap().mode, Mode(0o755));
     let admin_set = set(mode(0o6755), ADMIN).unwrap();
     assert_eq!((admin_set.mode, admin_set.data_version.0), (Mode(0o6755), 0));
-    // A store by somebody else clears the set-id bits.
+    // A store by another user clears the set-id bits.
     store_bytes(&volume, file, 0, b"x", 1).unwrap();
     assert_eq!(volume.fetch(file).unwrap().mode, Mode(0o755));
     let owner = SetStatus { owner: Some(ViceId(9)), ..SetStatus::default() };
@@ -286,13 +286,13 @@ fn quota_is_charged_and_refused_as_documented() {
     make_dir(&volume, ROOT, b"d").unwrap();
     assert_eq!(refused(create(&volume, ROOT, b"g")), "OverQuota");
     assert_eq!(refused(make_dir(&volume, ROOT, b"e")), "OverQuota");
-    // A store may go over by a megabyte, since its data is on the way already.
+    // A store may exceed the quota by a megabyte, because its data is already in flight.
     store_bytes(&volume, file, 0, &vec![1; 500_000], u64::MAX).unwrap();
     assert_eq!(volume.header().blocks_used, 4 + 489);
     let answer = store_bytes(&volume, file, 0, &vec![1; 2_000_000], u64::MAX);
     assert_eq!(answer.err().map(|error| error.code()), Some(AbortCode::VOVERQUOTA));
     assert_eq!(read_bytes(&volume, file, 0, u64::MAX).unwrap(), vec![1; 500_000]);
-    // Shrinking and removing is always allowed and gives the blocks back.
+    // Truncation and removal are always permitted and credit the blocks.
     store_bytes(&volume, file, 0, b"", 10).unwrap();
     assert_eq!(volume.header().blocks_used, 5);
     update(&volume, |tx| tx.remove_file(ROOT, b"f", ALICE)).unwrap();
@@ -315,7 +315,7 @@ fn stores_cut_grow_and_leave_holes() {
     assert!(data[..data.len() - 3].iter().all(|byte| *byte == 0));
     store_bytes(&volume, file, 0, b"", 2).unwrap();
     assert_eq!(read_bytes(&volume, file, 0, 10).unwrap(), [0, 0]);
-    // With no bytes the position alone makes it longer.
+    // Without bytes the position alone extends it.
     store_bytes(&volume, file, 2 * SLOT_LEN, b"", u64::MAX).unwrap();
     assert_eq!(volume.fetch(file).unwrap().length, 2 * SLOT_LEN);
     assert_eq!(read_bytes(&volume, file, 2 * SLOT_LEN - 3, 10).unwrap(), [0, 0, 0]);
@@ -342,7 +342,7 @@ fn a_long_file_is_cut_without_touching_each_slot() {
     for slot in [2, 100, 5000] {
         assert_eq!(read_bytes(&volume, file, slot * SLOT_LEN, 10).unwrap(), [0; 10], "slot {slot} is cut");
     }
-    // Both what stays and what goes is long.
+    // Both the kept and the removed part are long.
     store_bytes(&volume, file, 5000 * SLOT_LEN, b"again", u64::MAX).unwrap();
     store_bytes(&volume, file, 0, b"", 3000 * SLOT_LEN).unwrap();
     store_bytes(&volume, file, 6000 * SLOT_LEN, b"", u64::MAX).unwrap();
@@ -423,7 +423,7 @@ fn volumes_are_renamed_and_deleted_with_all_they_have() {
     now(store.delete_volume(VOLUME)).unwrap();
     assert!(store.volume(VOLUME).is_none());
     assert_eq!(refused(create(&volume, ROOT, b"late")), "NoVolume");
-    // The number is free at once, and what had it goes on going away. Half taken down, then restarted.
+    // The id is free at once, and the old content is deleted meanwhile. Half deleted, then restarted.
     now(store.create_volume(spec(0))).unwrap();
     now(store.delete_volume(VOLUME)).unwrap();
     now(store.background_step()).unwrap();

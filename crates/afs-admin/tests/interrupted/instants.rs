@@ -1,4 +1,4 @@
-//! One death at each instant of an operation.
+//! One crash at each event of an operation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::world::{Held, World, address};
 
 pub const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
-/// Holds a world against what must be true; told which run it was.
+/// Checks a world after a run; gets the name of the run.
 type Check = Box<dyn Fn(&World, &str)>;
 
 /// A cell whose tool has begun an operation.
 pub struct Scene {
     pub world: World,
-    /// Whether the tool is done with it, well or not.
+    /// Whether the tool has finished, with or without success.
     over: Arc<AtomicBool>,
     check: Check,
 }
 
 impl Scene {
-    /// Has the tool begin `work`; `check` says what must be true when all is over.
+    /// Lets the tool begin `work`; `check` is called at the end.
     pub fn new<F>(world: World, work: impl FnOnce(Admin) -> F, check: impl Fn(&World, &str) + 'static) -> Self
     where
         F: Future<Output = AdminResult> + Send + 'static,
@@ -43,7 +43,7 @@ impl Scene {
     }
 }
 
-/// A place by the server's number.
+/// A site by the server's number.
 pub fn place(server: u8) -> Place {
     Place::new(address(2 + server), PartitionId(0))
 }
@@ -54,7 +54,7 @@ pub fn create(world: &World, name: &str) -> VolumeId {
     world.run(|admin| async move { admin.create(options).await })
 }
 
-/// What was acknowledged, after a while in which more was.
+/// The acknowledged numbers, after some more were written.
 pub fn written(world: &World, what: &str) -> BTreeSet<u64> {
     world.sim.run_for(SECONDS(5));
     let before = world.acknowledged.lock().unwrap().len();
@@ -69,14 +69,14 @@ pub fn assert_nothing_lost(held: &Held, acknowledged: &BTreeSet<u64>, what: &str
     assert!(lost.is_empty(), "{what}: lost {lost:?}");
 }
 
-/// A state that a volume had: the client writes number after number.
+/// Checks that a volume's content is one of its states: the client writes number after number.
 pub fn assert_whole(held: &Held, what: &str) {
     let gap = held.numbers.keys().zip(0..).find(|(number, index)| *number != index);
     assert!(gap.is_none(), "{what}: {} is a mixture: {gap:?}", held.name);
     assert!(held.in_service && !held.destroy_me, "{what}: {} is off line", held.name);
 }
 
-/// Events until the tool is done.
+/// Number of events until the tool has finished.
 fn events_of(scene: fn(u64) -> Scene, seed: u64) -> u64 {
     let scene = scene(seed);
     let mut events = 0u64;
@@ -91,7 +91,7 @@ fn events_of(scene: fn(u64) -> Scene, seed: u64) -> u64 {
     events
 }
 
-/// One run, with a death at one instant.
+/// One run, with a crash at one event.
 pub fn die_at(scene: fn(u64) -> Scene, seed: u64, event: u64, victim: usize) {
     let scene = scene(seed);
     let world = &scene.world;
@@ -112,8 +112,8 @@ pub fn die_at(scene: fn(u64) -> Scene, seed: u64, event: u64, victim: usize) {
     scene.check(&what);
 }
 
-/// `ANDREW_MOVE_STRIDE` says how many instants are passed over from one death to the next (default 7; 1 is every one),
-/// `ANDREW_MOVE_SEED` which run.
+/// `ANDREW_MOVE_STRIDE` is the number of events from one crash to the next (default 7; 1 is every one),
+/// `ANDREW_MOVE_SEED` the run.
 pub fn every_instant(scene: fn(u64) -> Scene, victim: usize) {
     let setting = |name, default| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (seed, stride) = (setting("ANDREW_MOVE_SEED", 1), setting("ANDREW_MOVE_STRIDE", 7u64).max(1));

@@ -1,4 +1,4 @@
-//! Volumes that are made, restored, removed: afterwards volume and entry are there, or neither.
+//! Volumes that are created, restored, removed: afterwards volume and entry exist, or neither.
 
 use afs_admin::{CreateOptions, DumpSource, Overwrite, RemoveOptions, RestoreOptions};
 use afs_rpc::BoxFuture;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::instants::{self, SECONDS, Scene, every_instant, place};
 use crate::world::{Maker, World, address, head, home, row};
 
-/// Number of the volume: told, so that it is known whatever comes of it.
+/// Id of the volume: given, so that it is known whatever happens.
 const VOLUME: VolumeId = VolumeId(4711);
 /// Numbers in the dump.
 const NUMBERS: u64 = 300;
@@ -68,7 +68,7 @@ fn check(world: &World, numbers: usize, what: &str) {
     assert_eq!(disk.contains_key(&entry.id(VolumeKind::Backup)), backup, "{what}: the backup volume");
 }
 
-/// A dump that comes a row at a time.
+/// A dump whose rows come one at a time.
 struct Rows(u64);
 
 impl DumpSource for Rows {
@@ -88,7 +88,7 @@ impl DumpSource for Rows {
     }
 }
 
-/// Everybody in turn: server, tool, databases.
+/// Each machine in turn: server, tool, databases.
 fn all_die(scene: fn(u64) -> Scene) {
     (0..3).for_each(|victim| every_instant(scene, victim));
 }

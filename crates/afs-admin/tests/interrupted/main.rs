@@ -1,7 +1,8 @@
-//! Operations on volumes under a writing client, with a machine that dies at every instant of them.
+//! Operations on volumes under a writing client, with a machine that crashes at every event of them.
 //!
-//! Whatever dies and whenever: afterwards every volume is on line where the location database says, and nowhere else;
-//! the entry is not locked; nothing that was acknowledged is lost; nothing that was made for the operation is left.
+//! Whichever crashes and whenever: afterwards every volume is on line at its site in the location database,
+//! and nowhere else; the entry is not locked; nothing acknowledged is lost; nothing that was created for the
+//! operation is left.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail")]
 
@@ -67,8 +68,8 @@ fn the_databases_die_at_every_instant() {
     every_instant(moving, 3);
 }
 
-/// The lock is durable, its answer is not sent. The databases' next life gets the datagram once more, and takes it for a
-/// new call: the entry is locked already, by the one who asks.
+/// The lock is durable, its reply is not sent. The restarted databases get the datagram again, and take it
+/// for a new call: the entry is locked already, by the caller.
 #[test]
 fn the_databases_die_while_the_entry_is_locked() {
     (60..90).for_each(|event| die_at(moving, 1, event, 3));

@@ -1,5 +1,5 @@
-//! A release to two sites. Each shows one whole state; the entry says which have the new one; the next release brings it to
-//! all.
+//! A release to two sites. Each shows one complete state; the entry says which have the new one; the next
+//! release brings it to all.
 
 use afs_admin::ReleaseOptions;
 use afs_wire::ids::{VolumeId, VolumeKind};
@@ -60,13 +60,13 @@ fn check(world: &World, volume: VolumeId, beside: bool, what: &str) {
             "{what}: {first} and {second} numbers"
         );
     }
-    // Whatever came of it, the next one brings every site to the same state.
+    // Whatever happened, the next release brings every site to the same state.
     world.run(|admin| async move { admin.release(ReleaseOptions { force: true, ..options() }).await });
     let copies = self::copies(world, volume, read_only, beside, what);
     assert_eq!(copies[0].numbers.len(), copies[1].numbers.len(), "{what}: after one more release");
 }
 
-/// What the two sites have; and that nobody has anything else.
+/// The content of the two sites; checks that no other server has any.
 fn copies(world: &World, volume: VolumeId, read_only: VolumeId, beside: bool, what: &str) -> Vec<Held> {
     let mut copies = Vec::new();
     for index in 0..world.servers.len() {

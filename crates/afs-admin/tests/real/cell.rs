@@ -25,7 +25,7 @@ use afs_wire::rpc::Request;
 use afs_wire::vl::{DeleteEntry, RegisterAddrs};
 use afs_wire::xdr::BoundedVec;
 
-/// Everybody is an administrator: who may what is for other tests.
+/// Every caller is an administrator: permissions have other tests.
 struct Everybody;
 
 impl NameService for Everybody {
@@ -48,7 +48,7 @@ type Stores = BTreeMap<PartitionId, VolumeStore>;
 struct Server {
     node: NodeId,
     disk: SimDisk,
-    /// Of its present life.
+    /// Of its present process.
     stores: Arc<Mutex<Stores>>,
 }
 
@@ -97,7 +97,7 @@ impl Cell {
         cell
     }
 
-    /// One call to the location service that has to succeed.
+    /// One call to the location service that must succeed.
     fn tell_databases<R: Request + Send + Sync + 'static>(&self, request: R)
     where
         R::Reply: Send,
@@ -137,7 +137,7 @@ impl Cell {
         self.sim.block_on(node, SECONDS(300), start).expect("a server starts");
     }
 
-    /// Kills a machine and begins its next life some seconds later, with what runs on it. The tool is not begun again.
+    /// Crashes a machine and restarts it some seconds later, with its services. The tool is not restarted.
     pub fn crash(&self, node: NodeId) {
         self.sim.crash(node);
         self.sim.run_for(SECONDS(4));
@@ -151,24 +151,24 @@ impl Cell {
         }
     }
 
-    /// Kills a file server's machine for good.
+    /// Crashes a file server's machine for good.
     pub fn lose(&self, server: usize) {
         self.sim.crash(self.servers[server].node);
     }
 
-    /// Who can die: file servers, tool, databases.
+    /// The machines that can crash: file servers, tool, databases.
     pub fn victims(&self) -> Vec<NodeId> {
         self.servers.iter().map(|s| s.node).chain([self.tool, self.databases]).collect()
     }
 
-    /// The tool's way in.
+    /// The tool's handle.
     pub fn admin(&self) -> Admin {
         let env = self.sim.env(self.tool);
         let rx = bind(&self.sim.world(), self.tool, &env, address(100), 0);
         admin_of(&env, rx, "tool")
     }
 
-    /// What the tool does, to its end.
+    /// Runs the tool's work to its end.
     pub fn run<T, W, F>(&self, work: W) -> AdminResult<T>
     where
         T: Send + 'static,
@@ -179,12 +179,12 @@ impl Cell {
         self.sim.block_on(self.tool, SECONDS(1200), work).expect("an answer")
     }
 
-    /// Takes an entry out of the location database, and nothing else.
+    /// Deletes an entry from the location database, and nothing else.
     pub fn lose_entry(&self, volume: VolumeId) {
         self.tell_databases(DeleteEntry { volume, kind: KindNumber::ANY });
     }
 
-    /// The store of a place in the present life of its server.
+    /// The store of a site in the present process of its server.
     pub fn store(&self, place: Place) -> VolumeStore {
         let index = usize::from(place.server.octets()[3]) - 2;
         let partition = place.partition.check().unwrap();
@@ -201,12 +201,13 @@ impl Cell {
         self.sim.block_on(self.servers[index].node, SECONDS(300), work).expect("an answer")
     }
 
-    /// The numbers of the volumes at a place.
+    /// The ids of the volumes at a site.
     pub fn volumes(&self, place: Place) -> Vec<VolumeId> {
         self.store(place).volumes().iter().map(|v| v.id()).collect()
     }
 
-    /// Waits until nothing is under way any more. Asked from the databases' machine, since the tool may be dead.
+    /// Waits until no operation is in progress. Asks from the databases' machine, because the tool may be
+    /// dead.
     pub fn wait_until_quiet(&self) {
         let env = self.sim.env(self.databases);
         let rx = bind(&self.sim.world(), self.databases, &env, address(1), 0);
@@ -223,7 +224,7 @@ impl Cell {
 }
 
 fn bind(world: &afs_sim::World, node: NodeId, env: &EnvRef, at: Ipv4Addr, port: u16) -> Rx {
-    // 0: one that nobody else has.
+    // 0: an unused port.
     let port = if port == 0 { world.fork_rng().between(20_000, 60_000) as u16 } else { port };
     world.rx(
         node,
@@ -267,7 +268,7 @@ fn serve(world: &afs_sim::World, node: NodeId, env: &EnvRef, last: u8, partition
     let service = VolumeServer::new(env.clone(), partitions, states, files.clients().clone(), guard);
     service.reach_peers(&volumes, Arc::new(Security::null));
     volumes.listen(service.service()).unwrap();
-    // For as long as this life of the machine lasts.
+    // For as long as this machine is up.
     env.spawn(Box::pin(async move {
         let _held = (rx, volumes, files, service);
         std::future::pending::<()>().await;

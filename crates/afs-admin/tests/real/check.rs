@@ -1,4 +1,5 @@
-//! Every kind of damage: it is told, telling changes nothing, a repair mends what it can, and then there is nothing to tell.
+//! Every kind of fault: it is reported, reporting changes nothing, a repair corrects what it can, and then
+//! there is nothing to report.
 
 use afs_admin::{
     CheckOptions, Checked, CopyOptions, CreateOptions, Fault, Half, Place, ReleaseOptions, Remedy,
@@ -31,7 +32,7 @@ fn faults(checked: &Checked) -> Vec<(Fault, bool)> {
     all
 }
 
-/// Looks twice, repairs, and looks again.
+/// Checks twice, repairs, and checks again.
 fn is_mended(cell: &Cell, wrong: &[(Fault, bool)]) {
     let before = entries(cell);
     for _ in 0..2 {
@@ -45,7 +46,7 @@ fn is_mended(cell: &Cell, wrong: &[(Fault, bool)]) {
     assert_eq!(faults(&look(cell, CheckOptions::default())), left);
 }
 
-/// A group with everything: on the first server, with a backup volume, a snapshot and copies on both.
+/// A complete group: on the first server, with a backup volume, a snapshot and copies on both.
 fn whole(cell: &Cell) -> VolumeId {
     let volume = create(cell, "v", place(0, 0));
     cell.run(|admin| async move {
@@ -156,7 +157,7 @@ fn a_server_that_is_away_is_left_alone() {
     let before = entries(&cell);
     let checked = look(&cell, CheckOptions { repair: true, ..CheckOptions::default() });
     assert_eq!(checked.silent.len(), 1);
-    // It may have been moved to the server that is away.
+    // It may have moved to the server that does not reply.
     assert!(matches!(checked.findings[..], [ref f] if matches!(f.remedy, Remedy::Person(_))), "{checked:?}");
     assert_eq!(entries(&cell), before);
 }
@@ -176,7 +177,7 @@ fn one_server_one_volume_one_half() {
     assert_eq!(look(&cell, CheckOptions { half: Half::Entries, ..all() }).findings.len(), 2);
 }
 
-/// A volume that is on its way is not judged.
+/// A volume that is being moved is not diagnosed.
 #[test]
 fn what_is_under_way_is_left_alone() {
     (8..24).for_each(leaves_alone_what_is_under_way);

@@ -1,4 +1,4 @@
-//! What volumes hold, written and read at their store.
+//! Content of volumes, written and read at their store.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ const ADMIN: Actor = Actor { id: ViceId(1), administrator: true };
 /// Files and directories of a volume: version, length and digest of their data, by number.
 pub type Content = BTreeMap<(VnodeId, Uniquifier), (u32, usize, u64)>;
 
-/// Writes a file at the top of a volume; makes it if it is not there.
+/// Writes a file in the root directory of a volume; creates it if needed.
 pub fn write(cell: &Cell, at: Place, volume: VolumeId, name: &str, bytes: &[u8]) {
     let volume = cell.store(at).volume(volume).expect("the volume is there");
     let (name, bytes) = (name.as_bytes().to_vec(), bytes.to_vec());
@@ -43,7 +43,7 @@ async fn put(volume: &Arc<Volume>, name: Vec<u8>, bytes: Vec<u8>) -> Result<(), 
     volume.update(move |tx| tx.store_data(store, data, ADMIN).map(drop)).await
 }
 
-/// Removes a file from the top of a volume.
+/// Removes a file from the root directory of a volume.
 pub fn remove(cell: &Cell, at: Place, volume: VolumeId, name: &str) {
     let volume = cell.store(at).volume(volume).expect("the volume is there");
     let (root, name) = (Fid::root(volume.id()), name.as_bytes().to_vec());
@@ -53,7 +53,7 @@ pub fn remove(cell: &Cell, at: Place, volume: VolumeId, name: &str) {
     removed.expect("it can be removed");
 }
 
-/// All that a volume holds.
+/// The complete content of a volume.
 pub fn content(cell: &Cell, at: Place, volume: VolumeId) -> Content {
     let volume = cell.store(at).volume(volume).unwrap_or_else(|| panic!("volume {volume} is not on {at}"));
     cell.on_server(at, async move { read(&volume).await }).expect("it can be read")

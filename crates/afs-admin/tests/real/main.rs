@@ -1,5 +1,5 @@
-//! Operations on real file servers in a simulated world: snapshots that go with their volume, whatever dies meanwhile; moves from
-//! partition to partition; a check against every kind of damage.
+//! Operations on real file servers in a simulated world: snapshots that move with their volume, whatever
+//! crashes meanwhile; moves from partition to partition; a check of every kind of fault.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail")]
 

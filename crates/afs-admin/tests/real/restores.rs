@@ -1,4 +1,5 @@
-//! A full dump takes the place of a volume: whatever is the matter with it, and whatever dies, the volume is there, old or new.
+//! A full dump replaces a volume: whatever its state, and whatever crashes, the volume exists afterwards, old
+//! or new.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use super::content::{Content, content, write};
 
 const AT: fn() -> Place = || place(0, 0);
 
-/// A dump in memory, handed out in small pieces.
+/// A dump in memory, read in small pieces.
 #[derive(Clone, Default)]
 struct Tape {
     bytes: Vec<u8>,
@@ -43,7 +44,7 @@ impl DumpSource for Tape {
     }
 }
 
-/// A volume with two sites, and what it was on tape: full, and what changed since.
+/// A volume with two sites, and its dumps: a full one, and the changes since.
 struct Scene {
     cell: Cell,
     volume: VolumeId,
@@ -106,7 +107,8 @@ fn restore(cell: &Cell, mut from: Tape) -> afs_admin::AdminResult<afs_admin::Res
 }
 
 impl Scene {
-    /// The volume is on line, with its entry unlocked, and has one of two states; whether it is the one on tape.
+    /// Checks that the volume is on line, with its entry unlocked, in one of two states; returns whether it
+    /// is the dumped one.
     fn is_taped(&self, what: &str) -> bool {
         let found = self.cell.run(|admin| async move {
             let entries = admin.entries(&Default::default()).await?;
@@ -142,7 +144,7 @@ fn a_dump_that_is_no_good_costs_nothing() {
     }
 }
 
-/// Nor are its copies forgotten: the volume is another now, and a release brings it to them, whatever its dates.
+/// Nor are its copies forgotten: the content is new, and a release brings it to them, whatever its dates.
 #[test]
 fn a_good_one_takes_the_volumes_place_at_its_copies_too() {
     let scene = begin(32);
@@ -158,12 +160,12 @@ fn a_good_one_takes_the_volumes_place_at_its_copies_too() {
     assert_eq!(content(&scene.cell, place(1, 0), copy), scene.taped);
 }
 
-/// `ANDREW_RESTORE_STRIDE` says how many events are passed over from one death to the next.
+/// `ANDREW_RESTORE_STRIDE` is the number of events from one crash to the next.
 #[test]
 fn whoever_dies_leaves_the_old_state_or_the_new_one() {
     let stride = std::env::var("ANDREW_RESTORE_STRIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(61);
     let mut came = [0, 0];
-    // The server that has it, the tool, the databases.
+    // The volume's server, the tool, the databases.
     for victim in [0, 2, 3] {
         let mut event = 1 + victim;
         while let Some(taped) = die(victim, event) {
@@ -174,7 +176,7 @@ fn whoever_dies_leaves_the_old_state_or_the_new_one() {
     assert!(came.iter().all(|count| *count > 0), "old and new states: {came:?}");
 }
 
-/// Which state is there after a death at an event; `None` when the restore was over before.
+/// The state after a crash at an event; `None` if the restore had ended before.
 fn die(victim: usize, event: usize) -> Option<bool> {
     let scene = begin(33);
     let cell = &scene.cell;
@@ -199,7 +201,7 @@ fn die(victim: usize, event: usize) -> Option<bool> {
     if node == cell.tool {
         cell.sim.restart(node);
     }
-    // Transactions that nobody resumes end, and unfinished states go, in the background.
+    // Transactions that no tool resumes end, and unfinished states are deleted, in the background.
     cell.sim.run_for(Duration::from_secs(700));
     Some(scene.is_taped(&what))
 }

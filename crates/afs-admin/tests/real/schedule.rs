@@ -1,4 +1,5 @@
-//! Snapshots by the clock: made of what changed, kept as the schedule says, and not in the way of what a user asks for.
+//! Scheduled snapshots: made of changed volumes, kept according to the schedule, and not in the way of a
+//! user's operations.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,9 +20,9 @@ fn create(cell: &Cell) -> VolumeId {
     cell.run(|admin| async move { admin.create(options).await }).unwrap()
 }
 
-/// The server looks at noon of a day, counted from the Monday; instants of files are the simulated clock's.
+/// The server's run at noon of a day, counted from the Monday; times of files are the simulated clock's.
 fn look(cell: &Cell, day: u32) -> Work {
-    // Longer than a second, in which dates cannot tell before from after.
+    // Longer than a second, within which dates cannot tell before from after.
     cell.sim.run_for(Duration::from_secs(20));
     let now = UnixSeconds(MONDAY + day * 86_400 + 43_200);
     cell.run(move |admin| async move { Snapshotter::new(admin, address(2)).look(now).await }).unwrap()
@@ -79,7 +80,7 @@ fn the_cell_keeps_the_schedule_and_none_is_none() {
     cell.run(move |admin| async move { admin.set_snapshot_schedule(wrong).await }).unwrap_err();
 }
 
-/// Keeps what a user is warned of.
+/// Records warnings for the user.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 

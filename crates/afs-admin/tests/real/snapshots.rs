@@ -1,4 +1,4 @@
-//! A volume with snapshots is moved: at the target each snapshot is what it was, under its number, name and date.
+//! Moves of a volume with snapshots: at the target each snapshot is unchanged, under its id, name and date.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use afs_wire::vl::EntryFlags;
 use super::cell::{Cell, place};
 use super::content::{Content, content, remove, write};
 
-/// A volume's snapshots: name, date and content, by number; and its own content.
+/// A volume's snapshots: name, date and content, by id; and its own content.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     snapshots: BTreeMap<VolumeId, (String, UnixSeconds, Content)>,
@@ -26,11 +26,11 @@ fn create(cell: &Cell) -> VolumeId {
 
 fn snapshot(cell: &Cell, name: &'static str) {
     cell.run(move |admin| async move { admin.create_snapshot("v", name).await }).unwrap();
-    // Longer than every margin for clocks: what is told apart by dates would be told wrongly.
+    // Longer than every margin for clocks, so that dates distinguish the states.
     cell.sim.run_for(Duration::from_secs(20));
 }
 
-/// A volume whose states cannot be told apart by dates: it was given an old snapshot's state in between.
+/// A volume whose states cannot be distinguished by dates: it was restored from an old snapshot in between.
 fn begin(seed: u64) -> (Cell, VolumeId) {
     let cell = Cell::new(seed, 2);
     let volume = create(&cell);
@@ -61,7 +61,7 @@ fn options(to: Place, live: bool) -> MoveOptions {
     MoveOptions { volume: "v".into(), from: None, to, live, drop_snapshots: false }
 }
 
-/// Everything is at one place, whichever that is, and the location database says so; nothing is anywhere else.
+/// Checks that everything is at one site, that the location database says so, and that nothing is elsewhere.
 fn check(cell: &Cell, volume: VolumeId, before: &State, what: &str) -> Place {
     let group = cell.run(|admin| async move { admin.group("v").await }).unwrap();
     assert!(!group.entry.flags.intersects(EntryFlags::LOCK_OPERATIONS), "{what}: the entry is locked");
@@ -93,13 +93,13 @@ fn snapshots_go_with_their_volume() {
         let moved = cell.run(move |admin| async move { admin.move_volume(options(to, live)).await }).unwrap();
         assert_eq!((moved.snapshots, moved.to), (3, to));
         assert_eq!(check(&cell, volume, &before, &format!("to {to}")), to);
-        // And back, where everything was.
+        // And back to the first site.
         cell.run(|admin| async move { admin.move_volume(options(FROM(), false)).await }).unwrap();
         assert_eq!(check(&cell, volume, &before, "and back"), FROM());
     }
 }
 
-/// What the snapshots share goes over the network once, and is at the target once.
+/// Data shared by snapshots is sent once over the network, and stored once at the target.
 #[test]
 fn what_snapshots_share_is_sent_once() {
     let cell = Cell::new(2, 2);
@@ -112,7 +112,8 @@ fn what_snapshots_share_is_sent_once() {
     let to = place(1, 0);
     let before = cell.sim.net_stats().sent;
     cell.run(move |admin| async move { admin.move_volume(options(to, false)).await }).unwrap();
-    // About 210 datagrams with data, and their acknowledgements; four times that were each sent whole.
+    // About 210 datagrams with data, and their acknowledgements; four times that if each were sent
+    // completely.
     let sent = cell.sim.net_stats().sent - before;
     assert!(sent < 900, "{sent} datagrams");
 }
@@ -128,7 +129,8 @@ fn snapshots_may_be_lost_on_demand() {
     assert!(cell.run(|admin| async move { admin.find_group("v.monday").await }).unwrap().is_none());
 }
 
-/// A restored volume is newer than every copy of what it was, whatever the dates of its files: a release brings it to all.
+/// A restored volume is newer than every copy of its old content, whatever the dates of its files: a release
+/// brings it to all.
 #[test]
 fn a_release_brings_a_restored_snapshot_to_the_copies() {
     let (cell, volume) = begin(4);
@@ -137,7 +139,7 @@ fn a_release_brings_a_restored_snapshot_to_the_copies() {
         cell.run(|admin| async move { admin.release(options).await }).unwrap()
     };
     cell.run(|admin| async move { admin.add_site("v", place(1, 0), false).await }).unwrap();
-    // What changed within the margin for clocks would be released again.
+    // Changes within the margin for clocks would be released again.
     cell.sim.run_for(Duration::from_secs(5));
     release(&cell);
     let [_, copy, _] = cell.run(|admin| async move { admin.group("v").await }).unwrap().entry.ids;
@@ -152,7 +154,7 @@ fn a_release_brings_a_restored_snapshot_to_the_copies() {
     }
 }
 
-/// While a move goes on, every transaction is known to be its own, and the entry's lock as well.
+/// During a move, every transaction is attributed to it, and the entry's lock as well.
 #[test]
 fn transactions_of_a_move_are_known_to_be_its_own() {
     let (cell, volume) = begin(6);
@@ -172,7 +174,7 @@ fn transactions_of_a_move_are_known_to_be_its_own() {
             let locked =
                 asker.entries(&afs_admin::EntryFilter { locked: true, ..Default::default() }).await?;
             let open = asker.operations().await?;
-            // One that ended between the two questions is not seen any more.
+            // One that ended between the two queries is not seen any more.
             assert!(locked.len() <= 1 && (before.is_empty() || open.iter().all(|r| r.works_on(volume))));
         }
         Ok::<_, afs_admin::AdminError>(seen)
@@ -188,7 +190,7 @@ fn cell_of(victim: usize) -> String {
     cell.sim.name(cell.victims()[victim])
 }
 
-/// A machine dies at many instants of a move; `ANDREW_SNAPSHOT_STRIDE` says how many events are passed over.
+/// A machine crashes at many events of a move; `ANDREW_SNAPSHOT_STRIDE` is the number of events between them.
 fn die(victim: usize, to: Place) {
     let stride = std::env::var("ANDREW_SNAPSHOT_STRIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(97usize);
     let (mut event, mut came) = (1 + victim, BTreeMap::new());
@@ -216,12 +218,12 @@ fn die(victim: usize, to: Place) {
         if node == cell.tool {
             cell.sim.restart(node);
         }
-        // Unfinished volumes go in the background.
+        // Unfinished volumes are deleted in the background.
         cell.sim.run_for(Duration::from_secs(60));
         *came.entry(check(&cell, volume, &before, &what)).or_insert(0) += 1;
         event += stride;
     }
-    // The tool waits for databases that come back, and goes on.
+    // The tool waits for databases that come back, and continues.
     let ends = if cell_of(victim) == "databases" { 1 } else { 2 };
     assert_eq!(came.len(), ends, "some are undone, some completed: {came:?}");
 }
@@ -246,7 +248,7 @@ fn the_databases_die_while_snapshots_are_sent() {
     die(3, place(1, 0));
 }
 
-/// From one partition to the other: source and target die together.
+/// From one partition to the other: source and target crash together.
 #[test]
 fn the_server_dies_while_a_volume_goes_to_its_other_partition() {
     die(0, place(0, 1));

@@ -36,7 +36,7 @@ const EACCES: Result<(), Errno> = Err(Errno::EACCES);
 const EPERM: Result<(), Errno> = Err(Errno::EPERM);
 const ENOTDIR: Result<(), Errno> = Err(Errno::ENOTDIR);
 
-/// Who, on what, owned by whom, with which mode, with which rights listed for the asker, wants what.
+/// Subject, object kind, its owner, its mode, rights listed for the subject, operation, expected result.
 type Row<'a> = (&'a str, FileKind, ViceId, u32, &'a str, Operation<'a>, Result<(), Errno>);
 
 /// docs/protocol fileserver.md "5.4 Checks per operation", line by line.
@@ -189,7 +189,7 @@ fn a_host_gives_what_its_groups_may_and_an_entry_against_the_caller_does_not_tak
     assert!(!administrators.is_administrator(), "a host makes nobody an administrator");
 }
 
-/// `A` to `H` are stored and shown, and mean nothing.
+/// `A` to `H` are stored and shown, and have no meaning for the server.
 #[test]
 fn rights_of_their_own_are_for_those_who_gave_them() {
     let acl = acl(&[(ALICE, "ABCDEFGH")]);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::*;
 
-/// Keeps lines, unless it is broken.
+/// A sink that keeps lines, unless it is broken.
 #[derive(Default)]
 struct Lines {
     kept: Mutex<Vec<String>>,

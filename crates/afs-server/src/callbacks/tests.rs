@@ -170,7 +170,7 @@ fn expired_promises_are_room_enough() {
     assert!(!callbacks.is_full(fid(2)));
 }
 
-/// The same questions to the table and to plain maps.
+/// Compares the table with plain maps under the same random operations.
 #[test]
 fn the_table_agrees_with_a_simple_model() {
     let callbacks = table();
@@ -222,7 +222,7 @@ fn the_table_agrees_with_a_simple_model() {
     }
 }
 
-/// The goal: 100 bytes a promise with everything. The worst case is one promise an object.
+/// The goal: 100 bytes a promise in all. The worst case is one promise per object.
 #[test]
 fn a_promise_takes_less_than_a_hundred_bytes() {
     let callbacks = Callbacks::new(1 << 20, 5);

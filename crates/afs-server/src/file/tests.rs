@@ -1,4 +1,4 @@
-//! A file server as its own calls see it, and what becomes of stores that are begun and not ended.
+//! Tests of a file server through its own methods, and of stores that are begun and not ended.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on says where.
 
@@ -25,11 +25,11 @@ pub(super) struct Desk {
     pub(super) client: Client,
 }
 
-/// What stores have left on a server.
+/// Resources on a server that stores still hold.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Left {
     pub(super) bytes_on_drive: u64,
-    /// Nothing is held for stores.
+    /// Whether nothing is held for stores.
     pub(super) is_idle: bool,
     pub(super) tickets: usize,
 }
@@ -63,7 +63,7 @@ impl Desk {
         self.cell.sim.block_on(self.cell.server, PATIENCE, work).unwrap()
     }
 
-    /// A call of the client.
+    /// The context of a call by the client.
     pub(super) fn context(&self) -> Arc<CallContext> {
         self.visit_of(&self.client)
     }
@@ -76,7 +76,7 @@ impl Desk {
         self.run(async move { Arc::new(files.admit(&caller, CallKind::Change).await.unwrap()) })
     }
 
-    /// Begins to store `length` bytes at the beginning of a file.
+    /// Begins a store of `length` bytes at the start of a file.
     fn begin(&self, fid: Fid, length: u64) -> Result<TicketId, AbortCode> {
         self.begin_of(&self.client, fid, length)
     }
@@ -126,7 +126,7 @@ impl Desk {
     }
 }
 
-/// Bytes that are there already.
+/// A source whose bytes are all available.
 struct Given(Bytes);
 
 impl Source for Given {
@@ -136,7 +136,7 @@ impl Source for Given {
     }
 }
 
-/// Bytes of which the last come after a pause.
+/// A source whose last bytes come after a pause.
 struct Slow {
     env: EnvRef,
     at_once: Given,
@@ -186,7 +186,7 @@ fn a_ticket_that_is_never_ended_is_gone_after_its_time_with_all_it_held() {
     desk.feed(first, vec![5; 6 << 20]).unwrap();
     assert!(desk.left().bytes_on_drive >= before.bytes_on_drive + (6 << 20));
     assert_eq!(desk.left().tickets, 2);
-    // Both have their part of the quota, whether their bytes have come or not.
+    // Both have their share of the quota, whether their bytes have arrived or not.
     assert_eq!(code(desk.begin(full, 5 << 20)), AbortCode::VOVERQUOTA);
     desk.wait(150);
     assert_eq!(desk.left(), before);
@@ -217,7 +217,7 @@ fn a_ticket_is_ended_only_with_all_its_bytes_and_fed_once() {
     assert!(desk.client.read(fid) == vec![1; 20_000]);
 }
 
-/// The time of a ticket is over although it was taken up now and then.
+/// A ticket expires although calls worked on it now and then.
 #[test]
 fn a_ticket_that_is_not_ended_in_time_is_not_ended_late() {
     let desk = Desk::new(314);
@@ -229,7 +229,7 @@ fn a_ticket_that_is_not_ended_in_time_is_not_ended_late() {
     assert_eq!(code(desk.end(ticket)), NO_TICKET.to_uae());
 }
 
-/// All bytes have come in the last moment, and the end has its time.
+/// All bytes arrive at the last moment, and the end still has its time.
 #[test]
 fn a_slow_store_may_be_ended() {
     let desk = Desk::new(315);
@@ -241,7 +241,7 @@ fn a_slow_store_may_be_ended() {
     assert_eq!(desk.end(ticket).unwrap().status.length, 20_000);
 }
 
-/// Whoever looks for tickets that are over sleeps until the end of another one, which began later, while this one is fed.
+/// The watcher of expired tickets sleeps until the expiry of a later ticket, while this one is fed.
 #[test]
 fn a_ticket_is_over_at_its_time_before_anybody_has_looked() {
     let desk = Desk::new(316);
@@ -258,7 +258,8 @@ fn a_ticket_is_over_at_its_time_before_anybody_has_looked() {
     assert_eq!(desk.client.fetch_status(slow).unwrap().status.length, 0);
 }
 
-/// What has begun counts, fed or not, whichever call began it: a client that opens tickets and goes away holds a part of all there are.
+/// A store counts from its beginning, fed or not, whichever call began it: a client that opens tickets and
+/// disappears holds a bounded share of them.
 #[test]
 fn one_address_has_so_many_tickets_and_others_have_theirs() {
     let desk = Desk::new(317);

@@ -1,4 +1,4 @@
-//! A security class that believes what it is told: its clients say who they are.
+//! Security class without proof: the server believes the identity that a client gives.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Role;
 
 const INDEX: u8 = 2;
 
-/// Says who it is.
+/// Gives an identity.
 pub struct ClaimSource(String);
 
 struct ClaimClient(String);

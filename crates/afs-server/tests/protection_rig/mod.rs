@@ -1,4 +1,4 @@
-//! A protection service, the overseer service beside it, and their callers in one simulated world.
+//! Test kit: a protection service, the overseer service beside it, and their callers in one simulated world.
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses a part of this.
 
 mod claims;
@@ -34,14 +34,14 @@ const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(SERVER_IP), 7002);
 const OWNER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7001);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9)), 7001);
 
-/// Who calls.
+/// A caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Nobody in particular.
+    /// An anonymous caller.
     Anonymous,
     /// A user of this cell.
     User(&'static str),
-    /// Whoever holds the cell's key.
+    /// A holder of the cell's key.
     CellKey,
     /// The cell's own process.
     Process,
@@ -98,7 +98,7 @@ impl Cell {
         Cell { db, policy, audit, recorder, server, client, owner, _endpoint: endpoint, sim }
     }
 
-    /// Makes a call and waits for its outcome.
+    /// Makes a call and waits for its result.
     pub fn ask<R: Request>(&self, role: Role, request: R) -> Result<R::Reply, CallError> {
         let (security, (node, rx)) = match role {
             Role::Anonymous => (Security::null(), &self.client),
@@ -110,7 +110,7 @@ impl Cell {
         self.sim.block_on(*node, PATIENCE, call).unwrap()
     }
 
-    /// What a call is answered with: 0 or a code.
+    /// The code of a call's outcome: 0 or an error.
     pub fn code<R: Request>(&self, role: Role, request: R) -> AbortCode {
         match self.ask(role, request) {
             Ok(_) => AbortCode::OK,
@@ -129,7 +129,7 @@ impl Cell {
         self.sim.block_on(self.client.0, PATIENCE, work).unwrap()
     }
 
-    /// What was recorded since the last time: `who call object -> code`.
+    /// Records since the last call: `who call object -> code`.
     pub fn recorded(&self) -> Vec<String> {
         let audit = self.audit.clone();
         self.on_server(async move { audit.flush().await });

@@ -1,4 +1,4 @@
-//! A client that makes single calls and remembers what it hears.
+//! Test client: makes single calls and records callbacks.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -46,18 +46,18 @@ impl Client {
         Client { world, node, address, rx, security: Security::null(), heard, delay }
     }
 
-    /// The same machine, calling as somebody.
+    /// The same machine, calling with a claim.
     pub fn acting_as(&self, claim: &Claim) -> Client {
         self.acting_with(&claim.security())
     }
 
-    /// The same machine, calling with a proof.
+    /// The same machine, calling with credentials.
     pub fn acting_with(&self, security: &Security) -> Client {
         Client { security: security.clone(), ..self.clone() }
     }
 
-    /// A client whose callback service believes nobody but those who know a word, if one is given, and answers those who
-    /// prove nothing as well, if it is to.
+    /// A client whose callback service authenticates its callers by a word, if one is given; with `open` it
+    /// answers unauthenticated callers as well.
     pub fn with_word(world: World, address: SocketAddr, uuid: Uuid, word: Option<&str>, open: bool) -> Self {
         let node = world.node(&format!("client {address}"), address.ip());
         let env = world.env(node);
@@ -80,7 +80,7 @@ impl Client {
         *self.delay.lock().unwrap() = delay;
     }
 
-    /// What was heard since the last time.
+    /// Callbacks since the last time.
     pub fn heard(&self) -> Vec<Heard> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
@@ -94,7 +94,7 @@ impl Client {
         self.rx.connection(to, R::SERVICE, self.security.clone())
     }
 
-    /// Makes a call and waits for its outcome.
+    /// Makes a call and waits for its result.
     pub fn ask<R: Request>(&self, request: R) -> CallResult<R::Reply> {
         let connection = self.connection::<R>();
         let call = async move { connection.call(&request).await };
@@ -262,7 +262,7 @@ impl Client {
         self.world.block_on(self.node, PATIENCE, work).unwrap()
     }
 
-    /// Begins a call with raw bytes and goes away in the middle of them.
+    /// Begins a call with raw bytes and disappears in the middle of them.
     pub fn abandon_stream<R: Request>(&self, request: R, data: &[u8]) {
         let (connection, data) = (self.connection::<R>(), Bytes::copy_from_slice(data));
         let work = async move {

@@ -1,4 +1,4 @@
-//! The callback service of a test client: it remembers what it was told.
+//! Callback service of a test client, which records its calls.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use afs_wire::fs::Capabilities;
 use afs_wire::ids::{Fid, Uuid};
 use afs_wire::rpc::{Opcode, Request, ServiceId};
 
-/// What a client was told by a server.
+/// A callback that a client received.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
     TellMe,
@@ -21,25 +21,25 @@ pub enum Heard {
     Probe,
 }
 
-/// How a client behaves towards a server that calls it.
+/// Behaviour of a client towards a server that calls it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manner {
-    /// Knows everything, and translated error numbers.
+    /// Supports all calls, and translated error numbers.
     Modern,
-    /// Knows `WhoAreYou` and nothing newer.
+    /// Supports `WhoAreYou` and nothing newer.
     Old,
-    /// Does not know what it is called.
+    /// Has no identity.
     Nameless,
-    /// Offers no callback service at all.
+    /// Has no callback service at all.
     Deaf,
-    /// Never says who it is, nor that it does not.
+    /// Never replies to a request for its identity.
     Mute,
 }
 
 pub struct Ears {
     pub uuid: Uuid,
     pub heard: Arc<Mutex<Vec<Heard>>>,
-    /// How long a break waits for its answer.
+    /// Delay of the reply to a break.
     pub delay: Arc<Mutex<Duration>>,
     pub env: EnvRef,
 }

@@ -1,4 +1,4 @@
-//! A server and its clients in one simulated world: real services over a simulated network.
+//! Test kit: a server and its clients in one simulated world, real services over a simulated network.
 #![allow(dead_code, unused_imports, clippy::unwrap_used)] // Each test uses a part of this.
 
 mod client;
@@ -33,7 +33,7 @@ pub use proof::{BAD_PROOF, Believer, Claim, WORD};
 pub use recorder::Recorder;
 pub use tokens::Tokens;
 
-/// Longer than anything a test waits for, in virtual time.
+/// Longer than any wait of a test, in virtual time.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 pub const SERVER_UUID: Uuid = Uuid([0x5e; 16]);
 pub const SERVER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -54,12 +54,12 @@ pub struct Cell {
     pub tokens: Tokens,
     medium: MemoryMedium,
     limits: FileServerLimits,
-    /// Always there, but for the moment of a restart.
+    /// Always present, except during a restart.
     live: Option<Started>,
 }
 
 impl Cell {
-    /// A fresh cell in whose root directory anybody may do everything.
+    /// A new cell whose root directory gives all rights to all users.
     pub fn new(seed: u64) -> Self {
         Cell::with(seed, FileServerLimits::default(), "rlidwka")
     }
@@ -92,7 +92,7 @@ impl Cell {
         &self.live.as_ref().unwrap().files
     }
 
-    /// What version of a file the server has on its disks.
+    /// The version of a file on the server's disks.
     pub fn version(&self, fid: Fid) -> DataVersion {
         let live = self.live.as_ref().unwrap();
         live.partitions.volume(fid.volume).unwrap().fetch(fid).unwrap().data_version
@@ -105,7 +105,7 @@ impl Cell {
         usage.total - usage.free
     }
 
-    /// The server process ends and begins again on the same disks.
+    /// Ends the server process and starts it again on the same disks.
     pub fn restart(&mut self) {
         // The old store must be gone before the new one opens the same medium.
         let old = self.live.take().map(|live| Arc::downgrade(&live.files)).unwrap();
@@ -114,7 +114,7 @@ impl Cell {
         self.start("rlidwka");
     }
 
-    /// What the file server does at the end of an orderly stop.
+    /// The file server's work at an orderly stop.
     pub fn settle(&self) {
         let files = self.live.as_ref().unwrap().files.clone();
         self.sim.block_on(self.server, PATIENCE, async move { files.settle().await }).unwrap();
@@ -126,13 +126,13 @@ impl Cell {
         self.live = Some(live);
     }
 
-    /// Names, policy and audit log of the servers.
+    /// Name service, policy and audit log of the servers.
     fn guard(&self) -> Guard {
         let audit = Audit::new(self.sim.env(self.server), self.recorder.clone(), AuditOptions::default());
         Guard::new(self.people.clone()).with_policy(self.policy.clone()).with_audit(audit)
     }
 
-    /// What was recorded since the last time.
+    /// Records since the last call.
     pub fn recorded(&self) -> Vec<String> {
         let audit = self.live.as_ref().unwrap().guard.audit().clone();
         self.sim.block_on(self.server, PATIENCE, async move { audit.flush().await }).unwrap();
@@ -158,7 +158,7 @@ impl Cell {
         Client::new(self.world(), address, uuid, manner)
     }
 
-    /// The owner of the cell, calling from where the server trusts.
+    /// The cell's own process, which the server trusts.
     pub fn owner(&self) -> Client {
         self.client_at(OWNER, Uuid([0xaa; 16]), Manner::Modern)
     }
@@ -223,7 +223,7 @@ fn start(cell: &Cell, anyuser: &str) -> Started {
     Started { files, guard, volumes, partitions, endpoints: vec![files_rx, locations_rx, volumes_rx] }
 }
 
-/// Without proof, with one that is believed, or with a real one.
+/// Offers a service over rxnull, over claims, or over tokens.
 fn offer(cell: &Cell, rx: &Rx, service: Arc<dyn Service>) {
     let mut classes = cell.tokens.classes();
     classes.push(Box::new(NullServer));

@@ -1,4 +1,4 @@
-//! The people of a test cell.
+//! Users, groups and memberships of a test cell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
@@ -24,7 +24,7 @@ pub const TEAM: ViceId = ViceId(-301);
 /// Of hosts.
 pub const LAB: ViceId = ViceId(-302);
 
-/// Names and memberships that change when a test says so.
+/// A name service with names and memberships that a test changes.
 #[derive(Default)]
 pub struct People {
     built_in: BuiltInNames,
@@ -71,7 +71,7 @@ impl People {
         self.state.lock().hosts.insert((host, group));
     }
 
-    /// Nobody answers.
+    /// Makes the name service unreachable.
     pub fn go_away(&self) {
         self.state.lock().away = true;
     }

@@ -1,5 +1,5 @@
-//! A security class without ciphers: a client says who it is and is believed if it knows the class's word. For deciding
-//! who may do what; that a name cannot be made up is for the real classes to show.
+//! Security class without ciphers: a client gives its identity, which is believed if it knows the class's
+//! word. For tests of permissions; that an identity cannot be forged is tested with the real classes.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use afs_rx::{
 use bytes::Bytes;
 
 const INDEX: u8 = 9;
-/// What a class answers that is not convinced.
+/// The code for a claim that is not believed.
 pub const BAD_PROOF: i32 = 19_270_409;
 
-/// What a client says of itself.
+/// A client's claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
     pub principal: Principal,
     pub protection: Protection,
-    /// The word that the server knows too.
+    /// The word that the server also knows.
     pub word: String,
     /// The word that the client's callback service knows.
     pub callback: Option<String>,
 }
 
 impl Claim {
-    /// Somebody of this cell, over rxgk with encryption.
+    /// A user of this cell, over rxgk with encryption.
     pub fn of(name: &str) -> Self {
         Claim::by(Principal::Named { name: name.into(), cell: None })
     }
 
-    /// Somebody of another cell.
+    /// A user of another cell.
     pub fn of_cell(name: &str, cell: &str) -> Self {
         Claim::by(Principal::Named { name: name.into(), cell: Some(cell.into()) })
     }
 
-    /// Who holds the cell's key.
+    /// A holder of the cell's key.
     pub fn of_key() -> Self {
         Claim::by(Principal::CellKey)
     }
@@ -90,7 +90,7 @@ impl SecuritySource for Claim {
     }
 }
 
-/// The class as a server offers it.
+/// The server side of the class.
 pub struct Believer(pub String);
 
 impl ServerSecurity for Believer {

@@ -1,4 +1,4 @@
-//! The audit log of a test cell.
+//! Audit sink of a test cell.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use afs_server::AuditSink;
 use afs_server::audit::AuditRecord;
 use parking_lot::Mutex;
 
-/// Keeps what was recorded until a test looks: `who call object -> code` a line.
+/// Keeps records until a test reads them: `who call object -> code` a line.
 #[derive(Default)]
 pub struct Recorder(Mutex<Vec<String>>);
 

@@ -10,7 +10,7 @@ use afs_auth::rxkad::{self, RxkadLimits, RxkadServer, RxkadToken};
 use afs_rpc::{EnvRef, Level, Parts, Security, UnixTime};
 use afs_rx::ServerSecurity;
 
-/// A cell's keys, and what is made with them.
+/// A cell's keys, and tokens made with them.
 pub struct Tokens {
     pub ring: KeyRing,
     env: EnvRef,
@@ -53,7 +53,7 @@ impl Tokens {
         rxgk::mint(&self.ring, &minting, &self.env).unwrap()
     }
 
-    /// The same for a client whose clock stands still, so that it does not see its tokens end.
+    /// The same for a client whose clock stands still, so that it does not notice the expiry of its tokens.
     pub fn standing_still(&self) -> StandingStill {
         let (now, env) = (self.env.wall(), self.env.clone());
         StandingStill(
@@ -70,7 +70,7 @@ impl Tokens {
     }
 }
 
-/// A client that does not know how late it is.
+/// An environment whose clock stands still.
 pub struct StandingStill(EnvRef);
 
 impl StandingStill {

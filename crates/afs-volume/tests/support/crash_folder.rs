@@ -1,4 +1,4 @@
-//! The product's own files of segments, on a disk that loses directory entries with the power as well.
+//! Segment files of the product on a disk that loses unsynced directory entries in a power failure as well.
 
 use std::io;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl FolderFile for CrashFile {
     }
 }
 
-/// A store whose segments are the product's files, so short that a large file lies in several.
+/// A store whose segments are the product's files, so short that a large file spans several.
 pub fn open(disk: &CrashDisk) -> Result<VolumeStore, OpenError> {
     let limits = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 4 << 20, ..afs_kv::Config::default() };
     let failed = |error: afs_kv::OpenError| match error {

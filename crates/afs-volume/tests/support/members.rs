@@ -1,4 +1,4 @@
-//! What a volume holds, read in full.
+//! Complete content of a volume, as a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::model::{Model, Node};
 use super::{VOLUME, now, read_bytes, run_background};
 
-/// Everything that a volume shows, as a model; its counters are checked on the way.
+/// Everything visible in a volume, as a model; its counters are checked on the way.
 pub fn read(volume: &Arc<Volume>) -> Model {
     let mut nodes = BTreeMap::new();
     let mut used = 0;
@@ -31,7 +31,7 @@ pub fn read(volume: &Arc<Volume>) -> Model {
     Model { nodes }
 }
 
-/// All records, directories first, some at a time.
+/// All records, directories first, page by page.
 pub fn records(volume: &Arc<Volume>) -> Vec<VnodeRecord> {
     let mut all: Vec<VnodeRecord> = Vec::new();
     for directories in [true, false] {
@@ -82,7 +82,7 @@ pub fn put(restore: &mut Restore, from: &Arc<Volume>, record: &VnodeRecord) -> R
     now(restore.put(VnodeImage::of(record), data))
 }
 
-/// Deletes every volume that is left; nothing may remain.
+/// Deletes every remaining volume; nothing may be left.
 pub fn check_nothing_leaks(store: &VolumeStore, kv: &Kv) {
     for volume in store.volumes() {
         now(store.delete_volume(volume.id())).unwrap();

@@ -1,4 +1,4 @@
-//! A store over simulated disks, and futures run on the spot.
+//! Test kit: a store over simulated disks, and futures that run inline.
 
 #![allow(dead_code)]
 
@@ -30,7 +30,7 @@ pub const ROOT: Fid = Fid::root(VOLUME);
 pub const ALICE: Actor = Actor { id: ViceId(1001), administrator: false };
 pub const ADMIN: Actor = Actor { id: ViceId(1), administrator: true };
 
-/// Everything here runs inline, so that a future is ready when it is first polled.
+/// Everything here runs inline, so a future is ready when it is first polled.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -81,7 +81,7 @@ fn name(segment: u64) -> String {
     format!("seg.{segment:020}")
 }
 
-/// Blocking work on the caller's thread, and a clock that moves by a second with each look at it.
+/// Blocking work on the caller's thread, and a clock that advances by a second each time it is read.
 pub fn ticking() -> EnvRef {
     let clock = AtomicU64::new(1_000_000_000);
     let wall = move || UnixTime { secs: clock.fetch_add(1, Ordering::Relaxed), nanos: 0 };
@@ -97,7 +97,7 @@ pub fn open_both(index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv
     open_in(ticking(), index, data)
 }
 
-/// As [`open_both`], in a world of the test's own; the rows and the drive still run their work inline.
+/// As [`open_both`], in an environment of the test's own; the rows and the drive still run their work inline.
 pub fn open_in(env: EnvRef, index: &CrashDisk, data: &CrashDisk) -> Result<(VolumeStore, Kv), OpenError> {
     let limits = afs_kv::Config { log_bytes: 64 << 10, cache_bytes: 4 << 20, ..afs_kv::Config::default() };
     let failed = |error: afs_kv::OpenError| match error {
@@ -128,7 +128,7 @@ pub fn spec(max_quota: u32) -> VolumeSpec {
     }
 }
 
-/// Runs a change and gives its answer.
+/// Runs a change and returns its result.
 pub fn update<T: Send + 'static>(
     volume: &Arc<Volume>,
     change: impl FnOnce(&mut afs_volume::VolumeTx<'_, '_>) -> Result<T, VolumeError> + Send + 'static,

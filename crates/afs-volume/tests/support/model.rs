@@ -1,4 +1,4 @@
-//! What a volume should be, the simple way: everything in maps, nothing shared with the code under test.
+//! Model of a volume: everything in maps, without any code under test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Model {
         if node.kind == FileKind::Directory { Ok(node) } else { Err("NotDirectory") }
     }
 
-    /// Whether a create would work; the object's fid is the store's to choose.
+    /// Whether a create would succeed; the store chooses the object's fid.
     pub fn may_create(&mut self, directory: Fid, name: &[u8]) -> Answer<()> {
         let directory = self.directory(directory)?;
         check_new(name)?;
@@ -186,7 +186,7 @@ impl Model {
         node.version += 1;
     }
 
-    /// Compares all there is.
+    /// Compares everything.
     pub fn check(&self, volume: &Arc<Volume>) {
         let mut used = 0;
         for (fid, node) in &self.nodes {
@@ -208,7 +208,7 @@ impl Model {
         let header = volume.header();
         assert_eq!(header.file_count, self.nodes.len() as u64);
         assert_eq!(header.blocks_used, used);
-        // Nothing else is there.
+        // Nothing else exists.
         let highest = self.nodes.keys().map(|fid| fid.vnode.0).max().unwrap_or(1);
         for vnode in 1..=highest + 4 {
             let known = self.nodes.keys().any(|fid| fid.vnode.0 == vnode);

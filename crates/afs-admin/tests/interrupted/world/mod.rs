@@ -25,7 +25,7 @@ use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{Entry, GetEntryByIdN, SiteFlags};
 use volumes::VolumeModel;
 
-/// Everybody is an administrator: who may what is for other tests.
+/// Every caller is an administrator: permissions have other tests.
 struct Everybody;
 
 impl NameService for Everybody {
@@ -52,7 +52,7 @@ pub struct World {
     pub servers: Vec<(NodeId, Disk)>,
     pub tool: NodeId,
     client: NodeId,
-    /// Numbers whose writing was acknowledged.
+    /// Acknowledged numbers.
     pub acknowledged: Arc<Mutex<BTreeSet<u64>>>,
     /// Time between two of the client's writes, in milliseconds.
     pause: Arc<AtomicU64>,
@@ -112,7 +112,7 @@ impl World {
         }));
     }
 
-    /// Begins the next life of a machine, with what runs on it. The tool is not begun again.
+    /// Restarts a machine, with its services. The tool is not restarted.
     pub fn restart(&self, node: NodeId) {
         self.sim.restart(node);
         if node == self.databases {
@@ -123,18 +123,18 @@ impl World {
         }
     }
 
-    /// Who can die.
+    /// The machines that can crash.
     pub fn victims(&self) -> Vec<NodeId> {
         self.servers.iter().map(|(node, _)| *node).chain([self.tool, self.databases]).collect()
     }
 
-    /// The tool's way in.
+    /// The tool's handle.
     pub fn admin(&self) -> Admin {
         let (env, rx) = self.rx(self.tool, 100, 7009);
         admin_of(&env, rx, "tool")
     }
 
-    /// Runs an operation to its end, on a machine that does not die.
+    /// Runs an operation to its end, on a machine that does not crash.
     pub fn run<T: Send + 'static, F>(&self, work: impl FnOnce(Admin) -> F) -> T
     where
         F: Future<Output = AdminResult<T>> + Send + 'static,
@@ -144,7 +144,7 @@ impl World {
         done.expect("an end").expect("success")
     }
 
-    /// A client that adds numbers to a volume as long as the world lasts, wherever the location database says it is.
+    /// A client that adds numbers to a volume for ever, at its site in the location database.
     pub fn write(&self, volume: VolumeId) {
         let (env, rx) = self.rx(self.client, 101, 7001);
         let (acknowledged, pause) = (self.acknowledged.clone(), self.pause.clone());
@@ -173,17 +173,17 @@ impl World {
         }));
     }
 
-    /// Has the client write less often: until a lease is lost much time passes in which nothing happens.
+    /// Makes the client write less often: much time passes idle until a lease expires.
     pub fn calm(&self) {
         self.pause.store(CALM_MS, Ordering::Relaxed);
     }
 
-    /// What a server has that is no stranger's.
+    /// The volumes of a server, except strangers'.
     pub fn disk(&self, server: usize) -> BTreeMap<VolumeId, Held> {
         volumes::without_strangers(self.servers[server].1.lock().unwrap().clone())
     }
 
-    /// The entry of a volume that has to be there.
+    /// The entry of a volume that must exist.
     pub fn entry(&self, volume: VolumeId) -> Entry {
         self.find_entry(volume).expect("an entry")
     }
@@ -199,7 +199,7 @@ impl World {
         self.sim.block_on(self.client, SECONDS(60), asked).expect("an answer").ok().map(|reply| reply.entry)
     }
 
-    /// Whether nothing is under way any more, and who is asked: the journal.
+    /// Waits until no operation is in the journal.
     pub fn wait_until_quiet(&self, limit: Duration) {
         let env = self.sim.env(self.client);
         let at = SocketAddr::new(address(101).into(), 7004);
@@ -219,7 +219,7 @@ impl World {
     }
 }
 
-/// Where an entry has its read-write volume.
+/// The site of the read-write volume in an entry.
 pub fn home(entry: &Entry) -> Option<std::net::Ipv4Addr> {
     entry.sites.iter().find(|s| s.flags.contains(SiteFlags::RW_VOLUME)).map(|s| s.server)
 }

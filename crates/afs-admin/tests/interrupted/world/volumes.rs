@@ -1,8 +1,10 @@
-//! A volume server that does what `docs/protocol/volserver.md` says of OpenAFS's, for volumes that hold numbers.
+//! Model of a volume server as `docs/protocol/volserver.md` describes OpenAFS's, for volumes that contain
+//! numbers.
 //!
-//! What is on its disk is so at once; transactions are in memory. It is the worse case of what a tool meets: what is restored
-//! shows half-written, an increment is what changed since a date, and what was not published goes when the server starts.
-//! One that is [`Maker::Ours`] differs where ours does: what is restored shows at once.
+//! Writes to its disk are immediate; transactions are in memory. It is the worse case for a tool: restores
+//! are visible half-written, an increment is what changed since a date, and unpublished volumes are deleted
+//! when the server starts. One that is [`Maker::Ours`] differs as ours does: a restore becomes visible at
+//! once.
 
 mod streams;
 
@@ -32,14 +34,14 @@ pub struct Held {
     pub updated: UnixSeconds,
 }
 
-/// Whose server it is.
+/// The maker of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Maker {
     Ours,
     OpenAfs,
 }
 
-/// What outlives the server's process.
+/// State that outlives the server's process.
 pub type Disk = Arc<Mutex<BTreeMap<VolumeId, Held>>>;
 
 #[derive(Clone, Copy)]
@@ -56,17 +58,17 @@ struct Memory {
     moved: BTreeSet<VolumeId>,
 }
 
-/// One life of a volume server.
+/// One process of a volume server.
 pub struct VolumeModel {
     maker: Maker,
     env: EnvRef,
-    /// Weak: the endpoint holds this service, and a world that is never let go of is a megabyte.
+    /// Weak: the endpoint holds this service, and a cycle would leak a megabyte.
     rx: WeakRx,
     disk: Disk,
     memory: Mutex<Memory>,
 }
 
-/// What a client does: adds a number to a volume.
+/// A client's change: adds a number to a volume.
 #[derive(Clone, Debug)]
 pub struct Append {
     pub volume: VolumeId,
@@ -98,7 +100,7 @@ type Outcome<T> = Result<T, AbortCode>;
 const NO_TRANSACTION: AbortCode = AbortCode(Errno::ENOENT as i32);
 
 impl VolumeModel {
-    /// The service of a life that begins, the first or `again`. What was to be destroyed is.
+    /// The service of a process that starts, the first or `again`. Volumes marked for deletion are deleted.
     pub fn service(maker: Maker, env: EnvRef, rx: WeakRx, disk: Disk, again: bool) -> Arc<dyn Service> {
         disk.lock().unwrap().retain(|_, held| !held.destroy_me);
         let model = Arc::new(Self { maker, env, rx, disk, memory: Mutex::default() });
@@ -347,10 +349,10 @@ impl VolumeModel {
     }
 }
 
-/// Volumes of strangers, whom nobody is to touch.
+/// Volumes of strangers, which no tool may touch.
 const STRANGERS: std::ops::Range<u32> = 9001..9013;
 
-/// Soon after a server has started again strangers have transactions of the numbers that others had before.
+/// Soon after a restart strangers have transactions with the ids of earlier ones.
 async fn strangers_come(env: EnvRef, model: std::sync::Weak<VolumeModel>) {
     env.sleep(std::time::Duration::from_secs(1)).await;
     let Some(model) = model.upgrade() else { return };
@@ -365,7 +367,7 @@ fn is_strangers(volume: VolumeId) -> bool {
     STRANGERS.contains(&volume.0)
 }
 
-/// Takes the strangers' volumes out of what a server has.
+/// Removes the strangers' volumes from a server's disk.
 pub fn without_strangers(mut disk: BTreeMap<VolumeId, Held>) -> BTreeMap<VolumeId, Held> {
     let known = disk.keys().any(|volume| is_strangers(*volume));
     for volume in STRANGERS.map(VolumeId).filter(|_| known) {

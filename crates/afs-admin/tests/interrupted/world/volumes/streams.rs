@@ -1,4 +1,4 @@
-//! What goes from one volume server to another, and from a tool to one.
+//! Streams from one volume server to another, and from a tool to one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::{Held, Maker, NO_TRANSACTION, Outcome, VolumeModel, is_strangers};
 
-/// What a stream begins with: dates of creation and of the last change.
+/// The start of a stream: dates of creation and of the last change.
 pub fn head(created: UnixSeconds, updated: UnixSeconds) -> Bytes {
     Bytes::from([created.to_bytes(), updated.to_bytes()].concat())
 }
@@ -24,8 +24,8 @@ pub fn row(number: u64, date: UnixSeconds) -> Bytes {
 }
 
 impl VolumeModel {
-    /// A few numbers a packet, so that it can be cut anywhere; the highest first, so that a part of them cannot be taken for
-    /// an earlier state.
+    /// A few numbers a packet, so that it can be cut anywhere; the highest first, so that a part of them
+    /// cannot be taken for an earlier state.
     pub(super) async fn forward(&self, call: Forward) -> Outcome<()> {
         let state = self.with(call.transaction, |held| held.clone())?;
         let peer = SocketAddr::from((call.destination.host, 7005));
@@ -67,7 +67,7 @@ impl VolumeModel {
     }
 
     async fn fill(&self, call: &mut ServerCall, request: &Restore) -> Outcome<()> {
-        // A stream from server to server that was under way finds a stranger too, and no tool can keep it from that.
+        // A stream in progress between servers meets a stranger's volume too, and no tool can prevent it.
         if is_strangers(self.open(request.transaction)?.volume) {
             return Err(NO_TRANSACTION);
         }
@@ -85,7 +85,7 @@ impl VolumeModel {
             if self.maker == Maker::Ours {
                 staged.insert(number, date);
             } else {
-                // Each number is there as soon as it came.
+                // Each number is stored as it arrives.
                 self.with(request.transaction, |held| held.numbers.insert(number, date))?;
             }
         }
