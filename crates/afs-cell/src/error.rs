@@ -1,49 +1,50 @@
-//! Errors of this crate, for the time being as lines.
+//! Error type of this crate: one variant for each part, with what that part says.
 
+use crate::configuration::FileError;
+use crate::control::ControlError;
+use crate::mount::ClientError;
+use crate::servers::StartError;
+use crate::state::StateError;
+use crate::tokens::TokenError;
 use afs_files::secret_file::SecretFileError;
-use std::fmt::{self, Display};
+use std::io;
+use std::path::PathBuf;
 
-/// An error as a person sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellError {
-    /// [`CellError::USAGE`] for bad input, [`CellError::FAILURE`] otherwise.
-    pub status: u8,
-    /// The line.
-    pub message: String,
-}
-
-impl CellError {
-    /// The input was right but the work failed.
-    pub const FAILURE: u8 = 1;
-    /// The input was wrong.
-    pub const USAGE: u8 = 2;
-
-    pub(crate) fn usage(message: impl Display) -> Self {
-        Self { status: Self::USAGE, message: message.to_string() }
-    }
-
-    pub(crate) fn failed(message: impl Display) -> Self {
-        Self { status: Self::FAILURE, message: message.to_string() }
-    }
-}
-
-impl Display for CellError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for CellError {}
-
-impl From<SecretFileError> for CellError {
-    fn from(error: SecretFileError) -> Self {
-        match error {
-            SecretFileError::NotAFile(_) | SecretFileError::Owner { .. } | SecretFileError::Mode { .. } => {
-                Self::usage(error)
-            }
-            _ => Self::failed(error),
-        }
-    }
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum CellError {
+    /// A file of secrets.
+    #[error(transparent)]
+    SecretFile(#[from] SecretFileError),
+    /// The state directory.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A file of the state directory.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The start of servers.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A mount.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Tokens, their files and their sockets.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The kernel's table of mounts cannot be read.
+    #[error("cannot read /proc/self/mountinfo: {0}")]
+    MountTable(io::Error),
+    /// A path that cannot be made absolute.
+    #[error("{}: {error}", .path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
 }
 
 /// What functions of this crate return.

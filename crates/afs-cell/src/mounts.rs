@@ -1,4 +1,4 @@
-//! Which directories of this machine are mounts of ours, from the kernel's own table.
+//! The mounts of ours in the kernel's mount table.
 
 use crate::error::{CellError, CellResult};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Mount {
 /// # Errors
 /// `/proc` is not mounted.
 pub fn list() -> CellResult<Vec<Mount>> {
-    of_process("self").map_err(|e| CellError::failed(format!("cannot read /proc/self/mountinfo: {e}")))
+    of_process("self").map_err(CellError::MountTable)
 }
 
 /// Processes of other mount namespaces than this one that have a mount, by its device number: number and name of one
@@ -114,7 +114,7 @@ fn octal(digits: &[u8]) -> Option<u8> {
 /// # Errors
 /// The current directory is gone.
 pub fn absolute(path: &Path) -> CellResult<PathBuf> {
-    let path = std::path::absolute(path).map_err(|e| CellError::usage(format!("{}: {e}", path.display())))?;
+    let path = std::path::absolute(path).map_err(|error| CellError::Path { path: path.to_owned(), error })?;
     let trimmed = path.as_os_str().as_bytes();
     let trimmed = trimmed.strip_suffix(b"/").filter(|p| !p.is_empty()).unwrap_or(trimmed);
     Ok(PathBuf::from(OsString::from_vec(trimmed.to_vec())))

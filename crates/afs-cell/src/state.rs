@@ -1,13 +1,52 @@
-//! The state directory: everything a cell on this machine keeps, and who is using it.
+//! State directory of a cell, its lock, and the record of the process that holds it.
 
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Why a state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// None was given, and there is no home directory for the usual one.
+    #[error("there is no home directory")]
+    NoHome,
+    /// It cannot be made.
+    #[error("cannot make the state directory {}: {error}", .path.display())]
+    Make {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Its lock file cannot be opened or locked.
+    #[error("cannot use the state directory {}: {error}", .path.display())]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another process holds the lock.
+    #[error("a cell is already running on {}{}", .path.display(), in_words(.pid))]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process, if it said who it is.
+        pid: Option<u32>,
+    },
+    /// The lock file cannot be written.
+    #[error("cannot write the lock file: {0}")]
+    Record(io::Error),
+}
+
+fn in_words(pid: &Option<u32>) -> String {
+    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
+}
 
 /// A state directory. It need not exist yet.
 #[derive(Clone, Debug)]
@@ -68,7 +107,7 @@ impl StateDir {
     pub fn of_user() -> CellResult<Self> {
         xdg("XDG_STATE_HOME", ".local/state")
             .map(|base| Self(base.join("andrew")))
-            .ok_or_else(|| CellError::usage("there is no home directory; give --state DIR"))
+            .ok_or_else(|| StateError::NoHome.into())
     }
 
     /// Its path.
@@ -104,12 +143,8 @@ impl StateDir {
     /// # Errors
     /// The system refuses.
     pub fn make(&self) -> CellResult {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|e| {
-            let path = self.0.display();
-            CellError::usage(format!(
-                "cannot make the state directory {path}: {e}; give another with --state"
-            ))
-        })
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
+        made.map_err(|error| StateError::Make { path: self.0.clone(), error }.into())
     }
 
     /// Takes the directory for this process.
@@ -120,25 +155,20 @@ impl StateDir {
         let path = self.lock_file();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path).map_err(|e| self.unusable(&e))?;
+        let file = options.open(&path).map_err(|e| self.unusable(e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(StateLock { file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(self.in_use()),
-            Err(error) => Err(self.unusable(&error.into())),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(self.in_use().into()),
+            Err(error) => Err(self.unusable(error.into()).into()),
         }
     }
 
-    fn in_use(&self) -> CellError {
-        let who = read_record(&self.lock_file()).map_or(String::new(), |r| format!(" (process {})", r.pid));
-        let path = self.0.display();
-        CellError::usage(format!(
-            "a cell is already running on {path}{who}; stop it with `andrew down` or give another directory with --state"
-        ))
+    fn in_use(&self) -> StateError {
+        StateError::InUse { path: self.0.clone(), pid: self.last().map(|running| running.pid) }
     }
 
-    fn unusable(&self, error: &std::io::Error) -> CellError {
-        let path = self.0.display();
-        CellError::usage(format!("cannot use the state directory {path}: {error}; give another with --state"))
+    fn unusable(&self, error: io::Error) -> StateError {
+        StateError::Unusable { path: self.0.clone(), error }
     }
 
     /// Who ran on this directory last, whether or not he still does.
@@ -155,13 +185,13 @@ impl StateDir {
         let file = match File::open(self.lock_file()) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(self.unusable(&e)),
+            Err(e) => return Err(self.unusable(e).into()),
         };
         // The lock, not the file, says whether somebody runs: a killed process leaves the file.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(None),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(read_record(&self.lock_file())),
-            Err(error) => Err(self.unusable(&error.into())),
+            Err(error) => Err(self.unusable(error.into()).into()),
         }
     }
 }
@@ -172,13 +202,13 @@ impl StateLock {
     /// # Errors
     /// The disk is full.
     pub fn record(&mut self, running: &Running) -> CellResult {
-        let text = serde_json::to_vec(running).map_err(CellError::failed)?;
+        let text = serde_json::to_vec(running).map_err(|e| StateError::Record(e.into()))?;
         let mut write = || {
             self.file.set_len(0)?;
             self.file.rewind()?;
             self.file.write_all(&text)
         };
-        write().map_err(|e| CellError::failed(format!("cannot write the lock file: {e}")))
+        write().map_err(|e| StateError::Record(e).into())
     }
 }
 
@@ -250,13 +280,9 @@ mod tests {
         lock.record(&running).unwrap();
         assert_eq!(state.running().unwrap(), Some(running));
         let error = state.lock().unwrap_err();
-        assert_eq!(error.status, CellError::USAGE);
         assert_eq!(
-            error.message,
-            format!(
-                "a cell is already running on {} (process 4711); stop it with `andrew down` or give another directory with --state",
-                state.path().display()
-            )
+            error.to_string(),
+            format!("a cell is already running on {} (process 4711)", state.path().display())
         );
         drop(lock);
         assert_eq!(state.running().unwrap(), None);

@@ -1,8 +1,8 @@
 //! Messages and exit statuses of commands that fail.
 
+mod cell;
 mod kerberos;
 
-use afs_cell::CellError;
 use afs_files::secret_file::SecretFileError;
 use afs_wire::error::AbortCode;
 use std::fmt::{self, Display};
@@ -81,12 +81,6 @@ impl Display for CommandError {
 }
 
 impl std::error::Error for CommandError {}
-
-impl From<CellError> for CommandError {
-    fn from(error: CellError) -> Self {
-        Self::of(error.status == CellError::USAGE, error)
-    }
-}
 
 impl From<SecretFileError> for CommandError {
     fn from(error: SecretFileError) -> Self {

@@ -1,6 +1,7 @@
 //! What a cell's server keeps of itself besides its stores: `cell.json` in the state directory.
 
-use crate::error::{CellError, CellResult};
+use crate::configuration::FileError;
+use crate::error::CellResult;
 use afs_files::write_durably;
 use afs_wire::ids::{CellName, Uuid};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ impl CellIdentity {
         match fs::read(&path) {
             Ok(text) => Self::parse(&path, &text).map(Some),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(damaged(&path, e.to_string())),
+            Err(e) => Err(damaged(&path, e.to_string()).into()),
         }
     }
 
@@ -47,11 +48,8 @@ impl CellIdentity {
         let damaged = |why| damaged(path, why);
         let written: Written = serde_json::from_slice(text).map_err(|e| damaged(e.to_string()))?;
         if written.format != FORMAT {
-            return Err(CellError::failed(format!(
-                "{} has format {}, this program reads {FORMAT}; use the version that wrote it",
-                path.display(),
-                written.format
-            )));
+            let (path, format) = (path.to_owned(), written.format);
+            return Err(FileError::Format { path, format, known: FORMAT }.into());
         }
         let cell = CellName::new(&written.cell).map_err(|e| damaged(e.to_string()))?;
         let file_server = written.file_server.parse().map_err(|_| damaged("no such server name".into()))?;
@@ -71,14 +69,14 @@ impl CellIdentity {
             cell: self.cell.to_string(),
             file_server: self.file_server.to_string(),
         };
-        let text = serde_json::to_vec_pretty(&written).map_err(CellError::failed)?;
-        write_durably(state, FILE, &text)
-            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
+        let cannot = |error| FileError::Write { path: state.join(FILE), error };
+        let text = serde_json::to_vec_pretty(&written).map_err(|e| cannot(e.into()))?;
+        write_durably(state, FILE, &text).map_err(|e| cannot(e).into())
     }
 }
 
-fn damaged(path: &Path, why: String) -> CellError {
-    CellError::failed(format!("{} is damaged: {why}", path.display()))
+fn damaged(path: &Path, why: String) -> FileError {
+    FileError::Damaged { path: path.to_owned(), why }
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -105,7 +103,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         fs::write(&path, "{").unwrap();
-        let said = |path: &Path| CellIdentity::read(path).unwrap_err().message;
+        let said = |path: &Path| CellIdentity::read(path).unwrap_err().to_string();
         assert!(said(dir.path()).starts_with(&format!("{} is damaged: ", path.display())));
         fs::write(&path, r#"{"format":2,"cell":"a","file_server":""}"#).unwrap();
         assert_eq!(

@@ -1,9 +1,10 @@
 //! What a new host needs to become a server of a cell, in one file that is as secret as the cell's keys.
 
+use crate::configuration::FileError;
 use crate::configuration::key_store::KeyStore;
 use crate::configuration::options::Roles;
 use crate::configuration::server_file::{DatabaseTable, FILE, ServerFile};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::servers::LOGIN_SECRET;
 use afs_files::secret_file;
 use afs_files::write_durably;
@@ -11,7 +12,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
@@ -74,7 +74,7 @@ impl JoinFile {
     /// None that a file of ours has.
     pub fn to_text(&self) -> CellResult<Zeroizing<String>> {
         let head = "# Makes one host a server of the cell: andrew serve --join THIS-FILE\n# It holds the keys of the cell. Remove it when the host is one.\n";
-        let text = toml::to_string(self).map_err(CellError::failed)?;
+        let text = toml::to_string(self).map_err(FileError::Text)?;
         Ok(Zeroizing::new(format!("{head}{text}")))
     }
 
@@ -83,10 +83,8 @@ impl JoinFile {
     /// # Errors
     /// It is not there, is not safe, or is none of ours.
     pub fn read(path: &Path) -> CellResult<Self> {
-        let wrong = |why: &dyn Display| CellError::usage(format!("{}: {why}", path.display()));
-        let bytes = secret_file::read(path)?
-            .ok_or_else(|| wrong(&"not there; make it with `andrew server add` on a server of the cell"))?;
-        Self::parse(&bytes).map_err(|why| wrong(&why))
+        let bytes = secret_file::read(path)?.ok_or_else(|| FileError::NoJoinFile(path.to_owned()))?;
+        Self::parse(&bytes).map_err(|why| FileError::Configuration { path: path.to_owned(), why }.into())
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
@@ -106,25 +104,21 @@ impl JoinFile {
     pub fn unpack(&self, state: &Path) -> CellResult<PathBuf> {
         let config = Self::config(state);
         if KeyStore::of(state).path().exists() || state.join("cell.json").exists() {
-            return Err(CellError::usage(format!(
-                "{} is of a server already; start it with `andrew serve --config {}`, or give another directory with --state",
-                state.display(),
-                config.display()
-            )));
+            return Err(FileError::OfAServer { state: state.to_owned(), config }.into());
         }
         for (name, text) in &self.files {
             if !is_ours(name) {
-                return Err(CellError::usage(format!("{name:?} is no file of a join file")));
+                return Err(FileError::NotOfJoinFile(name.clone()).into());
             }
             let bytes = STANDARD
                 .decode(text)
                 .map(Zeroizing::new)
-                .map_err(|e| CellError::usage(format!("{name}: {e}")))?;
+                .map_err(|error| FileError::Base64 { name: name.clone(), error })?;
             secret_file::write(&state.join(name), &bytes)?;
         }
-        let text = toml::to_string(&self.server).map_err(CellError::failed)?;
+        let text = toml::to_string(&self.server).map_err(FileError::Text)?;
         write_durably(state, FILE, text.as_bytes())
-            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", config.display())))?;
+            .map_err(|error| FileError::Write { path: config.clone(), error })?;
         Ok(config)
     }
 
@@ -144,10 +138,9 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn take(files: &mut BTreeMap<String, String>, name: &str, from: &Path) -> CellResult {
-    let shown = from.display();
     // Certificates are no secrets, so their modes are not looked at.
     let bytes = std::fs::read(from).map(Zeroizing::new);
-    let bytes = bytes.map_err(|e| CellError::failed(format!("cannot read {shown}: {e}")))?;
+    let bytes = bytes.map_err(|error| FileError::Read { path: from.to_owned(), error })?;
     files.insert(name.to_owned(), STANDARD.encode(&*bytes));
     Ok(())
 }
@@ -192,7 +185,7 @@ mod tests {
         assert_eq!(std::fs::read(state.join(LOGIN_SECRET)).unwrap(), b"secret");
         assert_eq!(std::fs::read(state.join("etcd/0")).unwrap(), b"sesame");
         let again = JoinFile::read(&join).unwrap().unpack(&state).unwrap_err();
-        assert!(again.message.contains("already"), "{again}");
+        assert!(again.to_string().contains("already"), "{again}");
         assert!(!is_ours("../x") && !is_ours("etcd/../x") && !is_ours("/etc/passwd"));
     }
 }

@@ -1,8 +1,10 @@
 //! Options that a cell was started with: `options.toml` in the state directory. What a later start is not told, is as before.
 
-use crate::error::{CellError, CellResult};
+use crate::configuration::FileError;
+use crate::error::CellResult;
 use afs_files::write_durably;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -47,17 +49,15 @@ impl KeptOptions {
     /// The file cannot be read or is damaged; the message names it.
     pub fn read(state: &Path) -> CellResult<Self> {
         let path = state.join(FILE);
-        let damaged = |why: &dyn std::fmt::Display| {
-            CellError::usage(format!("{} cannot be used: {why}; mend or remove it", path.display()))
-        };
+        let damaged = |why: &dyn Display| FileError::Options { path: path.clone(), why: why.to_string() };
         match fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(damaged(&error)),
-            Ok(meta) if meta.len() > LEN_MAX => return Err(damaged(&"it is too long")),
+            Err(error) => return Err(damaged(&error).into()),
+            Ok(meta) if meta.len() > LEN_MAX => return Err(damaged(&"it is too long").into()),
             Ok(_) => {}
         }
         let text = fs::read_to_string(&path).map_err(|e| damaged(&e))?;
-        Self::parse(&text).map_err(|e| damaged(&e.message()))
+        Self::parse(&text).map_err(|e| damaged(&e.message()).into())
     }
 
     fn parse(text: &str) -> Result<Self, toml::de::Error> {
@@ -87,9 +87,9 @@ impl KeptOptions {
         if Self::read(state).is_ok_and(|kept| kept == *self) {
             return Ok(());
         }
-        let text = toml::to_string(self).map_err(CellError::failed)?;
+        let text = toml::to_string(self).map_err(FileError::Text)?;
         write_durably(state, FILE, text.as_bytes())
-            .map_err(|e| CellError::failed(format!("cannot write {}: {e}", state.join(FILE).display())))
+            .map_err(|error| FileError::Write { path: state.join(FILE), error }.into())
     }
 }
 
@@ -123,7 +123,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(FILE), "base_port = 'x'").unwrap();
         let error = KeptOptions::read(dir.path()).unwrap_err();
-        assert!(error.message.contains("options.toml cannot be used"), "{error}");
-        assert_eq!(error.status, CellError::USAGE);
+        assert!(error.to_string().contains("options.toml cannot be used"), "{error}");
     }
 }

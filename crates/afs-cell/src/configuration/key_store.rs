@@ -1,7 +1,8 @@
 //! The cell's keys on disk: `keys/KeyFileExt` in the state directory, in OpenAFS's own format, so that its tools
 //! can use them with `-localauth` (docs/protocol/rxkad.md "11. Key files").
 
-use crate::error::{CellError, CellResult};
+use crate::configuration::FileError;
+use crate::error::CellResult;
 use afs_auth::keys::{KeyKind, KeyRing, generate};
 use afs_files::secret_file;
 use afs_rpc::EnvRef;
@@ -46,7 +47,7 @@ impl KeyStore {
     pub fn load(&self) -> CellResult<KeyRing> {
         let Some(bytes) = secret_file::read(&self.0)? else { return Ok(KeyRing::default()) };
         KeyRing::from_key_file_ext(&bytes)
-            .map_err(|e| CellError::failed(format!("{}: {e}", self.0.display())))
+            .map_err(|error| FileError::Keys { path: self.0.clone(), error }.into())
     }
 
     /// Writes the keys, whole or not at all.
@@ -90,8 +91,8 @@ pub fn add_rxkad(keys: &mut KeyRing, env: &EnvRef) -> CellResult<u32> {
 fn add(keys: &mut KeyRing, kind: KeyKind, enctypes: &[i32], env: &EnvRef) -> CellResult<u32> {
     let kvno = keys.latest(kind).unwrap_or(0) + 1;
     for enctype in enctypes {
-        let key = generate(kind, *enctype, kvno, env).map_err(CellError::failed)?;
-        keys.add(key).map_err(CellError::failed)?;
+        let key = generate(kind, *enctype, kvno, env).map_err(FileError::NewKey)?;
+        keys.add(key).map_err(FileError::NewKey)?;
     }
     Ok(kvno)
 }

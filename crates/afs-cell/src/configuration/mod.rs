@@ -1,5 +1,6 @@
 //! The files of a state directory, and how servers are to run.
 
+mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 pub(crate) mod identity;
@@ -11,6 +12,7 @@ pub(crate) mod ports;
 pub(crate) mod security_file;
 mod server_file;
 
+pub use error::FileError;
 pub use identity::CellIdentity;
 pub use join_file::{JoinFile, NewServer};
 pub use kept_options::KeptOptions;

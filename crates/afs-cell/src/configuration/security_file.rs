@@ -1,6 +1,7 @@
 //! `security.toml` in the state directory: what an administrator asks of connections. Without it, the defaults.
 
-use crate::error::{CellError, CellResult};
+use crate::configuration::FileError;
+use crate::error::CellResult;
 use afs_server::Requirement;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -114,11 +115,9 @@ impl SecurityFile {
     pub fn read(state: &Path) -> CellResult<Self> {
         let path = state.join(FILE);
         match fs::read_to_string(&path) {
-            Ok(text) => {
-                Self::parse(&text).map_err(|why| CellError::usage(format!("{}: {why}", path.display())))
-            }
+            Ok(text) => Self::parse(&text).map_err(|why| FileError::Configuration { path, why }.into()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(CellError::failed(format!("cannot read {}: {e}", path.display()))),
+            Err(error) => Err(FileError::Read { path, error }.into()),
         }
     }
 

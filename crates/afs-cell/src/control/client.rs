@@ -1,7 +1,8 @@
 //! A command's end of the control socket.
 
+use super::error::ControlError;
 use super::frame::{Answer, Question, Statistics};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::servers::{ImportRequest, Imported, PartitionScrub};
 use crate::socket;
 use crate::state::StateDir;
@@ -34,16 +35,13 @@ impl ControlClient {
     /// Connects to the cell that runs on a state directory.
     ///
     /// # Errors
-    /// None runs; the message says how to start one.
+    /// None runs, or it does not take the connection.
     pub fn of(state: &StateDir) -> CellResult<Self> {
-        let shown = state.path().display();
         if state.running()?.is_none() {
-            return Err(CellError::usage(format!(
-                "no cell is running on {shown}; start one with `andrew up`, or name servers with --servers"
-            )));
+            return Err(ControlError::NotRunning(state.path().to_owned()).into());
         }
         Self::connect(&state.control())
-            .map_err(|e| CellError::failed(format!("cannot reach the cell running on {shown}: {e}")))
+            .map_err(|error| ControlError::Unreachable { state: state.path().to_owned(), error }.into())
     }
 
     /// Asks one question and waits for its answer.

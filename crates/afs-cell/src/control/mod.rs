@@ -5,9 +5,11 @@
 //! it as its administrator and sends the bytes of the answer back. Nothing of this reaches the network.
 
 mod client;
+mod error;
 pub(crate) mod frame;
 mod server;
 
 pub use client::ControlClient;
+pub use error::ControlError;
 pub use frame::{Answer, Question, Statistics};
 pub use server::{ControlServer, Handler};

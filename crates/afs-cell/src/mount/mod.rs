@@ -3,20 +3,22 @@
 mod accounts;
 mod cache_lock;
 mod cell_name;
+mod error;
 mod left_open;
 mod local_accounts;
 
+pub use error::ClientError;
 pub use left_open::LeftOpen;
 
 use crate::configuration::ports::Ports;
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
 use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
 use afs_files::write_durably;
-use afs_fuse::{KernelSink, MountError, MountOptions, Mounted, Owner, ProcessSessions};
+use afs_fuse::{KernelSink, MountOptions, Mounted, Owner, ProcessSessions};
 use afs_net::{System, Udp};
 use afs_rpc::{EnvExt, Level, Security};
 use afs_rx::{NullServer, ServerSecurity};
@@ -87,26 +89,18 @@ impl Client {
     /// # Errors
     /// No socket, or a cache that is in use or cannot be opened.
     pub fn open(system: &Arc<System>, options: &ClientOptions) -> CellResult<Self> {
-        let cannot = |e: std::io::Error| {
-            let shown = options.cache.display();
-            CellError::usage(format!(
-                "cannot use the cache {shown}: {e}; give another directory with --cache"
-            ))
-        };
+        let cannot = |error| ClientError::Cache { path: options.cache.clone(), error };
         fs::create_dir_all(&options.cache).map_err(cannot)?;
         let lock = options.cache.join("lock");
         let lock =
             File::options().read(true).write(true).create(true).truncate(false).open(lock).map_err(cannot)?;
-        cache_lock::take(&lock, &options.directory).map_err(|holder| {
-            let (shown, holder) = (options.cache.display(), holder.unwrap_or_else(|| "another mount".into()));
-            CellError::usage(format!("the cache {shown} is in use by {holder}; give another with --cache"))
-        })?;
+        cache_lock::take(&lock, &options.directory)
+            .map_err(|holder| ClientError::CacheInUse { path: options.cache.clone(), holder })?;
         let uuid = client_uuid(system, &options.cache).map_err(cannot)?;
-        let callback = CallbackOffer::new(uuid, &system.env())
-            .map_err(|e| CellError::failed(format!("cannot make a key: {e}")))?;
+        let callback =
+            CallbackOffer::new(uuid, &system.env()).map_err(|e| ClientError::Key(e.to_string()))?;
         let bind = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let udp = Udp::bind(system, bind, afs_rx::Config::of_client())
-            .map_err(|e| CellError::failed(format!("cannot open a socket: {e}")))?;
+        let udp = Udp::bind(system, bind, afs_rx::Config::of_client()).map_err(ClientError::Socket)?;
         let (system, callback) = (system.clone(), Arc::new(callback));
         Ok(Self {
             system,
@@ -143,7 +137,7 @@ impl Client {
         let sink = KernelSink::new();
         let own_names = own.clone().unwrap_or_else(Security::null);
         let config = self.config(options, own, sink.clone())?;
-        let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, &e))?;
+        let venus = self.system.block_on(Venus::start(config)).map_err(|e| no_cell(options, e))?;
         self.running = Some((venus.clone(), sink.clone()));
         let place = CellPlace {
             cell: options.cell.clone(),
@@ -164,7 +158,7 @@ impl Client {
         mount.accounts = Some(self.accounts(options, &venus, own_names));
         mount.cache_is_stacked = is_stacked(&options.cache);
         let mounted = afs_fuse::mount(venus, sink, &options.directory, &mount, self.system.env(), ended);
-        self.mounted = Some(mounted.map_err(mount_error)?);
+        self.mounted = Some(mounted.map_err(ClientError::Mount)?);
         Ok(())
     }
 
@@ -184,10 +178,7 @@ impl Client {
         let name = cell_name::of(&self.system, &self.udp, &options.servers, options.ports.base());
         match name {
             Some(name) if !name.eq_ignore_ascii_case(options.cell.as_str()) => {
-                Err(CellError::usage(format!(
-                    "the servers given are those of the cell {name}, not of {}; give --cell {name}, or its own servers and --base-port",
-                    options.cell
-                )))
+                Err(ClientError::OtherCell { cell: options.cell.clone(), name }.into())
             }
             _ => Ok(()),
         }
@@ -199,14 +190,12 @@ impl Client {
         own: Option<Security>,
         sink: KernelSink,
     ) -> CellResult<VenusConfig> {
-        let cannot = |e: std::io::Error| {
-            CellError::failed(format!("cannot open the cache {}: {e}", options.cache.display()))
-        };
+        let cannot = |error| ClientError::OpenCache { path: options.cache.clone(), error };
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(&options.cache));
         let cache = DiskCache::open(&options.cache.join("files"), bytes, boot.trim()).map_err(cannot)?;
         let servers = options.servers.iter().map(|s| Ports::at(*s, options.ports.location()));
-        let root = VolumeName::new(ROOT_CELL).map_err(CellError::failed)?;
+        let root = VolumeName::new(ROOT_CELL).map_err(ClientError::Name)?;
         Ok(VenusConfig {
             env: self.system.env(),
             rx: self.udp.rx().clone(),
@@ -262,41 +251,26 @@ impl Client {
                 "the mount was still in use when it was stopped: files open in it, or another mount namespace holds it"
             );
         }
-        stored.map_err(|e| CellError::failed(format!("not everything could be stored: {e}")))?;
-        unmounted.map(drop).map_err(|e| CellError::failed(format!("cannot unmount: {e}")))
+        stored.map_err(ClientError::NotStored)?;
+        unmounted.map_err(ClientError::Unmount)?;
+        Ok(())
     }
+}
+
+/// Why a cell cannot be mounted, as whoever named its servers needs to know it.
+fn no_cell(options: &ClientOptions, error: VenusError) -> ClientError {
+    let cell = options.cell.clone();
+    if error.kind != ErrorKind::ServerAway {
+        return ClientError::Unreachable { cell, error };
+    }
+    ClientError::NoServer { cell, servers: options.servers.clone(), port: options.ports.location() }
 }
 
 /// Servers of other makers call back without proving anything; ours prove that they are those we called.
-/// Why a cell cannot be mounted, as whoever named its servers needs to know it.
-fn no_cell(options: &ClientOptions, error: &VenusError) -> CellError {
-    let cell = &options.cell;
-    if error.kind != ErrorKind::ServerAway {
-        return CellError::failed(format!("cannot reach the cell {cell}: {error}"));
-    }
-    let servers: Vec<String> = options.servers.iter().map(ToString::to_string).collect();
-    CellError::failed(format!(
-        "no location server of the cell {cell} answers at {}, port {}; check --servers and --base-port, or start its servers",
-        servers.join(", "),
-        options.ports.location()
-    ))
-}
-
 fn callback_classes(system: &Arc<System>, keys: SharedKeys) -> Vec<Box<dyn ServerSecurity>> {
     let names = Arc::new(LocalNames::default());
     let rxgk = RxgkServer::new(Variant::OpenAfs, keys, names, system.env(), Level::Clear);
     vec![Box::new(NullServer), Box::new(rxgk)]
-}
-
-/// What is wrong with the mount point is bad input; what is wrong with the machine is not.
-fn mount_error(error: MountError) -> CellError {
-    match error {
-        MountError::Missing(_)
-        | MountError::NotDirectory(_)
-        | MountError::NotEmpty(_)
-        | MountError::Mounted(_) => CellError::usage(error),
-        _ => CellError::failed(error),
-    }
 }
 
 /// The client's permanent name among servers, which lives and dies with its cache.

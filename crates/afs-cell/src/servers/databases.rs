@@ -1,7 +1,8 @@
 //! The databases of a cell, on a host that serves them, and the services over them.
 
 use crate::configuration::options::{DatabasePlace, EtcdPlace, ServerOptions};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
+use crate::servers::StartError;
 use crate::servers::import::Importer;
 use crate::servers::login_stores::{LoginRecords, LoginUsers};
 use crate::servers::security::CellSecurity;
@@ -157,7 +158,7 @@ impl Databases {
         let path = self.directory.join(LOGIN_SECRET);
         if let Some(kept) = secret_file::read(&path)? {
             return LoginSecret::decode(&kept)
-                .map_err(|e| CellError::failed(format!("{}: {e}", path.display())));
+                .map_err(|error| StartError::LoginSecret { path, error }.into());
         }
         let secret = LoginSecret::generate(&system.env());
         secret_file::write(&path, &secret.encode())?;

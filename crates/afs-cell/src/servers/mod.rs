@@ -2,6 +2,7 @@
 
 mod audit_log;
 mod databases;
+mod error;
 mod import;
 mod import_file;
 mod login_stores;
@@ -14,6 +15,7 @@ mod shared_rows;
 mod stores;
 
 pub(crate) use databases::LOGIN_SECRET;
+pub use error::StartError;
 pub use import::{Collisions, ImportRequest, Imported, ImportedFile};
 pub use scrub::{Look, PartitionScrub, ScrubTable};
 pub use security::ADMIN_NAME;
@@ -22,7 +24,7 @@ use crate::configuration::identity::CellIdentity;
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
 use crate::control::{Answer, Handler, Question, Statistics};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::servers::import::Importer;
 use crate::servers::remote_databases::Elsewhere;
 use crate::servers::security::CellSecurity;
@@ -39,7 +41,6 @@ use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -144,9 +145,8 @@ impl Servers {
     }
 
     fn offer(&mut self, socket: Udp, services: Vec<Arc<dyn Service>>) -> CellResult {
-        let failed = |e: &dyn Display| CellError::failed(format!("cannot offer a service: {e}"));
         for service in services {
-            socket.rx().listen_with(service, self.security.classes()).map_err(|e| failed(&e))?;
+            socket.rx().listen_with(service, self.security.classes()).map_err(StartError::Offer)?;
         }
         self.sockets.push(socket);
         Ok(())
@@ -205,7 +205,7 @@ impl Servers {
             },
             Question::Reload => match security.reload() {
                 Ok(()) => Answer::Done(Vec::new()),
-                Err(error) => Answer::Refused(error.message),
+                Err(error) => Answer::Refused(error.to_string()),
             },
         })
     }
@@ -274,12 +274,8 @@ fn json(answer: &impl Serialize) -> Answer {
 fn identity(system: &Arc<System>, options: &ServerOptions) -> CellResult<CellIdentity> {
     if let Some(identity) = CellIdentity::read(&options.directory)? {
         if identity.cell != options.cell {
-            return Err(CellError::usage(format!(
-                "{} keeps the cell {}; give --cell {}, or another directory with --state",
-                options.directory.display(),
-                identity.cell,
-                identity.cell
-            )));
+            let (directory, cell) = (options.directory.clone(), identity.cell);
+            return Err(StartError::OtherCell { directory, cell }.into());
         }
         return Ok(identity);
     }
@@ -327,16 +323,10 @@ impl Sockets {
 }
 
 fn bind(system: &Arc<System>, address: SocketAddr, config: afs_rx::Config) -> CellResult<Udp> {
-    Udp::bind(system, address, config).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => CellError::usage(format!(
-            "port {} of {} is taken; stop what uses it, or give other ports with --base-port",
-            address.port(),
-            address.ip()
-        )),
-        io::ErrorKind::AddrNotAvailable => CellError::usage(format!(
-            "{} is not an address of this host; give one with --listen (`ip -4 addr` shows them)",
-            address.ip()
-        )),
-        _ => CellError::failed(format!("cannot listen at {address}: {error}")),
-    })
+    let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortTaken(address),
+        io::ErrorKind::AddrNotAvailable => StartError::NotOfThisHost(address),
+        _ => StartError::Listen { address, error },
+    };
+    Ok(Udp::bind(system, address, config).map_err(refused)?)
 }

@@ -4,7 +4,8 @@
 use crate::configuration::key_store::KeyStore;
 use crate::configuration::options::ServerOptions;
 use crate::configuration::security_file::SecurityFile;
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
+use crate::servers::StartError;
 use afs_auth::Token;
 use afs_auth::crypto::EncType;
 use afs_auth::keys::{KeyRing, SharedKeys};
@@ -154,10 +155,7 @@ fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<K
     }
     let keys = store.load()?;
     if keys.is_empty() {
-        return Err(CellError::usage(format!(
-            "{} has no keys; copy the cell's KeyFileExt there, or name it with key_file",
-            store.path().display()
-        )));
+        return Err(StartError::NoKeys(store.path().to_owned()).into());
     }
     Ok(keys)
 }

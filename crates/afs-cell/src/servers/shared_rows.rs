@@ -1,11 +1,12 @@
 //! The rows of a cell's databases in etcd: reached, taken over from a state directory, and only by servers of the cell.
 
 use crate::configuration::options::EtcdPlace;
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
+use crate::servers::StartError;
 use crate::servers::stores::{cannot_open, index};
 use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
 use afs_db::{LocationError, RowsMut, Store};
-use afs_etcd::{Etcd, EtcdConfig, Password, TlsFiles};
+use afs_etcd::{ConfigError, Etcd, EtcdConfig, Password, TlsFiles};
 use afs_files::secret_file;
 use afs_kv::Kv;
 use afs_login::LoginSecret;
@@ -37,7 +38,7 @@ pub(super) fn embedded_rows(system: &Arc<System>, directory: &Path) -> CellResul
 /// Reaches etcd and copies what is there.
 pub(super) async fn open(system: &Arc<System>, place: &EtcdPlace, server: Uuid) -> CellResult<Arc<Sharing>> {
     let config = config(place)?;
-    let etcd = Etcd::open(&config).map_err(CellError::usage)?;
+    let etcd = Etcd::open(&config).map_err(StartError::Etcd)?;
     let options = SharedOptions { stale_max: place.stale_max, ..SharedOptions::default() };
     let (env, etcd) = (system.env(), Arc::new(etcd));
     let deadline = env.now() + START_MAX;
@@ -62,17 +63,18 @@ async fn pause(
         return Ok(());
     }
     let endpoints = place.endpoints.join(", ");
-    Err(CellError::failed(format!("cannot use the databases in etcd at {endpoints}: {error}")))
+    Err(StartError::Shared { endpoints, error }.into())
 }
 
 fn config(place: &EtcdPlace) -> CellResult<EtcdConfig> {
-    let endpoints: Result<Vec<_>, _> = place.endpoints.iter().map(|endpoint| endpoint.parse()).collect();
+    let endpoints: Result<Vec<_>, ConfigError> =
+        place.endpoints.iter().map(|endpoint| endpoint.parse()).collect();
     let user = match &place.user {
         Some((name, file)) => Some((name.clone(), password(file)?)),
         None => None,
     };
     Ok(EtcdConfig {
-        endpoints: endpoints.map_err(CellError::usage)?,
+        endpoints: endpoints.map_err(StartError::Etcd)?,
         prefix: place.prefix.clone(),
         user,
         tls: TlsFiles {
@@ -84,34 +86,28 @@ fn config(place: &EtcdPlace) -> CellResult<EtcdConfig> {
 }
 
 fn password(file: &Path) -> CellResult<Password> {
-    let shown = file.display();
-    let bytes = secret_file::read(file)?
-        .ok_or_else(|| CellError::usage(format!("{shown} is not there; write etcd's password into it")))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| CellError::usage(format!("{shown} is no text")))?;
+    let bytes = secret_file::read(file)?.ok_or_else(|| StartError::NoPassword(file.to_owned()))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| StartError::PasswordNotText(file.to_owned()))?;
     Ok(Password::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Copies the databases of a server that was alone into etcd, once, if etcd has none of the cell.
 pub(super) async fn take_over(system: &Arc<System>, sharing: &Arc<Sharing>, state: &Path) -> CellResult {
     let (own, aside) = (state.join(EMBEDDED), state.join(TAKEN_OVER));
-    let failed = |e: LocationError| CellError::failed(format!("cannot copy the databases into etcd: {e}"));
     if !own.exists() {
-        return match is_empty(sharing).await.map_err(failed)? {
-            copy::State::Unfinished => Err(CellError::failed(
-                "a server had begun to copy its databases into etcd and has not finished; start that one first",
-            )),
+        return match is_empty(sharing).await.map_err(StartError::Copy)? {
+            copy::State::Unfinished => Err(StartError::HalfCopied.into()),
             _ => Ok(()),
         };
     }
-    if is_empty(sharing).await.map_err(failed)? == copy::State::Full {
-        return Err(CellError::usage(format!(
-            "etcd has the databases of the cell already, and {} has others; move it away if it is not needed",
-            own.display()
-        )));
+    if is_empty(sharing).await.map_err(StartError::Copy)? == copy::State::Full {
+        return Err(StartError::TwoDatabases(own).into());
     }
-    copy::copy(&embedded_rows(system, &own)?, sharing).await.map_err(failed)?;
-    fs::rename(&own, &aside).map_err(|e| {
-        CellError::failed(format!("cannot rename {} to {}: {e}", own.display(), aside.display()))
+    copy::copy(&embedded_rows(system, &own)?, sharing).await.map_err(StartError::Copy)?;
+    fs::rename(&own, &aside).map_err(|error| StartError::Rename {
+        from: own.clone(),
+        to: aside.clone(),
+        error,
     })?;
     tracing::info!("the databases are in etcd from now on; what they were is in {}", aside.display());
     Ok(())
@@ -130,9 +126,7 @@ pub(super) async fn check_membership(rows: &SharedRows, secret: &LoginSecret, ce
     let member = rows.change(change).await;
     match member {
         Ok(true) => Ok(()),
-        Ok(false) => Err(CellError::usage(format!(
-            "this state directory is not of the cell {cell} that is in etcd; on a server of the cell make a file with `andrew server add`, and start this one with `andrew serve --join FILE`"
-        ))),
-        Err(error) => Err(CellError::failed(format!("cannot use the databases in etcd: {error}"))),
+        Ok(false) => Err(StartError::NotJoined(cell.clone()).into()),
+        Err(error) => Err(StartError::Membership(error).into()),
     }
 }

@@ -1,8 +1,9 @@
 //! The stores of one host, and the services over them.
 
 use crate::configuration::options::{PartitionPlace, ServerOptions};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::servers::FileSockets;
+use crate::servers::StartError;
 use crate::servers::audit_log::AuditLog;
 use crate::servers::databases::Databases;
 use crate::servers::remote_databases::Elsewhere;
@@ -137,7 +138,7 @@ impl Stores {
             elsewhere.register(uuid);
             return Ok(());
         };
-        let cannot = |e: &dyn Display| CellError::failed(format!("cannot make the cell: {e}"));
+        let cannot = |e: &dyn Display| StartError::FirstStart(e.to_string());
         bootstrap_protection(&*databases.protection, ADMIN_NAME).await.map_err(|e| cannot(&e))?;
         let Some(first) = options.partitions.first() else { return Ok(()) };
         let cell = CellSpec {
@@ -148,7 +149,8 @@ impl Stores {
             anyuser: options.anyuser,
             quota: 0,
         };
-        bootstrap(&*databases.location, &self.partitions, &cell).await.map(drop).map_err(|e| cannot(&e))
+        bootstrap(&*databases.location, &self.partitions, &cell).await.map_err(|e| cannot(&e))?;
+        Ok(())
     }
 }
 /// The volumes of a partition. What an earlier crash left behind is cleared away beside the work.
@@ -172,10 +174,10 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeSto
 
 pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CellResult<Kv> {
     let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
-    Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default())
-        .map_err(|e| cannot_open(directory, e))
+    let kv = Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default());
+    Ok(kv.map_err(|e| cannot_open(directory, e))?)
 }
 
-pub(super) fn cannot_open(what: &Path, error: impl Display) -> CellError {
-    CellError::failed(format!("cannot open {}: {error}", what.display()))
+pub(super) fn cannot_open(what: &Path, error: impl Display) -> StartError {
+    StartError::Store { path: what.to_owned(), why: error.to_string() }
 }

@@ -5,6 +5,7 @@
 
 mod client;
 mod connections;
+mod error;
 pub(crate) mod frame;
 pub(crate) mod kept;
 mod mount_tokens;
@@ -17,8 +18,9 @@ mod socket_paths;
 mod store;
 
 pub use client::{Mounts, cell_places};
+pub use error::TokenError;
 pub use frame::{CellPlace, HeldToken, MountPlace, TokenAnswer, TokenQuestion};
-pub use kept::KeptToken;
+pub use kept::{BadToken, KeptToken};
 pub use mount_tokens::TokenDesk;
 pub use renew::{keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};

@@ -1,11 +1,12 @@
 //! A mount's tokens: what its users hand in, kept alive and given to the cache manager.
 
+use super::error::TokenError;
 use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
 use super::kept::KeptToken;
 use super::renew::keep;
 use super::server::TokenServer;
 use super::store::TokenStore;
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::tokens::socket_path;
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::System;
@@ -53,7 +54,6 @@ impl TokenDesk {
         cells: Vec<CellPlace>,
         everybody: bool,
     ) -> CellResult<TokenServer> {
-        let cannot = |e: std::io::Error| CellError::failed(format!("cannot open a token socket: {e}"));
         let desk = Arc::new_cyclic(|own| Self {
             system: system.clone(),
             rx: rx.clone(),
@@ -64,7 +64,8 @@ impl TokenDesk {
             own: own.clone(),
         });
         let handler = Arc::new(move |owner, question| desk.answer(owner, question));
-        TokenServer::start(&socket_path().map_err(cannot)?, everybody, handler).map_err(cannot)
+        let path = socket_path().map_err(TokenError::Socket)?;
+        Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
     }
 
     fn answer(&self, owner: TokenOwner, question: TokenQuestion) -> TokenAnswer {

@@ -1,6 +1,7 @@
 //! Sessions: programs with tokens of their own, apart from the rest of their user's.
 
-use crate::error::{CellError, CellResult};
+use super::error::TokenError;
+use crate::error::CellResult;
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,11 +25,7 @@ impl SessionId {
     /// The variable has something else in it.
     pub fn current() -> CellResult<Option<Self>> {
         match std::env::var(VARIABLE) {
-            Ok(text) => text.parse().map(Some).map_err(|()| {
-                CellError::usage(format!(
-                    "{VARIABLE} is not a session; unset it, or use `andrew run-with-token`"
-                ))
-            }),
+            Ok(text) => text.parse().map(Some).map_err(|()| TokenError::Session.into()),
             Err(_) => Ok(None),
         }
     }

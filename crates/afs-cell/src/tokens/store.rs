@@ -1,7 +1,8 @@
 //! Token files: one for each cell, which only their owner may read.
 
+use super::error::TokenError;
 use super::kept::KeptToken;
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::mounts::absolute;
 use crate::state::StateDir;
 use afs_auth::Token;
@@ -75,11 +76,11 @@ impl TokenStore {
             Self::File(file) => return Ok(read(file)?.into_iter().collect()),
             Self::Directory(directory) => directory,
         };
-        let cannot = |e: io::Error| CellError::failed(format!("cannot read {}: {e}", directory.display()));
+        let cannot = |error| TokenError::Read { path: directory.clone(), error };
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(cannot(e)),
+            Err(e) => return Err(cannot(e).into()),
         };
         let mut found = Vec::new();
         for entry in entries.take(FILES_MAX) {
@@ -121,7 +122,7 @@ impl TokenStore {
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(CellError::failed(format!("cannot remove {}: {e}", path.display()))),
+            Err(error) => Err(TokenError::Remove { path, error }.into()),
         }
     }
 }
@@ -129,9 +130,9 @@ impl TokenStore {
 /// A token file; `None` when there is none.
 pub(super) fn read(path: &Path) -> CellResult<Option<KeptToken>> {
     let Some(bytes) = secret_file::read(path)? else { return Ok(None) };
-    KeptToken::decode(&bytes).map(Some).map_err(|error| {
-        CellError::usage(format!("{}: {error}; `andrew login` makes a new one", path.display()))
-    })
+    KeptToken::decode(&bytes)
+        .map(Some)
+        .map_err(|error| TokenError::File { path: path.to_owned(), error }.into())
 }
 
 #[cfg(test)]
@@ -153,7 +154,7 @@ mod tests {
         let path = dir.path().join("tokens/example.org");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(store.get(&one.cell).unwrap_err().message.contains("chmod 600"));
+        assert!(store.get(&one.cell).unwrap_err().to_string().contains("chmod 600"));
         assert!(store.remove(&one.cell).unwrap() && !store.remove(&one.cell).unwrap());
         assert_eq!(store.all().unwrap(), [two]);
     }
@@ -170,6 +171,6 @@ mod tests {
         assert_eq!(store.get(&other).unwrap(), None);
         assert!(!store.remove(&other).unwrap());
         fs::write(dir.path().join("job.token"), "{}").unwrap();
-        assert!(store.get(&one.cell).unwrap_err().message.contains("not a token"));
+        assert!(store.get(&one.cell).unwrap_err().to_string().contains("not a token"));
     }
 }

@@ -6,9 +6,10 @@ mod tests;
 
 pub use tables::{DatabaseTable, EtcdTable, PartitionTable, RoleName};
 
+use crate::configuration::FileError;
 use crate::configuration::options::{DatabasePlace, PartitionPlace, Roles, ServerOptions};
 use crate::configuration::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
-use crate::error::{CellError, CellResult};
+use crate::error::CellResult;
 use crate::servers::ScrubTable;
 use afs_wire::ids::{CellName, Rights};
 use serde::{Deserialize, Serialize};
@@ -105,9 +106,7 @@ impl ServerFile {
     pub fn of_another(&self, listen: Ipv4Addr, roles: Roles) -> CellResult<Self> {
         let shared = matches!(self.database, Some(DatabaseTable::Etcd(_)));
         if roles.database && !shared {
-            return Err(CellError::usage(
-                "the databases of this cell are on this host alone; put them into etcd first (docs/servers.md), or add a host with --roles files",
-            ));
+            return Err(FileError::DatabasesHere.into());
         }
         let mut servers = self.database_servers.clone();
         let databases_here = self.roles().database.then_some(self.listen);
@@ -131,10 +130,11 @@ impl ServerFile {
     /// # Errors
     /// It cannot be read, or says something that means nothing; the message names line and what would be right.
     pub fn read(path: &Path) -> CellResult<Self> {
-        let wrong = |why: &dyn Display| CellError::usage(format!("{}: {why}", path.display()));
+        let wrong =
+            |why: &dyn Display| FileError::Configuration { path: path.to_owned(), why: why.to_string() };
         let length = fs::metadata(path).map_err(|e| wrong(&e))?.len();
         if length > LEN_MAX {
-            return Err(wrong(&"too long for a configuration"));
+            return Err(wrong(&"too long for a configuration").into());
         }
         let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
         let mut file = Self::parse(&text).map_err(|e| wrong(&e))?;
