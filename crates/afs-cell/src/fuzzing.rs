@@ -2,12 +2,12 @@
 //! bytes that libFuzzer makes up, the test here with seeded ones.
 
 use crate::configuration::fuzzing as files;
-use crate::{control, tokens};
+use crate::{control, socket, tokens};
 
 /// Frames of the control socket and of a mount's token socket: the bytes as they are, in a frame, and as changes of a
 /// frame with a token.
 pub fn local_sockets(bytes: &[u8]) {
-    let framed = control::frame::fuzzing::framed(bytes);
+    let framed = socket::frame::fuzzing::framed(bytes);
     for wire in [bytes, &framed, &changed(&tokens::frame::fuzzing::sample(), bytes)] {
         control::frame::fuzzing::read(wire);
         tokens::frame::fuzzing::read(wire);

@@ -1,4 +1,4 @@
-//! A command's end of the control socket.
+//! Client of the control socket.
 
 use super::error::ControlError;
 use super::frame::{Answer, Question, Statistics};
@@ -49,9 +49,7 @@ impl ControlClient {
     /// # Errors
     /// The cell ended, or did not answer in two minutes.
     pub fn ask(&mut self, question: &Question) -> io::Result<Answer> {
-        // A cell that turns us away may have closed before it heard the question.
-        let asked = question.write(&mut &self.0);
-        Answer::read(&mut &self.0).or_else(|error| asked.and(Err(error)))
+        socket::ask(&self.0, question)
     }
 
     /// The cell's statistics.

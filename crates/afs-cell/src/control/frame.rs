@@ -1,5 +1,7 @@
-//! What goes over the control socket: frames of a length, a kind and bytes. Bounded both ways.
+//! Requests and replies of the control socket, as frames.
 
+use crate::socket::frame::{damaged, read_frame, write_frame};
+use crate::socket::{ReplyFrame, RequestFrame};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -50,8 +52,8 @@ pub struct Statistics {
     pub cpu_us: u64,
 }
 
-impl Question {
-    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+impl RequestFrame for Question {
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Call { service, call } => {
                 let service = service.to_be_bytes();
@@ -64,8 +66,7 @@ impl Question {
         }
     }
 
-    /// The next question, or `None` when the other side is done.
-    pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+    fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
         match (kind, body.split_first_chunk::<2>()) {
             (1, Some((service, call))) => {
@@ -80,8 +81,12 @@ impl Question {
     }
 }
 
-impl Answer {
-    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+impl ReplyFrame for Answer {
+    fn refused(line: String) -> Self {
+        Self::Refused(line)
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Done(bytes) => write_frame(to, 0, &[bytes], ANSWER_LEN_MAX),
             Self::Aborted(code) => write_frame(to, 1, &[&code.to_be_bytes()], ANSWER_LEN_MAX),
@@ -89,7 +94,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
+    fn read(from: &mut impl Read) -> io::Result<Self> {
         let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         match (kind, <[u8; 4]>::try_from(&*body)) {
             (0, _) => Ok(Self::Done(body)),
@@ -100,55 +105,9 @@ impl Answer {
     }
 }
 
-/// A frame: four bytes of length of what follows, one byte of kind, the parts.
-pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
-    let length = 1 + parts.iter().map(|p| p.len()).sum::<usize>();
-    let short = u32::try_from(length).ok().filter(|_| length <= max).ok_or_else(|| damaged("too long"))?;
-    let mut frame = Vec::with_capacity(4 + length);
-    frame.extend_from_slice(&short.to_be_bytes());
-    frame.push(kind);
-    parts.iter().for_each(|part| frame.extend_from_slice(part));
-    to.write_all(&frame)?;
-    to.flush()
-}
-
-pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
-    let mut length = [0; 4];
-    // The end between two frames is a good end; anywhere else it is not.
-    if from.read(&mut length[..1])? == 0 {
-        return Ok(None);
-    }
-    from.read_exact(&mut length[1..])?;
-    let length = u32::from_be_bytes(length) as usize;
-    if length == 0 || length > max {
-        return Err(damaged("a frame of an impossible length"));
-    }
-    let mut kind = [0];
-    from.read_exact(&mut kind)?;
-    let mut body = Vec::new();
-    from.take(length as u64 - 1).read_to_end(&mut body)?;
-    if body.len() != length - 1 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some((kind[0], body)))
-}
-
-pub(crate) fn damaged(what: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
-}
-
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing {
     use super::*;
-
-    /// The bytes in a frame, the first of them as its kind.
-    pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
-        let mut wire = Vec::new();
-        if let Some((kind, body)) = bytes.split_first() {
-            let _ = write_frame(&mut wire, *kind, &[body], ANSWER_LEN_MAX);
-        }
-        wire
-    }
 
     /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
     pub(crate) fn read(mut wire: &[u8]) {

@@ -1,29 +1,23 @@
-//! The cell's end of the control socket.
+//! The control socket of a cell: requests of its owner.
 
 use super::frame::{Answer, Question};
-use crate::socket;
-use std::fs;
-use std::io::{self, BufReader};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use crate::socket::{Audience, Limits, Settings, SocketServer};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Owners served at a time; more are turned away.
+/// Connections served at a time; more are refused.
 const CONNECTIONS_MAX: usize = 16;
-/// A connection that says nothing for so long is closed.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// A connection without a request for so long is closed.
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Answers questions. Called from a thread of its own, and may wait.
+/// Serves requests. Called from a thread of its own, and may wait.
 pub type Handler = Arc<dyn Fn(Question) -> Answer + Send + Sync>;
 
 /// A listening control socket. Dropping it stops listening and removes the socket.
 pub struct ControlServer {
-    path: PathBuf,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _socket: SocketServer,
 }
 
 impl ControlServer {
@@ -33,83 +27,22 @@ impl ControlServer {
     /// # Errors
     /// The system refuses the socket or the thread.
     pub fn start(path: &Path, handler: Handler) -> io::Result<Self> {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = socket::listen(path)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = thread::Builder::new()
-            .name("control".into())
-            .spawn(move || accept(&listener, &handler, &stopped))?;
-        Ok(Self { path: path.to_owned(), stop, thread: Some(thread) })
+        let settings = Settings {
+            name: "control",
+            audience: Audience::Owner("only the one who started the cell may give it orders"),
+            limits: Limits { all: CONNECTIONS_MAX, of_user: CONNECTIONS_MAX },
+            idle: IDLE_MAX,
+        };
+        let _socket = SocketServer::start(path, settings, move |_, request| handler(request))?;
+        Ok(Self { _socket })
     }
-}
-
-impl Drop for ControlServer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        // A connection of our own wakes the thread that accepts.
-        let woken = socket::connect(&self.path).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| woken) {
-            let _ = thread.join();
-        }
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-fn accept(listener: &UnixListener, handler: &Handler, stop: &AtomicBool) {
-    let open = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        if stop.load(Ordering::Acquire) {
-            return;
-        }
-        match stream {
-            Ok(stream) => begin(stream, handler, &open),
-            Err(error) => tracing::warn!("the control socket: {error}"),
-        }
-    }
-}
-
-fn begin(stream: UnixStream, handler: &Handler, open: &Arc<AtomicUsize>) {
-    let (handler, count) = (handler.clone(), open.clone());
-    if count.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-        count.fetch_sub(1, Ordering::AcqRel);
-        let _ = Answer::Refused("too many control connections; try again".into()).write(&mut &stream);
-        return;
-    }
-    let serve = move || {
-        if let Err(error) = converse(&stream, &handler) {
-            tracing::debug!("a control connection: {error}");
-        }
-        count.fetch_sub(1, Ordering::AcqRel);
-    };
-    if thread::Builder::new().name("control-1".into()).spawn(serve).is_err() {
-        open.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Answers one connection's questions until it ends.
-fn converse(stream: &UnixStream, handler: &Handler) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
-    stream.set_write_timeout(Some(SILENCE_MAX))?;
-    let peer = socket::peer_uid(stream)?;
-    if peer != rustix::process::geteuid().as_raw() && peer != 0 {
-        return Answer::Refused("only the one who started the cell may give it orders".into())
-            .write(&mut &*stream);
-    }
-    let mut from = BufReader::new(stream);
-    while let Some(question) = Question::read(&mut from)? {
-        handler(question).write(&mut &*stream)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::client::ControlClient;
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -1,4 +1,4 @@
-//! A user's end of the token sockets of all mounts.
+//! Client of the token sockets of the mounts on this machine.
 
 use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
 use super::kept::KeptToken;
@@ -111,9 +111,7 @@ fn converse(stream: &UnixStream, question: &TokenQuestion) -> io::Result<TokenAn
     }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    // A mount that turns us away may have closed before it heard the question.
-    let asked = question.write(&mut &*stream);
-    TokenAnswer::read(&mut &*stream).or_else(|error| asked.and(Err(error)))
+    socket::ask(stream, question)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! What goes over a mount's token socket: frames like the control socket's. Bounded both ways.
+//! Requests and replies of a mount's token socket, as frames.
 
 use super::kept::{KeptToken, LEN_MAX};
 use super::session::SessionId;
-use crate::control::frame::{damaged, read_frame, write_frame};
+use crate::socket::frame::{damaged, read_frame, write_frame};
+use crate::socket::{ReplyFrame, RequestFrame};
 use afs_wire::ids::CellName;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -108,8 +109,8 @@ pub enum TokenAnswer {
     Refused(String),
 }
 
-impl TokenQuestion {
-    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+impl RequestFrame for TokenQuestion {
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let session = |session: &Option<SessionId>| session.map_or(Vec::new(), |id| id.0.to_vec());
         match self {
             Self::Set { session: of, token } => {
@@ -128,8 +129,7 @@ impl TokenQuestion {
         }
     }
 
-    /// The next question, or `None` when the other side is done.
-    pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+    fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
         let body = zeroize::Zeroizing::new(body);
         if kind == 4 && body.is_empty() {
@@ -163,8 +163,12 @@ fn split_session(body: &[u8]) -> io::Result<(Option<SessionId>, &[u8])> {
     }
 }
 
-impl TokenAnswer {
-    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+impl ReplyFrame for TokenAnswer {
+    fn refused(line: String) -> Self {
+        Self::Refused(line)
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Done => write_frame(to, 0, &[], ANSWER_LEN_MAX),
             Self::Tokens(tokens) => write_frame(to, 1, &[&serde_json::to_vec(tokens)?], ANSWER_LEN_MAX),
@@ -173,7 +177,7 @@ impl TokenAnswer {
         }
     }
 
-    pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
+    fn read(from: &mut impl Read) -> io::Result<Self> {
         let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         match kind {
             0 if body.is_empty() => Ok(Self::Done),

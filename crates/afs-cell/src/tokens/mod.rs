@@ -4,7 +4,6 @@
 //! takes a token for the user at the other end of the socket, whom the kernel names.
 
 mod client;
-mod connections;
 mod error;
 pub(crate) mod frame;
 pub(crate) mod kept;

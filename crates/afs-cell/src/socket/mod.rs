@@ -1,4 +1,13 @@
-//! Unix-domain sockets with names of any length, and who is at their other end.
+//! Unix-domain sockets with paths of any length, and a server and a client of framed requests over them.
+
+mod connections;
+pub(crate) mod frame;
+mod request;
+mod server;
+
+pub(crate) use connections::Limits;
+pub(crate) use request::{ReplyFrame, RequestFrame, ask};
+pub(crate) use server::{Audience, Settings, SocketServer};
 
 use rustix::fs::{Mode, OFlags, open};
 use std::ffi::OsStr;

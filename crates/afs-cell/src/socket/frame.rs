@@ -1,0 +1,56 @@
+//! Frames of a length, a kind and bytes. Bounded both ways.
+
+use std::io::{self, Read, Write};
+
+/// A frame: four bytes of length of what follows, one byte of kind, the parts.
+pub(crate) fn write_frame(to: &mut impl Write, kind: u8, parts: &[&[u8]], max: usize) -> io::Result<()> {
+    let length = 1 + parts.iter().map(|p| p.len()).sum::<usize>();
+    let short = u32::try_from(length).ok().filter(|_| length <= max).ok_or_else(|| damaged("too long"))?;
+    let mut frame = Vec::with_capacity(4 + length);
+    frame.extend_from_slice(&short.to_be_bytes());
+    frame.push(kind);
+    parts.iter().for_each(|part| frame.extend_from_slice(part));
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// The next frame: its kind and what it holds, of at most `max` bytes together; `None` when the peer is done.
+pub(crate) fn read_frame(from: &mut impl Read, max: usize) -> io::Result<Option<(u8, Vec<u8>)>> {
+    let mut length = [0; 4];
+    // The end between two frames is a good end; anywhere else it is not.
+    if from.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut length[1..])?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length == 0 || length > max {
+        return Err(damaged("a frame of an impossible length"));
+    }
+    let mut kind = [0];
+    from.read_exact(&mut kind)?;
+    let mut body = Vec::new();
+    from.take(length as u64 - 1).read_to_end(&mut body)?;
+    if body.len() != length - 1 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some((kind[0], body)))
+}
+
+/// The error of a frame that holds something else than it should.
+pub(crate) fn damaged(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::*;
+
+    /// The bytes in a frame, the first of them as its kind.
+    pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        if let Some((kind, body)) = bytes.split_first() {
+            let _ = write_frame(&mut wire, *kind, &[body], bytes.len());
+        }
+        wire
+    }
+}

@@ -1,0 +1,159 @@
+//! Server of framed requests on a Unix socket: one thread accepts, one serves each connection, request by request.
+
+use super::connections::{Connections, Limits};
+use super::{ReplyFrame, RequestFrame};
+use rustix::process::geteuid;
+use std::fs::{self, Permissions};
+use std::io::{self, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How a socket is served.
+pub(crate) struct Settings {
+    /// Name of the socket in the log, in refusals and of the threads.
+    pub(crate) name: &'static str,
+    /// Who may connect.
+    pub(crate) audience: Audience,
+    /// Connections served at a time; more are refused.
+    pub(crate) limits: Limits,
+    /// A connection without a request for so long is closed.
+    pub(crate) idle: Duration,
+}
+
+/// Who may connect to a socket.
+#[derive(Clone, Copy)]
+pub(crate) enum Audience {
+    /// The user of this process and root; others get this line.
+    Owner(&'static str),
+    /// Every user of the machine.
+    Everybody,
+}
+
+/// A listening socket. Dropping it stops listening and removes the socket.
+pub(crate) struct SocketServer {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SocketServer {
+    /// Listens at `path`. A socket that a killed process left there is replaced: the caller knows that no other process
+    /// listens at the path. `serve` gets the user id of the client, as the kernel says, and a request; it is called from a
+    /// thread of the connection, and may wait.
+    pub(crate) fn start<Q: RequestFrame, A: ReplyFrame>(
+        path: &Path,
+        settings: Settings,
+        serve: impl Fn(u32, Q) -> A + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = super::listen(path)?;
+        if matches!(settings.audience, Audience::Everybody) {
+            fs::set_permissions(path, Permissions::from_mode(0o666))?;
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, name) = (stop.clone(), settings.name);
+        let open = Connections::with(settings.limits);
+        let listening = Arc::new(Listening { serve: Box::new(serve), settings, open });
+        let thread =
+            thread::Builder::new().name(name.into()).spawn(move || listening.accept(&listener, &stopped))?;
+        Ok(Self { path: path.to_owned(), stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for SocketServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        // A connection of our own wakes the thread that accepts.
+        let woken = super::connect(&self.path).is_ok();
+        if let Some(thread) = self.thread.take().filter(|_| woken) {
+            let _ = thread.join();
+        }
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+type Serve<Q, A> = Box<dyn Fn(u32, Q) -> A + Send + Sync>;
+
+struct Listening<Q, A> {
+    serve: Serve<Q, A>,
+    settings: Settings,
+    open: Arc<Connections>,
+}
+
+impl<Q: RequestFrame, A: ReplyFrame> Listening<Q, A> {
+    fn accept(self: &Arc<Self>, listener: &UnixListener, stop: &AtomicBool) {
+        for stream in listener.incoming() {
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            match stream {
+                Ok(stream) => self.begin(stream),
+                Err(error) => tracing::warn!("the {} socket: {error}", self.settings.name),
+            }
+        }
+    }
+
+    fn begin(self: &Arc<Self>, stream: UnixStream) {
+        let Settings { name, audience, .. } = self.settings;
+        let refuse = |line: String| drop(A::refused(line).write(&mut &stream));
+        let Ok(uid) = super::peer_uid(&stream) else { return };
+        if let Some(line) = audience.refusal(uid) {
+            return refuse(line.to_owned());
+        }
+        let Some(slot) = self.open.take(uid) else {
+            return refuse(format!("too many {name} connections; try again"));
+        };
+        let own = self.clone();
+        let serve = move || {
+            if let Err(error) = own.converse(&stream, uid) {
+                tracing::debug!("a {name} connection: {error}");
+            }
+            drop(slot);
+        };
+        if let Err(error) = thread::Builder::new().name(format!("{name}-1")).spawn(serve) {
+            tracing::warn!("the {name} socket: {error}");
+        }
+    }
+
+    /// Serves the requests of one connection until it ends.
+    fn converse(&self, stream: &UnixStream, uid: u32) -> io::Result<()> {
+        stream.set_read_timeout(Some(self.settings.idle))?;
+        stream.set_write_timeout(Some(self.settings.idle))?;
+        let mut from = BufReader::new(stream);
+        while let Some(request) = Q::read(&mut from)? {
+            (self.serve)(uid, request).write(&mut &*stream)?;
+        }
+        Ok(())
+    }
+}
+
+impl Audience {
+    /// Why a user is not served.
+    fn refusal(self, uid: u32) -> Option<&'static str> {
+        match self {
+            Self::Owner(line) if uid != geteuid().as_raw() && uid != 0 => Some(line),
+            Self::Owner(_) | Self::Everybody => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_of_the_owner_is_his_and_roots() {
+        let own = geteuid().as_raw();
+        let audience = Audience::Owner("no");
+        assert_eq!([own, 0, own + 1].map(|uid| audience.refusal(uid)), [None, None, Some("no")]);
+        assert_eq!(Audience::Everybody.refusal(own + 1), None);
+    }
+}
