@@ -2,7 +2,7 @@
 
 use crate::configuration::FileError;
 use crate::configuration::key_store::KeyStore;
-use crate::configuration::options::Roles;
+use crate::configuration::options::{RoleName, Roles};
 use crate::configuration::server_file::{DatabaseTable, FILE, ServerFile};
 use crate::error::CellResult;
 use crate::servers::LOGIN_SECRET;
@@ -55,7 +55,7 @@ impl JoinFile {
         let mut files = BTreeMap::new();
         let keys = here.key_file.clone().unwrap_or_else(|| KeyStore::of(state).path().to_owned());
         take(&mut files, "keys/KeyFileExt", &keys)?;
-        if new.roles.database {
+        if new.roles.has(RoleName::Database) {
             take(&mut files, LOGIN_SECRET, &state.join(LOGIN_SECRET))?;
             if let Some(DatabaseTable::Etcd(table)) = &mut server.database {
                 for (number, file) in table.files().enumerate() {

@@ -1,8 +1,9 @@
-//! How the servers of one host are to run.
+//! Options of the servers of one host.
 
 use crate::configuration::ports::Ports;
 use afs_server::scrub::ScrubSettings;
 use afs_wire::ids::{CellName, PartitionId, Rights};
+use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,14 +37,19 @@ pub struct ServerOptions {
     pub scrub: Option<ScrubSettings>,
 }
 
-/// What a host does for its cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Roles {
+/// A role, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoleName {
     /// Location, protection and login service.
-    pub database: bool,
+    Database,
     /// File and volume service.
-    pub files: bool,
+    Files,
 }
+
+/// Set of the roles of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roles(u8);
 
 /// A partition and the directory that it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,9 +88,34 @@ pub struct EtcdPlace {
     pub stale_max: Duration,
 }
 
+impl RoleName {
+    const ALL: [Self; 2] = [Self::Database, Self::Files];
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
 impl Roles {
     /// Everything a cell needs.
-    pub const ALL: Roles = Roles { database: true, files: true };
+    pub const ALL: Roles = Roles(0b11);
+
+    /// Whether a role is among them.
+    #[must_use]
+    pub fn has(self, role: RoleName) -> bool {
+        self.0 & role.bit() != 0
+    }
+
+    /// The roles, that of the databases first.
+    pub fn iter(self) -> impl Iterator<Item = RoleName> {
+        RoleName::ALL.into_iter().filter(move |role| self.has(*role))
+    }
+}
+
+impl FromIterator<RoleName> for Roles {
+    fn from_iter<I: IntoIterator<Item = RoleName>>(roles: I) -> Self {
+        Self(roles.into_iter().fold(0, |bits, role| bits | role.bit()))
+    }
 }
 
 impl PartitionPlace {
@@ -119,5 +150,18 @@ impl ServerOptions {
     #[must_use]
     pub fn location_servers(&self) -> Vec<Ipv4Addr> {
         if self.database_servers.is_empty() { vec![self.listen] } else { self.database_servers.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_roles_are_each_of_them() {
+        assert_eq!(RoleName::ALL.into_iter().collect::<Roles>(), Roles::ALL);
+        let files: Roles = [RoleName::Files, RoleName::Files].into_iter().collect();
+        assert!(files.has(RoleName::Files) && !files.has(RoleName::Database));
+        assert_eq!(files.iter().collect::<Vec<_>>(), [RoleName::Files]);
     }
 }

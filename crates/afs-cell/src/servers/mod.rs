@@ -9,6 +9,7 @@ mod login_stores;
 #[cfg(test)]
 mod owner_tests;
 mod remote_databases;
+mod roles;
 mod scrub;
 mod security;
 mod shared_rows;
@@ -26,22 +27,18 @@ use crate::configuration::ports::Ports;
 use crate::control::{Answer, Handler, Question, Statistics};
 use crate::error::CellResult;
 use crate::servers::import::Importer;
-use crate::servers::remote_databases::Elsewhere;
+use crate::servers::remote_databases::RemoteDatabases;
+use crate::servers::roles::{Host, Offer, Overseer, Role};
 use crate::servers::security::CellSecurity;
 use crate::servers::stores::Stores;
-use afs_admin::journal::Holder;
-use afs_admin::scheduled::Snapshotter;
-use afs_admin::{Admin, CellJournal, Resumer};
 use afs_auth::rxgk::CallbackOffer;
 use afs_net::{System, Udp};
-use afs_rpc::{CallError, Connection, EnvExt, Rx, Security, Service};
+use afs_rpc::{CallError, Connection, EnvExt, Security};
 use afs_server::scrub::Scrubber;
-use afs_server::{FileServer, Guard, VoteServer};
 use afs_wire::ids::{CellName, Uuid};
 use afs_wire::rpc::ServiceId;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,9 +46,7 @@ use std::time::Duration;
 /// Running servers. Dropping them stops them.
 pub struct Servers {
     system: Arc<System>,
-    sockets: Vec<Udp>,
-    /// On a host that serves files.
-    files: Option<Arc<FileServer>>,
+    roles: Vec<Box<dyn Role>>,
     /// Transport of the calls that the control socket orders.
     owner: Udp,
     owner_calls: BTreeMap<u16, Connection>,
@@ -74,103 +69,30 @@ impl Servers {
     pub fn start(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
         let identity = identity(system, options)?;
         // Sockets first: a port that is taken is the likeliest trouble, and nothing has been touched then.
-        let sockets = Sockets::bind(system, options)?;
+        let mut roles = roles::bind(system, options)?;
+        let overseer = Overseer::bind(system, options)?;
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let owner = self::bind(system, here, afs_rx::Config::default())?;
+        let owner = roles::bind_at(system, here, afs_rx::Config::default())?;
         identity.write(&options.directory)?;
         let security = CellSecurity::open(system, options)?;
-        let elsewhere = Elsewhere { system, rx: sockets.overseer.rx(), options, security: &security };
-        let stores = system.block_on(Stores::open(&elsewhere, identity.file_server))?;
-        system.block_on(stores.first_start(&elsewhere, identity.file_server))?;
-        let guard = stores.guard(system, &security);
-        let (scrubber, system) = (stores.scrubber(&elsewhere), system.clone());
-        let mut servers = Self {
-            system,
-            sockets: vec![],
-            files: None,
-            owner,
-            owner_calls: BTreeMap::new(),
-            identity,
-            security,
-            scrubber,
-            importer: stores.databases().map(|databases| databases.importer.clone()),
-        };
-        servers.offer_all(sockets, options, &stores, &guard)?;
-        servers.owner_calls = servers.connections(options);
-        Ok(servers)
-    }
-
-    fn offer_all(
-        &mut self,
-        sockets: Sockets,
-        options: &ServerOptions,
-        stores: &Stores,
-        guard: &Guard,
-    ) -> CellResult {
-        let (system, uuid) = (self.system.clone(), self.identity.file_server);
-        if let Some(sockets) = sockets.files {
-            let locations = options.location_servers();
-            let snapshots = admin(&system, sockets.volume.rx(), options, &self.security, &locations);
-            system.env().spawn(Box::pin(Snapshotter::new(snapshots, options.listen).run()));
-            let services = stores.volume_services(&system, &sockets, uuid, guard, &self.security);
-            let FileSockets { file, volume } = sockets;
-            self.offer(file, vec![services.file.service()])?;
-            self.offer(volume, vec![services.volume.service()])?;
-            self.files = Some(services.file);
+        let remote = RemoteDatabases { system, rx: overseer.rx(), options, security: &security };
+        let uuid = identity.file_server;
+        let stores = system.block_on(Stores::open(&remote, uuid))?;
+        system.block_on(stores.first_start(&remote, uuid))?;
+        let (guard, scrubber) = (stores.guard(system, &security), stores.scrubber(&remote));
+        // Databases before files, as `bos` lists them.
+        let overseen = roles.iter().rev().flat_map(|role| role.overseen()).copied().collect();
+        roles.push(Box::new(overseer));
+        let host =
+            Host { system, options, security: &security, stores: &stores, guard: &guard, uuid, overseen };
+        for role in &mut roles {
+            role.start(&host)?;
+            offer(&**role, &security)?;
         }
-        if let (Some(sockets), Some(databases)) = (sockets.databases, stores.databases()) {
-            let others: Vec<Ipv4Addr> =
-                options.database_servers.iter().copied().filter(|server| *server != options.listen).collect();
-            let vote = |socket: &Udp| {
-                VoteServer::among(system.env(), socket.local_addr(), &others, databases.has_quorum())
-            };
-            let of_location = vec![
-                databases.location_service(&system, guard),
-                databases.operations_service(&system, guard),
-                vote(&sockets.location),
-            ];
-            // Whatever a tool has left half done is finished by the servers.
-            // Takes over operations on volumes whose tools are gone.
-            let resumer = admin(&system, sockets.location.rx(), options, &self.security, &[options.listen]);
-            system.env().spawn(Box::pin(Resumer::new(resumer).run()));
-            let mut of_protection =
-                vec![databases.protection_service(&self.security, guard), vote(&sockets.protection)];
-            if self.security.file().login.enabled {
-                of_protection.push(databases.login_service(&system, options, &self.security)?);
-            }
-            self.offer(sockets.location, of_location)?;
-            self.offer(sockets.protection, of_protection)?;
-        }
-        self.offer(sockets.overseer, vec![stores.overseer_service(&system, options, guard)])
-    }
-
-    fn offer(&mut self, socket: Udp, services: Vec<Arc<dyn Service>>) -> CellResult {
-        for service in services {
-            socket.rx().listen_with(service, self.security.classes()).map_err(StartError::Offer)?;
-        }
-        self.sockets.push(socket);
-        Ok(())
-    }
-
-    /// How orders from the control socket reach the services: sealed with the cell's key, so that no address and no
-    /// connection number has to be believed.
-    fn connections(&self, options: &ServerOptions) -> BTreeMap<u16, Connection> {
-        let ports = options.ports;
-        let of_files = [(ServiceId::FILE, ports.file()), (ServiceId::VOLUME, ports.volume())];
-        let of_databases = [
-            (ServiceId::LOCATION, ports.location()),
-            (ServiceId::OPERATIONS, ports.location()),
-            (ServiceId::PROTECTION, ports.protection()),
-            (ServiceId::LOGIN, ports.protection()),
-        ];
-        let (files, databases) = (options.roles.files, options.roles.database);
-        let services =
-            of_files.into_iter().filter(|_| files).chain(of_databases.into_iter().filter(|_| databases));
-        let connect = |(service, port): (ServiceId, u16)| {
-            let peer = Ports::at(options.listen, port);
-            (service.0, self.owner.rx().connection(peer, service, self.security.of_servers()))
-        };
-        services.map(connect).collect()
+        let owner_calls = owner_calls(&roles, &owner, options, &security);
+        let importer = stores.databases().map(|databases| databases.importer.clone());
+        let system = system.clone();
+        Ok(Self { system, roles, owner, owner_calls, identity, security, scrubber, importer })
     }
 
     /// What the one who runs the cell calls it with, as its first user.
@@ -189,7 +111,8 @@ impl Servers {
     #[must_use]
     pub fn handler(&self) -> Handler {
         let (system, calls) = (self.system.clone(), self.owner_calls.clone());
-        let servers: Vec<_> = self.sockets.iter().map(|s| s.rx().clone()).collect();
+        let offers = self.roles.iter().flat_map(|role| role.offers());
+        let servers: Vec<_> = offers.map(|offer| offer.socket.rx().clone()).collect();
         let (security, scrubber, importer) =
             (self.security.clone(), self.scrubber.clone(), self.importer.clone());
         Arc::new(move |question| match question {
@@ -212,29 +135,36 @@ impl Servers {
 
     /// Stops serving. Clients that wait are told; everything acknowledged is on disk already.
     pub fn stop(self) {
-        self.sockets.into_iter().for_each(Udp::shutdown);
         self.owner.shutdown();
-        if let Some(files) = self.files {
-            self.system.block_on(files.settle());
-        }
+        // The files last: when no more requests come, they wait for what is under way.
+        self.roles.into_iter().rev().for_each(|role| role.stop(&self.system));
         self.system.shutdown(STOP_MAX);
     }
 }
 
-/// Operations on volumes as the servers themselves, asking these location servers.
-fn admin(
-    system: &Arc<System>,
-    rx: &Rx,
+/// Offers the services of a role at its sockets.
+fn offer(role: &dyn Role, security: &CellSecurity) -> CellResult {
+    for Offer { socket, services } in role.offers() {
+        for service in services {
+            socket.rx().listen_with(service.clone(), security.classes()).map_err(StartError::Offer)?;
+        }
+    }
+    Ok(())
+}
+
+/// How orders from the control socket reach the services: sealed with the cell's key, so that no address and no
+/// connection number has to be believed.
+fn owner_calls(
+    roles: &[Box<dyn Role>],
+    owner: &Udp,
     options: &ServerOptions,
     security: &CellSecurity,
-    servers: &[Ipv4Addr],
-) -> Admin {
-    let cell = afs_admin::Cell::new(servers, options.ports.base());
-    let (env, security) = (system.env(), security.of_servers());
-    let journal = Arc::new(CellJournal::new(env.clone(), rx, &security, &cell));
-    let holder =
-        Holder { who: "servers".to_owned(), host: options.listen.to_string(), pid: std::process::id() };
-    Admin::new(env, rx.clone(), security, cell, journal, holder)
+) -> BTreeMap<u16, Connection> {
+    let connect = |(service, port): (ServiceId, u16)| {
+        let peer = Ports::at(options.listen, port);
+        (service.0, owner.rx().connection(peer, service, security.of_servers()))
+    };
+    roles.iter().flat_map(|role| role.for_owner(options.ports)).map(connect).collect()
 }
 
 /// Makes one call as the owner.
@@ -280,53 +210,4 @@ fn identity(system: &Arc<System>, options: &ServerOptions) -> CellResult<CellIde
         return Ok(identity);
     }
     Ok(CellIdentity { cell: options.cell.clone(), file_server: Uuid(system.random_bytes()) })
-}
-
-/// The sockets of a host's roles.
-struct Sockets {
-    files: Option<FileSockets>,
-    databases: Option<DatabaseSockets>,
-    overseer: Udp,
-}
-
-/// Where the file service and the volume service listen.
-pub(super) struct FileSockets {
-    pub(super) file: Udp,
-    pub(super) volume: Udp,
-}
-
-struct DatabaseSockets {
-    location: Udp,
-    protection: Udp,
-}
-
-impl Sockets {
-    fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
-        // Clients that call before the stores are open send again.
-        let mut config = afs_rx::Config::default();
-        config.silent_until_offering = true;
-        let bind = |port| bind(system, Ports::at(options.listen, port), config.clone());
-        let ports = options.ports;
-        let files = || -> CellResult<_> {
-            Ok(FileSockets { file: bind(ports.file())?, volume: bind(ports.volume())? })
-        };
-        let databases = || -> CellResult<_> {
-            let (location, protection) = (bind(ports.location())?, bind(ports.protection())?);
-            Ok(DatabaseSockets { location, protection })
-        };
-        Ok(Self {
-            files: options.roles.files.then(files).transpose()?,
-            databases: options.roles.database.then(databases).transpose()?,
-            overseer: bind(ports.overseer())?,
-        })
-    }
-}
-
-fn bind(system: &Arc<System>, address: SocketAddr, config: afs_rx::Config) -> CellResult<Udp> {
-    let refused = |error: io::Error| match error.kind() {
-        io::ErrorKind::AddrInUse => StartError::PortTaken(address),
-        io::ErrorKind::AddrNotAvailable => StartError::NotOfThisHost(address),
-        _ => StartError::Listen { address, error },
-    };
-    Ok(Udp::bind(system, address, config).map_err(refused)?)
 }

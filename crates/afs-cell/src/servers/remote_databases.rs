@@ -1,4 +1,4 @@
-//! The databases of a cell whose servers are on other hosts.
+//! Clients of the database servers on other hosts.
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
@@ -13,14 +13,14 @@ use afs_wire::rpc::ServiceId;
 use std::sync::Arc;
 
 /// How to reach the database servers of a cell.
-pub(super) struct Elsewhere<'a> {
+pub(super) struct RemoteDatabases<'a> {
     pub(super) system: &'a Arc<System>,
     pub(super) rx: &'a Rx,
     pub(super) options: &'a ServerOptions,
     pub(super) security: &'a CellSecurity,
 }
 
-impl Elsewhere<'_> {
+impl RemoteDatabases<'_> {
     fn servers(&self, service: ServiceId, port: u16, security: &Security) -> DatabaseServers {
         let addresses = self.options.database_servers.iter().map(|server| Ports::at(*server, port));
         DatabaseServers::new(self.rx, service, addresses, security)

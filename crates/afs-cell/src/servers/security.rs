@@ -2,7 +2,7 @@
 //! servers run.
 
 use crate::configuration::key_store::KeyStore;
-use crate::configuration::options::ServerOptions;
+use crate::configuration::options::{RoleName, ServerOptions};
 use crate::configuration::security_file::SecurityFile;
 use crate::error::CellResult;
 use crate::servers::StartError;
@@ -150,7 +150,7 @@ fn policy(file: &SecurityFile) -> Policy {
 
 /// The keys of the cell: made where its databases are, and brought from there to other hosts.
 fn keys(store: &KeyStore, options: &ServerOptions, env: &EnvRef) -> CellResult<KeyRing> {
-    if options.roles.database && options.key_file.is_none() {
+    if options.roles.has(RoleName::Database) && options.key_file.is_none() {
         return store.ensure(options.rxkad, env);
     }
     let keys = store.load()?;

@@ -1,57 +1,43 @@
-//! The stores of one host, and the services over them.
+//! The stores of one host: databases and partitions.
 
-use crate::configuration::options::{PartitionPlace, ServerOptions};
+use crate::configuration::options::{PartitionPlace, RoleName};
 use crate::error::CellResult;
-use crate::servers::FileSockets;
 use crate::servers::StartError;
 use crate::servers::audit_log::AuditLog;
 use crate::servers::databases::Databases;
-use crate::servers::remote_databases::Elsewhere;
+use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
 use afs_kv::{FileMedium, Kv};
 use afs_net::System;
-use afs_rpc::Service;
 use afs_server::scrub::Scrubber;
-use afs_server::{
-    Audit, AuditOptions, BosServer, CellSpec, FileServer, FileServerConfig, FileServerLimits, Guard,
-    Overseen, Partitions, ProtectionNames, Role, VolumeServer, VolumeStates, bootstrap,
-};
+use afs_server::{Audit, AuditOptions, CellSpec, Guard, Partitions, ProtectionNames, bootstrap};
 use afs_volume::VolumeStore;
 use afs_wire::ids::Uuid;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
-const COMMAND: &str = "andrew";
-
-/// The two servers of volumes, which work on the same ones and tell the same clients.
-pub(super) struct VolumeServices {
-    pub(super) file: Arc<FileServer>,
-    pub(super) volume: Arc<VolumeServer>,
-}
-
 /// The stores of one host.
 pub(super) struct Stores {
     directory: PathBuf,
     /// On a host that serves them.
     databases: Option<Databases>,
-    /// Who is who: here or elsewhere.
+    /// Users and groups: of the databases here, or those of other hosts.
     protection: Arc<dyn ProtectionDb>,
     partitions: Partitions,
 }
 
 impl Stores {
     /// Opens what the host's roles need.
-    pub(super) async fn open(elsewhere: &Elsewhere<'_>, uuid: Uuid) -> CellResult<Self> {
-        let (system, options) = (elsewhere.system, elsewhere.options);
-        let databases = match options.roles.database {
+    pub(super) async fn open(remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult<Self> {
+        let (system, options) = (remote.system, remote.options);
+        let databases = match options.roles.has(RoleName::Database) {
             true => Some(Databases::open(system, options, uuid).await?),
             false => None,
         };
-        let protection = databases.as_ref().map_or_else(|| elsewhere.protection(), |d| d.names.clone());
+        let protection = databases.as_ref().map_or_else(|| remote.protection(), |d| d.names.clone());
         let mut stores = Vec::with_capacity(options.partitions.len());
         for PartitionPlace { id, path } in &options.partitions {
             std::fs::create_dir_all(path).map_err(|e| cannot_open(path, e))?;
@@ -64,6 +50,16 @@ impl Stores {
     /// The databases, on a host that serves them.
     pub(super) fn databases(&self) -> Option<&Databases> {
         self.databases.as_ref()
+    }
+
+    /// Users and groups.
+    pub(super) fn protection(&self) -> &Arc<dyn ProtectionDb> {
+        &self.protection
+    }
+
+    /// The partitions.
+    pub(super) fn partitions(&self) -> &Partitions {
+        &self.partitions
     }
 
     /// What stands before every service: names from the database, requirements, the audit log.
@@ -79,63 +75,18 @@ impl Stores {
         Guard::new(Arc::new(names)).with_policy(security.policy().clone()).with_audit(audit)
     }
 
-    /// The file service and the volume service, which work on the same volumes and tell the same clients.
-    pub(super) fn volume_services(
-        &self,
-        system: &Arc<System>,
-        sockets: &FileSockets,
-        uuid: Uuid,
-        guard: &Guard,
-        security: &CellSecurity,
-    ) -> VolumeServices {
-        let states = Arc::new(VolumeStates::default());
-        let file = FileServer::new(FileServerConfig {
-            env: system.env(),
-            rx: sockets.file.rx().clone(),
-            uuid,
-            partitions: self.partitions.clone(),
-            guard: guard.clone(),
-            states: states.clone(),
-            limits: FileServerLimits::default(),
-        });
-        let clients = file.clients().clone();
-        let volume = VolumeServer::new(system.env(), self.partitions.clone(), states, clients, guard.clone());
-        let security = security.clone();
-        volume.reach_peers(sockets.volume.rx(), Arc::new(move || security.of_servers()));
-        VolumeServices { file, volume }
-    }
-
     /// Looks at the data of this host as long as the process lives, if it is to.
-    pub(super) fn scrubber(&self, elsewhere: &Elsewhere<'_>) -> Option<Scrubber> {
-        let settings = elsewhere.options.scrub?;
-        let env = elsewhere.system.env();
-        Some(Scrubber::start(&env, &self.partitions, Some(elsewhere.replicas()), settings))
-    }
-
-    /// What tells of the other services.
-    pub(super) fn overseer_service(
-        &self,
-        system: &Arc<System>,
-        options: &ServerOptions,
-        guard: &Guard,
-    ) -> Arc<dyn Service> {
-        let hosts = options.location_servers();
-        let (databases, files) = (options.roles.database, options.roles.files);
-        let of_databases = [Role::Protection, Role::Locations].into_iter().filter(|_| databases);
-        let overseen = Overseen {
-            cell: options.cell.clone(),
-            hosts: hosts.iter().map(ToString::to_string).collect(),
-            roles: of_databases.chain(files.then_some(Role::Files)).collect(),
-            command: COMMAND.to_owned(),
-        };
-        BosServer::service(&system.env(), overseen, self.protection.clone(), guard.clone())
+    pub(super) fn scrubber(&self, remote: &RemoteDatabases<'_>) -> Option<Scrubber> {
+        let settings = remote.options.scrub?;
+        let env = remote.system.env();
+        Some(Scrubber::start(&env, &self.partitions, Some(remote.replicas()), settings))
     }
 
     /// Registers the server, and makes what a new cell begins with.
-    pub(super) async fn first_start(&self, elsewhere: &Elsewhere<'_>, uuid: Uuid) -> CellResult {
-        let options = elsewhere.options;
+    pub(super) async fn first_start(&self, remote: &RemoteDatabases<'_>, uuid: Uuid) -> CellResult {
+        let options = remote.options;
         let Some(databases) = &self.databases else {
-            elsewhere.register(uuid);
+            remote.register(uuid);
             return Ok(());
         };
         let cannot = |e: &dyn Display| StartError::FirstStart(e.to_string());
@@ -153,6 +104,7 @@ impl Stores {
         Ok(())
     }
 }
+
 /// The volumes of a partition. What an earlier crash left behind is cleared away beside the work.
 async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeStore> {
     let rows = index(system, &partition.join("index"), afs_volume::TABLES)?;

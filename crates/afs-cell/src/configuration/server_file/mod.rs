@@ -4,10 +4,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use tables::{DatabaseTable, EtcdTable, PartitionTable, RoleName};
+pub use tables::{DatabaseTable, EtcdTable, PartitionTable};
 
 use crate::configuration::FileError;
-use crate::configuration::options::{DatabasePlace, PartitionPlace, Roles, ServerOptions};
+use crate::configuration::options::{DatabasePlace, PartitionPlace, RoleName, Roles, ServerOptions};
 use crate::configuration::ports::{BASE_PORT_MAX, BASE_PORT_MIN, Ports};
 use crate::error::CellResult;
 use crate::servers::ScrubTable;
@@ -105,21 +105,20 @@ impl ServerFile {
     /// It is to serve databases that are in this host's state directory.
     pub fn of_another(&self, listen: Ipv4Addr, roles: Roles) -> CellResult<Self> {
         let shared = matches!(self.database, Some(DatabaseTable::Etcd(_)));
-        if roles.database && !shared {
+        if roles.has(RoleName::Database) && !shared {
             return Err(FileError::DatabasesHere.into());
         }
         let mut servers = self.database_servers.clone();
-        let databases_here = self.roles().database.then_some(self.listen);
-        for server in databases_here.into_iter().chain(roles.database.then_some(listen)) {
+        let databases_here = self.roles().has(RoleName::Database).then_some(self.listen);
+        for server in databases_here.into_iter().chain(roles.has(RoleName::Database).then_some(listen)) {
             if !servers.contains(&server) {
                 servers.push(server);
             }
         }
-        let names = [(roles.database, RoleName::Database), (roles.files, RoleName::Files)];
         Ok(ServerFile {
-            roles: names.into_iter().filter(|(plays, _)| *plays).map(|(_, name)| name).collect(),
+            roles: roles.iter().collect(),
             database_servers: servers,
-            database: self.database.clone().filter(|_| roles.database),
+            database: self.database.clone().filter(|_| roles.has(RoleName::Database)),
             scrub: self.scrub,
             ..Self::alone(self.cell.clone(), listen, self.base_port)
         })
@@ -150,7 +149,8 @@ impl ServerFile {
 
     fn check(&self) -> Result<(), String> {
         let roles = self.roles();
-        if !(roles.database || roles.files) {
+        let (databases, files) = (roles.has(RoleName::Database), roles.has(RoleName::Files));
+        if !(databases || files) {
             return Err("roles: say \"database\", \"files\", or both".into());
         }
         if !(BASE_PORT_MIN..=BASE_PORT_MAX).contains(&self.base_port) {
@@ -162,12 +162,12 @@ impl ServerFile {
                 self.listen
             ));
         }
-        if !roles.database && self.database_servers.is_empty() {
+        if !databases && self.database_servers.is_empty() {
             return Err(
                 "database_servers: name those of the cell, or give this host the role \"database\"".into()
             );
         }
-        if !roles.database && self.database.is_some() {
+        if !databases && self.database.is_some() {
             return Err(
                 "[database] is for hosts with the role \"database\"; remove it, or add the role".into()
             );
@@ -175,7 +175,7 @@ impl ServerFile {
         if let Some(DatabaseTable::Etcd(table)) = &self.database {
             table.check()?;
         }
-        if !roles.files && !self.partitions.is_empty() {
+        if !files && !self.partitions.is_empty() {
             return Err(
                 "[[partition]] is for hosts with the role \"files\"; remove it, or add the role".into()
             );
@@ -218,10 +218,7 @@ impl ServerFile {
     }
 
     fn roles(&self) -> Roles {
-        Roles {
-            database: self.roles.contains(&RoleName::Database),
-            files: self.roles.contains(&RoleName::Files),
-        }
+        self.roles.iter().copied().collect()
     }
 
     /// How the servers are to run, with their state in `state`.
@@ -230,7 +227,7 @@ impl ServerFile {
         let places = self.partitions.iter();
         let mut partitions: Vec<_> =
             places.map(|table| PartitionPlace { id: table.name, path: table.path.clone() }).collect();
-        if partitions.is_empty() && self.roles().files {
+        if partitions.is_empty() && self.roles().has(RoleName::Files) {
             partitions.push(PartitionPlace::first(state));
         }
         let database = match &self.database {

@@ -60,8 +60,7 @@ impl Args {
             return Err(CommandError::usage(format!("{} exists already", self.out.display())));
         }
         let roles = if self.roles.is_empty() { &here.roles } else { &self.roles };
-        let plays = |role| roles.contains(&role);
-        let roles = Roles { database: plays(RoleName::Database), files: plays(RoleName::Files) };
+        let roles: Roles = roles.iter().copied().collect();
         let file = JoinFile::of(&state, &here, &NewServer { listen: self.listen, roles })?;
         let out = afs_cell::mounts::absolute(&self.out)?;
         secret_file::write(&out, file.to_text()?.as_bytes())?;

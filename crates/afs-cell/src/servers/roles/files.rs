@@ -1,0 +1,88 @@
+//! Role of a file server: the file service and the volume service over the partitions of a host.
+
+use super::{BosRole, Host, Offer, Role, bind_server};
+use crate::configuration::options::ServerOptions;
+use crate::configuration::ports::Ports;
+use crate::error::CellResult;
+use afs_admin::scheduled::Snapshotter;
+use afs_net::{System, Udp};
+use afs_rpc::Service;
+use afs_server::{FileServer, FileServerConfig, FileServerLimits, VolumeServer, VolumeStates};
+use afs_wire::rpc::ServiceId;
+use std::sync::Arc;
+
+/// The file service and the volume service, each at a port of its own.
+pub(super) struct FileServices {
+    file: Udp,
+    volume: Udp,
+    of_files: Vec<Arc<dyn Service>>,
+    of_volumes: Vec<Arc<dyn Service>>,
+    /// Present after the start.
+    server: Option<Arc<FileServer>>,
+}
+
+impl FileServices {
+    /// Binds both ports.
+    ///
+    /// # Errors
+    /// As [`bind_at`](super::bind_at).
+    pub(super) fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
+        Ok(Self {
+            file: bind_server(system, options, options.ports.file())?,
+            volume: bind_server(system, options, options.ports.volume())?,
+            of_files: Vec::new(),
+            of_volumes: Vec::new(),
+            server: None,
+        })
+    }
+}
+
+impl Role for FileServices {
+    /// Both services work on the same volumes and notify the same clients.
+    fn start(&mut self, host: &Host<'_>) -> CellResult {
+        let env = host.system.env();
+        let admin = host.admin(self.volume.rx(), &host.options.location_servers());
+        env.spawn(Box::pin(Snapshotter::new(admin, host.options.listen).run()));
+        let (partitions, states) = (host.stores.partitions(), Arc::new(VolumeStates::default()));
+        let server = FileServer::new(FileServerConfig {
+            env: env.clone(),
+            rx: self.file.rx().clone(),
+            uuid: host.uuid,
+            partitions: partitions.clone(),
+            guard: host.guard.clone(),
+            states: states.clone(),
+            limits: FileServerLimits::default(),
+        });
+        let clients = server.clients().clone();
+        let volumes = VolumeServer::new(env, partitions.clone(), states, clients, host.guard.clone());
+        let security = host.security.clone();
+        volumes.reach_peers(self.volume.rx(), Arc::new(move || security.of_servers()));
+        self.of_files = vec![server.service()];
+        self.of_volumes = vec![volumes.service()];
+        self.server = Some(server);
+        Ok(())
+    }
+
+    fn offers(&self) -> Vec<Offer<'_>> {
+        vec![
+            Offer { socket: &self.file, services: &self.of_files },
+            Offer { socket: &self.volume, services: &self.of_volumes },
+        ]
+    }
+
+    fn for_owner(&self, ports: Ports) -> Vec<(ServiceId, u16)> {
+        vec![(ServiceId::FILE, ports.file()), (ServiceId::VOLUME, ports.volume())]
+    }
+
+    fn overseen(&self) -> &'static [BosRole] {
+        &[BosRole::Files]
+    }
+
+    fn stop(self: Box<Self>, system: &System) {
+        self.file.shutdown();
+        self.volume.shutdown();
+        if let Some(server) = self.server {
+            system.block_on(server.settle());
+        }
+    }
+}

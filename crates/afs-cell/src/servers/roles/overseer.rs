@@ -1,0 +1,67 @@
+//! Role of every host: the service that `bos` asks for the others.
+
+use super::{BosRole, Host, Offer, Role, bind_server};
+use crate::configuration::options::ServerOptions;
+use crate::configuration::ports::Ports;
+use crate::error::CellResult;
+use afs_net::{System, Udp};
+use afs_rpc::{Rx, Service};
+use afs_server::BosServer;
+use afs_wire::rpc::ServiceId;
+use std::sync::Arc;
+
+/// The program that plays all roles, as `bos status -long` shows it: without its arguments, which are its owner's.
+const COMMAND: &str = "andrew";
+
+/// The overseer's service.
+pub(in crate::servers) struct Overseer {
+    socket: Udp,
+    services: Vec<Arc<dyn Service>>,
+}
+
+impl Overseer {
+    /// Binds the port.
+    ///
+    /// # Errors
+    /// As [`bind_at`](super::bind_at).
+    pub(in crate::servers) fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
+        let socket = bind_server(system, options, options.ports.overseer())?;
+        Ok(Self { socket, services: Vec::new() })
+    }
+
+    /// The transport over which the host calls other hosts.
+    pub(in crate::servers) fn rx(&self) -> &Rx {
+        self.socket.rx()
+    }
+}
+
+impl Role for Overseer {
+    fn start(&mut self, host: &Host<'_>) -> CellResult {
+        let hosts = host.options.location_servers();
+        let overseen = afs_server::Overseen {
+            cell: host.options.cell.clone(),
+            hosts: hosts.iter().map(ToString::to_string).collect(),
+            roles: host.overseen.clone(),
+            command: COMMAND.to_owned(),
+        };
+        let (names, guard) = (host.stores.protection().clone(), host.guard.clone());
+        self.services = vec![BosServer::service(&host.system.env(), overseen, names, guard)];
+        Ok(())
+    }
+
+    fn offers(&self) -> Vec<Offer<'_>> {
+        vec![Offer { socket: &self.socket, services: &self.services }]
+    }
+
+    fn for_owner(&self, _ports: Ports) -> Vec<(ServiceId, u16)> {
+        Vec::new()
+    }
+
+    fn overseen(&self) -> &'static [BosRole] {
+        &[]
+    }
+
+    fn stop(self: Box<Self>, _system: &System) {
+        self.socket.shutdown();
+    }
+}
