@@ -139,14 +139,14 @@ fn authenticator() {
     let sealed = proof.seal(&transport(), &counting()).unwrap();
     assert_eq!(sealed, bytes(AUTHENTICATOR));
     assert_eq!(Authenticator::open(&transport(), &sealed), Ok(proof.clone()));
-    assert!(proof.answers(&proof.clone()));
+    assert!(proof.matches(&proof.clone()));
     let others = [
         Authenticator { nonce: [0; 20], ..proof.clone() },
         Authenticator { level: 1, ..proof.clone() },
         Authenticator { epoch: 1, ..proof.clone() },
         Authenticator { cid: 4, ..proof.clone() },
     ];
-    assert!(others.iter().all(|other| !proof.answers(other)));
+    assert!(others.iter().all(|other| !proof.matches(other)));
 }
 
 #[test]

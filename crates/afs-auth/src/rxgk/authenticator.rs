@@ -73,7 +73,7 @@ impl Authenticator {
 
     /// True when nonce, level, epoch and connection are those of `expected`; all are compared, in constant time.
     #[must_use]
-    pub fn answers(&self, expected: &Self) -> bool {
+    pub fn matches(&self, expected: &Self) -> bool {
         equal_in_constant_time(&self.challenged(), &expected.challenged())
     }
 

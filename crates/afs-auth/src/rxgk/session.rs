@@ -22,14 +22,14 @@ use crate::crypto::Confounders;
 /// Challenges a client, and protects packets once it has responded.
 pub(super) struct RxgkSession {
     offered: Arc<Offered>,
-    asked: Option<Asked>,
-    proven: Option<Proven>,
+    open_challenge: Option<OpenChallenge>,
+    authenticated: Option<Authenticated>,
 }
 
 type Seed = Zeroizing<[u8; Confounders::SEED_LEN]>;
 
 /// An open challenge, and random seeds for the connection.
-struct Asked {
+struct OpenChallenge {
     nonce: [u8; NONCE_LEN],
     /// Seed of this connection's confounders.
     seed: Seed,
@@ -38,7 +38,7 @@ struct Asked {
 }
 
 /// State of an authenticated client.
-struct Proven {
+struct Authenticated {
     protection: PacketProtection,
     expires: RxgkTime,
     credential: Arc<Credential>,
@@ -46,20 +46,24 @@ struct Proven {
 
 impl RxgkSession {
     pub(super) fn new(offered: Arc<Offered>) -> Self {
-        Self { offered, asked: None, proven: None }
+        Self { offered, open_challenge: None, authenticated: None }
     }
 
     /// The authenticated client, while its token is valid.
-    fn proven(&mut self, now: UnixTime) -> Result<&mut Proven, SecurityError> {
-        let proven = self.proven.as_mut().ok_or(code::NOT_AUTHENTICATED)?;
-        if proven.expires.has_passed(now) { Err(code::EXPIRED) } else { Ok(proven) }
+    fn authenticated(&mut self, now: UnixTime) -> Result<&mut Authenticated, SecurityError> {
+        let authenticated = self.authenticated.as_mut().ok_or(code::NOT_AUTHENTICATED)?;
+        if authenticated.expires.has_passed(now) { Err(code::EXPIRED) } else { Ok(authenticated) }
     }
 
     fn now(&self) -> UnixTime {
         self.offered.env.wall()
     }
 
-    fn check(&self, asked: &Asked, proof: &Proof<'_>) -> Result<(Proven, Authenticator), SecurityError> {
+    fn check(
+        &self,
+        open_challenge: &OpenChallenge,
+        proof: &Proof<'_>,
+    ) -> Result<(Authenticated, Authenticator), SecurityError> {
         let response = Response::decode(proof.payload)?;
         let token = open_token(self.offered.variant, &response.token, &self.offered.keys.get())?;
         let now = self.now();
@@ -70,35 +74,39 @@ impl RxgkSession {
             return Err(code::BAD_LEVEL);
         }
         let principal = holder(&token.identities, &self.offered.names)?;
-        let protection = protection(asked, proof, response.start, &token, now)?;
-        let authenticator = answer(asked, proof, &response, &token, &protection)?;
+        let protection = protection(open_challenge, proof, response.start, &token, now)?;
+        let authenticator = open_authenticator(open_challenge, proof, &response, &token, &protection)?;
         let credential = Credential {
             principal,
             protection: Protection { class: Class::Rxgk, level: token.level },
             expires: token.expires.expiry(),
-            callback: self.callback(asked, &authenticator, &token)?,
+            callback: self.callback(open_challenge, &authenticator, &token)?,
         };
-        Ok((Proven { protection, expires: token.expires, credential: Arc::new(credential) }, authenticator))
+        Ok((
+            Authenticated { protection, expires: token.expires, credential: Arc::new(credential) },
+            authenticator,
+        ))
     }
 
     fn callback(
         &self,
-        asked: &Asked,
-        answer: &Authenticator,
+        open_challenge: &OpenChallenge,
+        authenticator: &Authenticator,
         token: &TokenContents,
     ) -> Result<Option<afs_rpc::Security>, SecurityError> {
-        let Some(back) = callback::token(self.offered.variant, answer.appdata.expose(), token.level) else {
+        let Some(back) = callback::token(self.offered.variant, authenticator.appdata.expose(), token.level)
+        else {
             return Ok(None);
         };
-        let confounders = Confounders::new(&asked.callback_seed).map_err(code::of)?;
+        let confounders = Confounders::new(&open_challenge.callback_seed).map_err(code::of)?;
         let env = confounders.into_env(&self.offered.env);
         Ok(Some(afs_rpc::Security::new(back.source(env))))
     }
 }
 
-/// Verifies a response, and returns the keys of the connection.
+/// The packet protection of the connection, with the key number of the response.
 fn protection(
-    asked: &Asked,
+    open_challenge: &OpenChallenge,
     proof: &Proof<'_>,
     start: RxgkTime,
     token: &TokenContents,
@@ -112,21 +120,21 @@ fn protection(
     let seed = ConnectionSeed { epoch: proof.epoch, cid: proof.cid, start };
     let (master, level) = (token.key.clone(), token.level);
     let derivation = Derivation { master, seed, level, side: Side::Server };
-    let confounders = Confounders::new(&asked.seed).map_err(code::of)?;
+    let confounders = Confounders::new(&open_challenge.seed).map_err(code::of)?;
     PacketProtection::new(derivation, token.lifetime, number, confounders, now)
 }
 
-fn answer(
-    asked: &Asked,
+fn open_authenticator(
+    open_challenge: &OpenChallenge,
     proof: &Proof<'_>,
     response: &Response,
     token: &TokenContents,
     protection: &PacketProtection,
 ) -> Result<Authenticator, SecurityError> {
     let (_, transport) = protection.transport_key()?;
-    let answer = Authenticator::open(&transport, &response.authenticator)?;
-    let expected = Authenticator::new(asked.nonce, token.level, proof.epoch, proof.cid);
-    if answer.answers(&expected) { Ok(answer) } else { Err(code::BAD_CHALLENGE) }
+    let authenticator = Authenticator::open(&transport, &response.authenticator)?;
+    let expected = Authenticator::new(open_challenge.nonce, token.level, proof.epoch, proof.cid);
+    if authenticator.matches(&expected) { Ok(authenticator) } else { Err(code::BAD_CHALLENGE) }
 }
 
 impl PacketSecurity for RxgkSession {
@@ -135,69 +143,69 @@ impl PacketSecurity for RxgkSession {
     }
 
     fn overhead(&self) -> Overhead {
-        self.proven.as_ref().map(|proven| proven.protection.overhead()).unwrap_or_default()
+        self.authenticated.as_ref().map(|client| client.protection.overhead()).unwrap_or_default()
     }
 
     fn keeps_data(&self) -> bool {
-        self.proven.as_ref().is_some_and(|proven| proven.protection.level() == Level::Clear)
+        self.authenticated.as_ref().is_some_and(|client| client.protection.level() == Level::Clear)
     }
 
     fn ended(&self) -> Option<SecurityError> {
-        let expired = self.proven.as_ref().is_some_and(|proven| proven.expires.has_passed(self.now()));
+        let expired = self.authenticated.as_ref().is_some_and(|client| client.expires.has_passed(self.now()));
         expired.then_some(code::EXPIRED)
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
         let now = self.now();
-        self.proven(now)?.protection.seal(packet, payload, now)
+        self.authenticated(now)?.protection.seal(packet, payload, now)
     }
 
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
         let now = self.now();
-        self.proven(now)?.protection.open(packet, payload, now)
+        self.authenticated(now)?.protection.open(packet, payload, now)
     }
 
     fn report(&self) -> SecurityReport {
         const AUTHENTICATED: u32 = 2;
         const EXPIRED: u32 = 4;
-        let Some(proven) = &self.proven else {
+        let Some(authenticated) = &self.authenticated else {
             return SecurityReport { kind: super::REPORT_KIND, ..SecurityReport::default() };
         };
-        let expired = if proven.expires.has_passed(self.now()) { EXPIRED } else { 0 };
+        let expired = if authenticated.expires.has_passed(self.now()) { EXPIRED } else { 0 };
         SecurityReport {
             kind: super::REPORT_KIND,
-            level: proven.protection.level().number(),
+            level: authenticated.protection.level().number(),
             flags: AUTHENTICATED | expired,
-            expires: proven.credential.expires.map_or(0, UnixTime::secs_u32),
+            expires: authenticated.credential.expires.map_or(0, UnixTime::secs_u32),
         }
     }
 }
 
 impl ServerSession for RxgkSession {
     fn is_authenticated(&self, _: Instant) -> bool {
-        self.proven.is_some()
+        self.authenticated.is_some()
     }
 
     /// The same nonce until a response succeeds or fails, since a response may cross the next challenge.
     fn challenge(&mut self, _: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
-        let asked = self.asked.get_or_insert_with(|| {
+        let open_challenge = self.open_challenge.get_or_insert_with(|| {
             let (mut nonce, mut seed, mut callback_seed) = ([0; NONCE_LEN], Seed::default(), Seed::default());
             random(&mut nonce);
             random(&mut *seed);
             random(&mut *callback_seed);
-            Asked { nonce, seed, callback_seed }
+            OpenChallenge { nonce, seed, callback_seed }
         });
-        asked.nonce.to_vec()
+        open_challenge.nonce.to_vec()
     }
 
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
-        let asked = self.asked.take().ok_or(code::BAD_CHALLENGE)?;
-        let (proven, answer) = self.check(&asked, response)?;
-        self.proven = Some(proven);
+        let open_challenge = self.open_challenge.take().ok_or(code::BAD_CHALLENGE)?;
+        let (authenticated, answer) = self.check(&open_challenge, response)?;
+        self.authenticated = Some(authenticated);
         Ok(Verified { call_numbers: Some(answer.call_numbers) })
     }
 
     fn identity(&self) -> Option<Identity> {
-        self.proven.as_ref().map(|proven| proven.credential.clone() as Identity)
+        self.authenticated.as_ref().map(|client| client.credential.clone() as Identity)
     }
 }

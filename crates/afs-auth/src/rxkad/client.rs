@@ -7,7 +7,7 @@ use afs_rx::{
 };
 use bytes::Bytes;
 
-use super::handshake::{Answer, ChallengeText};
+use super::handshake::{ChallengeText, SealedPart};
 use super::packets::{Packets, overhead, report};
 use super::{INDEX, RxkadError, RxkadToken};
 
@@ -42,7 +42,7 @@ struct Session {
 }
 
 impl Session {
-    fn answer(&self, challenge: &Challenge<'_>) -> Result<Vec<u8>, RxkadError> {
+    fn response_to(&self, challenge: &Challenge<'_>) -> Result<Vec<u8>, RxkadError> {
         let asked = ChallengeText::decode(challenge.payload)?;
         let level = i32::from(self.token.level().number());
         if asked.minimum > level {
@@ -51,14 +51,14 @@ impl Session {
         if self.token.expires().is_some_and(|end| self.env.wall() > end) {
             return Err(RxkadError::Expired);
         }
-        let answer = Answer {
+        let part = SealedPart {
             epoch: challenge.epoch,
             cid: challenge.cid,
             call_numbers: challenge.call_numbers,
             nonce: asked.nonce.wrapping_add(1),
             level,
         };
-        answer.seal(self.token.key(), self.token.format().number(), self.token.ticket())
+        part.seal(self.token.key(), self.token.format().number(), self.token.ticket())
     }
 }
 
@@ -90,6 +90,6 @@ impl PacketSecurity for Session {
 
 impl ClientSecurity for Session {
     fn respond(&mut self, challenge: &Challenge<'_>) -> Result<Response, SecurityError> {
-        Ok(Response { payload: self.answer(challenge)?, checksum: 0 })
+        Ok(Response { payload: self.response_to(challenge)?, checksum: 0 })
     }
 }

@@ -50,7 +50,7 @@ impl ChallengeText {
 
 /// The sealed part of a response, without the checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Answer {
+pub(super) struct SealedPart {
     pub epoch: Epoch,
     pub cid: Cid,
     pub call_numbers: [u32; 4],
@@ -68,7 +68,7 @@ pub(super) struct ResponseText<'a> {
     pub ticket: &'a [u8],
 }
 
-impl Answer {
+impl SealedPart {
     /// Seals and encodes a RESPONSE.
     pub(super) fn seal(&self, key: &SessionKey, kvno: u32, ticket: &[u8]) -> Result<Vec<u8>, RxkadError> {
         let ticket_len = u32::try_from(ticket.len()).map_err(|_| RxkadError::TicketLength)?;
@@ -106,7 +106,7 @@ impl<'a> ResponseText<'a> {
     ///
     /// # Errors
     /// [`RxkadError::Sealed`] if it was not sealed with that key.
-    pub(super) fn open(&self, key: &SessionKey) -> Result<Answer, RxkadError> {
+    pub(super) fn open(&self, key: &SessionKey) -> Result<SealedPart, RxkadError> {
         let mut clear = self.fixed;
         key.cipher().decrypt_pcbc(key.initial_vector(), clear[SEALED].as_chunks_mut().0);
         let [_, _, epoch, cid, sum, index, a, b, c, d, nonce, level, _, _] = words(&clear);
@@ -115,7 +115,7 @@ impl<'a> ResponseText<'a> {
             return Err(RxkadError::Sealed);
         }
         let (epoch, cid) = (Epoch(epoch), Cid(cid));
-        Ok(Answer { epoch, cid, call_numbers: [a, b, c, d], nonce, level: level.cast_signed() })
+        Ok(SealedPart { epoch, cid, call_numbers: [a, b, c, d], nonce, level: level.cast_signed() })
     }
 }
 

@@ -9,7 +9,7 @@ use afs_rx::{
 };
 use bytes::Bytes;
 
-use super::handshake::{Answer, ChallengeText, ResponseText};
+use super::handshake::{ChallengeText, ResponseText, SealedPart};
 use super::packets::{Packets, overhead, report};
 use super::ticket::{TicketPart, Validity, check_times, open};
 use super::{INDEX, RxkadError, SessionKey};
@@ -48,7 +48,7 @@ impl ServerSecurity for RxkadServer {
     }
 
     fn accept(&mut self) -> Box<dyn ServerSession> {
-        Box::new(Session { server: self.0.clone(), nonce: None, proven: None })
+        Box::new(Session { server: self.0.clone(), nonce: None, authenticated: None })
     }
 }
 
@@ -58,50 +58,50 @@ struct Session {
     /// Nonce of the open challenge. Its repetitions have the same nonce, so that a valid response on a slow network
     /// is not refused.
     nonce: Option<u32>,
-    proven: Option<Proven>,
+    authenticated: Option<Authenticated>,
 }
 
 /// Result of a valid response.
-struct Proven {
+struct Authenticated {
     packets: Packets,
     credential: Arc<Credential>,
 }
 
 impl Session {
     /// The state of an authenticated connection whose ticket is still valid: the time is checked for every packet.
-    fn good(&mut self) -> Result<&mut Proven, RxkadError> {
+    fn authenticated(&mut self) -> Result<&mut Authenticated, RxkadError> {
         let expired = self.is_expired();
-        let proven = self.proven.as_mut().ok_or(RxkadError::NotValidYet)?;
-        if expired { Err(RxkadError::Expired) } else { Ok(proven) }
+        let authenticated = self.authenticated.as_mut().ok_or(RxkadError::NotValidYet)?;
+        if expired { Err(RxkadError::Expired) } else { Ok(authenticated) }
     }
 
     fn is_expired(&self) -> bool {
-        let end = self.proven.as_ref().and_then(|proven| proven.credential.expires);
+        let end = self.authenticated.as_ref().and_then(|client| client.credential.expires);
         end.is_some_and(|end| self.server.env.wall().secs > end.secs)
     }
 
     /// In the order of `docs/protocol/rxkad.md` "5. Challenge / response".
-    fn prove(&self, proof: &Proof<'_>) -> Result<(Proven, Answer), RxkadError> {
+    fn verify_response(&self, proof: &Proof<'_>) -> Result<(Authenticated, SealedPart), RxkadError> {
         let response = ResponseText::decode(proof.payload)?;
         let ticket = open(response.kvno, response.ticket, &self.server.keys.get())?;
         let validity = check_times(&ticket, self.server.env.wall().secs)?;
         let key = SessionKey::from_kerberos(ticket.keytype, ticket.key.expose())?;
-        let answer = response.open(&key)?;
-        let level = self.check(&answer, proof)?;
+        let part = response.open(&key)?;
+        let level = self.check(&part, proof)?;
         let credential = self.server.credential(&ticket, validity, level)?;
-        Ok((Proven { packets: Packets::new(&key, level), credential: Arc::new(credential) }, answer))
+        Ok((Authenticated { packets: Packets::new(&key, level), credential: Arc::new(credential) }, part))
     }
 
-    fn check(&self, answer: &Answer, proof: &Proof<'_>) -> Result<Level, RxkadError> {
-        let here = (answer.epoch, answer.cid) == (proof.epoch, proof.cid);
-        let numbers_are_sane = answer.call_numbers.iter().all(|number| number.cast_signed() >= 0);
+    fn check(&self, part: &SealedPart, proof: &Proof<'_>) -> Result<Level, RxkadError> {
+        let here = (part.epoch, part.cid) == (proof.epoch, proof.cid);
+        let numbers_are_sane = part.call_numbers.iter().all(|number| number.cast_signed() >= 0);
         if !here || !numbers_are_sane {
             return Err(RxkadError::Sealed);
         }
-        if self.nonce.map(|nonce| nonce.wrapping_add(1)) != Some(answer.nonce) {
+        if self.nonce.map(|nonce| nonce.wrapping_add(1)) != Some(part.nonce) {
             return Err(RxkadError::OutOfSequence);
         }
-        let level = Level::from_number(answer.level).filter(|level| *level >= self.server.limits.minimum);
+        let level = Level::from_number(part.level).filter(|level| *level >= self.server.limits.minimum);
         level.ok_or(RxkadError::Level)
     }
 }
@@ -130,11 +130,11 @@ impl PacketSecurity for Session {
     }
 
     fn overhead(&self) -> Overhead {
-        self.proven.as_ref().map(|proven| overhead(proven.packets.level())).unwrap_or_default()
+        self.authenticated.as_ref().map(|client| overhead(client.packets.level())).unwrap_or_default()
     }
 
     fn keeps_data(&self) -> bool {
-        self.proven.as_ref().is_some_and(|proven| proven.packets.level() == Level::Clear)
+        self.authenticated.as_ref().is_some_and(|client| client.packets.level() == Level::Clear)
     }
 
     fn ended(&self) -> Option<SecurityError> {
@@ -142,21 +142,21 @@ impl PacketSecurity for Session {
     }
 
     fn seal(&mut self, packet: &PacketContext, payload: &mut Vec<u8>) -> Result<u16, SecurityError> {
-        Ok(self.good()?.packets.seal(packet, payload)?)
+        Ok(self.authenticated()?.packets.seal(packet, payload)?)
     }
 
     fn open(&mut self, packet: &PacketContext, payload: Bytes) -> Result<Bytes, SecurityError> {
-        Ok(self.good()?.packets.open(packet, payload)?)
+        Ok(self.authenticated()?.packets.open(packet, payload)?)
     }
 
     fn report(&self) -> SecurityReport {
-        report(self.proven.as_ref().map(|proven| (proven.packets.level(), proven.credential.expires)))
+        report(self.authenticated.as_ref().map(|client| (client.packets.level(), client.credential.expires)))
     }
 }
 
 impl ServerSession for Session {
     fn is_authenticated(&self, _now: Instant) -> bool {
-        self.proven.is_some()
+        self.authenticated.is_some()
     }
 
     fn challenge(&mut self, _now: Instant, random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
@@ -170,13 +170,13 @@ impl ServerSession for Session {
     }
 
     fn verify(&mut self, response: &Proof<'_>) -> Result<Verified, SecurityError> {
-        let (proven, answer) = self.prove(response)?;
-        self.proven = Some(proven);
+        let (authenticated, part) = self.verify_response(response)?;
+        self.authenticated = Some(authenticated);
         self.nonce = None;
-        Ok(Verified { call_numbers: Some(answer.call_numbers) })
+        Ok(Verified { call_numbers: Some(part.call_numbers) })
     }
 
     fn identity(&self) -> Option<Identity> {
-        self.proven.as_ref().map(|proven| proven.credential.clone() as Identity)
+        self.authenticated.as_ref().map(|client| client.credential.clone() as Identity)
     }
 }
