@@ -30,12 +30,12 @@ fn host(seed: u64) -> (Sim, NodeId, SimDisk) {
 
 /// The acknowledgements of the writers of one incarnation.
 #[derive(Clone, Copy, Default, Debug)]
-struct Told {
+struct Acknowledgements {
     tried: u64,
     acknowledged: u64,
 }
 
-type Ledger = Arc<Mutex<BTreeMap<u64, Told>>>;
+type Ledger = Arc<Mutex<BTreeMap<u64, Acknowledgements>>>;
 
 fn open(disk: &SimDisk, env: EnvRef) -> Kv {
     // A small log, so that checkpoints and recoveries overlap with the work.
@@ -78,7 +78,7 @@ fn check(kv: &Kv, ledger: &Ledger, seed: u64) {
         assert_eq!(left, right, "seed {seed}: half of an operation is there");
         assert!(left >= told.acknowledged, "seed {seed}: key {key} is {left} after {told:?}");
         assert!(left <= told.tried, "seed {seed}: key {key} is {left}, which nobody wrote: {told:?}");
-        *told = Told { tried: left, acknowledged: left };
+        *told = Acknowledgements { tried: left, acknowledged: left };
     }
 }
 

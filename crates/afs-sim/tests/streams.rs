@@ -52,7 +52,7 @@ stream_rules! { pair(1), run }
 
 /// Observations of a reader.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Got {
+struct ReaderLog {
     bytes: Vec<u8>,
     /// `None` while it waits, then whether the end was clean.
     end: Option<Result<(), ErrorKind>>,
@@ -62,15 +62,15 @@ struct Got {
 
 impl Pair {
     /// The server accepts connections, and records what the last one returns.
-    fn serve(&self) -> Arc<Mutex<Got>> {
-        let got = Arc::<Mutex<Got>>::default();
+    fn serve(&self) -> Arc<Mutex<ReaderLog>> {
+        let got = Arc::<Mutex<ReaderLog>>::default();
         let (env, noted) = (self.sim.env(self.server), got.clone());
         let mut listener = env.listen(at(PORT)).unwrap();
         let spawner = env.clone();
         env.spawn(Box::pin(async move {
             loop {
                 let stream = listener.accept().await.unwrap();
-                *noted.lock().unwrap() = Got::default();
+                *noted.lock().unwrap() = ReaderLog::default();
                 spawner.spawn(Box::pin(read_all(stream, noted.clone(), SimRng::new(5))));
             }
         }));
@@ -104,7 +104,7 @@ async fn write_all(stream: &mut Box<dyn ByteStream>, len: usize) -> Result<(), E
     write.await.map(drop).map_err(|error| error.kind())
 }
 
-async fn read_all(mut stream: Box<dyn ByteStream>, got: Arc<Mutex<Got>>, mut rng: SimRng) {
+async fn read_all(mut stream: Box<dyn ByteStream>, got: Arc<Mutex<ReaderLog>>, mut rng: SimRng) {
     loop {
         let mut piece = vec![0; usize::try_from(rng.between(1, 100_000)).unwrap()];
         let outcome = stream.read(&mut piece).await;

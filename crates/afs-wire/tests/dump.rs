@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 /// Contents of a dump, in order; data in one piece.
 #[derive(Clone, Debug, PartialEq)]
-enum Said {
+enum Parsed {
     Dump(DumpHeader),
     Volume(VolumeFields),
     Bare(VnodeId, Uniquifier),
@@ -27,7 +27,7 @@ enum Said {
 }
 
 /// Parses pieces of these sizes, cyclically.
-fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
+fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Parsed>, DumpError> {
     let (mut reader, mut said, mut rest) = (DumpReader::default(), Vec::new(), bytes);
     let (mut vnode, mut data, mut length) = (Default::default(), Vec::new(), 0);
     let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -35,26 +35,26 @@ fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
         let mut piece = rest.split_off(..(*size).min(rest.len())).unwrap();
         while let Some(event) = reader.next(&mut piece)? {
             match event {
-                Event::Dump(header) => said.push(Said::Dump(header)),
-                Event::Volume(volume) => said.push(Said::Volume(*volume)),
+                Event::Dump(header) => said.push(Parsed::Dump(header)),
+                Event::Volume(volume) => said.push(Parsed::Volume(*volume)),
                 Event::Vnode(number, unique) => vnode = (number, unique),
                 Event::Length(bytes) => length = bytes,
                 Event::Hole(hole) => pieces.push((hole, Vec::new())),
                 Event::Data(part) => {
                     pieces.last_mut().map_or(&mut data, |(_, data)| data).extend_from_slice(part)
                 }
-                Event::VnodeEnd(VnodeEnd::Bare) => said.push(Said::Bare(vnode.0, vnode.1)),
+                Event::VnodeEnd(VnodeEnd::Bare) => said.push(Parsed::Bare(vnode.0, vnode.1)),
                 Event::VnodeEnd(VnodeEnd::Full(fields)) if !pieces.is_empty() => {
                     let sum = pieces.iter().map(|(hole, data)| hole + data.len() as u64).sum::<u64>();
                     assert_eq!(sum, std::mem::take(&mut length));
-                    said.push(Said::Sparse(vnode.0, vnode.1, *fields, std::mem::take(&mut pieces)));
+                    said.push(Parsed::Sparse(vnode.0, vnode.1, *fields, std::mem::take(&mut pieces)));
                 }
                 Event::VnodeEnd(VnodeEnd::Full(fields)) => {
                     assert_eq!(data.len() as u64, std::mem::take(&mut length));
-                    said.push(Said::Full(vnode.0, vnode.1, *fields, std::mem::take(&mut data)));
+                    said.push(Parsed::Full(vnode.0, vnode.1, *fields, std::mem::take(&mut data)));
                 }
-                Event::Ignored(_, what) => said.push(Said::Ignored(what)),
-                Event::End => said.push(Said::End),
+                Event::Ignored(_, what) => said.push(Parsed::Ignored(what)),
+                Event::End => said.push(Parsed::End),
             }
         }
         assert!(piece.is_empty());
@@ -67,20 +67,20 @@ fn read(bytes: &[u8], sizes: &[usize]) -> Result<Vec<Said>, DumpError> {
     Ok(said)
 }
 
-fn write(said: &[Said]) -> Vec<u8> {
+fn write(said: &[Parsed]) -> Vec<u8> {
     let mut writer = DumpWriter::default();
     for part in said {
         match part {
-            Said::Dump(header) => writer.header(header),
-            Said::Volume(volume) => writer.volume(volume),
-            Said::Bare(vnode, unique) => writer.bare_vnode(*vnode, *unique),
-            Said::Full(vnode, unique, fields, data) => {
+            Parsed::Dump(header) => writer.header(header),
+            Parsed::Volume(volume) => writer.volume(volume),
+            Parsed::Bare(vnode, unique) => writer.bare_vnode(*vnode, *unique),
+            Parsed::Full(vnode, unique, fields, data) => {
                 let before = writer.pending();
                 writer.vnode(*vnode, *unique, fields, data.len() as u64);
                 writer.data(data);
                 assert_eq!((writer.pending() - before) as u64, vnode_len(fields, data.len() as u64));
             }
-            Said::Sparse(vnode, unique, fields, pieces) => {
+            Parsed::Sparse(vnode, unique, fields, pieces) => {
                 let length = pieces.iter().map(|(hole, data)| hole + data.len() as u64).sum();
                 writer.sparse_vnode(*vnode, *unique, fields, length);
                 for (hole, data) in pieces {
@@ -88,8 +88,8 @@ fn write(said: &[Said]) -> Vec<u8> {
                     writer.data(data);
                 }
             }
-            Said::Ignored(_) => {}
-            Said::End => writer.end(),
+            Parsed::Ignored(_) => {}
+            Parsed::End => writer.end(),
         }
     }
     writer.take()
@@ -103,11 +103,11 @@ fn what_openafs_sent_reads_and_is_written_as_it_was() {
     let whole = [&captured[..at - 4], &[0, 0, 0, 32], &captured[at..], b"\x04\x3a\x21\x4b\x6e"].concat();
     let said = read(&whole, &[usize::MAX]).unwrap();
     let [
-        Said::Dump(header),
-        Said::Volume(volume),
-        Said::Full(_, _, root, pages),
-        Said::Full(file, ..),
-        Said::End,
+        Parsed::Dump(header),
+        Parsed::Volume(volume),
+        Parsed::Full(_, _, root, pages),
+        Parsed::Full(file, ..),
+        Parsed::End,
     ] = said.as_slice()
     else {
         panic!("{said:?}");
@@ -203,31 +203,31 @@ prop_compose! {
     }
 }
 
-fn full() -> impl Strategy<Value = Said> {
+fn full() -> impl Strategy<Value = Parsed> {
     let kinds = prop::sample::select(vec![FileKind::File, FileKind::Directory, FileKind::Symlink]);
     (kinds.prop_flat_map(fields), any::<(u32, u32)>(), vec(any::<u8>(), 0..400)).prop_map(
-        |(fields, (vnode, unique), data)| Said::Full(VnodeId(vnode), Uniquifier(unique), fields, data),
+        |(fields, (vnode, unique), data)| Parsed::Full(VnodeId(vnode), Uniquifier(unique), fields, data),
     )
 }
 
-fn sparse() -> impl Strategy<Value = Said> {
+fn sparse() -> impl Strategy<Value = Parsed> {
     let pieces = vec((1u64..1 << 50, vec(any::<u8>(), 0..40)), 1..5);
     (fields(FileKind::File), any::<(u32, u32)>(), pieces).prop_map(|(fields, (vnode, unique), pieces)| {
-        Said::Sparse(VnodeId(vnode & !1), Uniquifier(unique), fields, pieces)
+        Parsed::Sparse(VnodeId(vnode & !1), Uniquifier(unique), fields, pieces)
     })
 }
 
-fn bare() -> impl Strategy<Value = Said> {
-    any::<(u32, u32)>().prop_map(|(vnode, unique)| Said::Bare(VnodeId(vnode), Uniquifier(unique)))
+fn bare() -> impl Strategy<Value = Parsed> {
+    any::<(u32, u32)>().prop_map(|(vnode, unique)| Parsed::Bare(VnodeId(vnode), Uniquifier(unique)))
 }
 
 prop_compose! {
     fn dump()(
         header in header(),
         parts in vec((volume(), vec(prop_oneof![2 => full(), 1 => bare(), 1 => sparse()], 0..6)), 1..3),
-    ) -> Vec<Said> {
-        let parts = parts.into_iter().flat_map(|(volume, vnodes)| std::iter::once(Said::Volume(volume)).chain(vnodes));
-        std::iter::once(Said::Dump(header)).chain(parts).chain([Said::End]).collect()
+    ) -> Vec<Parsed> {
+        let parts = parts.into_iter().flat_map(|(volume, vnodes)| std::iter::once(Parsed::Volume(volume)).chain(vnodes));
+        std::iter::once(Parsed::Dump(header)).chain(parts).chain([Parsed::End]).collect()
     }
 }
 
@@ -294,8 +294,8 @@ fn tags_come_in_any_order_and_may_be_absent() {
         VnodeFields { kind: FileKind::File, client_mod_time: UnixSeconds(4), ..VnodeFields::default() };
     let header =
         DumpHeader { volume: VolumeId(7), name: Vec::new(), spans: vec![(UnixSeconds(0), UnixSeconds(9))] };
-    let file = Said::Full(VnodeId(2), Uniquifier(3), file, b"xy".to_vec());
-    assert_eq!(said, Ok(vec![Said::Dump(header), Said::Volume(volume), file, Said::End]));
+    let file = Parsed::Full(VnodeId(2), Uniquifier(3), file, b"xy".to_vec());
+    assert_eq!(said, Ok(vec![Parsed::Dump(header), Parsed::Volume(volume), file, Parsed::End]));
 }
 
 #[test]
@@ -303,9 +303,9 @@ fn unknown_tags_are_skipped_by_their_class_unless_they_matter() {
     let ignored = |bytes: &[u8]| {
         let said = read(&with(&[b"\x02", bytes, b"q\0\0\0\x05"]), &[3]).unwrap();
         let volume =
-            said.iter().find_map(|part| if let Said::Volume(volume) = part { Some(volume) } else { None });
+            said.iter().find_map(|part| if let Parsed::Volume(volume) = part { Some(volume) } else { None });
         assert_eq!(volume.unwrap().max_quota, 5);
-        let ignored = |part: &Said| if let Said::Ignored(what) = part { Some(*what) } else { None };
+        let ignored = |part: &Parsed| if let Parsed::Ignored(what) = part { Some(*what) } else { None };
         said.iter().filter_map(ignored).collect::<Vec<_>>()
     };
     assert_eq!(ignored(b"\x20\x03abc"), [Ignored::Tag(0x20)]);
@@ -324,8 +324,8 @@ fn second_data_of_a_vnode_is_skipped() {
     let said =
         read(&with(&[b"\x02", b"\x03\0\0\0\x02\0\0\0\x03t\x01f\0\0\0\x01xf\0\0\0\x03abc"]), &[usize::MAX]);
     let said = said.unwrap();
-    assert!(matches!(&said[2], Said::Ignored(Ignored::SecondData)));
-    assert!(matches!(&said[3], Said::Full(.., data) if data == b"x"));
+    assert!(matches!(&said[2], Parsed::Ignored(Ignored::SecondData)));
+    assert!(matches!(&said[3], Parsed::Full(.., data) if data == b"x"));
 }
 
 #[test]

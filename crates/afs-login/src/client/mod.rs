@@ -1,10 +1,10 @@
 //! Login client: obtains tokens from the login service, and changes how users log in.
 
 mod error;
-mod keep;
 mod manage;
 mod passphrase;
 mod renew;
+mod renewal_loop;
 mod ssh;
 
 use std::future::Future;
@@ -17,12 +17,12 @@ use afs_wire::rpc::Request;
 use crate::user::UserName;
 
 pub use error::LoginError;
-pub use keep::{Kept, keep};
 pub use manage::{
     PASSPHRASE_LEN_MIN, add_ssh_key, list_ways, register_passphrase, remove_passphrase, remove_ssh_key,
 };
 pub use passphrase::login_with_passphrase;
 pub use renew::renew;
+pub use renewal_loop::{Kept, keep};
 pub use ssh::login_with_ssh;
 
 /// A route to the login service.

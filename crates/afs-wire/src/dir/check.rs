@@ -1,7 +1,7 @@
 //! Consistency check of a directory. Source: `docs/protocol/directory.md` "3. Algorithms", consistency rules.
 
 use super::hash::{self, BUCKETS};
-use super::page::{self, Place};
+use super::page::{self, Position};
 use super::{DirError, PAGES_MAX, Pages, Target, check_name, find};
 use std::collections::BTreeSet;
 
@@ -81,10 +81,10 @@ fn check_chain<P: Pages>(pages: &mut P, bucket: u8, used: &mut [u64]) -> Result<
     let mut names = BTreeSet::new();
     let mut number = page::chain_head(find::first_page(pages)?, bucket);
     while number != 0 {
-        let place = Place::from_number(number, pages.count());
-        let place = place.ok_or(DirError::Damaged("a hash chain leaves the pages"))?;
-        let page = pages.page(place.page).map_err(DirError::Pages)?;
-        let entry = page::entry(page, place).ok_or(DirError::Damaged("a name does not end"))?;
+        let position = Position::from_number(number, pages.count());
+        let position = position.ok_or(DirError::Damaged("a hash chain leaves the pages"))?;
+        let page = pages.page(position.page).map_err(DirError::Pages)?;
+        let entry = page::entry(page, position).ok_or(DirError::Damaged("a name does not end"))?;
         check_name(entry.name).map_err(|_: DirError<P::Error>| DirError::Damaged("a name is not valid"))?;
         if !entry.live {
             return Err(DirError::Damaged("a hash chain leads to a free slot"));
@@ -92,11 +92,11 @@ fn check_chain<P: Pages>(pages: &mut P, bucket: u8, used: &mut [u64]) -> Result<
         if hash::bucket(entry.name) != bucket {
             return Err(DirError::Damaged("a name is in the wrong hash chain"));
         }
-        if place.slot + entry.slots() > page::SLOTS {
+        if position.slot + entry.slots() > page::SLOTS {
             return Err(DirError::Damaged("an entry crosses the end of its page"));
         }
-        let bits = page::slot_bits(place.slot, entry.slots());
-        match used.get_mut(usize::from(place.page)) {
+        let bits = page::slot_bits(position.slot, entry.slots());
+        match used.get_mut(usize::from(position.page)) {
             Some(used) if *used & bits == 0 => *used |= bits,
             _ => return Err(DirError::Damaged("two entries take the same slot")),
         }
@@ -110,7 +110,7 @@ fn check_chain<P: Pages>(pages: &mut P, bucket: u8, used: &mut [u64]) -> Result<
 
 fn dot<P: Pages>(pages: &mut P, name: &[u8], slot: u16) -> Result<Target, DirError<P::Error>> {
     match find::find(pages, name)? {
-        Some(found) if found.place == (Place { page: 0, slot }) => Ok(found.target),
+        Some(found) if found.position == (Position { page: 0, slot }) => Ok(found.target),
         Some(_) => Err(DirError::Damaged("\".\" or \"..\" is not in its place")),
         None => Err(DirError::Damaged("\".\" or \"..\" is missing")),
     }

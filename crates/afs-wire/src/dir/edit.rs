@@ -1,7 +1,7 @@
 //! Edits of a directory: create, insert, remove, replace. Source: `docs/protocol/directory.md` "3. Algorithms".
 
 use super::find::{find, first_page};
-use super::page::{self, NO_PAGE, Place};
+use super::page::{self, NO_PAGE, Position};
 use super::{DirError, PAGES_MAX, Page, PagesMut, Target, check_name, hash};
 
 type Outcome<T, P> = Result<T, DirError<<P as super::Pages>::Error>>;
@@ -37,15 +37,15 @@ pub fn insert<P: PagesMut>(pages: &mut P, name: &[u8], target: Target) -> Outcom
         return Err(DirError::Exists);
     }
     let slots = page::slots_for(name.len());
-    let place = allocate(pages, slots)?;
+    let position = allocate(pages, slots)?;
     let bucket = hash::bucket(name);
     let page0 = first_page_mut(pages)?;
     let next = page::chain_head(page0, bucket);
-    page::set_chain_head(page0, bucket, place.number());
-    let page = pages.page_mut(place.page).map_err(DirError::Pages)?;
-    page::set_bitmap(page, page::bitmap(page) | page::slot_bits(place.slot, slots));
-    page::put_entry(page, place, next, target, name);
-    count_slots(pages, place.page, |free| free.saturating_sub(slots as u8))
+    page::set_chain_head(page0, bucket, position.number());
+    let page = pages.page_mut(position.page).map_err(DirError::Pages)?;
+    page::set_bitmap(page, page::bitmap(page) | page::slot_bits(position.slot, slots));
+    page::put_entry(page, position, next, target, name);
+    count_slots(pages, position.page, |free| free.saturating_sub(slots as u8))
 }
 
 /// Removes a name and returns its target. The directory does not shrink.
@@ -62,10 +62,10 @@ pub fn remove<P: PagesMut>(pages: &mut P, name: &[u8]) -> Outcome<Target, P> {
         None => page::set_chain_head(first_page_mut(pages)?, hash::bucket(name), found.next),
     }
     let slots = page::slots_for(name.len());
-    let page = pages.page_mut(found.place.page).map_err(DirError::Pages)?;
-    page::clear_slots(page, found.place, slots);
-    page::set_bitmap(page, page::bitmap(page) & !page::slot_bits(found.place.slot, slots));
-    count_slots(pages, found.place.page, |free| free.saturating_add(slots as u8).min(NO_PAGE))?;
+    let page = pages.page_mut(found.position.page).map_err(DirError::Pages)?;
+    page::clear_slots(page, found.position, slots);
+    page::set_bitmap(page, page::bitmap(page) & !page::slot_bits(found.position.slot, slots));
+    count_slots(pages, found.position.page, |free| free.saturating_add(slots as u8).min(NO_PAGE))?;
     Ok(found.target)
 }
 
@@ -75,13 +75,13 @@ pub fn remove<P: PagesMut>(pages: &mut P, name: &[u8]) -> Outcome<Target, P> {
 /// [`DirError::NotFound`], [`DirError::Damaged`], [`DirError::Pages`].
 pub fn replace<P: PagesMut>(pages: &mut P, name: &[u8], target: Target) -> Outcome<Target, P> {
     let found = find(pages, name)?.ok_or(DirError::NotFound)?;
-    let page = pages.page_mut(found.place.page).map_err(DirError::Pages)?;
-    page::put_target(page, found.place, target);
+    let page = pages.page_mut(found.position.page).map_err(DirError::Pages)?;
+    page::put_target(page, found.position, target);
     Ok(found.target)
 }
 
 /// Finds the first free slots in a row, in a new page if there are none. Marks nothing yet.
-fn allocate<P: PagesMut>(pages: &mut P, slots: u16) -> Outcome<Place, P> {
+fn allocate<P: PagesMut>(pages: &mut P, slots: u16) -> Outcome<Position, P> {
     let page0 = first_page(pages)?;
     let counts: [Option<u8>; page::COUNTED_PAGES as usize] =
         std::array::from_fn(|number| page::free_count(page0, number as u16));
@@ -101,11 +101,11 @@ fn allocate<P: PagesMut>(pages: &mut P, slots: u16) -> Outcome<Place, P> {
         }
         // A damaged bitmap must not lead into the headers.
         if let Some(slot) = page::first_free_run(page::bitmap(page) | page::header_bits(number), slots) {
-            return Ok(Place { page: number, slot });
+            return Ok(Position { page: number, slot });
         }
     }
     add_page(pages, count)?;
-    Ok(Place { page: count, slot: 1 })
+    Ok(Position { page: count, slot: 1 })
 }
 
 fn add_page<P: PagesMut>(pages: &mut P, number: u16) -> Outcome<(), P> {

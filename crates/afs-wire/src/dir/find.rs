@@ -1,6 +1,6 @@
 //! Look-up of a name in its hash chain.
 
-use super::page::{self, Place};
+use super::page::{self, Position};
 use super::{DirError, Page, Pages, Target, check_name, hash};
 
 /// The target of a name, or `None`.
@@ -15,9 +15,9 @@ pub fn lookup<P: Pages>(pages: &mut P, name: &[u8]) -> Result<Option<Target>, Di
 
 /// An entry with its predecessor and successor in the chain.
 pub(super) struct Found {
-    pub(super) place: Place,
+    pub(super) position: Position,
     /// The entry before it in its chain, unless it is the first.
-    pub(super) previous: Option<Place>,
+    pub(super) previous: Option<Position>,
     /// Blob number of the entry after it; 0 is none.
     pub(super) next: u16,
     pub(super) target: Target,
@@ -35,18 +35,23 @@ pub(super) fn find<P: Pages>(pages: &mut P, name: &[u8]) -> Result<Option<Found>
         if number == 0 {
             return Ok(None);
         }
-        let place =
-            Place::from_number(number, count).ok_or(DirError::Damaged("a hash chain leaves the pages"))?;
-        let page = pages.page(place.page).map_err(DirError::Pages)?;
-        let link = page::link(page, place, name);
+        let position =
+            Position::from_number(number, count).ok_or(DirError::Damaged("a hash chain leaves the pages"))?;
+        let page = pages.page(position.page).map_err(DirError::Pages)?;
+        let link = page::link(page, position, name);
         if !link.live {
             return Err(DirError::Damaged("a hash chain leads to a free slot"));
         }
         if link.matches {
-            return Ok(Some(Found { place, previous, next: link.next, target: page::target(page, place) }));
+            return Ok(Some(Found {
+                position,
+                previous,
+                next: link.next,
+                target: page::target(page, position),
+            }));
         }
         number = link.next;
-        previous = Some(place);
+        previous = Some(position);
     }
     Err(DirError::Damaged("a hash chain goes round in circles"))
 }

@@ -25,17 +25,17 @@ pub(super) fn header_bits(page: u16) -> u64 {
 
 /// Position of an entry: its "blob number".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) page: u16,
     pub(super) slot: u16,
 }
 
-impl Place {
+impl Position {
     /// The position with a blob number, if an entry can be there in a directory of `count` pages.
     pub(super) fn from_number(number: u16, count: u16) -> Option<Self> {
-        let place = Self { page: number / SLOTS, slot: number % SLOTS };
-        let is_header = header_bits(place.page) >> place.slot & 1 == 1;
-        (place.page < count.min(PAGES_MAX) && !is_header).then_some(place)
+        let position = Self { page: number / SLOTS, slot: number % SLOTS };
+        let is_header = header_bits(position.page) >> position.slot & 1 == 1;
+        (position.page < count.min(PAGES_MAX) && !is_header).then_some(position)
     }
 
     pub(super) fn number(self) -> u16 {
@@ -143,15 +143,15 @@ impl RawEntry<'_> {
 }
 
 /// Reads the entry at a position. None when its name is too long or does not end within the page.
-pub(super) fn entry(page: &Page, place: Place) -> Option<RawEntry<'_>> {
-    let at = place.at();
+pub(super) fn entry(page: &Page, position: Position) -> Option<RawEntry<'_>> {
+    let at = position.at();
     let bytes = page.get(at + NAME_AT..)?;
     let window = bytes.get(..(NAME_MAX + 1).min(bytes.len()))?;
     let len = window.iter().position(|&c| c == 0)?;
     Some(RawEntry {
         live: page.get(at) == Some(&FIRST),
         next: u16_at(page, at + 2),
-        target: target(page, place),
+        target: target(page, position),
         name: window.get(..len)?,
     })
 }
@@ -164,8 +164,8 @@ pub(super) struct Link {
 }
 
 /// Compares the entry at a position with a name.
-pub(super) fn link(page: &Page, place: Place, name: &[u8]) -> Link {
-    let at = place.at();
+pub(super) fn link(page: &Page, position: Position, name: &[u8]) -> Link {
+    let at = position.at();
     let stored = page.get(at + NAME_AT..).unwrap_or_default();
     Link {
         live: page.get(at) == Some(&FIRST),
@@ -174,8 +174,8 @@ pub(super) fn link(page: &Page, place: Place, name: &[u8]) -> Link {
     }
 }
 
-pub(super) fn target(page: &Page, place: Place) -> Target {
-    (VnodeId(u32_at(page, place.at() + 4)), Uniquifier(u32_at(page, place.at() + 8)))
+pub(super) fn target(page: &Page, position: Position) -> Target {
+    (VnodeId(u32_at(page, position.at() + 4)), Uniquifier(u32_at(page, position.at() + 8)))
 }
 
 /// Whether a live entry begins at this slot.
@@ -184,27 +184,27 @@ pub(super) fn begins_entry(page: &Page, slot: u16) -> bool {
 }
 
 /// Writes an entry at a position, zeroing the rest of its slots.
-pub(super) fn put_entry(page: &mut Page, place: Place, next: u16, target: Target, name: &[u8]) {
-    clear_slots(page, place, slots_for(name.len()));
-    let at = place.at();
+pub(super) fn put_entry(page: &mut Page, position: Position, next: u16, target: Target, name: &[u8]) {
+    clear_slots(page, position, slots_for(name.len()));
+    let at = position.at();
     put(page, at, &[FIRST]);
-    put_next(page, place, next);
-    put_target(page, place, target);
+    put_next(page, position, next);
+    put_target(page, position, target);
     put(page, at + NAME_AT, name);
 }
 
-pub(super) fn put_next(page: &mut Page, place: Place, next: u16) {
-    put(page, place.at() + 2, &next.to_be_bytes());
+pub(super) fn put_next(page: &mut Page, position: Position, next: u16) {
+    put(page, position.at() + 2, &next.to_be_bytes());
 }
 
-pub(super) fn put_target(page: &mut Page, place: Place, (vnode, unique): Target) {
-    put(page, place.at() + 4, &vnode.0.to_be_bytes());
-    put(page, place.at() + 8, &unique.0.to_be_bytes());
+pub(super) fn put_target(page: &mut Page, position: Position, (vnode, unique): Target) {
+    put(page, position.at() + 4, &vnode.0.to_be_bytes());
+    put(page, position.at() + 8, &unique.0.to_be_bytes());
 }
 
-pub(super) fn clear_slots(page: &mut Page, place: Place, count: u16) {
-    let end = (place.at() + usize::from(count) * SLOT_LEN).min(PAGE_LEN);
-    if let Some(bytes) = page.get_mut(place.at()..end) {
+pub(super) fn clear_slots(page: &mut Page, position: Position, count: u16) {
+    let end = (position.at() + usize::from(count) * SLOT_LEN).min(PAGE_LEN);
+    if let Some(bytes) = page.get_mut(position.at()..end) {
         bytes.fill(0);
     }
 }
@@ -234,10 +234,10 @@ mod tests {
 
     #[test]
     fn headers_are_no_places_for_entries() {
-        assert_eq!(Place::from_number(12, 1), None);
-        assert_eq!(Place::from_number(13, 1), Some(Place { page: 0, slot: 13 }));
-        assert_eq!(Place::from_number(64, 2), None);
-        assert_eq!(Place::from_number(65, 1), None);
-        assert_eq!(Place::from_number(u16::MAX, u16::MAX), None);
+        assert_eq!(Position::from_number(12, 1), None);
+        assert_eq!(Position::from_number(13, 1), Some(Position { page: 0, slot: 13 }));
+        assert_eq!(Position::from_number(64, 2), None);
+        assert_eq!(Position::from_number(65, 1), None);
+        assert_eq!(Position::from_number(u16::MAX, u16::MAX), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Iteration over the entries of a directory, by byte position.
 
-use super::page::{self, Place, SLOT_LEN, SLOTS};
+use super::page::{self, Position, SLOT_LEN, SLOTS};
 use super::{DirError, PAGES_MAX, Page, Pages, find};
 use crate::ids::{Uniquifier, VnodeId};
 
@@ -37,17 +37,17 @@ pub fn entry_at_or_after<P: Pages>(
         let number = number as u16;
         let page = pages.page(number).map_err(DirError::Pages)?;
         if let Some(slot) = first_in_page(page, number, from as u16).map_err(DirError::Damaged)? {
-            return entry(pages, Place { page: number, slot }).map(Some);
+            return entry(pages, Position { page: number, slot }).map(Some);
         }
         from = 0;
     }
     Ok(None)
 }
 
-fn entry<P: Pages>(pages: &mut P, place: Place) -> Result<Entry<'_>, DirError<P::Error>> {
-    let page = pages.page(place.page).map_err(DirError::Pages)?;
-    let raw = page::entry(page, place).ok_or(DirError::Damaged(ENDLESS))?;
-    let number = u32::from(place.number());
+fn entry<P: Pages>(pages: &mut P, position: Position) -> Result<Entry<'_>, DirError<P::Error>> {
+    let page = pages.page(position.page).map_err(DirError::Pages)?;
+    let raw = page::entry(page, position).ok_or(DirError::Damaged(ENDLESS))?;
+    let number = u32::from(position.number());
     Ok(Entry {
         offset: number * SLOT_LEN as u32,
         next: (number + u32::from(raw.slots())) * SLOT_LEN as u32,
@@ -73,7 +73,7 @@ fn first_in_page(page: &Page, number: u16, from: u16) -> Result<Option<u16>, &'s
         if slot >= from {
             return Ok(Some(slot));
         }
-        slot += page::entry(page, Place { page: number, slot }).ok_or(ENDLESS)?.slots();
+        slot += page::entry(page, Position { page: number, slot }).ok_or(ENDLESS)?.slots();
     }
     Ok(None)
 }
@@ -101,7 +101,7 @@ fn page_has_names<P: Pages>(pages: &mut P, number: u16) -> Result<bool, DirError
     let page = pages.page(number).map_err(DirError::Pages)?;
     let mut from = 0;
     while let Some(slot) = first_in_page(page, number, from).map_err(DirError::Damaged)? {
-        let raw = page::entry(page, Place { page: number, slot }).ok_or(DirError::Damaged(ENDLESS))?;
+        let raw = page::entry(page, Position { page: number, slot }).ok_or(DirError::Damaged(ENDLESS))?;
         if !matches!(raw.name, b"." | b"..") {
             return Ok(true);
         }
