@@ -76,7 +76,7 @@ impl Clients {
         for id in self.callbacks.forget_volume(volume) {
             let Some(host) = self.hosts.get(id) else { continue };
             if host.is_down() {
-                self.owe_reset(&host);
+                self.require_reset(&host);
             } else {
                 self.enqueue(
                     &host,
@@ -128,16 +128,16 @@ impl Clients {
     async fn send_batch(self: &Arc<Self>, host: &Arc<Host>, fids: &[Fid], mut since: Instant) {
         let full = self.timeouts.break_reply;
         loop {
-            if self.owe_if_down(host, fids) {
+            if self.delay_if_down(host, fids) {
                 return;
             }
             let timeout = host.with(|state| state.misses.timeout(full, self.now()));
             let left = timeout.saturating_sub(self.env.now() - since);
-            let told = self.notify_in_time(host, fids, left).await
+            let notified = self.notify_in_time(host, fids, left).await
                 || (!host.is_down()
                     && self.reach(host).await
                     && self.notify_in_time(host, fids, timeout).await);
-            if told {
+            if notified {
                 if self.env.now() - since > full / 2 {
                     self.note_miss(host);
                 }
@@ -146,10 +146,10 @@ impl Clients {
                 }
                 return;
             }
-            if host.fall() {
+            if host.mark_down() {
                 tracing::info!(host = %host.destination(), "a client does not take its broken callbacks");
                 self.note_miss(host);
-                self.give_up_neighbours(host);
+                self.give_up_same_address(host);
             }
             // A host that comes back before the next check has its full time from that moment.
             since = self.env.now();
@@ -159,22 +159,22 @@ impl Clients {
     /// Gives up after `left`, or as soon as another message finds the host dead, or a host that may be the
     /// same.
     async fn notify_in_time(&self, host: &Arc<Host>, fids: &[Fid], left: Duration) -> bool {
-        let fell = host.fell.notified();
+        let went_down = host.went_down.notified();
         if left.is_zero() || host.is_down() {
             return false;
         }
-        let mut telling = pin!(select(self.notify_breaks(host, fids, left), fell));
-        let told = match select(telling.as_mut(), self.env.sleep(LATE)).await {
-            Either::Left(told) => told,
+        let mut notification = pin!(select(self.notify_breaks(host, fids, left), went_down));
+        let notified = match select(notification.as_mut(), self.env.sleep(LATE)).await {
+            Either::Left(notified) => notified,
             Either::Right(()) => match LateBreak::new(self, host) {
-                (_late, None) => telling.await,
-                (_late, Some(given_up)) => match select(telling, given_up).await {
-                    Either::Left(told) => told,
+                (_late, None) => notification.await,
+                (_late, Some(given_up)) => match select(notification, given_up).await {
+                    Either::Left(notified) => notified,
                     Either::Right(()) => return false,
                 },
             },
         };
-        matches!(told, Either::Left(Ok(())))
+        matches!(notified, Either::Left(Ok(())))
     }
 
     /// Counts a missed or late break: the host is granted no promises for a while, and a host that appears at
@@ -182,14 +182,14 @@ impl Clients {
     fn note_miss(&self, host: &Host) {
         let now = self.now();
         host.with(|state| state.misses.missed(now));
-        if !host.is_proven() {
+        if !host.is_authenticated() {
             self.addresses.lock().missed(host.destination().ip(), now);
         }
     }
 
     /// Whether the host is down; its breaks are then recorded for later. Runs under the host's lock, as in
     /// [`Clients::resume`]: either that finds the recorded breaks, or this finds the host up.
-    fn owe_if_down(&self, host: &Arc<Host>, fids: &[Fid]) -> bool {
+    fn delay_if_down(&self, host: &Arc<Host>, fids: &[Fid]) -> bool {
         let (down, whole_volume) = host.with(|state| {
             if state.down {
                 for fid in fids {
@@ -199,12 +199,12 @@ impl Clients {
             (state.down, fids.iter().any(|fid| fid.vnode.0 == 0))
         });
         if down && whole_volume {
-            self.owe_reset(host);
+            self.require_reset(host);
         }
         down
     }
 
-    fn owe_reset(&self, host: &Arc<Host>) {
+    fn require_reset(&self, host: &Arc<Host>) {
         host.with(|state| state.reset = false);
         self.callbacks.forget_host(host.id());
     }

@@ -24,11 +24,11 @@ use afs_wire::error::AbortCode;
 
 use super::Clients;
 use super::messages::{ClientIdentity, Route};
-use crate::hosts::{Host, HostIdentity, Misses, Newcomer};
+use crate::hosts::{Host, HostIdentity, Misses, NewHost};
 
 /// A client's identity as it gave it, and whether it was authenticated.
 struct ClaimedIdentity {
-    said: ClientIdentity,
+    identity_reply: ClientIdentity,
     /// The security of the connection over which it was given.
     security: Option<Security>,
 }
@@ -72,8 +72,8 @@ impl Clients {
         security: Option<Security>,
     ) -> Result<ClaimedIdentity, CallError> {
         let route = Route { peer, security };
-        let said = self.ask(&route).await?;
-        Ok(ClaimedIdentity { said, security: route.security })
+        let identity_reply = self.ask(&route).await?;
+        Ok(ClaimedIdentity { identity_reply, security: route.security })
     }
 
     async fn recognise(
@@ -81,20 +81,20 @@ impl Clients {
         caller: &Caller,
         claimed: ClaimedIdentity,
     ) -> Result<Arc<Host>, AbortCode> {
-        let ClaimedIdentity { said, security } = claimed;
+        let ClaimedIdentity { identity_reply, security } = claimed;
         self.unidentified.lock().forget(caller.peer);
-        let (host, new) = match self.find_same(caller, said.identity, security.as_ref()).await {
+        let (host, new) = match self.find_same(caller, identity_reply.identity, security.as_ref()).await {
             Some(host) => (host, false),
-            None => (self.welcome(caller, said.identity)?, true),
+            None => (self.welcome(caller, identity_reply.identity)?, true),
         };
         host.touch(self.now());
-        host.set_translates(said.translates);
+        host.set_translates(identity_reply.translates);
         host.with(|state| {
-            state.alternates.clone_from(&said.alternates);
+            state.alternates.clone_from(&identity_reply.alternates);
             state.callback = security.or(state.callback.take());
         });
         if caller.identity != Identity::Anonymous {
-            self.hosts.prove(&host);
+            self.hosts.mark_authenticated(&host);
         }
         self.hosts.verify(&host, caller.peer, caller.connection);
         if let Err(code) = self.resume(&host).await
@@ -114,10 +114,12 @@ impl Clients {
     ) -> Option<Arc<Host>> {
         let here = self.hosts.by_peer(caller.peer);
         let same_name = here.as_ref().filter(|host| host.identity() == identity);
-        let found = match self.bearer_elsewhere(same_name, identity, security) {
-            Some(bearer) if self.is_back(&bearer, caller, security).await => Some(bearer),
+        let found = match self.holder_elsewhere(same_name, identity, security) {
+            Some(holder_of_name) if self.is_back(&holder_of_name, caller, security).await => {
+                Some(holder_of_name)
+            }
             // The caller has taken its address, and starts afresh under the name: not as its previous host.
-            Some(bearer) if bearer.is_gone() => None,
+            Some(holder_of_name) if holder_of_name.is_removed() => None,
             _ => match same_name {
                 Some(same) if self.is_back(same, caller, security).await => Some(same.clone()),
                 _ => None,
@@ -125,24 +127,24 @@ impl Clients {
         };
         let other = here.filter(|here| found.as_ref().is_none_or(|found| !Arc::ptr_eq(found, here)));
         if let Some(other) = other {
-            self.part(&other, caller);
+            self.detach_address(&other, caller);
         }
         found
     }
 
     /// The host that holds a name at another address than the caller's, if the caller could be the same: a
     /// caller without credentials is never accepted as a host that has some.
-    fn bearer_elsewhere(
+    fn holder_elsewhere(
         &self,
         here: Option<&Arc<Host>>,
         identity: HostIdentity,
         security: Option<&Security>,
     ) -> Option<Arc<Host>> {
         let HostIdentity::Uuid(uuid) = identity else { return None };
-        let bearer = self.hosts.by_uuid(uuid)?;
-        let Some(here) = here else { return Some(bearer) };
-        let could_be = security.is_some() || bearer.callback().is_none();
-        (could_be && !Arc::ptr_eq(here, &bearer)).then_some(bearer)
+        let holder_of_name = self.hosts.by_uuid(uuid)?;
+        let Some(here) = here else { return Some(holder_of_name) };
+        let could_be = security.is_some() || holder_of_name.callback().is_none();
+        (could_be && !Arc::ptr_eq(here, &holder_of_name)).then_some(holder_of_name)
     }
 
     /// Whether the caller is a known host. Callbacks then go here, if the host no longer replies at its old
@@ -181,29 +183,29 @@ impl Clients {
     fn serve_once(&self, caller: &Caller) -> Result<Arc<Host>, AbortCode> {
         let known = self.hosts.by_peer(caller.peer);
         let met = match &known {
-            Some(host) => !host.fall(),
+            Some(host) => !host.mark_down(),
             None => self.unidentified.lock().meet(caller.peer),
         };
         if met {
             return Err(AbortCode::RX_CALL_DEAD);
         }
-        let Some(host) = known else { return Ok(self.hosts.passing(caller.peer, self.now())) };
+        let Some(host) = known else { return Ok(self.hosts.unlisted(caller.peer, self.now())) };
         self.hosts.verify(&host, caller.peer, caller.connection);
         Ok(host)
     }
 
     fn welcome(&self, caller: &Caller, identity: HostIdentity) -> Result<Arc<Host>, AbortCode> {
-        let is_proven = caller.identity != Identity::Anonymous;
-        let misses = match is_proven {
+        let is_authenticated = caller.identity != Identity::Anonymous;
+        let misses = match is_authenticated {
             true => Misses::default(),
             false => self.addresses.lock().of(caller.peer.ip()),
         };
-        let newcomer = Newcomer { identity, peer: caller.peer, is_proven, misses, now: self.now() };
-        self.hosts.insert(&newcomer).map_err(|_| AbortCode::VBUSY)
+        let new_host = NewHost { identity, peer: caller.peer, is_authenticated, misses, now: self.now() };
+        self.hosts.insert(&new_host).map_err(|_| AbortCode::VBUSY)
     }
 
     /// Detaches an address that has passed to another client.
-    fn part(&self, host: &Arc<Host>, caller: &Caller) {
+    fn detach_address(&self, host: &Arc<Host>, caller: &Caller) {
         if !self.hosts.detach(host, caller.peer) {
             self.hosts.remove(host);
         }

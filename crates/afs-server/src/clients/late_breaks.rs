@@ -67,7 +67,7 @@ impl<'a> LateBreak<'a> {
     /// same is given up.
     pub(super) fn new(clients: &'a Clients, host: &'a Host) -> (Self, Option<OwnedNotified>) {
         host.with(|state| state.late += 1);
-        let address = (!host.is_proven()).then(|| host.destination().ip());
+        let address = (!host.is_authenticated()).then(|| host.destination().ip());
         let given_up = address.map(|address| clients.late.add(address));
         (LateBreak { clients, host, address }, given_up)
     }
@@ -84,14 +84,15 @@ impl Drop for LateBreak<'_> {
 
 impl Clients {
     /// Ends the waits for late hosts that may be the same as a host that was found dead.
-    pub(super) fn give_up_neighbours(&self, host: &Host) {
-        if !host.is_proven() {
+    pub(super) fn give_up_same_address(&self, host: &Host) {
+        if !host.is_authenticated() {
             self.late.give_up(host.destination().ip());
         }
     }
 
     /// Whether a break of this host, or of another that may be the same, is late.
     pub(super) fn is_late(&self, host: &Host) -> bool {
-        host.with(|state| state.late > 0) || !host.is_proven() && self.late.contains(host.destination().ip())
+        host.with(|state| state.late > 0)
+            || !host.is_authenticated() && self.late.contains(host.destination().ip())
     }
 }

@@ -135,7 +135,7 @@ impl Clients {
                 return Ok(host.clone());
             }
         }
-        let brought = self.bring_in(caller, known);
+        let brought = self.prepare(caller, known);
         if caller.identity != Identity::Anonymous {
             return brought.await;
         }
@@ -147,7 +147,7 @@ impl Clients {
     }
 
     /// Waits for the client. Cancel-safe: whatever was not completed is done at the next call.
-    async fn bring_in(
+    async fn prepare(
         self: &Arc<Self>,
         caller: &Caller,
         known: Option<Arc<Host>>,
@@ -178,7 +178,7 @@ impl Clients {
             self.reclaim(fid).await;
         }
         let seconds = self.callbacks.grant(fid, host.id(), grant, self.now());
-        if host.is_gone() {
+        if host.is_removed() {
             self.callbacks.revoke(fid, host.id());
             return None;
         }

@@ -15,17 +15,17 @@ use crate::callbacks::Callbacks;
 use crate::hosts::{Host, HostId};
 
 /// Delayed breaks that are being sent to a host. Dropped before the reply, they are delayed again.
-struct Owed<'a> {
+struct BreaksInFlight<'a> {
     callbacks: &'a Callbacks,
     host: HostId,
     fids: Vec<Fid>,
-    told: bool,
+    delivered: bool,
 }
 
-impl Drop for Owed<'_> {
+impl Drop for BreaksInFlight<'_> {
     fn drop(&mut self) {
         for fid in &self.fids {
-            if self.told {
+            if self.delivered {
                 self.callbacks.broken(*fid, self.host);
             } else {
                 self.callbacks.delay(*fid, self.host);
@@ -39,7 +39,7 @@ impl Clients {
     ///
     /// On failure the host loses all its promises and is reset at its next call; this one ends with -1.
     pub(super) async fn resume(self: &Arc<Self>, host: &Arc<Host>) -> Result<(), AbortCode> {
-        let _turn = host.turn.lock().await;
+        let _turn = host.preparing.lock().await;
         if host.is_ready() {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Clients {
         }
         tracing::info!(host = %host.destination(), "a client cannot be told what changed; its promises are void");
         host.with(|state| state.reset = false);
-        host.fall();
+        host.mark_down();
         self.callbacks.forget_host(host.id());
         Err(AbortCode::RX_CALL_DEAD)
     }
@@ -62,12 +62,13 @@ impl Clients {
             host.with(|state| state.reset = true);
         }
         loop {
-            let mut owed = self.take_owed_or_rise(host);
-            if owed.fids.is_empty() {
+            let mut in_flight = self.take_delayed_or_mark_up(host);
+            if in_flight.fids.is_empty() {
                 return true;
             }
-            owed.told = self.notify_breaks(host, &owed.fids, self.timeouts.break_reply).await.is_ok();
-            if !owed.told {
+            in_flight.delivered =
+                self.notify_breaks(host, &in_flight.fids, self.timeouts.break_reply).await.is_ok();
+            if !in_flight.delivered {
                 return false;
             }
         }
@@ -75,11 +76,11 @@ impl Clients {
 
     /// The next delayed breaks; when there are none the host is marked up. Both under the host's lock: a
     /// break that finds the host down is recorded under the same lock, so none is lost in between.
-    fn take_owed_or_rise<'a>(&'a self, host: &Host) -> Owed<'a> {
+    fn take_delayed_or_mark_up<'a>(&'a self, host: &Host) -> BreaksInFlight<'a> {
         host.with(|state| {
             let fids = self.callbacks.take_delayed(host.id(), FIDS_MAX);
             state.down = !fids.is_empty();
-            Owed { callbacks: &self.callbacks, host: host.id(), fids, told: false }
+            BreaksInFlight { callbacks: &self.callbacks, host: host.id(), fids, delivered: false }
         })
     }
 

@@ -67,7 +67,7 @@ impl Clients {
         } else if !host.is_down() && self.callbacks.has_promises(host.id()) {
             let lives = self.answers(&Route::to(host), host.identity()).await || self.reach(host).await;
             if !lives {
-                host.fall();
+                host.mark_down();
             }
         }
     }

@@ -39,21 +39,21 @@ pub struct Host {
     /// The address of its first call.
     first: SocketAddr,
     /// Whether its permanent name leads to it, and not to another host with the same name.
-    pub(super) bears_name: AtomicBool,
+    pub(super) holds_name: AtomicBool,
     /// Whether one of its connections has authenticated.
-    pub(super) proven: AtomicBool,
+    pub(super) authenticated: AtomicBool,
     /// Whether it was removed from the table: a promise granted to it now would be broken to no client.
-    pub(super) gone: AtomicBool,
+    pub(super) removed: AtomicBool,
     /// Whether it is up and initialised: its calls need no preparation.
     ready: AtomicBool,
     translates: AtomicBool,
     last_call: AtomicU64,
     state: Mutex<HostState>,
     /// Held by the task that restores the host to the ready state, so that two calls do not do so at once.
-    pub(crate) turn: afs_rpc::sync::Mutex<()>,
+    pub(crate) preparing: afs_rpc::sync::Mutex<()>,
     pub(crate) queue: Mutex<BreakQueue>,
     /// Notified when the host is found dead, for tasks that wait for its reply.
-    pub(crate) fell: Notify,
+    pub(crate) went_down: Notify,
     callbacks: Arc<Callbacks>,
 }
 
@@ -96,9 +96,9 @@ impl Host {
         Host {
             number,
             first: peer,
-            bears_name: AtomicBool::new(false),
-            proven: AtomicBool::new(false),
-            gone: AtomicBool::new(false),
+            holds_name: AtomicBool::new(false),
+            authenticated: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
             ready: AtomicBool::new(false),
             translates: AtomicBool::new(false),
             last_call: AtomicU64::new(now),
@@ -115,9 +115,9 @@ impl Host {
                 callback: None,
                 connections: VecDeque::new(),
             }),
-            turn: afs_rpc::sync::Mutex::new(()),
+            preparing: afs_rpc::sync::Mutex::new(()),
             queue: Mutex::new(BreakQueue::default()),
-            fell: Notify::new(),
+            went_down: Notify::new(),
             callbacks,
         }
     }
@@ -135,7 +135,7 @@ impl Host {
     /// Its name as a lock holder: its permanent name, if that leads to it.
     pub(crate) fn holder(&self) -> Holder {
         match self.identity() {
-            HostIdentity::Uuid(uuid) if self.bears_name.load(Ordering::Relaxed) => Holder::Uuid(uuid),
+            HostIdentity::Uuid(uuid) if self.holds_name.load(Ordering::Relaxed) => Holder::Uuid(uuid),
             _ => Holder::Address(self.first),
         }
     }
@@ -177,20 +177,20 @@ impl Host {
     }
 
     /// Marks it down and ends the waits for its reply. Returns whether it was up.
-    pub(crate) fn fall(&self) -> bool {
+    pub(crate) fn mark_down(&self) -> bool {
         let was_up = self.with(|state| !std::mem::replace(&mut state.down, true));
-        self.fell.notify_waiters();
+        self.went_down.notify_waiters();
         was_up
     }
 
     /// Whether one of its connections has authenticated.
-    pub(crate) fn is_proven(&self) -> bool {
-        self.proven.load(Ordering::Relaxed)
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.authenticated.load(Ordering::Relaxed)
     }
 
     /// Whether it was removed from the table.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::SeqCst)
+    pub(crate) fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::SeqCst)
     }
 
     /// Whether it is known to call from an address.

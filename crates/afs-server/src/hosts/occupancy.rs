@@ -13,7 +13,7 @@ const EXAMINED_MAX: usize = 32;
 const ADDRESS_PART: usize = 64;
 const ADDRESS_MIN: usize = 16;
 /// Divisor of the table's size: the share reserved for authenticated clients.
-const PROVEN_PART: usize = 4;
+const AUTHENTICATED_PART: usize = 4;
 
 /// Counts of occupied entries.
 pub(super) struct Occupancy {
@@ -36,13 +36,13 @@ impl Occupancy {
         self.count
     }
 
-    pub(super) fn add(&mut self, host: HostId, address: IpAddr, is_proven: bool) {
+    pub(super) fn add(&mut self, host: HostId, address: IpAddr, is_authenticated: bool) {
         self.by_address.entry(address).or_default().push_back(host);
         self.count += 1;
-        self.unauthenticated += usize::from(!is_proven);
+        self.unauthenticated += usize::from(!is_authenticated);
     }
 
-    pub(super) fn remove(&mut self, host: HostId, address: IpAddr, is_proven: bool) {
+    pub(super) fn remove(&mut self, host: HostId, address: IpAddr, is_authenticated: bool) {
         if let Some(hosts) = self.by_address.get_mut(&address) {
             hosts.retain(|other| *other != host);
             if hosts.is_empty() {
@@ -50,11 +50,11 @@ impl Occupancy {
             }
         }
         self.count -= 1;
-        self.unauthenticated -= usize::from(!is_proven);
+        self.unauthenticated -= usize::from(!is_authenticated);
     }
 
     /// Records that a host in the table has authenticated.
-    pub(super) fn proved(&mut self) {
+    pub(super) fn mark_authenticated(&mut self) {
         self.unauthenticated -= 1;
     }
 
@@ -64,8 +64,8 @@ impl Occupancy {
     }
 
     /// Whether all entries are taken that a new host may have.
-    pub(super) fn is_full(&self, is_proven: bool) -> bool {
-        self.count >= self.hosts_max || (!is_proven && self.unauthenticated >= self.strangers_max())
+    pub(super) fn is_full(&self, is_authenticated: bool) -> bool {
+        self.count >= self.hosts_max || (!is_authenticated && self.unauthenticated >= self.strangers_max())
     }
 
     /// Hosts of an address that may be evicted, the oldest first.
@@ -86,6 +86,6 @@ impl Occupancy {
     }
 
     fn strangers_max(&self) -> usize {
-        self.hosts_max - self.hosts_max / PROVEN_PART
+        self.hosts_max - self.hosts_max / AUTHENTICATED_PART
     }
 }

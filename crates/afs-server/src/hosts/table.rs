@@ -52,11 +52,11 @@ impl BuildHasher for Seeded {
 
 /// A host to be inserted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Newcomer {
+pub(crate) struct NewHost {
     pub(crate) identity: HostIdentity,
     pub(crate) peer: SocketAddr,
     /// Whether its connection is authenticated.
-    pub(crate) is_proven: bool,
+    pub(crate) is_authenticated: bool,
     pub(crate) misses: Misses,
     /// Seconds of the server's own clock.
     pub(crate) now: u64,
@@ -121,58 +121,63 @@ impl HostTable {
     /// Inserts a host that called from an address which no other host has any longer. When its share of the
     /// table is full a host without promises is evicted; an authenticated host is not evicted for an
     /// unauthenticated one.
-    pub(crate) fn insert(&self, newcomer: &Newcomer) -> Result<Arc<Host>, TooManyHosts> {
+    pub(crate) fn insert(&self, new_host: &NewHost) -> Result<Arc<Host>, TooManyHosts> {
         let mut inner = self.write();
-        self.make_room(&mut inner, newcomer)?;
-        let Newcomer { identity, peer, now, .. } = *newcomer;
+        self.make_room(&mut inner, new_host)?;
+        let NewHost { identity, peer, now, .. } = *new_host;
         let host = Arc::new(Host::new(self.numbers.take(), identity, peer, now, self.callbacks.clone()));
-        host.proven.store(newcomer.is_proven, Ordering::Relaxed);
-        host.with(|state| state.misses = newcomer.misses);
+        host.authenticated.store(new_host.is_authenticated, Ordering::Relaxed);
+        host.with(|state| state.misses = new_host.misses);
         let place = host.id().0 as usize;
         if place >= inner.hosts.len() {
             inner.hosts.resize(place + 1, None);
         }
         inner.hosts[place] = Some(host.clone());
-        inner.occupancy.add(host.id(), host.address(), newcomer.is_proven);
+        inner.occupancy.add(host.id(), host.address(), new_host.is_authenticated);
         inner.by_peer.insert(peer, host.clone());
         if let HostIdentity::Uuid(uuid) = identity {
-            let bearer = inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
-            host.bears_name.store(Arc::ptr_eq(bearer, &host), Ordering::Relaxed);
+            let holder_of_name = inner.by_uuid.entry(uuid).or_insert_with(|| host.clone());
+            host.holds_name.store(Arc::ptr_eq(holder_of_name, &host), Ordering::Relaxed);
         }
         Ok(host)
     }
 
     /// A host for one call: it is in no table, and is granted no promises.
-    pub(crate) fn passing(&self, peer: SocketAddr, now: u64) -> Arc<Host> {
+    pub(crate) fn unlisted(&self, peer: SocketAddr, now: u64) -> Arc<Host> {
         let (number, callbacks) = (self.numbers.take(), self.callbacks.clone());
         Arc::new(Host::new(number, HostIdentity::Unknown, peer, now, callbacks))
     }
 
-    fn make_room(&self, inner: &mut Inner, newcomer: &Newcomer) -> Result<(), TooManyHosts> {
-        let address = newcomer.peer.ip();
+    fn make_room(&self, inner: &mut Inner, new_host: &NewHost) -> Result<(), TooManyHosts> {
+        let address = new_host.peer.ip();
         if inner.occupancy.address_is_full(address) {
             let hosts = inner.occupancy.of_address(address);
-            self.make_way(inner, &hosts, newcomer.is_proven)?;
+            self.evict(inner, &hosts, new_host.is_authenticated)?;
         }
-        if inner.occupancy.is_full(newcomer.is_proven) {
+        if inner.occupancy.is_full(new_host.is_authenticated) {
             let places = inner.hosts.len();
             let hosts = inner.occupancy.next(places);
-            self.make_way(inner, &hosts, newcomer.is_proven)?;
+            self.evict(inner, &hosts, new_host.is_authenticated)?;
         }
         Ok(())
     }
 
     /// Evicts the first of these hosts that holds no promise.
-    fn make_way(&self, inner: &mut Inner, hosts: &[HostId], for_proven: bool) -> Result<(), TooManyHosts> {
+    fn evict(
+        &self,
+        inner: &mut Inner,
+        hosts: &[HostId],
+        for_authenticated: bool,
+    ) -> Result<(), TooManyHosts> {
         for id in hosts {
             let Some(host) = inner.hosts.get(id.0 as usize).cloned().flatten() else { continue };
-            if host.is_proven() && !for_proven {
+            if host.is_authenticated() && !for_authenticated {
                 continue;
             }
             // A promise that is being granted is either seen here, or sees that the host is gone.
-            host.gone.store(true, Ordering::SeqCst);
+            host.removed.store(true, Ordering::SeqCst);
             if self.callbacks.has_promises(*id) {
-                host.gone.store(false, Ordering::SeqCst);
+                host.removed.store(false, Ordering::SeqCst);
                 continue;
             }
             inner.take_out(&host);
@@ -182,10 +187,10 @@ impl HostTable {
     }
 
     /// Records that one of a host's connections has authenticated.
-    pub(crate) fn prove(&self, host: &Arc<Host>) {
+    pub(crate) fn mark_authenticated(&self, host: &Arc<Host>) {
         let mut inner = self.write();
-        if inner.holds(host) && !host.proven.swap(true, Ordering::Relaxed) {
-            inner.occupancy.proved();
+        if inner.holds(host) && !host.authenticated.swap(true, Ordering::Relaxed) {
+            inner.occupancy.mark_authenticated();
         }
     }
 
@@ -257,7 +262,7 @@ impl HostTable {
         if !inner.holds(host) {
             return;
         }
-        host.gone.store(true, Ordering::SeqCst);
+        host.removed.store(true, Ordering::SeqCst);
         inner.take_out(host);
         drop(inner);
         self.callbacks.forget_host(host.id());
@@ -275,7 +280,7 @@ impl HostTable {
 impl Inner {
     fn take_out(&mut self, host: &Arc<Host>) {
         self.hosts[host.id().0 as usize] = None;
-        self.occupancy.remove(host.id(), host.address(), host.is_proven());
+        self.occupancy.remove(host.id(), host.address(), host.is_authenticated());
         let (peers, connections, identity) =
             host.with(|state| (state.peers.clone(), state.connections.clone(), state.identity));
         for peer in peers {
@@ -287,7 +292,7 @@ impl Inner {
             self.by_connection.remove(&connection);
         }
         if let HostIdentity::Uuid(uuid) = identity
-            && self.by_uuid.get(&uuid).is_some_and(|bearer| Arc::ptr_eq(bearer, host))
+            && self.by_uuid.get(&uuid).is_some_and(|holder_of_name| Arc::ptr_eq(holder_of_name, host))
         {
             self.by_uuid.remove(&uuid);
         }
@@ -317,8 +322,8 @@ mod tests {
         ConnKey { epoch: 1, cid }
     }
 
-    fn newcomer(identity: HostIdentity, peer: SocketAddr) -> Newcomer {
-        Newcomer { identity, peer, is_proven: false, misses: Misses::default(), now: 0 }
+    fn new_host(identity: HostIdentity, peer: SocketAddr) -> NewHost {
+        NewHost { identity, peer, is_authenticated: false, misses: Misses::default(), now: 0 }
     }
 
     const U: HostIdentity = HostIdentity::Uuid(Uuid([1; 16]));
@@ -326,7 +331,7 @@ mod tests {
     #[test]
     fn hosts_are_found_every_way_and_forgotten_every_way() {
         let table = table();
-        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
+        let host = table.insert(&new_host(U, peer(1, 7001))).unwrap();
         table.verify(&host, peer(1, 7001), connection(4));
         table.verify(&host, peer(2, 999), connection(8));
         for found in [
@@ -349,7 +354,7 @@ mod tests {
     #[test]
     fn a_detached_address_leads_nowhere() {
         let table = table();
-        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
+        let host = table.insert(&new_host(U, peer(1, 7001))).unwrap();
         table.verify(&host, peer(1, 7001), connection(4));
         table.verify(&host, peer(1, 7002), connection(8));
         assert!(table.detach(&host, peer(1, 7002)));
@@ -361,7 +366,7 @@ mod tests {
     #[test]
     fn connections_per_host_are_bounded() {
         let table = table();
-        let host = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
+        let host = table.insert(&new_host(U, peer(1, 7001))).unwrap();
         for cid in 0..200 {
             table.verify(&host, peer(1, 7001), connection(cid * 4));
         }
@@ -373,7 +378,7 @@ mod tests {
     #[test]
     fn hosts_with_promises_are_bounded_and_numbers_wait_for_the_last_call() {
         let table = table();
-        let next = |n| table.insert(&newcomer(HostIdentity::Nameless, peer(n, 1)));
+        let next = |n| table.insert(&new_host(HostIdentity::Nameless, peer(n, 1)));
         let hosts: Vec<_> = (1..=3).map(|n| next(n).unwrap()).collect();
         for host in &hosts {
             table.callbacks.grant(Fid::root(VolumeId(1)), host.id(), Grant::Single, 0);
@@ -393,27 +398,27 @@ mod tests {
     fn a_host_without_promises_makes_way_and_is_known_to_be_gone() {
         let table = table();
         let hosts: Vec<_> =
-            (1..=6).map(|n| table.insert(&newcomer(HostIdentity::Nameless, peer(n, 1))).unwrap()).collect();
+            (1..=6).map(|n| table.insert(&new_host(HostIdentity::Nameless, peer(n, 1))).unwrap()).collect();
         assert_eq!(table.len(), 3);
-        let gone: Vec<bool> = hosts.iter().map(|host| host.is_gone()).collect();
+        let gone: Vec<bool> = hosts.iter().map(|host| host.is_removed()).collect();
         assert_eq!(gone, [true, true, true, false, false, false]);
     }
 
     #[test]
     fn those_who_prove_a_name_do_not_make_way_for_those_who_do_not() {
         let table = table();
-        let proven = |n| Newcomer { is_proven: true, ..newcomer(HostIdentity::Nameless, peer(n, 1)) };
+        let proven = |n| NewHost { is_authenticated: true, ..new_host(HostIdentity::Nameless, peer(n, 1)) };
         let known: Vec<_> = (1..=4).map(|n| table.insert(&proven(n)).unwrap()).collect();
-        assert!(table.insert(&newcomer(HostIdentity::Nameless, peer(9, 1))).is_err());
+        assert!(table.insert(&new_host(HostIdentity::Nameless, peer(9, 1))).is_err());
         table.insert(&proven(9)).unwrap();
-        assert_eq!(known.iter().filter(|host| host.is_gone()).count(), 1);
+        assert_eq!(known.iter().filter(|host| host.is_removed()).count(), 1);
     }
 
     #[test]
     fn only_the_first_with_a_permanent_name_is_found_by_it() {
         let table = table();
-        let first = table.insert(&newcomer(U, peer(1, 7001))).unwrap();
-        let second = table.insert(&newcomer(U, peer(2, 7001))).unwrap();
+        let first = table.insert(&new_host(U, peer(1, 7001))).unwrap();
+        let second = table.insert(&new_host(U, peer(2, 7001))).unwrap();
         assert!(Arc::ptr_eq(&table.by_uuid(Uuid([1; 16])).unwrap(), &first));
         table.remove(&second);
         assert!(Arc::ptr_eq(&table.by_uuid(Uuid([1; 16])).unwrap(), &first));

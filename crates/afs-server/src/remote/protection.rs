@@ -26,18 +26,18 @@ const BELIEVED: Duration = Duration::from_secs(60);
 pub struct RemoteProtectionDb {
     env: EnvRef,
     servers: DatabaseServers,
-    as_nobody: DatabaseServers,
+    anonymous: DatabaseServers,
 }
 
 impl RemoteProtectionDb {
     /// The protection servers of a cell, called with the cell's key; and the same servers called anonymously,
     /// for queries by callers who may see only what every caller may.
-    pub fn new(env: EnvRef, servers: DatabaseServers, as_nobody: DatabaseServers) -> Self {
-        RemoteProtectionDb { env, servers, as_nobody }
+    pub fn new(env: EnvRef, servers: DatabaseServers, anonymous: DatabaseServers) -> Self {
+        RemoteProtectionDb { env, servers, anonymous }
     }
 
     fn servers_for(&self, requester: &Requester) -> &DatabaseServers {
-        if requester.identity == RequesterIdentity::CellKey { &self.servers } else { &self.as_nobody }
+        if requester.identity == RequesterIdentity::CellKey { &self.servers } else { &self.anonymous }
     }
 }
 
