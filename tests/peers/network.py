@@ -23,16 +23,30 @@ class Namespace:
     def remove(self):
         """Ends its processes, and removes it. Nothing happens if it is not there."""
         if self.path.exists():
-            self.end(self.processes)
+            end(self.processes)
             run("ip", "netns", "del", self.name)
 
-    def end(self, processes):
-        """Ends what `processes` returns: asks first, and kills what is there five seconds later."""
-        for number in [signal.SIGTERM, signal.SIGKILL]:
-            send(number, processes())
-            deadline = time.monotonic() + 5
-            while processes() and time.monotonic() < deadline:
-                time.sleep(0.05)
+
+def end(processes):
+    """Ends what `processes` returns: asks first, and kills what is there five seconds later."""
+    for number in [signal.SIGTERM, signal.SIGKILL]:
+        send(number, processes())
+        deadline = time.monotonic() + 5
+        while processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def with_variable(variable):
+    """Ids of the other processes that were started with this environment variable, NAME=VALUE."""
+    found = [path for path in Path("/proc").glob("[0-9]*") if variable.encode() in environment(path).split(b"\0")]
+    return [int(path.name) for path in found if int(path.name) != os.getpid()]
+
+
+def environment(process):
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""  # It ended meanwhile.
 
 
 def send(number, pids):

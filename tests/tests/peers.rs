@@ -67,7 +67,7 @@ fn programs_run_on_their_hosts() {
     assert!(!Path::new("/vicepa/cl2").exists());
 }
 
-/// As a run that was killed leaves them: processes on a host, and no list of the hosts.
+/// As a run that was killed leaves them: processes on hosts, one of them without a name, and no list of the hosts.
 #[test]
 fn what_a_killed_run_left_is_taken_down() {
     if !all_there(&[Need::Root, Need::OpenAfs]) {
@@ -80,10 +80,13 @@ fn what_a_killed_run_left_is_taken_down() {
         hosts.cell(&["run", "cl1", "sh", "-c", "trap '' TERM; sleep 1000 >/dev/null 2>&1 &"]),
         seconds(60),
     );
-    let pids = run(ip(&["netns", "pids", &format!("{}-cl1", hosts.prefix())]), seconds(60));
-    assert_eq!(pids.lines().count(), 2, "{pids}");
+    let netns = |host: &str| format!("{}-{host}", hosts.prefix());
+    let pids = ["cl1", "cl2"].map(|host| run(ip(&["netns", "pids", &netns(host)]), seconds(60))).concat();
+    assert_eq!(pids.lines().count(), 3, "{pids}");
     assert_eq!(hosts.left().len(), 5, "{:?}", hosts.left());
     fs::remove_file(scratch.path().join("cell.json")).unwrap();
+    // As in a mount namespace of its own, which went with the run: the namespace is there as long as its processes.
+    let _ = run(ip(&["netns", "del", &netns("cl2")]), seconds(60));
 
     let _ = run(hosts.cell(&["down"]), seconds(120));
     assert_eq!(hosts.left(), Vec::<String>::new());

@@ -4,11 +4,13 @@ import json, os, sys
 from pathlib import Path
 
 from commands import Failure, attempt, run
-from network import Bridge, namespaces, remove_links
+from network import Bridge, end, namespaces, remove_links, with_variable
 
 from . import afsx
 from .host import Host
 
+# Environment variable of all that a cell's hosts run: the prefix.
+MARK = "OPENAFS_CELL_PREFIX"
 # Last bytes of the addresses of the hosts with servers. The first has the KDC and the databases.
 SERVERS = {"srv1": 11, "srv2": 12}
 
@@ -59,8 +61,8 @@ class Cell:
 
     def environment(self):
         """What programs on the hosts need to find the KDC, and the tickets of the administrator."""
-        return {**os.environ, "PATH": f"{self.state}/bin:{os.environ['PATH']}", "KRB5CCNAME": f"FILE:{self.state}/admin.cc",
-                "KRB5_CONFIG": f"{self.state}/krb5.conf", "KRB5_KDC_PROFILE": f"{self.state}/kdc/kdc.conf"}
+        return {**os.environ, MARK: self.prefix, "PATH": f"{self.state}/bin:{os.environ['PATH']}",
+                "KRB5CCNAME": f"FILE:{self.state}/admin.cc", "KRB5_CONFIG": f"{self.state}/krb5.conf", "KRB5_KDC_PROFILE": f"{self.state}/kdc/kdc.conf"}
 
     def remove(self):
         """Everything that was made, also by a run that was killed: the prefix marks what is ours."""
@@ -71,6 +73,8 @@ class Cell:
                 print(f"{host.name}: {failure}; it is killed", file=sys.stderr)
         for namespace in namespaces(f"{self.prefix}-"):
             namespace.remove()
+        # A namespace whose name is gone, with the mount namespace that it was in, still has its processes.
+        end(lambda: with_variable(f"{MARK}={self.prefix}"))
         remove_links(lambda link: link.startswith(f"{self.prefix}-v") or link == self.bridge.name)
         if (self.state / "cell.json").exists():
             run("rm", "-r", "--one-file-system", self.state)

@@ -41,7 +41,7 @@ class Host:
         words = [word for bind in binds.items() for word in bind]
         script, log, root = Path(__file__).with_name("anchor"), self.folder / "anchor.log", self.folder / "root"
         command = ["nsenter", f"--net={self.namespace.path}", "unshare", "--mount", "--uts", "--propagation", "slave", "sh", script]
-        process = begin([*command, root, self.name, *words], log, stdout=subprocess.PIPE)
+        process = begin([*command, root, self.name, *words], log, stdout=subprocess.PIPE, env=self.cell.environment())
         if process.stdout.readline() != b"ready\n":
             raise Failure(f"host {self.name} did not start: {log.read_text().strip()}")
         (self.folder / "anchor.pid").write_text(str(process.pid))

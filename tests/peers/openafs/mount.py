@@ -4,6 +4,7 @@ import os, re
 from pathlib import Path
 
 from commands import Failure, attempt, begin, need, until
+from network import end
 
 # The kernel's own caches of attributes and names, a second otherwise, hide what another client wrote.
 STRICT = ["-oattr_timeout=0,entry_timeout=0,negative_timeout=0"]
@@ -33,7 +34,7 @@ class Mount:
         folder.mkdir(parents=True, exist_ok=True)
         self.file().write_text(str(folder))
         log = self.host.folder / "afsd.log"
-        process = begin(self.command(folder, is_strict), log)
+        process = begin(self.command(folder, is_strict), log, env=self.host.cell.environment())
 
         def is_there():
             if process.poll() is not None:
@@ -59,7 +60,7 @@ class Mount:
         if is_mounted(folder) and attempt("fusermount3", "-u", folder, timeout=20).returncode != 0:
             attempt("umount", "-l", folder, timeout=20)
         self.file().unlink()
-        self.host.namespace.end(self.processes)
+        end(self.processes)
 
     def processes(self):
         """The client's, which is the only one of that name on its host."""
