@@ -4,9 +4,9 @@
 
 pub mod cli;
 pub mod commands;
+pub mod daemon;
 mod detach;
 pub mod error;
-pub mod life;
 pub mod open_files;
 pub mod output;
 pub mod running_cells;

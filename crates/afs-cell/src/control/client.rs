@@ -1,7 +1,7 @@
 //! Client of the control socket.
 
 use super::error::ControlError;
-use super::frame::{Answer, Question, Statistics};
+use super::frame::{ControlReply, ControlRequest, Statistics};
 use crate::error::CellResult;
 use crate::servers::{ImportRequest, Imported, PartitionScrub};
 use crate::socket;
@@ -48,7 +48,7 @@ impl ControlClient {
     ///
     /// # Errors
     /// The cell ended, or did not answer in two minutes.
-    pub fn ask(&mut self, question: &Question) -> io::Result<Answer> {
+    pub fn ask(&mut self, question: &ControlRequest) -> io::Result<ControlReply> {
         socket::ask(&self.0, question)
     }
 
@@ -57,7 +57,7 @@ impl ControlClient {
     /// # Errors
     /// As [`ControlClient::ask`], or an answer that makes no sense.
     pub fn statistics(&mut self) -> io::Result<Statistics> {
-        self.json(&Question::Statistics)
+        self.json(&ControlRequest::Statistics)
     }
 
     /// What the looks for damage have seen.
@@ -65,7 +65,7 @@ impl ControlClient {
     /// # Errors
     /// As [`ControlClient::statistics`].
     pub fn scrubs(&mut self) -> io::Result<Vec<PartitionScrub>> {
-        self.json(&Question::Scrub)
+        self.json(&ControlRequest::Scrub)
     }
 
     /// Imports the databases of another cell.
@@ -75,17 +75,17 @@ impl ControlClient {
     pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
         let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
         self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
-        let question = Question::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
+        let question = ControlRequest::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
         match self.ask(&question).map_err(|e| failed(&e))? {
-            Answer::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
-            Answer::Refused(line) => Err(line),
-            Answer::Aborted(code) => Err(failed(&code)),
+            ControlReply::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
+            ControlReply::Refused(line) => Err(line),
+            ControlReply::Aborted(code) => Err(failed(&code)),
         }
     }
 
-    fn json<T: DeserializeOwned>(&mut self, question: &Question) -> io::Result<T> {
+    fn json<T: DeserializeOwned>(&mut self, question: &ControlRequest) -> io::Result<T> {
         match self.ask(question)? {
-            Answer::Done(json) => Ok(serde_json::from_slice(&json)?),
+            ControlReply::Done(json) => Ok(serde_json::from_slice(&json)?),
             other => Err(io::Error::other(format!("the cell answered {other:?}"))),
         }
     }

@@ -12,7 +12,7 @@ pub(super) const ANSWER_LEN_MAX: usize = 16 * 1024 * 1024;
 
 /// What the owner asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum ControlRequest {
     /// A call: the service's number, then opcode and arguments as they would be in Rx packets.
     Call {
         /// Number of the service.
@@ -32,7 +32,7 @@ pub enum Question {
 
 /// What the cell answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ControlReply {
     /// The call's results, or the statistics as JSON.
     Done(Vec<u8>),
     /// The call was aborted with this code.
@@ -52,7 +52,7 @@ pub struct Statistics {
     pub cpu_us: u64,
 }
 
-impl RequestFrame for Question {
+impl RequestFrame for ControlRequest {
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Call { service, call } => {
@@ -81,7 +81,7 @@ impl RequestFrame for Question {
     }
 }
 
-impl ReplyFrame for Answer {
+impl ReplyFrame for ControlReply {
     fn refused(line: String) -> Self {
         Self::Refused(line)
     }
@@ -111,16 +111,16 @@ pub(crate) mod fuzzing {
 
     /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
     pub(crate) fn read(mut wire: &[u8]) {
-        if let Ok(Some(question)) = Question::read(&mut &*wire) {
+        if let Ok(Some(question)) = ControlRequest::read(&mut &*wire) {
             let mut again = Vec::new();
             assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
-            assert_eq!(Question::read(&mut &*again).ok(), Some(Some(question)));
+            assert_eq!(ControlRequest::read(&mut &*again).ok(), Some(Some(question)));
         }
-        if let Ok(answer) = Answer::read(&mut wire) {
+        if let Ok(answer) = ControlReply::read(&mut wire) {
             let mut again = Vec::new();
             // Text that was no UTF-8 is longer when it is.
             if answer.write(&mut again).is_ok() {
-                assert_eq!(Answer::read(&mut &*again).ok(), Some(answer));
+                assert_eq!(ControlReply::read(&mut &*again).ok(), Some(answer));
             }
         }
     }
@@ -133,32 +133,32 @@ mod tests {
     #[test]
     fn questions_and_answers_go_through() {
         for question in [
-            Question::Call { service: 52, call: vec![1, 2, 3] },
-            Question::Statistics,
-            Question::Reload,
-            Question::Import(b"{}".to_vec()),
-            Question::Scrub,
+            ControlRequest::Call { service: 52, call: vec![1, 2, 3] },
+            ControlRequest::Statistics,
+            ControlRequest::Reload,
+            ControlRequest::Import(b"{}".to_vec()),
+            ControlRequest::Scrub,
         ] {
             let mut wire = Vec::new();
             question.write(&mut wire).unwrap();
-            assert_eq!(Question::read(&mut &*wire).unwrap(), Some(question));
+            assert_eq!(ControlRequest::read(&mut &*wire).unwrap(), Some(question));
         }
         let answers = [
-            Answer::Done(vec![9; 70_000]),
-            Answer::Aborted(-455),
-            Answer::Refused("no".into()),
-            Answer::Done(vec![]),
+            ControlReply::Done(vec![9; 70_000]),
+            ControlReply::Aborted(-455),
+            ControlReply::Refused("no".into()),
+            ControlReply::Done(vec![]),
         ];
         for answer in answers {
             let mut wire = Vec::new();
             answer.write(&mut wire).unwrap();
-            assert_eq!(Answer::read(&mut &*wire).unwrap(), answer);
+            assert_eq!(ControlReply::read(&mut &*wire).unwrap(), answer);
         }
     }
 
     #[test]
     fn damage_is_an_error_and_nothing_large_is_made_for_it() {
-        assert_eq!(Question::read(&mut &b""[..]).unwrap(), None);
+        assert_eq!(ControlRequest::read(&mut &b""[..]).unwrap(), None);
         for wire in [
             &b"\0"[..],
             b"\0\0\0\0",
@@ -167,16 +167,16 @@ mod tests {
             b"\0\0\0\x01\x01",
             b"\0\0\0\x02\x02x",
         ] {
-            assert!(Question::read(&mut &*wire).is_err(), "{wire:?}");
+            assert!(ControlRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }
         for wire in [&b""[..], b"\0\0\0\x02\x01x", b"\0\0\0\x01\x07"] {
-            assert!(Answer::read(&mut &*wire).is_err(), "{wire:?}");
+            assert!(ControlReply::read(&mut &*wire).is_err(), "{wire:?}");
         }
     }
 
     #[test]
     fn what_is_too_long_is_not_sent() {
-        let question = Question::Call { service: 1, call: vec![0; QUESTION_LEN_MAX] };
+        let question = ControlRequest::Call { service: 1, call: vec![0; QUESTION_LEN_MAX] };
         assert!(question.write(&mut Vec::new()).is_err());
     }
 }

@@ -11,5 +11,5 @@ mod server;
 
 pub use client::ControlClient;
 pub use error::ControlError;
-pub use frame::{Answer, Question, Statistics};
+pub use frame::{ControlReply, ControlRequest, Statistics};
 pub use server::{ControlServer, Handler};

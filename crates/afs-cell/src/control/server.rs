@@ -1,6 +1,6 @@
 //! The control socket of a cell: requests of its owner.
 
-use super::frame::{Answer, Question};
+use super::frame::{ControlReply, ControlRequest};
 use crate::socket::{Audience, Limits, Settings, SocketServer};
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ const CONNECTIONS_MAX: usize = 16;
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// Serves requests. Called from a thread of its own, and may wait.
-pub type Handler = Arc<dyn Fn(Question) -> Answer + Send + Sync>;
+pub type Handler = Arc<dyn Fn(ControlRequest) -> ControlReply + Send + Sync>;
 
 /// A listening control socket. Dropping it stops listening and removes the socket.
 pub struct ControlServer {
@@ -53,19 +53,19 @@ mod tests {
         fs::create_dir(&deep).unwrap();
         let path = deep.join("control");
         let handler: Handler = Arc::new(|question| match question {
-            Question::Call { service: 4, call } => Answer::Done(call),
-            Question::Call { service, .. } => Answer::Aborted(i32::from(service)),
-            _ => Answer::Refused("none".into()),
+            ControlRequest::Call { service: 4, call } => ControlReply::Done(call),
+            ControlRequest::Call { service, .. } => ControlReply::Aborted(i32::from(service)),
+            _ => ControlReply::Refused("none".into()),
         });
         let server = ControlServer::start(&path, handler.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let mut client = ControlClient::connect(&path).unwrap();
         let ask = |client: &mut ControlClient, service| {
-            client.ask(&Question::Call { service, call: vec![1, 2, 3, 4] }).unwrap()
+            client.ask(&ControlRequest::Call { service, call: vec![1, 2, 3, 4] }).unwrap()
         };
-        assert_eq!(ask(&mut client, 4), Answer::Done(vec![1, 2, 3, 4]));
-        assert_eq!(ask(&mut client, 52), Answer::Aborted(52));
-        assert_eq!(client.ask(&Question::Statistics).unwrap(), Answer::Refused("none".into()));
+        assert_eq!(ask(&mut client, 4), ControlReply::Done(vec![1, 2, 3, 4]));
+        assert_eq!(ask(&mut client, 52), ControlReply::Aborted(52));
+        assert_eq!(client.ask(&ControlRequest::Statistics).unwrap(), ControlReply::Refused("none".into()));
         drop(server);
         assert!(!path.exists());
         drop(ControlServer::start(&path, handler).unwrap());
@@ -75,14 +75,14 @@ mod tests {
     fn more_connections_than_allowed_are_turned_away() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control");
-        let _server = ControlServer::start(&path, Arc::new(|_| Answer::Done(vec![]))).unwrap();
+        let _server = ControlServer::start(&path, Arc::new(|_| ControlReply::Done(vec![]))).unwrap();
         let mut clients: Vec<_> =
             (0..CONNECTIONS_MAX).map(|_| ControlClient::connect(&path).unwrap()).collect();
         for client in &mut clients {
-            client.ask(&Question::Statistics).unwrap();
+            client.ask(&ControlRequest::Statistics).unwrap();
         }
         let mut one_more = ControlClient::connect(&path).unwrap();
-        let refused = one_more.ask(&Question::Statistics).unwrap();
-        assert_eq!(refused, Answer::Refused("too many control connections; try again".into()));
+        let refused = one_more.ask(&ControlRequest::Statistics).unwrap();
+        assert_eq!(refused, ControlReply::Refused("too many control connections; try again".into()));
     }
 }

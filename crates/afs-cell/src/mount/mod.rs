@@ -13,7 +13,7 @@ pub use left_open::LeftOpen;
 use crate::configuration::ports::Ports;
 use crate::error::CellResult;
 use crate::mount::accounts::CellAccounts;
-use crate::tokens::{CellPlace, MountPlace, TokenDesk, TokenServer};
+use crate::tokens::{CellPlace, MountPlace, MountTokens, TokenServer};
 use afs_auth::keys::SharedKeys;
 use afs_auth::names::LocalNames;
 use afs_auth::rxgk::{CallbackOffer, RxgkServer, Variant};
@@ -151,7 +151,7 @@ impl Client {
             }),
         };
         let (rx, everybody) = (self.udp.rx(), options.allow_other);
-        let tokens = TokenDesk::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
+        let tokens = MountTokens::open(&self.system, rx, &venus, &self.callback, vec![place], everybody)?;
         self.tokens = Some(tokens);
         let mut mount = MountOptions::new(options.cell.to_string());
         mount.allow_other = options.allow_other;

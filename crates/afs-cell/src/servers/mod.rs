@@ -24,7 +24,7 @@ pub use security::ADMIN_NAME;
 use crate::configuration::identity::CellIdentity;
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;
-use crate::control::{Answer, Handler, Question, Statistics};
+use crate::control::{ControlReply, ControlRequest, Handler, Statistics};
 use crate::error::CellResult;
 use crate::servers::import::Importer;
 use crate::servers::remote_databases::RemoteDatabases;
@@ -116,19 +116,19 @@ impl Servers {
         let (security, scrubber, importer) =
             (self.security.clone(), self.scrubber.clone(), self.importer.clone());
         Arc::new(move |question| match question {
-            Question::Call { service, call } => match calls.get(&service) {
+            ControlRequest::Call { service, call } => match calls.get(&service) {
                 Some(connection) => system.block_on(ask(connection, call)),
-                None => Answer::Refused(format!("the cell has no service {service}")),
+                None => ControlReply::Refused(format!("the cell has no service {service}")),
             },
-            Question::Statistics => statistics(&servers),
-            Question::Scrub => json(&scrub::told(scrubber.as_ref())),
-            Question::Import(request) => match import::asked(&system, importer.as_ref(), &request) {
+            ControlRequest::Statistics => statistics(&servers),
+            ControlRequest::Scrub => json(&scrub::told(scrubber.as_ref())),
+            ControlRequest::Import(request) => match import::asked(&system, importer.as_ref(), &request) {
                 Ok(done) => json(&done),
-                Err(line) => Answer::Refused(line),
+                Err(line) => ControlReply::Refused(line),
             },
-            Question::Reload => match security.reload() {
-                Ok(()) => Answer::Done(Vec::new()),
-                Err(error) => Answer::Refused(error.to_string()),
+            ControlRequest::Reload => match security.reload() {
+                Ok(()) => ControlReply::Done(Vec::new()),
+                Err(error) => ControlReply::Refused(error.to_string()),
             },
         })
     }
@@ -168,19 +168,19 @@ fn owner_calls(
 }
 
 /// Makes one call as the owner.
-async fn ask(connection: &Connection, call: Vec<u8>) -> Answer {
+async fn ask(connection: &Connection, call: Vec<u8>) -> ControlReply {
     let answer = async {
         let mut call = connection.begin(call.into(), true).await?;
         call.read_to_end(connection.rx().limits().reply).await
     };
     match answer.await {
-        Ok(reply) => Answer::Done(reply.to_vec()),
-        Err(CallError::Abort(code)) => Answer::Aborted(code.0),
-        Err(error) => Answer::Refused(error.to_string()),
+        Ok(reply) => ControlReply::Done(reply.to_vec()),
+        Err(CallError::Abort(code)) => ControlReply::Aborted(code.0),
+        Err(error) => ControlReply::Refused(error.to_string()),
     }
 }
 
-fn statistics(servers: &[afs_rpc::Rx]) -> Answer {
+fn statistics(servers: &[afs_rpc::Rx]) -> ControlReply {
     let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let cpu_us = cpu.tv_sec.unsigned_abs() * 1_000_000 + cpu.tv_nsec.unsigned_abs() / 1000;
     let packets = |rx: &afs_rpc::Rx| {
@@ -193,10 +193,10 @@ fn statistics(servers: &[afs_rpc::Rx]) -> Answer {
     json(&counted)
 }
 
-fn json(answer: &impl Serialize) -> Answer {
+fn json(answer: &impl Serialize) -> ControlReply {
     match serde_json::to_vec(answer) {
-        Ok(json) => Answer::Done(json),
-        Err(error) => Answer::Refused(error.to_string()),
+        Ok(json) => ControlReply::Done(json),
+        Err(error) => ControlReply::Refused(error.to_string()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Client of the token sockets of the mounts on this machine.
 
-use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};
 use super::kept::KeptToken;
 use super::session::SessionId;
 use super::socket_paths;
@@ -33,11 +33,11 @@ impl Mounts {
 
     /// Hands a token to those that know its cell; answers how many took it, and why others did not.
     pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
-        let question = TokenQuestion::Set { session, token: Box::new(token.clone()) };
+        let question = TokenRequest::Set { session, token: Box::new(token.clone()) };
         let (mut taken, mut refused) = (0, Vec::new());
         for answer in self.of_cell(&token.cell).ask(&question) {
             match answer {
-                Ok(TokenAnswer::Refused(line)) => refused.push(line),
+                Ok(TokenReply::Refused(line)) => refused.push(line),
                 Ok(_) => taken += 1,
                 Err(error) => refused.push(error.to_string()),
             }
@@ -47,8 +47,8 @@ impl Mounts {
 
     /// Those that know a cell. A mount of another cell is no business of a token's holder.
     fn of_cell(&self, cell: &CellName) -> Self {
-        let knows = |path: &&PathBuf| match ask(path, &TokenQuestion::Cells) {
-            Ok(Some(TokenAnswer::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
+        let knows = |path: &&PathBuf| match ask(path, &TokenRequest::Cells) {
+            Ok(Some(TokenReply::Cells(cells))) => cells.iter().any(|known| known.cell == *cell),
             Ok(None) => false,
             // What is wrong with the mount is reported when it is given the token.
             Ok(Some(_)) | Err(_) => true,
@@ -58,7 +58,7 @@ impl Mounts {
 
     /// Has all of them forget a cell's token, or all tokens.
     pub fn forget(&self, session: Option<SessionId>, cell: Option<&CellName>) {
-        for answer in self.ask(&TokenQuestion::Remove { session, cell: cell.cloned() }) {
+        for answer in self.ask(&TokenRequest::Remove { session, cell: cell.cloned() }) {
             if let Err(error) = answer {
                 tracing::warn!("a mount was not told to forget a token: {error}");
             }
@@ -68,11 +68,11 @@ impl Mounts {
     /// The tokens they use.
     #[must_use]
     pub fn held(&self, session: Option<SessionId>) -> Vec<HeldToken> {
-        let tokens = |answer| if let Ok(TokenAnswer::Tokens(tokens)) = answer { tokens } else { Vec::new() };
-        self.ask(&TokenQuestion::List { session }).into_iter().flat_map(tokens).collect()
+        let tokens = |answer| if let Ok(TokenReply::Tokens(tokens)) = answer { tokens } else { Vec::new() };
+        self.ask(&TokenRequest::List { session }).into_iter().flat_map(tokens).collect()
     }
 
-    fn ask(&self, question: &TokenQuestion) -> Vec<io::Result<TokenAnswer>> {
+    fn ask(&self, question: &TokenRequest) -> Vec<io::Result<TokenReply>> {
         self.0.iter().filter_map(|path| ask(path, question).transpose()).collect()
     }
 }
@@ -80,12 +80,12 @@ impl Mounts {
 /// The cells that running mounts know.
 #[must_use]
 pub fn cell_places() -> Vec<CellPlace> {
-    let cells = |answer| if let Ok(TokenAnswer::Cells(cells)) = answer { cells } else { Vec::new() };
-    Mounts::running().ask(&TokenQuestion::Cells).into_iter().flat_map(cells).collect()
+    let cells = |answer| if let Ok(TokenReply::Cells(cells)) = answer { cells } else { Vec::new() };
+    Mounts::running().ask(&TokenRequest::Cells).into_iter().flat_map(cells).collect()
 }
 
 /// `None` where there is no mount for us: a killed process leaves its socket.
-fn ask(path: &Path, question: &TokenQuestion) -> io::Result<Option<TokenAnswer>> {
+fn ask(path: &Path, question: &TokenRequest) -> io::Result<Option<TokenReply>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
         // Nobody listens there any more, or it is somebody's own mount.
@@ -102,7 +102,7 @@ fn ask(path: &Path, question: &TokenQuestion) -> io::Result<Option<TokenAnswer>>
     converse(&stream, question).map(Some)
 }
 
-fn converse(stream: &UnixStream, question: &TokenQuestion) -> io::Result<TokenAnswer> {
+fn converse(stream: &UnixStream, question: &TokenRequest) -> io::Result<TokenReply> {
     let listener = socket::peer_uid(stream)?;
     if listener != 0 && listener != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other(format!(
@@ -130,19 +130,19 @@ mod tests {
     fn a_mount_takes_tokens_of_the_user_the_kernel_names() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("1.sock");
-        let seen: Arc<Mutex<Vec<(TokenOwner, TokenQuestion)>>> = Arc::default();
+        let seen: Arc<Mutex<Vec<(TokenOwner, TokenRequest)>>> = Arc::default();
         let sink = seen.clone();
         let handler: TokenHandler = Arc::new(move |owner, question| {
             sink.lock().unwrap().push((owner, question.clone()));
             match question {
-                TokenQuestion::List { .. } => TokenAnswer::Tokens(vec![HeldToken {
+                TokenRequest::List { .. } => TokenReply::Tokens(vec![HeldToken {
                     cell: "example.org".into(),
                     user: "alice".into(),
                     expires: None,
                 }]),
-                TokenQuestion::Remove { .. } => TokenAnswer::Refused("no".into()),
-                TokenQuestion::Cells => TokenAnswer::Cells(vec![place("example.org")]),
-                _ => TokenAnswer::Done,
+                TokenRequest::Remove { .. } => TokenReply::Refused("no".into()),
+                TokenRequest::Cells => TokenReply::Cells(vec![place("example.org")]),
+                _ => TokenReply::Done,
             }
         });
         let server = TokenServer::start(&path, true, handler).unwrap();
@@ -153,7 +153,7 @@ mod tests {
         mounts.forget(None, None);
         // A token of another cell is not shown to it.
         assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
-        let is_cells = |question: &TokenQuestion| matches!(question, TokenQuestion::Cells);
+        let is_cells = |question: &TokenRequest| matches!(question, TokenRequest::Cells);
         seen.lock().unwrap().retain(|(_, question)| !is_cells(question));
         let owners: Vec<TokenOwner> = seen.lock().unwrap().iter().map(|(owner, _)| *owner).collect();
         let uid = rustix::process::getuid().as_raw();

@@ -17,7 +17,7 @@ const ANSWER_LEN_MAX: usize = 64 * 1024;
 
 /// A user's request to a mount. A `session` of `None` means the user outside of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenQuestion {
+pub enum TokenRequest {
     /// Use this token from now on.
     Set {
         /// For whom of the user's.
@@ -98,7 +98,7 @@ mod as_text {
 
 /// What a mount answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenAnswer {
+pub enum TokenReply {
     /// It is done.
     Done,
     /// The tokens.
@@ -109,7 +109,7 @@ pub enum TokenAnswer {
     Refused(String),
 }
 
-impl RequestFrame for TokenQuestion {
+impl RequestFrame for TokenRequest {
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let session = |session: &Option<SessionId>| session.map_or(Vec::new(), |id| id.0.to_vec());
         match self {
@@ -163,7 +163,7 @@ fn split_session(body: &[u8]) -> io::Result<(Option<SessionId>, &[u8])> {
     }
 }
 
-impl ReplyFrame for TokenAnswer {
+impl ReplyFrame for TokenReply {
     fn refused(line: String) -> Self {
         Self::Refused(line)
     }
@@ -197,22 +197,22 @@ pub(crate) mod fuzzing {
     pub(crate) fn sample() -> Vec<u8> {
         let token = Box::new(super::super::samples::kept("example.org", 99));
         let mut wire = Vec::new();
-        let _ = TokenQuestion::Set { session: Some(SessionId([7; 16])), token }.write(&mut wire);
+        let _ = TokenRequest::Set { session: Some(SessionId([7; 16])), token }.write(&mut wire);
         wire
     }
 
     /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
     pub(crate) fn read(mut wire: &[u8]) {
-        if let Ok(Some(question)) = TokenQuestion::read(&mut &*wire) {
+        if let Ok(Some(question)) = TokenRequest::read(&mut &*wire) {
             let mut again = Vec::new();
             assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
-            assert_eq!(TokenQuestion::read(&mut &*again).ok(), Some(Some(question)));
+            assert_eq!(TokenRequest::read(&mut &*again).ok(), Some(Some(question)));
         }
-        if let Ok(answer) = TokenAnswer::read(&mut wire) {
+        if let Ok(answer) = TokenReply::read(&mut wire) {
             let mut again = Vec::new();
             // Text that was no UTF-8 is longer when it is.
             if answer.write(&mut again).is_ok() {
-                assert_eq!(TokenAnswer::read(&mut &*again).ok(), Some(answer));
+                assert_eq!(TokenReply::read(&mut &*again).ok(), Some(answer));
             }
         }
     }
@@ -229,16 +229,16 @@ mod tests {
         let token = Box::new(kept("example.org", 99));
         let cell = Some(token.cell.clone());
         for question in [
-            TokenQuestion::Set { session, token: token.clone() },
-            TokenQuestion::Set { session: None, token },
-            TokenQuestion::Remove { session, cell },
-            TokenQuestion::Remove { session: None, cell: None },
-            TokenQuestion::List { session },
-            TokenQuestion::Cells,
+            TokenRequest::Set { session, token: token.clone() },
+            TokenRequest::Set { session: None, token },
+            TokenRequest::Remove { session, cell },
+            TokenRequest::Remove { session: None, cell: None },
+            TokenRequest::List { session },
+            TokenRequest::Cells,
         ] {
             let mut wire = Vec::new();
             question.write(&mut wire).unwrap();
-            assert_eq!(TokenQuestion::read(&mut &*wire).unwrap(), Some(question));
+            assert_eq!(TokenRequest::read(&mut &*wire).unwrap(), Some(question));
         }
         let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
         let cell = CellName::new("example.org").unwrap();
@@ -246,22 +246,22 @@ mod tests {
         let place =
             CellPlace { cell, servers: vec![Ipv4Addr::LOCALHOST], base_port: 7000, mount: Some(mount) };
         for answer in [
-            TokenAnswer::Done,
-            TokenAnswer::Tokens(vec![held]),
-            TokenAnswer::Cells(vec![place]),
-            TokenAnswer::Refused("no".into()),
+            TokenReply::Done,
+            TokenReply::Tokens(vec![held]),
+            TokenReply::Cells(vec![place]),
+            TokenReply::Refused("no".into()),
         ] {
             let mut wire = Vec::new();
             answer.write(&mut wire).unwrap();
-            assert_eq!(TokenAnswer::read(&mut &*wire).unwrap(), answer);
+            assert_eq!(TokenReply::read(&mut &*wire).unwrap(), answer);
         }
     }
 
     #[test]
     fn damage_is_an_error() {
         for wire in [&b"\0\0\0\x01\x01"[..], b"\0\0\0\x02\x03\x07", b"\0\0\0\x03\x02\0/", b"\0\0\0\x01\x09"] {
-            assert!(TokenQuestion::read(&mut &*wire).is_err(), "{wire:?}");
+            assert!(TokenRequest::read(&mut &*wire).is_err(), "{wire:?}");
         }
-        assert!(TokenAnswer::read(&mut &b"\0\0\0\x02\x01x"[..]).is_err());
+        assert!(TokenReply::read(&mut &b"\0\0\0\x02\x01x"[..]).is_err());
     }
 }

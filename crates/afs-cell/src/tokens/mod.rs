@@ -18,9 +18,9 @@ mod store;
 
 pub use client::{Mounts, cell_places};
 pub use error::TokenError;
-pub use frame::{CellPlace, HeldToken, MountPlace, TokenAnswer, TokenQuestion};
+pub use frame::{CellPlace, HeldToken, MountPlace, TokenReply, TokenRequest};
 pub use kept::{BadToken, KeptToken};
-pub use mount_tokens::TokenDesk;
+pub use mount_tokens::MountTokens;
 pub use renew::{keep, renew, warning};
 pub use server::{TokenHandler, TokenServer};
 pub use session::{SessionId, VARIABLE as SESSION_VARIABLE};

@@ -1,7 +1,7 @@
 //! A mount's tokens: what its users hand in, kept alive and given to the cache manager.
 
 use super::error::TokenError;
-use super::frame::{CellPlace, HeldToken, TokenAnswer, TokenQuestion};
+use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};
 use super::kept::KeptToken;
 use super::renew::keep;
 use super::server::TokenServer;
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 const OF_USER_MAX: usize = 64;
 
 /// Takes tokens for a mount, hands them to its cache manager, and renews them.
-pub struct TokenDesk {
+pub struct MountTokens {
     system: Arc<System>,
     rx: Rx,
     venus: Arc<Venus>,
@@ -40,7 +40,7 @@ struct Held {
     replaced: Arc<Notify>,
 }
 
-impl TokenDesk {
+impl MountTokens {
     /// Opens the token socket of a mount; for `everybody` on the machine, or for this user. `cells` is what the mount
     /// knows. The desk is open until the socket is dropped.
     ///
@@ -68,25 +68,25 @@ impl TokenDesk {
         Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
     }
 
-    fn answer(&self, owner: TokenOwner, question: TokenQuestion) -> TokenAnswer {
+    fn answer(&self, owner: TokenOwner, question: TokenRequest) -> TokenReply {
         match question {
-            TokenQuestion::Set { token, .. } => self.set(owner, *token),
-            TokenQuestion::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
-            TokenQuestion::List { .. } => TokenAnswer::Tokens(self.list(owner)),
-            TokenQuestion::Cells => TokenAnswer::Cells(self.cells.iter().map(with_device).collect()),
+            TokenRequest::Set { token, .. } => self.set(owner, *token),
+            TokenRequest::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
+            TokenRequest::List { .. } => TokenReply::Tokens(self.list(owner)),
+            TokenRequest::Cells => TokenReply::Cells(self.cells.iter().map(with_device).collect()),
         }
     }
 
-    fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenAnswer {
+    fn set(&self, owner: TokenOwner, kept: KeptToken) -> TokenReply {
         let key = (owner, kept.cell.clone());
         let of_user = |held: &BTreeMap<(TokenOwner, CellName), Held>| {
             held.keys().filter(|other| **other != key && other.0.uid() == owner.uid()).count()
         };
         if of_user(&self.held.lock()) >= OF_USER_MAX {
-            return TokenAnswer::Refused(format!("a user has at most {OF_USER_MAX} tokens on a mount"));
+            return TokenReply::Refused(format!("a user has at most {OF_USER_MAX} tokens on a mount"));
         }
         if let Err(line) = self.system.block_on(self.use_token(owner, &kept)) {
-            return TokenAnswer::Refused(line);
+            return TokenReply::Refused(line);
         }
         let replaced = Arc::<Notify>::default();
         let before = self.held.lock().insert(key, Held { kept: kept.clone(), replaced: replaced.clone() });
@@ -94,7 +94,7 @@ impl TokenDesk {
             before.replaced.notify_waiters();
         }
         self.keep_alive(owner, kept, &replaced);
-        TokenAnswer::Done
+        TokenReply::Done
     }
 
     async fn use_token(&self, owner: TokenOwner, kept: &KeptToken) -> Result<(), String> {
@@ -139,7 +139,7 @@ impl TokenDesk {
         }
     }
 
-    fn remove(&self, owner: TokenOwner, cell: Option<&CellName>) -> TokenAnswer {
+    fn remove(&self, owner: TokenOwner, cell: Option<&CellName>) -> TokenReply {
         let mut removed = Vec::new();
         self.held.lock().retain(|key, held| {
             let goes = key.0 == owner && cell.is_none_or(|cell| *cell == key.1);
@@ -150,8 +150,8 @@ impl TokenDesk {
         });
         removed.iter().for_each(|replaced| replaced.notify_waiters());
         match self.system.block_on(self.venus.remove_token(owner, cell)) {
-            Ok(_) => TokenAnswer::Done,
-            Err(error) => TokenAnswer::Refused(error.to_string()),
+            Ok(_) => TokenReply::Done,
+            Err(error) => TokenReply::Refused(error.to_string()),
         }
     }
 

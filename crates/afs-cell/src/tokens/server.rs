@@ -1,6 +1,6 @@
 //! The token socket of a mount: requests of its users.
 
-use super::frame::{TokenAnswer, TokenQuestion};
+use super::frame::{TokenReply, TokenRequest};
 use crate::socket::{Audience, Limits, Settings, SocketServer};
 use afs_venus::TokenOwner;
 use std::io;
@@ -15,7 +15,7 @@ const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Serves a request about the tokens of the user at the other end of the socket, as the kernel says, or of a session
 /// of his. Called from a thread of its own, and may wait.
-pub type TokenHandler = Arc<dyn Fn(TokenOwner, TokenQuestion) -> TokenAnswer + Send + Sync>;
+pub type TokenHandler = Arc<dyn Fn(TokenOwner, TokenRequest) -> TokenReply + Send + Sync>;
 
 /// A listening token socket. Dropping it stops listening and removes the socket.
 pub struct TokenServer {
@@ -40,12 +40,12 @@ impl TokenServer {
 }
 
 /// Whose tokens a request of this user is about.
-fn owner(uid: u32, request: &TokenQuestion) -> TokenOwner {
+fn owner(uid: u32, request: &TokenRequest) -> TokenOwner {
     let session = match request {
-        TokenQuestion::Set { session, .. }
-        | TokenQuestion::Remove { session, .. }
-        | TokenQuestion::List { session } => *session,
-        TokenQuestion::Cells => None,
+        TokenRequest::Set { session, .. }
+        | TokenRequest::Remove { session, .. }
+        | TokenRequest::List { session } => *session,
+        TokenRequest::Cells => None,
     };
     session.map_or(TokenOwner::Uid(uid), |session| TokenOwner::Session { id: session.number(), uid })
 }

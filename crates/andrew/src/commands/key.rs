@@ -5,7 +5,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::output;
 use crate::running_cells;
 use afs_auth::keys::{KeyError, KeyKind, KeyRing};
-use afs_cell::control::{Answer, ControlClient, Question};
+use afs_cell::control::{ControlClient, ControlReply, ControlRequest};
 use afs_cell::key_store::{KeyStore, add_rxgk, add_rxkad};
 use afs_cell::state::StateDir;
 use afs_files::secret_file;
@@ -128,10 +128,10 @@ pub(crate) fn reload(state: &StateDir) -> CommandResult {
     let failed = |e: &dyn fmt::Display| {
         CommandError::failed(format!("the running cell still uses the old keys: {e}; restart it"))
     };
-    match ControlClient::of(state)?.ask(&Question::Reload) {
-        Ok(Answer::Done(_)) => Ok(()),
-        Ok(Answer::Refused(line)) => Err(failed(&line)),
-        Ok(Answer::Aborted(code)) => Err(failed(&code)),
+    match ControlClient::of(state)?.ask(&ControlRequest::Reload) {
+        Ok(ControlReply::Done(_)) => Ok(()),
+        Ok(ControlReply::Refused(line)) => Err(failed(&line)),
+        Ok(ControlReply::Aborted(code)) => Err(failed(&code)),
         Err(error) => Err(failed(&error)),
     }
 }

@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-mod answering;
 mod as_whom;
 pub mod bench;
 mod bench_load;
@@ -19,6 +18,7 @@ pub mod run_with_token;
 pub mod serve;
 mod serve_options;
 pub mod server;
+mod server_order;
 pub mod ssh_keys;
 pub mod status;
 pub mod tokens;

@@ -3,8 +3,8 @@
 use crate::commands::serve::new_system;
 use crate::commands::serve_options::cell_name;
 use crate::commands::up::{MountPoint, cache_size};
+use crate::daemon::{self, DaemonOptions, Work};
 use crate::error::{CommandError, CommandResult};
-use crate::life::{self, LifeOptions, Work};
 use afs_cell::state::default_cache;
 use afs_cell::{BASE_PORT_MAX, Client, ClientOptions, Ports};
 use afs_wire::ids::CellName;
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
-    life: LifeOptions,
+    daemon: DaemonOptions,
 }
 
 /// How a mount shows snapshots: the option of all commands that mount.
@@ -114,7 +114,7 @@ impl Args {
             ))
         })?;
         let log = cache.join("log");
-        life::live(self.life, json, &log, || self.start(cache))
+        daemon::run(self.daemon, json, &log, || self.start(cache))
     }
 
     fn start(&self, cache: PathBuf) -> CommandResult<MountedCell> {
@@ -133,7 +133,7 @@ impl Args {
         };
         match self.mounted(&options) {
             Ok(client) => {
-                let (cell, detached) = (self.cell.to_string(), self.life.detach);
+                let (cell, detached) = (self.cell.to_string(), self.daemon.detach);
                 Ok(MountedCell { client, mount, cell, cache, detached })
             }
             Err(error) => {
@@ -145,7 +145,7 @@ impl Args {
 
     fn mounted(&self, options: &ClientOptions) -> CommandResult<Client> {
         let mut client = Client::open(&new_system()?, options)?;
-        match client.mount(options, None, life::stop_this_process) {
+        match client.mount(options, None, daemon::stop_this_process) {
             Ok(()) => Ok(client),
             Err(error) => {
                 let _ = client.stop();

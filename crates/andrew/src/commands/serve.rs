@@ -1,8 +1,8 @@
 //! `andrew serve`.
 
 use crate::commands::serve_options::ServeOptions;
+use crate::daemon::{self, DaemonOptions, Work};
 use crate::error::{CommandError, CommandResult};
-use crate::life::{self, LifeOptions, Work};
 use crate::running_cells;
 use afs_cell::control::ControlServer;
 use afs_cell::state::{Running, StateDir, StateLock};
@@ -31,7 +31,7 @@ pub struct Args {
     #[command(flatten)]
     serve: ServeOptions,
     #[command(flatten)]
-    life: LifeOptions,
+    daemon: DaemonOptions,
 }
 
 /// The servers of a cell with what its owner reaches them by.
@@ -86,7 +86,7 @@ impl Args {
         }
         let kept = self.serve.to_keep().or(KeptOptions::read(state.path())?);
         let options = self.serve.servers(&state, &kept)?;
-        life::live(self.life, json, &state.log(), || {
+        daemon::run(self.daemon, json, &state.log(), || {
             let serving = Serving::start(&state, &options, &new_system()?)?;
             kept.write(state.path())?;
             Ok(serving)
@@ -95,7 +95,7 @@ impl Args {
 
     /// Unpacks a join file, but not in the background's own process, where it is done already.
     fn joined(&self, join: &Path, state: &StateDir) -> CommandResult<PathBuf> {
-        if self.life.is_child() {
+        if self.daemon.is_child() {
             return Ok(JoinFile::config(state.path()));
         }
         Ok(JoinFile::read(join)?.unpack(state.path())?)
@@ -112,7 +112,7 @@ impl Args {
     }
 
     fn live(&self, json: bool, state: &StateDir, options: &ServerOptions) -> CommandResult {
-        life::live(self.life, json, &state.log(), || Serving::start(state, options, &new_system()?))
+        daemon::run(self.daemon, json, &state.log(), || Serving::start(state, options, &new_system()?))
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::commands::mount::SnapshotOptions;
 use crate::commands::serve::{Served, Serving, new_system};
 use crate::commands::serve_options::ServeOptions;
+use crate::daemon::{self, DaemonOptions, Work};
 use crate::error::{CommandError, CommandResult};
-use crate::life::{self, LifeOptions, Work};
 use crate::running_cells;
 use afs_cell::CACHE_BYTES_MIN;
 use afs_cell::mounts;
@@ -51,7 +51,7 @@ pub struct Args {
     #[command(flatten)]
     snapshots: SnapshotOptions,
     #[command(flatten)]
-    life: LifeOptions,
+    daemon: DaemonOptions,
 }
 
 /// A cell with its mount.
@@ -93,9 +93,9 @@ impl Args {
             drop(state.lock()?);
         }
         state.make()?;
-        let detached = self.life.detach;
+        let detached = self.daemon.detach;
         let kept = self.to_keep()?.or(KeptOptions::read(state.path())?);
-        life::live(self.life, json, &state.log(), || {
+        daemon::run(self.daemon, json, &state.log(), || {
             Ok(Detachable { up: self.start(&state, &kept)?, detached })
         })
     }

@@ -1,9 +1,9 @@
 //! The way to a cell's login service.
 
 use super::place::Place;
-use crate::commands::answering::answering_first;
+use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
-use afs_cell::control::{Answer, ControlClient, Question};
+use afs_cell::control::{ControlClient, ControlReply, ControlRequest};
 use afs_cell::tokens::KeptToken;
 use afs_login::client::{Ask, LoginError};
 use afs_net::{System, Udp};
@@ -50,7 +50,7 @@ impl Network {
         let mut last = LoginError::Answer("the cell has no servers");
         let port = place.base_port.saturating_add(PORT_OFFSET);
         let peers: Vec<SocketAddr> = place.servers.iter().map(|server| (*server, port).into()).collect();
-        for peer in answering_first(&self.system, &self.udp, &peers) {
+        for peer in by_first_reply(&self.system, &self.udp, &peers) {
             let service = self.udp.rx().connection(peer, ServiceId::LOGIN, self.security(with));
             match self.system.block_on(work(service)) {
                 Err(LoginError::Call(error)) if is_for_another(&error) => last = LoginError::Call(error),
@@ -83,12 +83,12 @@ impl OwnService {
 
 impl Ask for OwnService {
     fn ask<R: Request>(&self, request: &R) -> impl Future<Output = Result<R::Reply, CallError>> + Send {
-        let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
+        let question = ControlRequest::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
         let answer = self.0.lock().ask(&question);
         ready(match answer {
-            Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply).map_err(CallError::from),
-            Ok(Answer::Aborted(code)) => Err(CallError::Abort(AbortCode(code))),
-            Ok(Answer::Refused(_)) | Err(_) => Err(CallError::Closed),
+            Ok(ControlReply::Done(reply)) => rpc::decode_reply::<R>(&reply).map_err(CallError::from),
+            Ok(ControlReply::Aborted(code)) => Err(CallError::Abort(AbortCode(code))),
+            Ok(ControlReply::Refused(_)) | Err(_) => Err(CallError::Closed),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Calls to the services of the cell that runs here, as its owner.
 
-use afs_cell::control::{Answer, ControlClient, Question};
+use afs_cell::control::{ControlClient, ControlReply, ControlRequest};
 use afs_wire::error::AbortCode;
 use afs_wire::rpc::{self, Request};
 
@@ -18,12 +18,12 @@ pub(super) fn through_control<R: Request>(
     control: &mut ControlClient,
     request: &R,
 ) -> Result<R::Reply, Failure> {
-    let question = Question::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
+    let question = ControlRequest::Call { service: R::SERVICE.0, call: rpc::encode_call(request) };
     match control.ask(&question) {
-        Ok(Answer::Done(reply)) => rpc::decode_reply::<R>(&reply)
+        Ok(ControlReply::Done(reply)) => rpc::decode_reply::<R>(&reply)
             .map_err(|e| Failure::Trouble(format!("the reply cannot be decoded: {e}"))),
-        Ok(Answer::Aborted(code)) => Err(Failure::Code(AbortCode(code))),
-        Ok(Answer::Refused(line)) => Err(Failure::Trouble(line)),
+        Ok(ControlReply::Aborted(code)) => Err(Failure::Code(AbortCode(code))),
+        Ok(ControlReply::Refused(line)) => Err(Failure::Trouble(line)),
         Err(error) => Err(Failure::Trouble(format!("the cell does not reply: {error}"))),
     }
 }

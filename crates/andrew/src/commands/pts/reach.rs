@@ -1,9 +1,9 @@
 //! Which cell `pts` speaks to, and how a call reaches it.
 
-use crate::commands::answering::answering_first;
 use crate::commands::as_whom::AsWhom;
 use crate::commands::login::place::elsewhere;
 use crate::commands::pts::owner::{Failure, through_control};
+use crate::commands::server_order::by_first_reply;
 use crate::error::{CommandError, CommandResult};
 use crate::running_cells;
 use afs_cell::control::ControlClient;
@@ -129,7 +129,7 @@ impl Reach {
         let security = self.whom.security(&system, cell, servers)?;
         let connect = |peer| udp.rx().connection(peer, ServiceId::PROTECTION, security.clone());
         let peers: Vec<SocketAddr> = servers.iter().map(|server| (*server, port).into()).collect();
-        let connections = answering_first(&system, &udp, &peers).into_iter().map(connect).collect();
+        let connections = by_first_reply(&system, &udp, &peers).into_iter().map(connect).collect();
         Ok(Way::Network { system, connections, _udp: udp })
     }
 }

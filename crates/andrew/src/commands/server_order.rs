@@ -1,4 +1,4 @@
-//! Which of several servers answers: asked all at once, so that one that is away costs a command nothing.
+//! Order of several servers: those that reply to a probe first, so that an unreachable one costs a command nothing.
 
 use afs_net::{System, Udp};
 use afs_rpc::{CallOptions, Security};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The servers, those first that have answered when the first one has. A refusal is an answer. One server is not asked.
-pub(in crate::commands) fn answering_first(
+pub(in crate::commands) fn by_first_reply(
     system: &Arc<System>,
     udp: &Udp,
     servers: &[SocketAddr],
@@ -57,7 +57,7 @@ mod tests {
         let (server, client) = (bind("127.0.0.1"), bind("127.0.0.1"));
         let there = server.local_addr();
         let away = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 9), there.port()));
-        assert_eq!(answering_first(&system, &client, &[away, there]), [there, away]);
-        assert_eq!(answering_first(&system, &client, &[away]), [away]);
+        assert_eq!(by_first_reply(&system, &client, &[away, there]), [there, away]);
+        assert_eq!(by_first_reply(&system, &client, &[away]), [away]);
     }
 }

@@ -1,4 +1,4 @@
-//! The life of a command that runs until it is stopped, in the foreground or the background.
+//! Daemon: a command that runs until a signal stops it, in the foreground or the background.
 
 use crate::detach::{self, Child};
 use crate::error::{CommandError, CommandResult};
@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Options of every such command.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub struct LifeOptions {
+pub struct DaemonOptions {
     /// Go on in the background, once everything is ready
     #[arg(long)]
     pub detach: bool,
@@ -23,7 +23,7 @@ pub struct LifeOptions {
     child: bool,
 }
 
-impl LifeOptions {
+impl DaemonOptions {
     /// Whether this is the process in the background, which another has started.
     #[must_use]
     pub fn is_child(self) -> bool {
@@ -50,8 +50,8 @@ pub trait Work {
 ///
 /// # Errors
 /// What `start` or the stop says.
-pub fn live<W: Work>(
-    options: LifeOptions,
+pub fn run<W: Work>(
+    options: DaemonOptions,
     json: bool,
     log: &Path,
     start: impl FnOnce() -> CommandResult<W>,
@@ -94,7 +94,7 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Ends a [`live`] of this process as a signal would: for work that ended by itself.
+/// Ends a [`run`] of this process as a signal would: for work that ended by itself.
 pub fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
 }
