@@ -1,4 +1,4 @@
-//! Another process of this machine, held so that its number cannot come to mean a new process.
+//! Handle of another process of this machine (a pidfd), so that its number cannot come to mean a new process.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

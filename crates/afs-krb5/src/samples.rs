@@ -1,4 +1,4 @@
-//! What MIT Kerberos 1.20 wrote and sent, for tests and as a beginning for fuzzing. The realm is gone; its keys are good for nothing.
+//! Recordings of MIT Kerberos 1.20, for tests and as a beginning for fuzzing. The realm is gone; its keys are good for nothing.
 
 /// The cache of [`ALICE`] after `kinit` and a request for the ticket of [`AFS`].
 pub const CACHE: &[u8] = include_bytes!("samples/alice.ccache");

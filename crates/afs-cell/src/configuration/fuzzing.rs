@@ -1,4 +1,4 @@
-//! Files of the state directory with any contents.
+//! Decoders of the files of a state directory, run on any bytes.
 
 use super::{identity, join_file, kept_options, security_file, server_file};
 use crate::servers::ImportRequest;

@@ -1,4 +1,4 @@
-//! What a cell's server keeps of itself besides its stores: `cell.json` in the state directory.
+//! Identity of a server, as JSON: `cell.json` in the state directory.
 
 use crate::configuration::FileError;
 use crate::error::CellResult;

@@ -1,4 +1,4 @@
-//! What a new host needs to become a server of a cell, in one file that is as secret as the cell's keys.
+//! Join file: configuration and keys for a new host of a cell, in one file that is as secret as the keys.
 
 use crate::configuration::FileError;
 use crate::configuration::key_store::KeyStore;

@@ -1,4 +1,4 @@
-//! The files of a state directory, and how servers are to run.
+//! Files of a state directory, and the options of servers that they hold.
 
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -1,4 +1,4 @@
-//! The UDP ports of a cell's servers (docs/protocol/operations.md "1. Ports and services").
+//! Table of the UDP ports of the servers of a cell (docs/protocol/operations.md "1. Ports and services").
 
 use std::net::{Ipv4Addr, SocketAddr};
 

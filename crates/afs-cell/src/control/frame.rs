@@ -1,4 +1,4 @@
-//! Requests and replies of the control socket, as frames.
+//! Codec of the requests and replies of the control socket.
 
 use crate::socket::frame::{damaged, read_frame, write_frame};
 use crate::socket::{ReplyFrame, RequestFrame};

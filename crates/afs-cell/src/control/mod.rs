@@ -1,4 +1,4 @@
-//! The way in for the owner of a running cell: a Unix-domain socket in its state directory.
+//! Control socket: a Unix-domain socket in the state directory, for the owner of a running cell.
 //!
 //! Whoever may open the socket (mode 0600) and has the user id of the cell's process, or is root, is
 //! the cell's owner. A request carries one call to one of the cell's services, as bytes; the cell makes

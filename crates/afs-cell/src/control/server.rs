@@ -1,4 +1,4 @@
-//! The control socket of a cell: requests of its owner.
+//! Server of the control socket, for the owner of a cell.
 
 use super::frame::{ControlReply, ControlRequest};
 use crate::socket::{Audience, Limits, Settings, SocketServer};

@@ -1,4 +1,4 @@
-//! Owners of files as users of this machine: token holders, then accounts of the same name, then plain numbers.
+//! Map of owners of files to users of this machine: token holders, then accounts of the same name, then plain numbers.
 
 use crate::mount::local_accounts::{Found, LocalUser, by_name, by_uid};
 use afs_fuse::{Account, Accounts, Answer, NO_GROUP, NOBODY, Owner};

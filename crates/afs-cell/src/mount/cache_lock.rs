@@ -1,4 +1,4 @@
-//! The lock of a cache directory: one mount at a time, which says in the file who it is.
+//! Lock file of a cache directory, with a record of the mount that holds it.
 
 use crate::mounts;
 use crate::process::Process;

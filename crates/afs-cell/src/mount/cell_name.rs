@@ -1,4 +1,4 @@
-//! Which cell servers are of, as their overseers say.
+//! Query of overseers for the name of the cell of their servers.
 
 use afs_net::{System, Udp};
 use afs_rpc::{CallOptions, Security};

@@ -1,4 +1,4 @@
-//! The files that were open for writing when a mount was stopped, as a file in its cache.
+//! List of the files that were open for writing when a mount was stopped, as a file in its cache.
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Accounts of this machine, as its name service has them: asked through `getent`, which knows every source that is configured.
+//! Look-ups of accounts of this machine in its name service, through `getent`, which knows every source that is configured.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! A mount in this process: socket, cache, cache manager, kernel.
+//! A mount in this process: a socket, a cache, a cache manager and the kernel's side.
 
 mod accounts;
 mod cache_lock;

@@ -1,4 +1,4 @@
-//! The databases of a cell, on a host that serves them, and the services over them.
+//! Databases of a cell on a host that serves them, and the services over them.
 
 use crate::configuration::options::{DatabasePlace, EtcdPlace, ServerOptions};
 use crate::error::CellResult;

@@ -1,4 +1,4 @@
-//! The databases of an OpenAFS cell taken into this one, in the process that serves it.
+//! Import of the databases of an OpenAFS cell, in the process that serves the cell.
 //!
 //! Both files are read and looked at as a whole before anything is written. Then it is written in parts, people first:
 //! an interrupted import is completed by repeating it; until then the databases say that it is not finished.

@@ -1,4 +1,4 @@
-//! A database file of OpenAFS's, read where it is needed.
+//! Random access to a database file of OpenAFS.
 
 use afs_db::import::Source;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! What the login service keeps, and whom it knows: the cell's databases in its words.
+//! Adapter of the databases of a cell for the login service: its records, and the users it knows.
 
 use afs_db::login::LoginError;
 use afs_db::protection::{ProtectionError, Requester};

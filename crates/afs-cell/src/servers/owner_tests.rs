@@ -1,4 +1,4 @@
-//! The owner's mount against senders that know its connection's numbers, over real sockets.
+//! Tests of the owner's mount against senders that know the numbers of its connection, over real sockets.
 
 use crate::configuration::options::ServerOptions;
 use crate::configuration::ports::Ports;

@@ -1,4 +1,4 @@
-//! Looking for damage in the background: how often, and what was seen.
+//! Settings and reports of the background scrub of partitions.
 
 use afs_server::scrub::{ScrubReport, ScrubSettings, Scrubber};
 use afs_volume::ScrubRound;

@@ -1,4 +1,4 @@
-//! Frames of a length, a kind and bytes. Bounded both ways.
+//! Codec of frames: a length, a kind and bytes, bounded both ways.
 
 use std::io::{self, Read, Write};
 

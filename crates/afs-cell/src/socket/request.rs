@@ -1,4 +1,4 @@
-//! Messages of a socket: one request, one reply.
+//! Traits of the messages of a socket, and the exchange of one request and its reply.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

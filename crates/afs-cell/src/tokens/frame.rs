@@ -1,4 +1,4 @@
-//! Requests and replies of a mount's token socket, as frames.
+//! Codec of the requests and replies of a mount's token socket.
 
 use super::kept::{KeptToken, LEN_MAX};
 use super::session::SessionId;

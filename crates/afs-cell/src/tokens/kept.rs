@@ -1,4 +1,4 @@
-//! A token with everything that is needed to use and renew it.
+//! Codec of a stored token: the token with everything that is needed to use and renew it.
 
 use afs_auth::Token;
 use afs_login::Grant;

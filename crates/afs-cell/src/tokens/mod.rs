@@ -1,4 +1,4 @@
-//! Tokens on this machine: the files a user keeps them in, and how running mounts get them.
+//! Tokens on this machine: the files in which a user keeps them, and the sockets over which mounts get them.
 //!
 //! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
 //! takes a token for the user at the other end of the socket, whom the kernel names.

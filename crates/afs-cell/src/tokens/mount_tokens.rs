@@ -1,4 +1,4 @@
-//! A mount's tokens: what its users hand in, kept alive and given to the cache manager.
+//! Table of the tokens of a mount: handed in by its users, renewed, and given to the cache manager.
 
 use super::error::TokenError;
 use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};

@@ -1,4 +1,4 @@
-//! Tokens renewed before their end.
+//! Renewal of tokens before they expire.
 
 use super::kept::KeptToken;
 use afs_login::client::{self, Kept, Login, LoginError};

@@ -1,4 +1,4 @@
-//! A token as it is kept, for tests and as a beginning for fuzzing.
+//! A token as it is stored, for tests and as a beginning for fuzzing.
 
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be made is a failed test")]
 

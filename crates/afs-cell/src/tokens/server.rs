@@ -1,4 +1,4 @@
-//! The token socket of a mount: requests of its users.
+//! Server of the token socket of a mount, for the users of the mount.
 
 use super::frame::{TokenReply, TokenRequest};
 use crate::socket::{Audience, Limits, Settings, SocketServer};

@@ -1,4 +1,4 @@
-//! Sessions: programs with tokens of their own, apart from the rest of their user's.
+//! Sessions: ids of groups of programs with tokens of their own, separate from the user's other programs.
 
 use super::error::TokenError;
 use crate::error::CellResult;

@@ -1,4 +1,4 @@
-//! Where the token sockets of mounts are.
+//! Paths of the token sockets of mounts.
 
 use crate::state::StateDir;
 use rustix::process::{geteuid, getuid};

@@ -1,4 +1,4 @@
-//! Credential caches: where `kinit` puts tickets.
+//! Credential caches: the files in which `kinit` stores tickets.
 
 mod credential;
 mod format;

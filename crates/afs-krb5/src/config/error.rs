@@ -1,4 +1,4 @@
-//! What can be wrong with `krb5.conf`.
+//! Errors of `krb5.conf`.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The types that messages are made of (RFC 4120, section 5.2).
+//! Basic types of messages (RFC 4120, section 5.2).
 
 use crate::principal::Principal;
 use der::asn1::OctetStringRef;

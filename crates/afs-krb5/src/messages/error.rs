@@ -1,4 +1,4 @@
-//! A KDC's refusal (RFC 4120, sections 5.9.1 and 7.5.9).
+//! KRB-ERROR: the refusal of a KDC (RFC 4120, sections 5.9.1 and 7.5.9).
 
 use super::{KerberosString, PrincipalName};
 use der::Sequence;

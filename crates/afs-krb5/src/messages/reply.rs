@@ -1,4 +1,4 @@
-//! What a KDC answers (RFC 4120, section 5.4.2).
+//! KDC-REP: the reply of a KDC (RFC 4120, section 5.4.2).
 
 use super::{EncryptedData, EncryptionKey, KerberosString, PrincipalName};
 use der::Sequence;

@@ -1,4 +1,4 @@
-//! What a client sends (RFC 4120, sections 5.4.1 and 5.5.1).
+//! KDC-REQ, AP-REQ and Authenticator: the request of a client (RFC 4120, sections 5.4.1 and 5.5.1).
 
 use super::{Checksum, EncryptedData, KerberosString, PrincipalName};
 use der::Sequence;

@@ -1,4 +1,4 @@
-//! The configuration file of a host's servers: what `andrew serve --config` reads.
+//! Configuration file of the servers of a host, in TOML: what `andrew serve --config` reads.
 
 mod tables;
 #[cfg(test)]

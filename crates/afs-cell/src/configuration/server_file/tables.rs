@@ -1,4 +1,4 @@
-//! The parts of the configuration file: roles, partitions, where the databases are.
+//! Tables of the configuration file: partitions, and where the databases are.
 
 use crate::configuration::options::EtcdPlace;
 use afs_etcd::Endpoint;

@@ -1,4 +1,4 @@
-//! What the configuration file may say.
+//! Tests of the configuration file: defaults, relative paths, and what is refused.
 
 use super::*;
 
