@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_server::VolumeState;
-use afs_venus::{ErrorKind, Kind, MemoryCache, NodeId, OpenFlags, RootKind};
+use afs_venus::{ErrorKind, Kind, MemoryCache, NodeId, OpenFlags, RootKind, SetAttr};
 use afs_wire::ids::VolumeName;
 use bytes::Bytes;
 use common::{Cell, PROJ, SMALL_KIB, pattern};
@@ -189,6 +189,43 @@ fn a_store_tried_again_waits_for_the_close_of_who_has_changed_the_data_since() {
     });
     let two = b.clone();
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"half of the new");
+}
+
+/// truncate(2) without an open file is at the server when it returns; what was unsaved before is cut with it, or not at all.
+#[test]
+fn a_truncate_that_fails_leaves_what_an_earlier_close_could_not_store() {
+    for is_open in [false, true] {
+        let cell = Cell::new(15);
+        let (a, b) = (cell.client(1), cell.client(2));
+        let one = a.clone();
+        cell.on(&a, async move { one.put("file", b"acknowledged").await.unwrap() });
+        cell.sim.world().cut(a.node, cell.server);
+        let one = a.clone();
+        cell.on(&a, async move {
+            one.put("file", b"refused").await.unwrap_err();
+            let reader = match is_open {
+                true => Some(one.open("file", OpenFlags::READ).await.unwrap()),
+                false => None,
+            };
+            let node = one.find("file").await.unwrap().node;
+            let cut = SetAttr { size: Some(3), ..SetAttr::default() };
+            assert_eq!(one.venus.setattr(node, None, cut).await.unwrap_err().errno(), 110);
+            assert_eq!(one.get("file").await.unwrap(), b"refused");
+            if let Some(reader) = reader {
+                one.venus.release(reader).await.unwrap();
+            }
+        });
+        cell.sim.world().mend(a.node, cell.server);
+        cell.sim.run_for(Duration::from_secs(120));
+        let two = b.clone();
+        assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"refused");
+        let one = a.clone();
+        cell.on(&a, async move {
+            let node = one.find("file").await.unwrap().node;
+            let cut = SetAttr { size: Some(3), ..SetAttr::default() };
+            assert_eq!(one.venus.setattr(node, None, cut).await.unwrap().size, 3);
+        });
+    }
 }
 
 /// As of an open that the kernel is told to make again in another way.

@@ -28,7 +28,7 @@ mod spare;
 mod unsaved;
 mod versions;
 
-pub(crate) use counting::LetGo;
+pub(crate) use counting::{InUse, LetGo};
 pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
 
@@ -92,6 +92,16 @@ impl Files {
     /// A store for somebody has failed: it is tried again for him.
     pub fn store_failed(&self, key: Key, who: Who) {
         self.unsaved.failed_for(key, who);
+    }
+
+    /// For whom a store is tried again, if one is.
+    pub fn unsaved_for(&self, key: Key) -> Option<Who> {
+        self.unsaved.listed_for(key)
+    }
+
+    /// What is still listed is tried again for this user, whoever tried since.
+    pub fn stays_unsaved_for(&self, key: Key, who: Who) {
+        self.unsaved.stays_for(key, who);
     }
 
     /// Nothing is unsaved of a file.

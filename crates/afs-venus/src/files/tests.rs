@@ -14,7 +14,7 @@ use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::api::OpenFlags;
+use crate::api::{OpenFlags, TokenOwner};
 use crate::cache::{CacheFile, CacheKey, Kept, MemoryCache};
 use crate::error::ErrorKind;
 use crate::key::CellIndex;
@@ -172,6 +172,20 @@ fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
     assert_eq!(files.unsaved(), [(vnode.key, None)], "given up half-way, it is stored later");
     files.discard(&vnode, &data);
     assert!(vnode.state().data.is_none() && !files.has_unsaved());
+}
+
+/// Somebody else's attempt that failed does not make it his.
+#[test]
+fn what_is_listed_for_a_user_stays_his() {
+    let (files, vnode) = machine();
+    let (owner, other) = (Some(TokenOwner::Uid(1)), Some(TokenOwner::Uid(2)));
+    files.stays_unsaved_for(vnode.key, owner);
+    assert!(!files.has_unsaved(), "what was not listed is");
+    files.store_failed(vnode.key, owner);
+    let listed = files.unsaved_for(vnode.key).unwrap();
+    files.store_failed(vnode.key, other);
+    files.stays_unsaved_for(vnode.key, listed);
+    assert_eq!(files.unsaved(), [(vnode.key, owner)]);
 }
 
 #[test]

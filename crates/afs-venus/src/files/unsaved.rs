@@ -22,6 +22,18 @@ impl Unsaved {
         self.0.lock().entry(key).or_insert(who);
     }
 
+    /// The user for whom a file is listed.
+    pub fn listed_for(&self, key: Key) -> Option<Who> {
+        self.0.lock().get(&key).copied()
+    }
+
+    /// What is still listed is stored for this user; what is not listed any more stays so.
+    pub fn stays_for(&self, key: Key, who: Who) {
+        if let Some(listed) = self.0.lock().get_mut(&key) {
+            *listed = who;
+        }
+    }
+
     /// It is saved, or never will be.
     pub fn forget(&self, key: Key) {
         self.0.lock().remove(&key);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::api::HandleId;
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::files::Handle;
+use crate::files::{Handle, InUse};
 use crate::venus::Venus;
 use crate::venus::occasion::Occasion;
 use crate::vnode::Vnode;
@@ -75,19 +75,50 @@ impl Venus {
         self.require_write(vnode).await?;
         let in_use = self.files.use_current(vnode, &status, self.asker.who).await?;
         let data = in_use.data.clone();
+        let stored = self.cut_at_server(vnode, in_use, length).await;
+        if stored.as_ref().is_err_and(|error| error.kind == ErrorKind::Stale) {
+            // As when its store is tried again: others have stored since, or there is no file any more.
+            self.give_up_data(vnode);
+        }
+        self.files.put_away(vnode, &data, self.asker.who).await;
+        stored
+    }
+
+    /// Cuts a file here and at the server. What was unsaved before goes there first, as bytes that are cut off are here no more: if
+    /// either store fails, nothing of the cut stays (unless somebody else uses the data), and no unsaved byte is lost.
+    async fn cut_at_server(&self, vnode: &Arc<Vnode>, in_use: InUse<'_>, length: u64) -> Result<()> {
+        let data = in_use.data.clone();
+        // Whoever may write to it meanwhile has it open until this is over: his close waits for the turn.
+        let _turn = vnode.changing.lock().await;
+        self.store_before_cut(vnode, &data).await?;
         let stored = self.cut_and_store(vnode, &data, length).await;
         drop(in_use);
         if stored.is_err() {
-            // truncate(2) has failed: nothing of it stays.
             self.files.discard(vnode, &data);
         }
-        self.files.put_away(vnode, &data, self.asker.who).await;
+        stored
+    }
+
+    /// Stores what is unsaved. What cannot be stored stays as it was: listed for the same user, and tried again as often.
+    async fn store_before_cut(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
+        self.files.absorb_to_store(vnode, data).await?;
+        let (listed_for, failures) = (self.files.unsaved_for(vnode.key), data.content().failures);
+        let stored = match failures {
+            0 => self.store_absorbed(vnode, data, Occasion::Midway).await,
+            _ => self.store_absorbed_again(vnode, data, Occasion::Midway).await,
+        };
+        if stored.is_err() {
+            data.content().failures = failures;
+            if let Some(who) = listed_for {
+                self.files.stays_unsaved_for(vnode.key, who);
+            }
+        }
         stored
     }
 
     async fn cut_and_store(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>, length: u64) -> Result<()> {
         self.files.will_change(vnode.key, data).await?;
         self.files.cut(data, length).await?;
-        self.store(vnode, data, Occasion::Midway).await
+        self.store_in_order(vnode, data, Occasion::Midway).await
     }
 }
