@@ -9,6 +9,7 @@ use crate::cache::Kept;
 use crate::data::FileData;
 use crate::files::{Files, Handle, is_current};
 use crate::identity::Who;
+use crate::key::Key;
 use crate::vnode::{Vnode, VnodeState};
 
 impl Files {
@@ -125,16 +126,32 @@ impl Files {
     }
 
     /// A lock on the file was lost: what was written under it is not stored, and whoever opens the file from now on gets what the
-    /// server has. A kernel that has the cache file keeps it for as long as it is open.
-    pub fn lose(&self, vnode: &Arc<Vnode>) {
+    /// server has, in a cache file of its own. A kernel that has the cache file keeps it for as long as it is open.
+    pub async fn lose(&self, vnode: &Arc<Vnode>) {
+        // An open that comes meanwhile looks into the cache when this is over.
+        let _opening = vnode.fetching.lock().await;
         for handle in self.handles().into_iter().filter(|handle| Arc::ptr_eq(&handle.vnode, vnode)) {
             handle.data().lost.store(true, Ordering::SeqCst);
         }
+        if let Some(data) = self.part_with_lost(vnode) {
+            self.forget_lost(vnode.key, &data).await;
+        }
+    }
+
+    /// The data that is the file's no more, or that of a kernel.
+    fn part_with_lost(&self, vnode: &Vnode) -> Option<Arc<FileData>> {
         let mut state = vnode.state();
         self.unsaved.forget(vnode.key);
-        let dropped = state.data.take_if(|data| !data.backed.load(Ordering::SeqCst));
-        drop(state);
-        drop(dropped);
+        let data = state.data.clone();
+        state.data.take_if(|data| !data.backed.load(Ordering::SeqCst));
+        data
+    }
+
+    /// Whoever reads on in the cache file may fetch into it: it must not be found by others.
+    async fn forget_lost(&self, key: Key, data: &FileData) {
+        if let Err(error) = self.will_change(key, data).await {
+            tracing::warn!(%error, "a file whose lock was lost stays in the cache");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod model;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use afs_rpc::Parts;
@@ -261,6 +262,42 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     drive(&jobs, pin!(files.cut(&changing, 3))).unwrap();
     assert!(!files.may_have(vnode.key), "what was cut is kept as what the server has");
     assert!(is_current(&vnode.state(), &changing));
+}
+
+/// The reader may fetch into his cache file still.
+#[test]
+fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_reader() {
+    let (files, vnode) = machine();
+    let first = open(&files, &vnode, 5, OpenFlags::READ);
+    fetch(&first.data());
+    release(&files, &first);
+    assert!(files.may_have(vnode.key));
+    let reader = open(&files, &vnode, 5, OpenFlags::READ);
+    now(files.lose(&vnode));
+    let writer = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
+    assert_ne!(writer.data().file.id(), reader.data().file.id());
+    assert!(reader.data().lost.load(Ordering::SeqCst) && !writer.data().lost.load(Ordering::SeqCst));
+}
+
+#[test]
+fn what_is_being_put_away_is_not_kept_after_its_lock_was_lost() {
+    let (files, vnode, jobs) = machine_with_jobs();
+    let known = status(5, LENGTH);
+    let first = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let data = first.data();
+    fetch(&data);
+    files.let_go(first.id).unwrap();
+    let mut put_away = pin!(files.put_away(&vnode, &data, None));
+    assert!(poll(put_away.as_mut()).is_pending());
+    let reader = now(files.hold(&vnode, &known, OpenFlags::READ, None)).unwrap();
+    assert!(Arc::ptr_eq(&reader.data(), &data));
+    let mut lose = pin!(files.lose(&vnode));
+    let early = poll(lose.as_mut());
+    drive(&jobs, put_away);
+    if early.is_pending() {
+        drive(&jobs, lose);
+    }
+    assert!(!files.may_have(vnode.key), "the cache file of a reader is found by others");
 }
 
 #[test]

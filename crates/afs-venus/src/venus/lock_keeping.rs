@@ -98,13 +98,13 @@ impl Venus {
                 return;
             }
         }
-        self.lose_lock(vnode);
+        self.lose_lock(vnode).await;
     }
 
-    fn lose_lock(&self, vnode: &Arc<Vnode>) {
+    async fn lose_lock(&self, vnode: &Arc<Vnode>) {
         tracing::error!(fid = %vnode.key.fid, "a lock was lost; what was written under it is not stored");
         vnode.state().locks.lose();
-        self.files.lose(vnode);
+        self.files.lose(vnode).await;
         self.distrust(vnode);
         self.tell(vnode.key);
     }

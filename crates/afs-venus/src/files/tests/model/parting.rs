@@ -79,7 +79,7 @@ impl World {
     }
 
     pub(super) fn lose(&mut self) {
-        self.files.lose(&self.vnode);
+        now(self.files.lose(&self.vnode));
         self.opens.iter().for_each(|open| self.views[open.view].is_lost = true);
         self.listed = None;
         self.current = self.current.filter(|n| self.views[*n].is_backed);
