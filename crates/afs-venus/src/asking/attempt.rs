@@ -87,7 +87,7 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
         CallError::Unreachable { .. } => Outcome::Silent,
         CallError::Timeout => Outcome::Slow,
         CallError::Closed => Outcome::Closed,
-        CallError::GivenUp(code) => Outcome::Abort(*code),
+        CallError::GivenUp(code) => Outcome::GivenUp(*code),
         _ => Outcome::Nonsense,
     }
 }
@@ -95,4 +95,37 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
 /// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
 fn is_expiry(code: AbortCode) -> bool {
     matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::xdr::DecodeError;
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_server_says_or_leaves_unsaid_marks_it_down() {
+        let peer = ([10, 0, 0, 1], 7000).into();
+        let table = [
+            (CallError::Unreachable { peer }, true),
+            (CallError::Abort(AbortCode(-1)), true),
+            (CallError::Abort(AbortCode::VRESTARTING), false),
+            (CallError::Abort(AbortCode::RXGEN_OPCODE), false),
+            (CallError::Abort(AbortCode::VBUSY), false),
+            (CallError::Abort(AbortCode::VIO), false),
+            (CallError::Timeout, false),
+            (CallError::Decode(DecodeError::Short { needed: 4, left: 0 }), false),
+            (CallError::Ended, false),
+            (CallError::TooLong { limit: 9 }, false),
+            (CallError::Superseded, false),
+            (CallError::Misuse, false),
+            (CallError::Closed, false),
+        ];
+        // Whatever the code: it is ours.
+        let ours = (-500..500).chain([i32::MIN, i32::MAX]).map(AbortCode);
+        let ours = ours.map(|code| (CallError::GivenUp(code), false));
+        for (error, is_down) in table.into_iter().chain(ours) {
+            assert_eq!(marks_down(outcome_of(&error)), is_down, "{error:?}");
+        }
+    }
 }

@@ -20,6 +20,8 @@ pub enum Outcome {
     Slow,
     /// The server aborted the call.
     Abort(AbortCode),
+    /// This side gave the call up, with this code: that says nothing about the server.
+    GivenUp(AbortCode),
     /// The answer cannot be read.
     Nonsense,
     /// Our own transport is closed.
@@ -54,6 +56,8 @@ pub fn marks_down(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Silent => true,
         Outcome::Abort(code) => is_network(code),
+        // What this side sends says nothing about the other one, whatever the code.
+        Outcome::GivenUp(_) => false,
         Outcome::Lost | Outcome::Slow | Outcome::Nonsense | Outcome::Closed => false,
     }
 }
@@ -137,7 +141,10 @@ impl Ladder {
         match outcome {
             Outcome::Closed => Step::Fail(ErrorKind::ShutDown),
             Outcome::Nonsense => Step::Fail(ErrorKind::Protocol),
-            Outcome::Lost => self.same_address(elapsed),
+            Outcome::Lost => self.same_address(ErrorKind::ServerAway, elapsed),
+            // Packets that are not the server's may have come in its name.
+            Outcome::GivenUp(AbortCode::RX_PROTOCOL_ERROR) => self.same_address(ErrorKind::Protocol, elapsed),
+            Outcome::GivenUp(code) => Step::Answer(code),
             Outcome::Silent => self.other_address(elapsed),
             Outcome::Slow => self.other_site(ErrorKind::ServerAway, elapsed),
             Outcome::Abort(code) => self.after_abort(code, elapsed),
@@ -201,14 +208,14 @@ impl Ladder {
         self.other_site(self.complaint, elapsed)
     }
 
-    fn same_address(&mut self, elapsed: Duration) -> Step {
+    fn same_address(&mut self, complaint: ErrorKind, elapsed: Duration) -> Step {
         match self.at {
             Some((site, address)) if self.losses < LOSSES_MAX && elapsed < self.patience.total => {
                 self.losses += 1;
                 Step::Try { site, address }
             }
             _ => {
-                self.complaint = ErrorKind::ServerAway;
+                self.complaint = complaint;
                 self.advance(elapsed)
             }
         }
@@ -376,6 +383,8 @@ mod tests {
         let (salvaging, damaged) = (Abort(AbortCode::VSALVAGING), Abort(AbortCode::VSALVAGE));
         let (gone, offline) = (Abort(AbortCode::VNOVOL), Abort(AbortCode::VOFFLINE));
         let denied = AbortCode(13);
+        let stopped = GivenUp(AbortCode::RX_USER_ABORT);
+        let broken = GivenUp(AbortCode::RX_PROTOCOL_ERROR);
         type Row = (&'static str, Vec<Vec<bool>>, Vec<Outcome>, Vec<Step>);
         let table: Vec<Row> = vec![
             ("no site", vec![], vec![], vec![Fail(ErrorKind::NoVolume)]),
@@ -460,6 +469,19 @@ mod tests {
                 ],
             ),
             ("nonsense", one.clone(), vec![Nonsense], vec![to(0, 0), Fail(ErrorKind::Protocol)]),
+            ("given up here", one.clone(), vec![stopped], vec![to(0, 0), Answer(AbortCode::RX_USER_ABORT)]),
+            (
+                "the rules of Rx are broken, and then not",
+                one.clone(),
+                vec![broken, Abort(AbortCode(2))],
+                vec![to(0, 0), to(0, 0), Answer(AbortCode(2))],
+            ),
+            (
+                "the rules of Rx are broken for good",
+                one.clone(),
+                vec![broken, broken, broken],
+                vec![to(0, 0), to(0, 0), to(0, 0), Fail(ErrorKind::Protocol)],
+            ),
             ("closed", one, vec![Closed], vec![to(0, 0), Fail(ErrorKind::ShutDown)]),
         ];
         for (what, sites, outcomes, steps) in table {
@@ -511,8 +533,9 @@ mod tests {
     fn only_silence_and_network_codes_mark_an_address_down() {
         assert!(marks_down(Silent));
         assert!(marks_down(Abort(AbortCode(-1))));
-        for outcome in [Lost, Slow, Nonsense, Closed, Abort(AbortCode::VBUSY), Abort(AbortCode::VRESTARTING)]
-        {
+        let ours = GivenUp(AbortCode(-1));
+        let aborts = [AbortCode::VBUSY, AbortCode::VRESTARTING].map(Abort);
+        for outcome in [Lost, Slow, ours, Nonsense, Closed].into_iter().chain(aborts) {
             assert!(!marks_down(outcome), "{outcome:?}");
         }
         assert!(!marks_down(Abort(AbortCode::RXGEN_OPCODE)));
