@@ -278,6 +278,11 @@ impl Filesystem for AndrewFs {
         self.run(request, move |m| async move { m.opendir(ino, reply).await });
     }
 
+    fn releasedir(&self, _: &Request, ino: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.mount.releasedir(ino, fh);
+        reply.ok();
+    }
+
     fn readdir(&self, request: &Request, ino: INodeNo, _: FileHandle, offset: u64, reply: ReplyDirectory) {
         self.run(request, move |m| async move { m.readdir(ino, offset, reply).await });
     }

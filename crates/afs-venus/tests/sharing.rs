@@ -7,7 +7,7 @@ use std::time::Duration;
 use afs_rpc::EnvExt;
 use afs_venus::{NodeId, OpenFlags, SetAttr};
 use bytes::Bytes;
-use common::{Cell, pattern};
+use common::{Cell, Client, pattern};
 
 #[test]
 fn after_close_returns_a_new_open_anywhere_sees_the_data() {
@@ -172,6 +172,25 @@ fn an_open_file_keeps_its_version() {
         );
         assert_eq!(one.read_all(first.handle).await.unwrap(), b"first version");
     });
+}
+
+/// What the first one is reading may reach the kernel when the directory has changed.
+#[test]
+fn a_kernel_keeps_no_listing_of_a_directory_that_is_open_in_an_older_version() {
+    let cell = Cell::new(7);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let opened = |a: &Client| {
+        let one = a.clone();
+        cell.on(a, async move { one.venus.opendir(NodeId::ROOT).await.unwrap() })
+    };
+    let (anew, kept) = (opened(&a), opened(&a));
+    assert!(anew.caches && !anew.keep_cache && kept.caches && kept.keep_cache);
+    let two = b.clone();
+    cell.on(&b, async move { two.put("new", b"").await.unwrap() });
+    assert!(!opened(&a).caches && !opened(&a).caches);
+    (0..2).for_each(|_| a.venus.closedir(NodeId::ROOT));
+    let (anew, kept) = (opened(&a), opened(&a));
+    assert!(anew.caches && !anew.keep_cache && kept.caches && kept.keep_cache);
 }
 
 #[test]

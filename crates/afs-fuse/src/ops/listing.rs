@@ -3,7 +3,7 @@
 use crate::accounts::Account;
 use crate::convert::{self, errno};
 use crate::inodes::Inodes;
-use crate::ops::Visit;
+use crate::ops::{Mount, Visit};
 use afs_venus::{DirEntry, DirEntryPlus, Kind};
 use fuser::{
     FileAttr, FileHandle, FopenFlags, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
@@ -25,8 +25,10 @@ impl Visit {
         };
         match self.venus.opendir(node).await {
             Ok(opened) => {
-                let keep = if opened.keep_cache { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() };
-                reply.opened(FileHandle(0), FopenFlags::FOPEN_CACHE_DIR | keep);
+                let mut flags = FopenFlags::empty();
+                flags.set(FopenFlags::FOPEN_CACHE_DIR, opened.caches);
+                flags.set(FopenFlags::FOPEN_KEEP_CACHE, opened.keep_cache);
+                reply.opened(FileHandle(u64::from(opened.caches)), flags);
             }
             Err(error) => reply.error(errno(&error)),
         }
@@ -91,6 +93,17 @@ impl Visit {
                 reply.ok();
             }
             Err(error) => reply.error(errno(&error)),
+        }
+    }
+}
+
+impl Mount {
+    /// The last reference to an open directory is gone; its handle tells whether it was offered the kernel's copy.
+    pub(crate) fn releasedir(&self, ino: INodeNo, handle: FileHandle) {
+        if handle.0 != 0
+            && let Ok(node) = self.node(ino)
+        {
+            self.venus.closedir(node);
         }
     }
 }

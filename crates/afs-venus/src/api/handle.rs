@@ -35,6 +35,9 @@ pub struct Opened {
 /// The answer to opening a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedDir {
+    /// What is read through it may go into the listing that the kernel keeps, and come from there. To be given back with
+    /// [`crate::Venus::closedir`].
+    pub caches: bool,
     /// The listing which the kernel keeps of this directory is still true.
     pub keep_cache: bool,
 }

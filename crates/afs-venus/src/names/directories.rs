@@ -58,7 +58,7 @@ impl Directories {
         if !patched {
             state.directory = None;
         }
-        state.kernel_version = None;
+        state.listing.forget();
     }
 
     /// What a name stands for in a copy of a directory that is about to be changed.

@@ -13,23 +13,31 @@ use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 impl Venus {
-    /// Opens a directory for listing: checks the right and says whether the kernel's listing is still true.
+    /// Opens a directory for listing: checks the right and says whether the kernel may keep a listing, and whether the one it has is
+    /// still true.
     pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
         let key = match self.place(node)? {
             Place::Object(key) => key,
             Place::Snapshots(cell, volume) => {
                 self.snapshots_seen(cell, volume).await?;
-                return Ok(OpenedDir { keep_cache: false });
+                return Ok(OpenedDir { caches: false, keep_cache: false });
             }
-            Place::Cells => return Ok(OpenedDir { keep_cache: true }),
+            Place::Cells => return Ok(OpenedDir { caches: true, keep_cache: true }),
         };
         let vnode = self.vnode(key);
         self.with_directory(&vnode, |_| ()).await?;
         let mut state = vnode.state();
-        let Some(status) = state.status else { return Ok(OpenedDir { keep_cache: false }) };
-        let keep_cache = state.kernel_version == Some(status.data_version);
-        state.kernel_version = Some(status.data_version);
-        Ok(OpenedDir { keep_cache })
+        let Some(status) = state.status else { return Ok(OpenedDir { caches: false, keep_cache: false }) };
+        Ok(state.listing.open(status.data_version))
+    }
+
+    /// A directory that was opened with [`OpenedDir::caches`] is closed.
+    pub fn closedir(&self, node: NodeId) {
+        if let Ok(Place::Object(key)) = self.place(node)
+            && let Some(vnode) = self.vnodes.peek(key)
+        {
+            vnode.state().listing.close();
+        }
     }
 
     /// Lists names from `offset` (0 at first, then [`DirEntry::next_offset`]), at most `max` of them. Empty at the end.

@@ -272,6 +272,7 @@ impl Venus {
                 state.directory = None;
                 state.link = None;
                 state.kernel_version = None;
+                state.listing.forget();
             }
             if vnode.state().data.is_none() {
                 self.files.forget_kept_on_disk(vnode.key).await?;

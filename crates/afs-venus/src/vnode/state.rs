@@ -15,7 +15,7 @@ use crate::key::Key;
 use crate::location::Volume;
 use crate::locks::LockTable;
 use crate::promise::Promise;
-use crate::vnode::Directory;
+use crate::vnode::{Directory, Listing};
 
 /// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
 pub(crate) struct Vnode {
@@ -50,8 +50,10 @@ pub(crate) struct VnodeState {
     pub data: Option<Arc<FileData>>,
     /// How many bytes of a version are in holes, as its data told when they were put away.
     pub holes: Option<(DataVersion, u64)>,
-    /// The version of which the kernel may hold pages (or, of a directory, a listing).
+    /// The version of which the kernel may hold pages.
     pub kernel_version: Option<DataVersion>,
+    /// Of a directory: what the kernel may hold of its names.
+    pub listing: Listing,
     /// Handles.
     pub opens: u32,
     /// The last name is gone, and the handles go on without the server.
@@ -123,7 +125,12 @@ impl VnodeState {
         self.status = Some(Status { caller_access: Rights::NONE, ..*status });
     }
 
-    /// Whether something here must not be dropped to save memory.
+    /// Whether it may be dropped to save memory.
+    pub fn may_be_evicted(&self) -> bool {
+        !self.is_in_use() && !self.listing.is_open()
+    }
+
+    /// Whether something here is used by programs, or known here only.
     pub fn is_in_use(&self) -> bool {
         self.opens > 0
             || self.data.is_some()

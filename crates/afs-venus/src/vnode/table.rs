@@ -157,7 +157,7 @@ impl Inner {
         for (age, key) in candidates {
             let Some((vnode, _)) = self.vnodes.get(&key) else { continue };
             // Two: the table's own and none other. Whoever works on it holds another.
-            if Arc::strong_count(vnode) > 1 || vnode.state().is_in_use() {
+            if Arc::strong_count(vnode) > 1 || !vnode.state().may_be_evicted() {
                 continue;
             }
             self.by_age.remove(&age);

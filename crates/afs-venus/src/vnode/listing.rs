@@ -1,0 +1,82 @@
+//! Count of the programs that have a directory open, and the version of which a kernel may keep a listing for them.
+//!
+//! A kernel that was offered `FOPEN_CACHE_DIR` puts what any program reads of a directory into one copy, when the reply reaches
+//! it, and answers others from the copy when it is whole. It compares the copy with nothing but the modification time that it
+//! knows of the inode, in whole seconds here, and that need not be the newest (Linux, fs/fuse/readdir.c: `fuse_add_dirent_to_cache`,
+//! `fuse_readdir_cached`). A reply under way while the directory changes would bring old names into the copy of the new version.
+//! So all programs that fill the copy at one time have opened the same version; others read past it.
+
+use afs_wire::ids::DataVersion;
+
+use crate::api::OpenedDir;
+
+/// What a kernel may keep of a directory.
+#[derive(Default)]
+pub(crate) struct Listing {
+    /// The version that the readers have opened, or that the last of them had.
+    version: Option<DataVersion>,
+    /// Open directories whose names go into the kernel's copy.
+    readers: u32,
+}
+
+impl Listing {
+    /// A program opens the directory, which is of this version. It is counted if it is offered the copy.
+    pub fn open(&mut self, version: DataVersion) -> OpenedDir {
+        let is_kept = self.version == Some(version);
+        if self.readers > 0 && !is_kept {
+            return OpenedDir { caches: false, keep_cache: false };
+        }
+        self.version = Some(version);
+        self.readers += 1;
+        OpenedDir { caches: true, keep_cache: is_kept }
+    }
+
+    /// One that was counted is closed: nothing that it has read is under way any more.
+    pub fn close(&mut self) {
+        self.readers = self.readers.saturating_sub(1);
+    }
+
+    /// The copy is no version's any more, or its version is not known.
+    pub fn forget(&mut self) {
+        self.version = None;
+    }
+
+    /// Whether somebody is counted.
+    pub fn is_open(&self) -> bool {
+        self.readers > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNCACHED: OpenedDir = OpenedDir { caches: false, keep_cache: false };
+    const ANEW: OpenedDir = OpenedDir { caches: true, keep_cache: false };
+    const KEPT: OpenedDir = OpenedDir { caches: true, keep_cache: true };
+
+    #[test]
+    fn the_copy_is_filled_by_readers_of_one_version_only() {
+        let mut listing = Listing::default();
+        let [old, new] = [1, 2].map(DataVersion);
+        assert_eq!([listing.open(old), listing.open(old)], [ANEW, KEPT]);
+        // What the first two are reading may reach the kernel at any moment.
+        assert_eq!([listing.open(new), listing.open(new)], [UNCACHED; 2]);
+        listing.close();
+        assert_eq!(listing.open(new), UNCACHED);
+        listing.close();
+        assert!(!listing.is_open());
+        assert_eq!([listing.open(new), listing.open(new)], [ANEW, KEPT]);
+    }
+
+    #[test]
+    fn a_copy_that_was_forgotten_is_offered_again_when_its_readers_are_gone() {
+        let mut listing = Listing::default();
+        let version = DataVersion(1);
+        assert_eq!(listing.open(version), ANEW);
+        listing.forget();
+        assert_eq!(listing.open(version), UNCACHED);
+        listing.close();
+        assert_eq!([listing.open(version), listing.open(version)], [ANEW, KEPT]);
+    }
+}
