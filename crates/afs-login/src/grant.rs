@@ -106,7 +106,7 @@ impl Grant {
 const EARLY_MIN: Duration = Duration::from_secs(300);
 
 pub(crate) fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
-    // Only for what is far shorter than 2^32.
+    // The bytes are far shorter than 2^32.
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);
     out.extend_from_slice(&[0; 3][..bytes.len().wrapping_neg() & 3]);

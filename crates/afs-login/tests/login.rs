@@ -62,7 +62,7 @@ fn a_wrong_passphrase_and_an_unknown_user_are_refused_alike() {
     let cell = cell(3);
     cell.register("alice", "correct horse");
     assert_eq!(cell.log_in("alice", "correct hors"), Err(LoginError::Denied));
-    // bob exists and has no passphrase; nobody else exists.
+    // bob exists and has no passphrase; mallory does not exist.
     assert_eq!(cell.log_in("bob", "correct horse"), Err(LoginError::Denied));
     assert_eq!(cell.log_in("mallory", "correct horse"), Err(LoginError::Denied));
     let answers = ["alice", "bob", "mallory"].map(|name| {

@@ -20,7 +20,7 @@ use crate::tcp;
 /// The real [`Env`]: the kernel's clocks and randomness, tasks on a pool of threads. [`Env::now`] is `CLOCK_BOOTTIME`:
 /// time in suspend counts.
 ///
-/// Dropping it stops the pool without waiting for tasks; blocking work under way runs to its end.
+/// Dropping it stops the pool without waiting for tasks; blocking work in progress runs to its end.
 #[derive(Debug)]
 pub struct System {
     /// `None` after shutdown.

@@ -47,7 +47,7 @@ impl Encode for SetStatus {
         self.owner.unwrap_or_default().encode(out);
         self.group.unwrap_or_default().encode(out);
         self.mode.unwrap_or_default().encode(out);
-        0u32.encode(out); // segment size, which nobody uses
+        0u32.encode(out); // segment size, unused
     }
 }
 

@@ -33,7 +33,7 @@ impl SendStream {
         if ack.first > self.next() {
             return Freshness::BeyondSent;
         }
-        // Old kernels put a serial into `previous`; such a value lies beyond the window.
+        // Old kernels put a serial into `previous`; such a value is beyond the window.
         let serial_like = self.ack_previous >= self.first.saturating_add(self.window);
         let older = ack.first == self.first && ack.previous < self.ack_previous && !serial_like;
         if older { Freshness::Stale } else { Freshness::Fresh }
