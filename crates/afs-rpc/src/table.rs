@@ -58,8 +58,9 @@ impl<S: Send + Sync + 'static> Table<S> {
         F: Future<Output = ()> + Send + 'static,
     {
         let handler = Arc::new(handler);
-        let row: Row<S> =
-            Box::new(move |state, call| Box::pin(hand_over::<S, R, H, F>(handler.clone(), state, call)));
+        let row: Row<S> = Box::new(move |state, call| {
+            Box::pin(dispatch_streamed::<S, R, H, F>(handler.clone(), state, call))
+        });
         self.rows.insert(Opcode(R::OPCODE), row);
         self
     }
@@ -114,7 +115,7 @@ where
     }
 }
 
-async fn hand_over<S, R, H, F>(handler: Arc<H>, state: Arc<S>, mut call: ServerCall)
+async fn dispatch_streamed<S, R, H, F>(handler: Arc<H>, state: Arc<S>, mut call: ServerCall)
 where
     R: Streamed,
     H: Fn(Arc<S>, ServerCall, R) -> F,

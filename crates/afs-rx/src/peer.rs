@@ -88,7 +88,7 @@ impl Peer {
     }
 
     /// Applies the trailer of an ACK: docs/protocol/rx.md "Accepting an ACK", step 6.
-    pub(crate) fn learn(&mut self, trailer: &AckTrailer) {
+    pub(crate) fn apply_trailer(&mut self, trailer: &AckTrailer) {
         if let Some(interface) = trailer.mtu_interface {
             let whole = clamp(interface).min(self.packet_size_own);
             let most = trailer.mtu_max.map_or(PACKET_SIZE_DEFAULT, clamp);
@@ -140,15 +140,15 @@ mod tests {
     #[test]
     fn large_packets_need_both_sides() {
         let mut far = peer("192.0.2.1:7001");
-        far.learn(&trailer(16384, 16384));
+        far.apply_trailer(&trailer(16384, 16384));
         assert_eq!(far.packet_size, 1444);
         let mut near = peer("127.0.0.1:7001");
         assert_eq!(near.packet_size, 1444, "before it has told");
-        near.learn(&trailer(5692, 1444));
+        near.apply_trailer(&trailer(5692, 1444));
         assert_eq!(near.packet_size, 1444);
-        near.learn(&trailer(16384, 16384));
+        near.apply_trailer(&trailer(16384, 16384));
         assert_eq!(near.packet_size, 15604);
-        near.learn(&trailer(0, 0));
+        near.apply_trailer(&trailer(0, 0));
         assert_eq!((near.packet_size, near.window), (520, 1));
     }
 }

@@ -58,21 +58,21 @@ impl<C: Copy + PartialEq> Admission<C> {
         let (room, queue) = (self.has_room(claimant.known), self.has_queue(claimant.known));
         let load = self.loads.entry(claimant).or_default();
         if room && load.running < self.limits.calls_per_host && load.waiting.is_empty() {
-            self.occupy(claimant);
+            self.count_running(claimant);
             return Verdict::Serve;
         }
         if !queue || load.waiting.len() >= self.limits.waiting_per_host {
-            self.tidy(claimant);
+            self.restore_invariant(claimant);
             return Verdict::Refuse;
         }
         load.waiting.push_back(call);
         self.share(claimant.known).waiting += 1;
-        self.tidy(claimant);
+        self.restore_invariant(claimant);
         Verdict::Wait
     }
 
     /// Counts a call that is running already, whatever the limits.
-    pub(crate) fn occupy(&mut self, claimant: Claimant) {
+    pub(crate) fn count_running(&mut self, claimant: Claimant) {
         self.loads.entry(claimant).or_default().running += 1;
         self.share(claimant.known).running += 1;
     }
@@ -84,7 +84,7 @@ impl<C: Copy + PartialEq> Admission<C> {
             let share = self.share(claimant.known);
             share.running = share.running.saturating_sub(1);
         }
-        self.tidy(claimant);
+        self.restore_invariant(claimant);
     }
 
     /// A waiting call ended before it was served. `false` if it was not waiting.
@@ -93,7 +93,7 @@ impl<C: Copy + PartialEq> Admission<C> {
         let Some(place) = load.waiting.iter().position(|c| *c == call) else { return false };
         load.waiting.remove(place);
         self.share(claimant.known).waiting -= 1;
-        self.tidy(claimant);
+        self.restore_invariant(claimant);
         true
     }
 
@@ -115,9 +115,9 @@ impl<C: Copy + PartialEq> Admission<C> {
             let call = if below { load.waiting.pop_front() } else { None };
             if call.is_some() {
                 self.share(known).waiting -= 1;
-                self.occupy(claimant);
+                self.count_running(claimant);
             }
-            self.tidy(claimant);
+            self.restore_invariant(claimant);
             if call.is_some() {
                 return call;
             }
@@ -139,7 +139,7 @@ impl<C: Copy + PartialEq> Admission<C> {
     }
 
     /// Restores the invariant for one claimant, and removes it when it has no calls.
-    fn tidy(&mut self, claimant: Claimant) {
+    fn restore_invariant(&mut self, claimant: Claimant) {
         let Some(load) = self.loads.get_mut(&claimant) else { return };
         let [anonymous, of_known] = &mut self.shares;
         let share = if claimant.known { of_known } else { anonymous };
@@ -172,7 +172,7 @@ mod tests {
         Claimant { host: [10, 0, 0, number].into(), known: true }
     }
 
-    fn stranger(number: u8) -> Claimant {
+    fn anonymous(number: u8) -> Claimant {
         Claimant { known: false, ..peer(number) }
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let mut verdicts = Vec::new();
         for number in 1..=20 {
             for call in 0..2 {
-                verdicts.push(gate.arrive(stranger(number), 1000 + u32::from(number) * 10 + call));
+                verdicts.push(gate.arrive(anonymous(number), 1000 + u32::from(number) * 10 + call));
             }
         }
         let count = |of| verdicts.iter().filter(|verdict| **verdict == of).count();
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(gate.arrive(peer(1), 1), Verdict::Serve);
         assert_eq!(gate.arrive(peer(2), 2), Verdict::Serve);
         assert_eq!(gate.arrive(peer(2), 3), Verdict::Wait);
-        gate.depart(stranger(1));
+        gate.depart(anonymous(1));
         assert_eq!(gate.next(), Some(3), "the known wait for the known only");
     }
 
@@ -252,7 +252,7 @@ mod tests {
         }
         for call in [11, 12] {
             gate.arrive(peer(1), call);
-            gate.arrive(stranger(1), 100 + call);
+            gate.arrive(anonymous(1), 100 + call);
         }
         let mut order = Vec::new();
         for _ in 0..4 {

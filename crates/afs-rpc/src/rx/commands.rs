@@ -92,7 +92,7 @@ impl State {
         if self.closed {
             return Progress::Over(Err(RxError::Unknown));
         }
-        match self.gather(now, reading, &mut data, opened) {
+        match self.read_ready(now, reading, &mut data, opened) {
             Ok(Some(sealed)) => Progress::Open(sealed, data),
             // The error persists; the next read returns it, after the data before it.
             Err(error) if data.first.is_empty() => Progress::Over(Err(error)),
@@ -107,7 +107,7 @@ impl State {
     }
 
     /// Adds ready data to the data; returns packets that must be opened first.
-    fn gather(
+    fn read_ready(
         &mut self,
         now: Instant,
         reading: &Reading,
@@ -136,7 +136,7 @@ impl State {
         if let AfterWrite::Leave(place) = then {
             self.endpoint.finish_send(now, call)?;
             self.release(now, call);
-            self.vacate(call, place);
+            self.free_place(call, place);
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Rx {
     pub(super) fn release(&self, call: CallId, place: Option<Claimant>) {
         self.with(|state, now| {
             state.release(now, call);
-            state.vacate(call, place);
+            state.free_place(call, place);
         });
     }
 }

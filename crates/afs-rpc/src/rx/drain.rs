@@ -57,7 +57,7 @@ impl Drop for Sender<'_> {
     fn drop(&mut self) {
         let outbox = std::mem::take(&mut self.outbox);
         if self.is_sending {
-            outbox.abandon(&mut self.rx.0.state.lock(), self.rx.0.env.now());
+            outbox.stop_sending(&mut self.rx.0.state.lock(), self.rx.0.env.now());
         }
     }
 }
@@ -82,7 +82,7 @@ impl Rx {
         let mut before_long_work = Some(before_long_work);
         for round in 0..rounds {
             if let Taken::Nothing(wake_driver) = sender.take() {
-                sender.retire();
+                sender.keep_buffers();
                 return wake_driver;
             }
             if (round > 0 || sender.outbox.takes_long())
@@ -100,7 +100,7 @@ impl Sender<'_> {
     fn take(&mut self) -> Taken {
         let now = self.rx.0.env.now();
         let mut state = self.rx.0.state.lock();
-        self.outbox.give_back(&mut state, now);
+        self.outbox.end_turns(&mut state, now);
         self.outbox.fill(&mut state, now);
         if !self.outbox.is_empty() {
             return Taken::Some;
@@ -112,7 +112,7 @@ impl Sender<'_> {
     }
 
     /// Keeps the buffers for reuse.
-    fn retire(mut self) {
+    fn keep_buffers(mut self) {
         let outbox = std::mem::take(&mut self.outbox);
         let mut spare = self.rx.0.drain.spare.lock();
         if spare.len() < SENDERS_MAX {
@@ -131,15 +131,15 @@ impl Outbox {
     }
 
     /// The packets were sent: ends their turns.
-    fn give_back(&mut self, state: &mut State, now: Instant) {
+    fn end_turns(&mut self, state: &mut State, now: Instant) {
         self.used = 0;
         self.turns.drain(..).for_each(|turn| state.endpoint.end_turn(turn));
         self.sealings.drain(..).for_each(|sealing| state.endpoint.end_sealing(now, sealing));
     }
 
     /// Ends the turns and frees the thread's slot.
-    fn abandon(mut self, state: &mut State, now: Instant) {
-        self.give_back(state, now);
+    fn stop_sending(mut self, state: &mut State, now: Instant) {
+        self.end_turns(state, now);
         state.senders -= 1;
     }
 

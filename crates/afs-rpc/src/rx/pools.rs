@@ -50,7 +50,7 @@ pub(super) struct Pools {
     owners: BTreeMap<ConnId, PoolId>,
     reap_at: Option<Instant>,
     /// Position of the eviction search.
-    hand: PoolId,
+    clock_hand: PoolId,
 }
 
 /// Pools examined by one eviction search. Bounds the work that a call can cause.
@@ -65,7 +65,7 @@ impl Pools {
             by_key: BTreeMap::new(),
             owners: BTreeMap::new(),
             reap_at: None,
-            hand: PoolId(0),
+            clock_hand: PoolId(0),
         }
     }
 
@@ -129,7 +129,7 @@ impl Pools {
             return;
         }
         let permits = self.permits();
-        let examined = self.pools.range(self.hand..).take(EXAMINED_MAX);
+        let examined = self.pools.range(self.clock_hand..).take(EXAMINED_MAX);
         let unused = |pool: &Pool| {
             pool.channels.free.available_permits() == permits && Arc::strong_count(&pool.channels) == 1
         };
@@ -142,7 +142,7 @@ impl Pools {
                 break;
             }
         }
-        self.hand = last.map_or(PoolId(0), |PoolId(id)| PoolId(id + 1));
+        self.clock_hand = last.map_or(PoolId(0), |PoolId(id)| PoolId(id + 1));
         let Some(pool) = found.and_then(|id| self.pools.remove(&id)) else { return };
         self.by_key.remove(&pool.key);
         for connection in pool.connections {
@@ -180,7 +180,7 @@ impl Pools {
     }
 
     /// Closes connections and pools that were unused for the idle time.
-    pub(super) fn reap(&mut self, now: Instant, endpoint: &mut Endpoint) {
+    pub(super) fn close_idle(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.reap_at.is_none_or(|at| now < at) {
             return;
         }

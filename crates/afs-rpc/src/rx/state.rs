@@ -131,7 +131,7 @@ impl State {
     fn start_incomplete(&mut self, now: Instant, call: CallId, claimant: Claimant, effects: &mut Effects) {
         if let Some((displaced, whose)) = self.incomplete.arrive(claimant, call) {
             // Its handler releases the place when it gets the error.
-            self.admission.occupy(whose);
+            self.admission.count_running(whose);
             self.endpoint.abort(now, displaced, self.limits.busy.0);
         }
         self.start(now, call, claimant, effects);
@@ -140,7 +140,7 @@ impl State {
     /// From here on the call counts as a complete one.
     fn on_request_done(&mut self, call: CallId, effects: &mut Effects) {
         if let Some(claimant) = self.incomplete.remove(call) {
-            self.admission.occupy(claimant);
+            self.admission.count_running(claimant);
         }
         self.wake(call, true, false, effects);
     }
@@ -161,7 +161,7 @@ impl State {
                 effects.arrivals.push(Arrival { call, service, caller, claimant });
             }
             _ => {
-                self.vacate(call, Some(claimant));
+                self.free_place(call, Some(claimant));
                 self.refuse(now, call, AbortCode::RX_INVALID_OPERATION);
             }
         }
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// A served call is over.
-    pub(super) fn vacate(&mut self, call: CallId, place: Option<Claimant>) {
+    pub(super) fn free_place(&mut self, call: CallId, place: Option<Claimant>) {
         if let Some(claimant) = place.filter(|_| self.incomplete.remove(call).is_none()) {
             self.admission.depart(claimant);
         }
@@ -252,7 +252,7 @@ impl State {
 
     pub(super) fn on_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
-        self.pools.reap(now, &mut self.endpoint);
+        self.pools.close_idle(now, &mut self.endpoint);
     }
 
     pub(super) fn close(&mut self, now: Instant) {

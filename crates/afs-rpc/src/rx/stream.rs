@@ -140,21 +140,21 @@ impl Stream {
     }
 
     async fn put(&mut self, mut data: Bytes, then: AfterWrite) -> Result<(), CallError> {
-        self.still_here()?;
+        self.check_open()?;
         poll_fn(|cx| self.rx.poll_write(self.call, &mut data, then, cx)).await.map_err(|e| self.error(e))
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), CallError> {
-        self.still_here()?;
+        self.check_open()?;
         self.rx.flush(self.call).map_err(|e| self.error(e))
     }
 
     pub(crate) fn finish_send(&mut self) -> Result<(), CallError> {
-        self.still_here()?;
+        self.check_open()?;
         self.rx.finish_send(self.call).map_err(|e| self.error(e))
     }
 
-    fn still_here(&self) -> Result<(), CallError> {
+    fn check_open(&self) -> Result<(), CallError> {
         if self.left { Err(CallError::Misuse) } else { Ok(()) }
     }
 

@@ -23,11 +23,11 @@ pub(crate) struct Security {
     class: Arc<Mutex<Class>>,
     side: Side,
     index: u8,
-    known: Known,
+    properties: Properties,
 }
 
 /// The object's properties.
-struct Known {
+struct Properties {
     overhead: Overhead,
     protects: bool,
     keeps_data: bool,
@@ -62,13 +62,13 @@ impl Class {
         }
     }
 
-    fn known(&self, now: Instant) -> Known {
+    fn properties(&self, now: Instant) -> Properties {
         let packets = self.packets();
         let (authenticated, identity) = match self {
             Class::Client(_) => (true, None),
             Class::Server(session) => (session.is_authenticated(now), session.identity()),
         };
-        Known {
+        Properties {
             overhead: packets.overhead(),
             protects: packets.protects(),
             keeps_data: packets.keeps_data(),
@@ -88,8 +88,8 @@ impl Security {
     }
 
     fn new(class: Class, side: Side, now: Instant) -> Self {
-        let (index, known) = (class.packets().index(), class.known(now));
-        Security { class: Arc::new(Mutex::new(class)), side, index, known }
+        let (index, properties) = (class.packets().index(), class.properties(now));
+        Security { class: Arc::new(Mutex::new(class)), side, index, properties }
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -101,23 +101,23 @@ impl Security {
     }
 
     pub(crate) fn overhead(&self) -> Overhead {
-        self.known.overhead
+        self.properties.overhead
     }
 
     pub(crate) fn protects(&self) -> bool {
-        self.known.protects
+        self.properties.protects
     }
 
     pub(crate) fn keeps_data(&self) -> bool {
-        self.known.keeps_data
+        self.properties.keeps_data
     }
 
     pub(crate) fn is_authenticated(&self) -> bool {
-        self.known.authenticated
+        self.properties.authenticated
     }
 
     pub(crate) fn identity(&self) -> Option<Identity> {
-        self.known.identity.clone()
+        self.properties.identity.clone()
     }
 
     pub(crate) fn cipher(&self) -> Cipher {
@@ -137,7 +137,7 @@ impl Security {
         let mut class = self.class.lock();
         let Class::Client(client) = &mut *class else { return None };
         let answer = client.respond(challenge);
-        self.known = class.known(challenge.now);
+        self.properties = class.properties(challenge.now);
         Some(answer)
     }
 
@@ -154,7 +154,7 @@ impl Security {
         let mut class = self.class.lock();
         let Class::Server(session) = &mut *class else { return None };
         let verified = session.verify(proof);
-        self.known = class.known(proof.now);
+        self.properties = class.properties(proof.now);
         Some(verified)
     }
 }

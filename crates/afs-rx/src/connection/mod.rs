@@ -64,7 +64,7 @@ impl ChallengeState {
 }
 
 /// The connection's ids on the wire, and its direction.
-pub(crate) struct Identified {
+pub(crate) struct ConnectionIds {
     pub(crate) epoch: Epoch,
     pub(crate) cid: Cid,
     pub(crate) service: u16,
@@ -74,7 +74,7 @@ pub(crate) struct Identified {
 }
 
 impl Connection {
-    pub(crate) fn new(key: Key, named: Identified, dead_time: Duration, now: Instant) -> Self {
+    pub(crate) fn new(key: Key, named: ConnectionIds, dead_time: Duration, now: Instant) -> Self {
         Connection {
             id: ConnId(key),
             epoch: named.epoch,

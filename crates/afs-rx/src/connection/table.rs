@@ -25,7 +25,7 @@ pub(crate) struct ConnectionTable {
     /// Connections of authenticated clients whose class authenticates packets, by ids alone.
     migratable: HashMap<(Epoch, Cid), Key, HashSeed>,
     /// Position of the clock hand of the eviction search.
-    hand: usize,
+    clock_hand: usize,
 }
 
 /// Connections examined by one eviction search. Bounds the work an unwanted packet can cause.
@@ -38,7 +38,7 @@ impl ConnectionTable {
             clients: HashMap::with_hasher(seed),
             servers: HashMap::with_hasher(seed),
             migratable: HashMap::with_hasher(seed),
-            hand: 0,
+            clock_hand: 0,
         }
     }
 
@@ -108,8 +108,8 @@ impl ConnectionTable {
     pub(crate) fn evictable(&mut self) -> Option<Key> {
         let mut proven = None;
         for _ in 0..EXAMINED_MAX {
-            self.hand = (self.hand + 1) % self.slab.slots().max(1);
-            let found = self.slab.at(self.hand).filter(|connection| {
+            self.clock_hand = (self.clock_hand + 1) % self.slab.slots().max(1);
+            let found = self.slab.at(self.clock_hand).filter(|connection| {
                 connection.side() == crate::ids::Side::Server && !connection.has_calls()
             });
             match found {

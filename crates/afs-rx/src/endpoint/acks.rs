@@ -23,7 +23,7 @@ impl Endpoint {
             Ok(()) => self.after_ack(now, key),
             Err(drop) => self.stats.drop_packet(drop),
         }
-        self.touch(key);
+        self.reschedule(key);
     }
 
     fn take_ack(&mut self, now: Instant, key: Key, header: &Header, ack: &Ack<'_>) -> Result<(), DropReason> {
@@ -39,7 +39,7 @@ impl Endpoint {
         let connection =
             self.connections.slab.get_mut(call.connection).ok_or(DropReason::NoSuchConnection)?;
         let peer = self.peers.get_mut(connection.peer).ok_or(DropReason::NoSuchConnection)?;
-        peer.learn(&ack.trailer);
+        peer.apply_trailer(&ack.trailer);
         if call.send.is_closed() {
             return Ok(());
         }
@@ -100,6 +100,6 @@ impl Endpoint {
         call.last_progress = now;
         call.send.close();
         self.after_ack(now, key);
-        self.touch(key);
+        self.reschedule(key);
     }
 }

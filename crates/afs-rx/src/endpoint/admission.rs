@@ -92,7 +92,7 @@ impl Endpoint {
                 if let Some(call) = self.calls.get_mut(call_key) {
                     call.ping = true;
                 }
-                self.touch(call_key);
+                self.reschedule(call_key);
             }
             None => {
                 if let Some(connection) = self.connection_mut(key) {

@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::Instant;
 use crate::call::{Limits, Phase};
-use crate::connection::{Connection, Identified, Security};
+use crate::connection::{Connection, ConnectionIds, Security};
 use crate::error::{CallError, OpenError, code};
 use crate::ids::{CallId, ConnId, Side};
 use crate::packet::PacketType;
@@ -24,7 +24,7 @@ impl Endpoint {
         let (epoch, cid, peer_key) = (self.epoch, self.take_cid(), self.peer(now, peer));
         self.join_peer(peer_key);
         let security = Security::client(security, now);
-        let named = Identified { epoch, cid, service, security, peer: peer_key, to: peer };
+        let named = ConnectionIds { epoch, cid, service, security, peer: peer_key, to: peer };
         let dead_time = self.config.dead_time;
         let make = |key| Connection::new(key, named, dead_time, now);
         let key = self.connections.insert_client(cid, make);
@@ -150,7 +150,7 @@ impl Endpoint {
     pub fn set_deadline(&mut self, call: CallId, deadline: Instant) {
         if let Some(state) = self.calls.get_mut(call.0) {
             state.limits.deadline = deadline;
-            self.touch(call.0);
+            self.reschedule(call.0);
         }
     }
 
@@ -159,7 +159,7 @@ impl Endpoint {
     pub fn set_idle_time(&mut self, call: CallId, idle_time: Duration) {
         if let Some(state) = self.calls.get_mut(call.0) {
             state.limits.idle = idle_time;
-            self.touch(call.0);
+            self.reschedule(call.0);
         }
     }
 }

@@ -111,7 +111,7 @@ impl Endpoint {
     }
 
     /// Answers a late packet of a freed call with the call's outcome.
-    pub(super) fn answer_for_ended(&mut self, now: Instant, key: Key, header: &Header) {
+    pub(super) fn reply_for_ended(&mut self, now: Instant, key: Key, header: &Header) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         let channel = header.channel();
         let is_ping = header.kind == PacketType::ACK && header.has(flags::REQUEST_ACK);

@@ -33,7 +33,7 @@ impl Endpoint {
             self.keep_data(now, key, header, payload, arrival);
         }
         self.owe_ack(now, key, header, arrival);
-        self.touch(key);
+        self.reschedule(key);
     }
 
     /// Whether there is memory for a packet. A call that has nothing else to read may always have its next packet, so

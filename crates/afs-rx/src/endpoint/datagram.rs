@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::Instant;
 use crate::config::PACKET_SIZE_MAX;
-use crate::connection::{Identified, Security, ServerKey};
+use crate::connection::{ConnectionIds, Security, ServerKey};
 use crate::error::{CallError, code};
 use crate::ids::{Cid, Epoch, Side};
 use crate::packet::{HEADER_LEN, Header, PacketType, Packets, word};
@@ -44,7 +44,7 @@ impl Endpoint {
             self.stats.packets_read[index] += 1;
         }
         if matches!(header.kind, PacketType::DEBUG | PacketType::VERSION) {
-            self.answer_query(now, from, header, &payload);
+            self.reply_to_query(now, from, header, &payload);
             return;
         }
         let len = HEADER_LEN + payload.len();
@@ -59,7 +59,7 @@ impl Endpoint {
         connection.last_active = now;
         let (failed, side) = (connection.failed, connection.side());
         match failed {
-            Some(code) => self.answer_for_failed(now, key, header, code),
+            Some(code) => self.reply_for_failed(now, key, header, code),
             None if header.call == 0 => self.handle_connection_packet(now, key, header, &payload),
             None if side == Side::Client => self.handle_at_client(now, key, header, payload),
             None => self.handle_at_server(now, key, header, payload),
@@ -122,7 +122,7 @@ impl Endpoint {
         let (epoch, cid, peer) = (Epoch(header.epoch), Cid::of(header.cid), self.peer(now, from));
         self.join_peer(peer);
         let security = Security::server(session, now);
-        let named = Identified { epoch, cid, service: header.service, security, peer, to: from };
+        let named = ConnectionIds { epoch, cid, service: header.service, security, peer, to: from };
         let dead_time = self.config.dead_time;
         let make = |key| crate::connection::Connection::new(key, named, dead_time, now);
         let named = ServerKey { epoch, cid, from };
@@ -134,12 +134,12 @@ impl Endpoint {
             connection.is_unproven = true;
         }
         self.count_unproven(key);
-        self.arm_reaper(now, key);
+        self.arm_idle_timer(now, key);
         Some(key)
     }
 
     /// A failed connection answers every packet with its abort, except an abort.
-    fn answer_for_failed(&mut self, now: Instant, key: Key, header: &Header, code: i32) {
+    fn reply_for_failed(&mut self, now: Instant, key: Key, header: &Header, code: i32) {
         self.stats.drop_packet(DropReason::ConnectionFailed);
         let waits = self.connections.slab.get(key).is_some_and(|connection| connection.abort_at.is_set());
         if header.kind != PacketType::ABORT && !waits {

@@ -35,7 +35,7 @@ impl Endpoint {
         }
         match released || !announced {
             true => self.free(key),
-            false => self.tell(Event::Finished(id, Err(error))),
+            false => self.push_event(Event::Finished(id, Err(error))),
         }
     }
 
@@ -64,7 +64,7 @@ impl Endpoint {
         self.arm_connection(connection);
         match released {
             true => self.free(key),
-            false => self.tell(Event::Finished(id, Ok(()))),
+            false => self.push_event(Event::Finished(id, Ok(()))),
         }
     }
 
@@ -83,12 +83,12 @@ impl Endpoint {
         let Some(connection) = self.connections.slab.get_mut(key) else { return };
         connection.channels[channel].end(ended);
         if connection.side() == Side::Server {
-            self.arm_reaper(now, key);
+            self.arm_idle_timer(now, key);
             return;
         }
         if std::mem::take(&mut connection.wants_channel) {
             let id = connection.id;
-            self.tell(Event::ChannelFree(id));
+            self.push_event(Event::ChannelFree(id));
         }
     }
 
@@ -124,7 +124,7 @@ impl Endpoint {
             self.fail_call(now, call, error, None);
         }
         if side == Side::Client {
-            self.tell(Event::ConnectionFailed(id, code));
+            self.push_event(Event::ConnectionFailed(id, code));
         }
     }
 
@@ -138,7 +138,7 @@ impl Endpoint {
         }
         self.leave_peer(now, connection.peer);
         if connection.side() == Side::Server {
-            self.tell(Event::ConnectionGone(connection.id));
+            self.push_event(Event::ConnectionGone(connection.id));
         }
     }
 }

@@ -28,7 +28,7 @@ impl Endpoint {
         if !waits || connection.challenge.sent >= CHALLENGES_MAX {
             connection.challenge = ChallengeState::NONE;
             if waits {
-                self.give_up_waiting(now, key);
+                self.fail_waiting_calls(now, key);
             }
             return;
         }
@@ -41,7 +41,7 @@ impl Endpoint {
     }
 
     /// The client did not respond to any challenge.
-    fn give_up_waiting(&mut self, now: Instant, key: Key) {
+    fn fail_waiting_calls(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         for call_key in connection.calls().into_iter().flatten() {
             let waiting = self.calls.get(call_key).filter(|call| call.phase == Phase::Waiting);

@@ -94,7 +94,7 @@ impl Endpoint {
             if let Some(call) = self.calls.get_mut(call).filter(|call| call.send.has_unacked()) {
                 call.send.resend_at = now;
             }
-            self.touch(call);
+            self.reschedule(call);
         }
     }
 }

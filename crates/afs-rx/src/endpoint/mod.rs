@@ -151,7 +151,7 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    fn tell(&mut self, event: Event) {
+    fn push_event(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
@@ -160,7 +160,7 @@ impl Endpoint {
     }
 
     /// Updates a call's entries in the transmit queue and the timer heap after a change.
-    fn touch(&mut self, key: Key) {
+    fn reschedule(&mut self, key: Key) {
         let Some(call) = self.calls.get_mut(key) else { return };
         let Some(connection) = self.connections.slab.get(call.connection) else { return };
         let Some(peer) = self.peers.get(connection.peer) else { return };
@@ -201,7 +201,7 @@ impl Endpoint {
             return;
         }
         if self.idle_peers >= self.config.idle_peers_max {
-            self.forget_peer(key);
+            self.remove_peer(key);
             return;
         }
         peer.idle_since = now;
@@ -210,7 +210,7 @@ impl Endpoint {
         self.timers.arm(Owner::Peer(key), now + self.config.peer_idle);
     }
 
-    fn forget_peer(&mut self, key: Key) {
+    fn remove_peer(&mut self, key: Key) {
         let Some(peer) = self.peers.remove(key) else { return };
         self.amplification.forget(&peer);
         self.idle_peers -= usize::from(peer.is_idle);

@@ -150,7 +150,7 @@ impl Endpoint {
         call.retransmission_by = call.retransmission_by.min(now + call.limits.retransmission_max());
         call.ack.demand(crate::packet::reason::OUT_OF_SEQUENCE, 0);
         self.stats.buffered_bytes -= failed.cost;
-        self.touch(key);
+        self.reschedule(key);
         Ok(())
     }
 }

@@ -138,7 +138,7 @@ impl PacketBuilder<'_> {
         if let Some(outgoing) = self.call.send.retransmit(self.now, serial, seq) {
             self.stats.data_resent += 1;
             self.peer.resent += 1;
-            put(headed(frame, &outgoing), outgoing.payload);
+            put(complete_header(frame, &outgoing), outgoing.payload);
         }
     }
 
@@ -152,7 +152,7 @@ impl PacketBuilder<'_> {
         let serial = self.connection.take_serial();
         let frame = self.data_header(serial);
         let outgoing = self.call.send.send_new(self.now, serial, (data, is_last));
-        put(headed(frame, &outgoing), outgoing.payload);
+        put(complete_header(frame, &outgoing), outgoing.payload);
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl PacketBuilder<'_> {
 }
 
 /// The complete header of a packet.
-fn headed(frame: Header, outgoing: &Outgoing<'_>) -> Header {
+fn complete_header(frame: Header, outgoing: &Outgoing<'_>) -> Header {
     let mut header = Header { seq: outgoing.seq, ..frame };
     if outgoing.is_last {
         header.flags |= flags::LAST_PACKET;

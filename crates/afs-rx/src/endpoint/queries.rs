@@ -27,12 +27,12 @@ const UNKNOWN_QUESTION: [u8; 8] = [0xff, 0xff, 0xff, 0xf8, 0xff, 0xff, 0xff, 0xf
 impl Endpoint {
     /// Answers a query of a client; a packet without the client's flag is a reply itself, or a NAT keepalive, and is
     /// never answered.
-    pub(super) fn answer_query(&mut self, now: Instant, from: SocketAddr, header: &Header, payload: &[u8]) {
+    pub(super) fn reply_to_query(&mut self, now: Instant, from: SocketAddr, header: &Header, payload: &[u8]) {
         if !header.from_client() {
             self.stats.drop_packet(DropReason::UnansweredQuery);
             return;
         }
-        if !self.may_answer(now) {
+        if !self.may_reply(now) {
             self.stats.drop_packet(DropReason::TooManyQueries);
             return;
         }
@@ -70,7 +70,7 @@ impl Endpoint {
         }
     }
 
-    fn may_answer(&mut self, now: Instant) -> bool {
+    fn may_reply(&mut self, now: Instant) -> bool {
         let (began, answered) = &mut self.queries;
         if now - *began >= Duration::from_secs(1) {
             (*began, *answered) = (now, 0);

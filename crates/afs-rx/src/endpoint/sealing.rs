@@ -124,7 +124,7 @@ impl Endpoint {
     pub fn end_turn(&mut self, turn: Turn) {
         if let Some(call) = self.calls.get_mut(turn.0) {
             call.in_turn = false;
-            self.touch(turn.0);
+            self.reschedule(turn.0);
         }
     }
 }

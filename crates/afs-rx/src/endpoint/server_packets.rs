@@ -24,15 +24,15 @@ impl Endpoint {
             self.handle_next_call(now, key, channel.call, header, payload);
             return;
         }
-        let Some(call) = channel.call else { return self.answer_for_ended(now, key, header) };
+        let Some(call) = channel.call else { return self.reply_for_ended(now, key, header) };
         match self.calls.get(call).map(|call| (call.phase, call.abort_code)) {
-            Some((Phase::Over, code)) => self.answer_for_over(now, key, header, code),
+            Some((Phase::Over, code)) => self.reply_for_over(now, key, header, code),
             _ => self.handle_call_packet(now, call, header, payload),
         }
     }
 
     /// A packet for a call that failed and that the application has not released.
-    fn answer_for_over(&mut self, now: Instant, key: Key, header: &Header, code: Option<i32>) {
+    fn reply_for_over(&mut self, now: Instant, key: Key, header: &Header, code: Option<i32>) {
         self.stats.drop_packet(DropReason::CallFailed);
         if let Some(code) = code.filter(|_| header.kind != PacketType::ABORT) {
             self.push_abort(now, key, header.channel(), header.call, code);

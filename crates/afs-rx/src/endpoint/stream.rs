@@ -36,7 +36,7 @@ impl Endpoint {
         let taken = call_state.send.write(data, limit);
         call_state.write_blocked = !data.is_empty();
         call_state.last_progress = now;
-        self.touch(call.0);
+        self.reschedule(call.0);
         Ok(taken)
     }
 
@@ -44,7 +44,7 @@ impl Endpoint {
     pub fn flush(&mut self, _now: Instant, call: CallId) -> Result<(), CallError> {
         let state = self.live_call(call)?;
         state.send.flush();
-        self.touch(call.0);
+        self.reschedule(call.0);
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Endpoint {
         state.send.finish();
         state.write_blocked = false;
         state.last_progress = now;
-        self.touch(call.0);
+        self.reschedule(call.0);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Endpoint {
         if !std::mem::replace(&mut state.read_blocked, true) {
             state.last_progress = now;
         }
-        self.touch(key);
+        self.reschedule(key);
         Read::WouldBlock
     }
 
@@ -185,7 +185,7 @@ impl Endpoint {
             if !state.receive.is_complete() {
                 state.ack.consumed(now, packets);
             }
-            self.touch(key);
+            self.reschedule(key);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Endpoint {
             if let Some(call) = self.calls.get_mut(key) {
                 call.suspect(now);
             }
-            self.touch(key);
+            self.reschedule(key);
         }
     }
 
@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     /// Arms the idle timer of a server connection.
-    pub(super) fn arm_reaper(&mut self, now: Instant, key: Key) {
+    pub(super) fn arm_idle_timer(&mut self, now: Instant, key: Key) {
         let Some(connection) = self.connections.slab.get(key) else { return };
         self.timers.arm(Owner::Connection(key), now + self.idle_time_of(connection));
     }
@@ -118,7 +118,7 @@ impl Endpoint {
         call.check_keepalive(now);
         call.ack.handle_timeout(now);
         self.send_timeouts(now, key);
-        self.touch(key);
+        self.reschedule(key);
     }
 
     fn send_timeouts(&mut self, now: Instant, key: Key) {
@@ -170,6 +170,6 @@ impl Endpoint {
             self.timers.arm(Owner::Peer(key), gone_at);
             return;
         }
-        self.forget_peer(key);
+        self.remove_peer(key);
     }
 }

@@ -93,7 +93,7 @@ impl Endpoint {
             call.in_turn = true;
         }
         // Arms the timers that sending has set.
-        self.touch(key);
+        self.reschedule(key);
         self.notify_writer(key);
         // To the call, a packet that may not be sent is a lost one.
         if !self.may_send(connection, len) {

@@ -33,7 +33,7 @@ impl SendStream {
                         self.reorder_at = self.reorder_at.min(lost_at);
                         break;
                     }
-                    self.lose(transmission, seq);
+                    self.mark_lost(transmission, seq);
                 }
                 self.transmissions[kind].pop_front();
             }
@@ -47,7 +47,7 @@ impl SendStream {
         (sent.transmission == transmission && sent.state == State::InFlight).then_some(sent)
     }
 
-    fn lose(&mut self, transmission: u64, seq: u32) {
+    fn mark_lost(&mut self, transmission: u64, seq: u32) {
         let offset = (seq - self.first) as usize;
         self.ring[offset].state = State::Lost;
         self.count(State::InFlight, -1);
