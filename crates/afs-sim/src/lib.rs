@@ -1,6 +1,6 @@
 //! Simulator of a cell from one seed: clock, scheduler, network and disks in one thread.
 //!
-//! [`Sim`] owns the simulated world. A node ([`Sim::node`]) is a host that can crash and restart; its
+//! [`Sim`] owns the simulated world. A node ([`World::node`]) is a host that can crash and restart; its
 //! [`env`](World::env) is what the product's crates run in. Every choice is drawn from the seed: which of the ready
 //! tasks runs next, how long a datagram travels or whether it is lost, how a stream is split, stalled or reset, when
 //! blocking work runs, which unsynced bytes survive a crash. Time jumps from event to event, so hours pass in
