@@ -44,12 +44,12 @@ impl ControlClient {
             .map_err(|error| ControlError::Unreachable { state: state.path().to_owned(), error }.into())
     }
 
-    /// Asks one question and waits for its answer.
+    /// Sends a request and waits for its reply.
     ///
     /// # Errors
     /// The cell ended, or did not answer in two minutes.
-    pub fn ask(&mut self, question: &ControlRequest) -> io::Result<ControlReply> {
-        socket::ask(&self.0, question)
+    pub fn ask(&mut self, request: &ControlRequest) -> io::Result<ControlReply> {
+        socket::ask(&self.0, request)
     }
 
     /// The cell's statistics.
@@ -75,16 +75,16 @@ impl ControlClient {
     pub fn import(&mut self, request: &ImportRequest) -> Result<Imported, String> {
         let failed = |error: &dyn std::fmt::Display| format!("the cell does not answer: {error}");
         self.0.set_read_timeout(Some(IMPORT_PATIENCE)).map_err(|e| failed(&e))?;
-        let question = ControlRequest::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
-        match self.ask(&question).map_err(|e| failed(&e))? {
+        let request = ControlRequest::Import(serde_json::to_vec(request).map_err(|e| failed(&e))?);
+        match self.ask(&request).map_err(|e| failed(&e))? {
             ControlReply::Done(json) => serde_json::from_slice(&json).map_err(|e| failed(&e)),
             ControlReply::Refused(line) => Err(line),
             ControlReply::Aborted(code) => Err(failed(&code)),
         }
     }
 
-    fn json<T: DeserializeOwned>(&mut self, question: &ControlRequest) -> io::Result<T> {
-        match self.ask(question)? {
+    fn json<T: DeserializeOwned>(&mut self, request: &ControlRequest) -> io::Result<T> {
+        match self.ask(request)? {
             ControlReply::Done(json) => Ok(serde_json::from_slice(&json)?),
             other => Err(io::Error::other(format!("the cell answered {other:?}"))),
         }

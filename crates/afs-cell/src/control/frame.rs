@@ -5,10 +5,10 @@ use crate::socket::{ReplyFrame, RequestFrame};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
-/// Longest question: every call of the volume and location services fits many times over.
-pub(super) const QUESTION_LEN_MAX: usize = 64 * 1024;
-/// Longest answer: a list of some 60 000 volumes.
-pub(super) const ANSWER_LEN_MAX: usize = 16 * 1024 * 1024;
+/// Longest request: every call of the volume and location services fits many times over.
+pub(super) const REQUEST_LEN_MAX: usize = 64 * 1024;
+/// Longest reply: a list of some 60 000 volumes.
+pub(super) const REPLY_LEN_MAX: usize = 16 * 1024 * 1024;
 
 /// What the owner asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,17 +57,17 @@ impl RequestFrame for ControlRequest {
         match self {
             Self::Call { service, call } => {
                 let service = service.to_be_bytes();
-                write_frame(to, 1, &[&service, call], QUESTION_LEN_MAX)
+                write_frame(to, 1, &[&service, call], REQUEST_LEN_MAX)
             }
-            Self::Statistics => write_frame(to, 2, &[], QUESTION_LEN_MAX),
-            Self::Reload => write_frame(to, 3, &[], QUESTION_LEN_MAX),
-            Self::Scrub => write_frame(to, 4, &[], QUESTION_LEN_MAX),
-            Self::Import(json) => write_frame(to, 5, &[json], QUESTION_LEN_MAX),
+            Self::Statistics => write_frame(to, 2, &[], REQUEST_LEN_MAX),
+            Self::Reload => write_frame(to, 3, &[], REQUEST_LEN_MAX),
+            Self::Scrub => write_frame(to, 4, &[], REQUEST_LEN_MAX),
+            Self::Import(json) => write_frame(to, 5, &[json], REQUEST_LEN_MAX),
         }
     }
 
     fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
-        let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
+        let Some((kind, body)) = read_frame(from, REQUEST_LEN_MAX)? else { return Ok(None) };
         match (kind, body.split_first_chunk::<2>()) {
             (1, Some((service, call))) => {
                 Ok(Some(Self::Call { service: u16::from_be_bytes(*service), call: call.to_vec() }))
@@ -88,14 +88,14 @@ impl ReplyFrame for ControlReply {
 
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Self::Done(bytes) => write_frame(to, 0, &[bytes], ANSWER_LEN_MAX),
-            Self::Aborted(code) => write_frame(to, 1, &[&code.to_be_bytes()], ANSWER_LEN_MAX),
-            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], ANSWER_LEN_MAX),
+            Self::Done(bytes) => write_frame(to, 0, &[bytes], REPLY_LEN_MAX),
+            Self::Aborted(code) => write_frame(to, 1, &[&code.to_be_bytes()], REPLY_LEN_MAX),
+            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], REPLY_LEN_MAX),
         }
     }
 
     fn read(from: &mut impl Read) -> io::Result<Self> {
-        let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (kind, body) = read_frame(from, REPLY_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         match (kind, <[u8; 4]>::try_from(&*body)) {
             (0, _) => Ok(Self::Done(body)),
             (1, Ok(code)) => Ok(Self::Aborted(i32::from_be_bytes(code))),
@@ -109,12 +109,12 @@ impl ReplyFrame for ControlReply {
 pub(crate) mod fuzzing {
     use super::*;
 
-    /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
+    /// Reads bytes as a request and as an answer. What is one comes back from its own bytes.
     pub(crate) fn read(mut wire: &[u8]) {
-        if let Ok(Some(question)) = ControlRequest::read(&mut &*wire) {
+        if let Ok(Some(request)) = ControlRequest::read(&mut &*wire) {
             let mut again = Vec::new();
-            assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
-            assert_eq!(ControlRequest::read(&mut &*again).ok(), Some(Some(question)));
+            assert!(request.write(&mut again).is_ok(), "a request that was read can be sent");
+            assert_eq!(ControlRequest::read(&mut &*again).ok(), Some(Some(request)));
         }
         if let Ok(answer) = ControlReply::read(&mut wire) {
             let mut again = Vec::new();
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn questions_and_answers_go_through() {
-        for question in [
+        for request in [
             ControlRequest::Call { service: 52, call: vec![1, 2, 3] },
             ControlRequest::Statistics,
             ControlRequest::Reload,
@@ -140,8 +140,8 @@ mod tests {
             ControlRequest::Scrub,
         ] {
             let mut wire = Vec::new();
-            question.write(&mut wire).unwrap();
-            assert_eq!(ControlRequest::read(&mut &*wire).unwrap(), Some(question));
+            request.write(&mut wire).unwrap();
+            assert_eq!(ControlRequest::read(&mut &*wire).unwrap(), Some(request));
         }
         let answers = [
             ControlReply::Done(vec![9; 70_000]),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_sent() {
-        let question = ControlRequest::Call { service: 1, call: vec![0; QUESTION_LEN_MAX] };
-        assert!(question.write(&mut Vec::new()).is_err());
+        let request = ControlRequest::Call { service: 1, call: vec![0; REQUEST_LEN_MAX] };
+        assert!(request.write(&mut Vec::new()).is_err());
     }
 }

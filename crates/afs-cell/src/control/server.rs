@@ -52,7 +52,7 @@ mod tests {
         let deep = dir.path().join("d".repeat(120));
         fs::create_dir(&deep).unwrap();
         let path = deep.join("control");
-        let handler: Handler = Arc::new(|question| match question {
+        let handler: Handler = Arc::new(|request| match request {
             ControlRequest::Call { service: 4, call } => ControlReply::Done(call),
             ControlRequest::Call { service, .. } => ControlReply::Aborted(i32::from(service)),
             _ => ControlReply::Refused("none".into()),

@@ -3,6 +3,7 @@
 //! Both files are read and looked at as a whole before anything is written. Then it is written in parts, people first:
 //! an interrupted import is completed by repeating it; until then the databases say that it is not finished.
 
+use crate::servers::import_error::ImportError;
 use crate::servers::import_file::File;
 use afs_db::import::location::{self, ImportLocations, ReadLocation};
 use afs_db::import::protection::{self, ImportPeople, ReadProtection};
@@ -95,9 +96,9 @@ pub(super) fn asked(
     system: &System,
     importer: Option<&Importer>,
     request: &[u8],
-) -> Result<Imported, String> {
-    let importer = importer.ok_or("this host keeps no databases; import on one that does")?;
-    let request: ImportRequest = serde_json::from_slice(request).map_err(|error| error.to_string())?;
+) -> Result<Imported, ImportError> {
+    let importer = importer.ok_or(ImportError::NoDatabases)?;
+    let request: ImportRequest = serde_json::from_slice(request)?;
     importer.import(system, &request)
 }
 
@@ -110,9 +111,9 @@ impl Importer {
     /// Carries out the request.
     ///
     /// # Errors
-    /// A line for a person: a file that cannot be read or is damaged, a cell that has other things already, or a database
+    /// A file that cannot be read or is damaged, a cell that has other things already, or a database
     /// that does not take them.
-    pub(super) fn import(&self, system: &System, request: &ImportRequest) -> Result<Imported, String> {
+    pub(super) fn import(&self, system: &System, request: &ImportRequest) -> Result<Imported, ImportError> {
         let people = request.prdb.as_deref().map(read_people).transpose()?;
         let locations = request.vldb.as_deref().map(read_locations).transpose()?;
         let mut done = Imported { dry_run: request.dry_run, ..Imported::default() };
@@ -137,7 +138,7 @@ impl Importer {
         read: &ReadProtection,
         collisions: Collisions,
         dry: bool,
-    ) -> Result<Merged, String> {
+    ) -> Result<Merged, ImportError> {
         let bounds = protection::Part {
             max_user: read.max_user,
             max_group: read.max_group,
@@ -170,7 +171,7 @@ impl Importer {
         read: &ReadLocation,
         collisions: Collisions,
         dry: bool,
-    ) -> Result<Merged, String> {
+    ) -> Result<Merged, ImportError> {
         let part = |entries: &[afs_db::Entry]| location::Part {
             servers: read.servers.clone(),
             entries: entries.to_vec(),
@@ -202,51 +203,42 @@ impl Importer {
 fn merge_all<P, E: std::fmt::Display>(
     parts: Vec<P>,
     mut import: impl FnMut(P) -> Result<Merged, E>,
-) -> Result<Merged, String> {
+) -> Result<Merged, ImportError> {
     let mut all = Merged::default();
     for part in parts {
-        let merged = import(part).map_err(|error| {
-            format!("the database does not take it: {error}; what is written stays, and the same command goes on with it")
-        })?;
+        let merged = import(part).map_err(|error| ImportError::Database(error.to_string()))?;
         all.add(merged);
     }
     if all.conflicts.is_empty() {
         return Ok(all);
     }
-    Err(format!(
-        "{}; nothing was imported. With --merge what is here stays, with --replace the file is right; a cell to import into is best one that was first started with roles = [\"database\"]",
-        shortened(&all.conflicts)
-    ))
+    Err(ImportError::Conflicts(shortened(&all.conflicts)))
 }
 
-fn read_people(path: &Path) -> Result<ReadProtection, String> {
+fn read_people(path: &Path) -> Result<ReadProtection, ImportError> {
     let (file, log) = File::with_log(path)?;
     let read = protection::read(&file, log.as_ref().map(|log| log as _));
-    let read = read.map_err(|error| format!("{}: {error}", path.display()))?;
+    let read = read.map_err(|error| ImportError::Format { path: path.to_owned(), why: error.to_string() })?;
     undamaged(path, &read.findings).map(|()| read)
 }
 
-fn read_locations(path: &Path) -> Result<ReadLocation, String> {
+fn read_locations(path: &Path) -> Result<ReadLocation, ImportError> {
     let (file, log) = File::with_log(path)?;
     let read = location::read(&file, log.as_ref().map(|log| log as _));
-    let read = read.map_err(|error| format!("{}: {error}", path.display()))?;
+    let read = read.map_err(|error| ImportError::Format { path: path.to_owned(), why: error.to_string() })?;
     undamaged(path, &read.findings).map(|()| read)
 }
 
 /// A file in which something is lost is not imported: whoever has it can have OpenAFS's tools mend it, or take that of
 /// another server.
-fn undamaged(path: &Path, findings: &Findings) -> Result<(), String> {
+fn undamaged(path: &Path, findings: &Findings) -> Result<(), ImportError> {
     if findings.damages() == 0 {
         return Ok(());
     }
     let damages = findings.kept().iter().filter(|finding| finding.damage);
     let damages: Vec<String> = damages.map(ToString::to_string).collect();
-    Err(format!(
-        "{} is damaged in {} places: {}; nothing was imported. Mend the entries there (OpenAFS's `pts rename` or `pts delete`), or take the file of another database server of the cell",
-        path.display(),
-        findings.damages(),
-        shortened(&damages)
-    ))
+    let (path, places) = (path.to_owned(), findings.damages());
+    Err(ImportError::Damaged { path, places, shown: shortened(&damages) })
 }
 
 fn shortened(lines: &[String]) -> String {

@@ -1,5 +1,6 @@
 //! Random access to a database file of OpenAFS.
 
+use crate::servers::import_error::ImportError;
 use afs_db::import::Source;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -18,8 +19,8 @@ impl File {
     /// A database file, and its redo log if there is one beside it.
     ///
     /// # Errors
-    /// A line for a person.
-    pub(super) fn with_log(path: &Path) -> Result<(Self, Option<Self>), String> {
+    /// It cannot be read, or is no file.
+    pub(super) fn with_log(path: &Path) -> Result<(Self, Option<Self>), ImportError> {
         let file = Self::open(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let log = name.strip_suffix(FILE_END).map(|stem| path.with_file_name(format!("{stem}{LOG_END}")));
@@ -27,17 +28,12 @@ impl File {
         Ok((file, log))
     }
 
-    fn open(path: &Path) -> Result<Self, String> {
-        let failed = |error: std::io::Error| {
-            format!(
-                "cannot read {}: {error} (the cell's servers read it, as the user they run as)",
-                path.display()
-            )
-        };
+    fn open(path: &Path) -> Result<Self, ImportError> {
+        let failed = |error| ImportError::Read { path: path.to_owned(), error };
         let file = std::fs::File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
         if !meta.is_file() {
-            return Err(format!("{} is no file; give vldb.DB0 or prdb.DB0", path.display()));
+            return Err(ImportError::NotAFile(path.to_owned()));
         }
         Ok(Self { file, size: meta.len() })
     }

@@ -4,6 +4,7 @@ mod audit_log;
 mod databases;
 mod error;
 mod import;
+mod import_error;
 mod import_file;
 mod login_stores;
 #[cfg(test)]
@@ -124,7 +125,7 @@ impl Servers {
             ControlRequest::Scrub => json(&scrub::told(scrubber.as_ref())),
             ControlRequest::Import(request) => match import::asked(&system, importer.as_ref(), &request) {
                 Ok(done) => json(&done),
-                Err(line) => ControlReply::Refused(line),
+                Err(error) => ControlReply::Refused(error.to_string()),
             },
             ControlRequest::Reload => match security.reload() {
                 Ok(()) => ControlReply::Done(Vec::new()),

@@ -33,9 +33,9 @@ impl Mounts {
 
     /// Hands a token to those that know its cell; answers how many took it, and why others did not.
     pub fn hand_over(&self, session: Option<SessionId>, token: &KeptToken) -> (usize, Vec<String>) {
-        let question = TokenRequest::Set { session, token: Box::new(token.clone()) };
+        let request = TokenRequest::Set { session, token: Box::new(token.clone()) };
         let (mut taken, mut refused) = (0, Vec::new());
-        for answer in self.of_cell(&token.cell).ask(&question) {
+        for answer in self.of_cell(&token.cell).ask(&request) {
             match answer {
                 Ok(TokenReply::Refused(line)) => refused.push(line),
                 Ok(_) => taken += 1,
@@ -72,8 +72,8 @@ impl Mounts {
         self.ask(&TokenRequest::List { session }).into_iter().flat_map(tokens).collect()
     }
 
-    fn ask(&self, question: &TokenRequest) -> Vec<io::Result<TokenReply>> {
-        self.0.iter().filter_map(|path| ask(path, question).transpose()).collect()
+    fn ask(&self, request: &TokenRequest) -> Vec<io::Result<TokenReply>> {
+        self.0.iter().filter_map(|path| ask(path, request).transpose()).collect()
     }
 }
 
@@ -85,7 +85,7 @@ pub fn cell_places() -> Vec<CellPlace> {
 }
 
 /// `None` where there is no mount for us: a killed process leaves its socket.
-fn ask(path: &Path, question: &TokenRequest) -> io::Result<Option<TokenReply>> {
+fn ask(path: &Path, request: &TokenRequest) -> io::Result<Option<TokenReply>> {
     let stream = match socket::connect(path) {
         Ok(stream) => stream,
         // Nobody listens there any more, or it is somebody's own mount.
@@ -99,10 +99,10 @@ fn ask(path: &Path, question: &TokenRequest) -> io::Result<Option<TokenReply>> {
         }
         Err(e) => return Err(e),
     };
-    converse(&stream, question).map(Some)
+    converse(&stream, request).map(Some)
 }
 
-fn converse(stream: &UnixStream, question: &TokenRequest) -> io::Result<TokenReply> {
+fn converse(stream: &UnixStream, request: &TokenRequest) -> io::Result<TokenReply> {
     let listener = socket::peer_uid(stream)?;
     if listener != 0 && listener != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other(format!(
@@ -111,7 +111,7 @@ fn converse(stream: &UnixStream, question: &TokenRequest) -> io::Result<TokenRep
     }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    socket::ask(stream, question)
+    socket::ask(stream, request)
 }
 
 #[cfg(test)]
@@ -132,9 +132,9 @@ mod tests {
         let path = dir.path().join("1.sock");
         let seen: Arc<Mutex<Vec<(TokenOwner, TokenRequest)>>> = Arc::default();
         let sink = seen.clone();
-        let handler: TokenHandler = Arc::new(move |owner, question| {
-            sink.lock().unwrap().push((owner, question.clone()));
-            match question {
+        let handler: TokenHandler = Arc::new(move |owner, request| {
+            sink.lock().unwrap().push((owner, request.clone()));
+            match request {
                 TokenRequest::List { .. } => TokenReply::Tokens(vec![HeldToken {
                     cell: "example.org".into(),
                     user: "alice".into(),
@@ -153,8 +153,8 @@ mod tests {
         mounts.forget(None, None);
         // A token of another cell is not shown to it.
         assert_eq!(mounts.hand_over(session, &kept("example.net", 9)), (0, vec![]));
-        let is_cells = |question: &TokenRequest| matches!(question, TokenRequest::Cells);
-        seen.lock().unwrap().retain(|(_, question)| !is_cells(question));
+        let is_cells = |request: &TokenRequest| matches!(request, TokenRequest::Cells);
+        seen.lock().unwrap().retain(|(_, request)| !is_cells(request));
         let owners: Vec<TokenOwner> = seen.lock().unwrap().iter().map(|(owner, _)| *owner).collect();
         let uid = rustix::process::getuid().as_raw();
         let in_session = TokenOwner::Session { id: u128::from_be_bytes([1; 16]), uid };

@@ -10,10 +10,10 @@ use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Longest question: one token.
-const QUESTION_LEN_MAX: usize = LEN_MAX + 64;
-/// Longest answer: a list of some hundred tokens or cells.
-const ANSWER_LEN_MAX: usize = 64 * 1024;
+/// Longest request: one token.
+const REQUEST_LEN_MAX: usize = LEN_MAX + 64;
+/// Longest reply: a list of some hundred tokens or cells.
+const REPLY_LEN_MAX: usize = 64 * 1024;
 
 /// A user's request to a mount. A `session` of `None` means the user outside of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,22 +115,22 @@ impl RequestFrame for TokenRequest {
         match self {
             Self::Set { session: of, token } => {
                 let (of, token) = (session(of), token.encode());
-                write_frame(to, 1, &[&[of.len() as u8], &of, &token], QUESTION_LEN_MAX)
+                write_frame(to, 1, &[&[of.len() as u8], &of, &token], REQUEST_LEN_MAX)
             }
             Self::Remove { session: of, cell } => {
                 let (of, cell) = (session(of), cell.as_ref().map_or("", |cell| cell.as_str()));
-                write_frame(to, 2, &[&[of.len() as u8], &of, cell.as_bytes()], QUESTION_LEN_MAX)
+                write_frame(to, 2, &[&[of.len() as u8], &of, cell.as_bytes()], REQUEST_LEN_MAX)
             }
             Self::List { session: of } => {
                 let of = session(of);
-                write_frame(to, 3, &[&[of.len() as u8], &of], QUESTION_LEN_MAX)
+                write_frame(to, 3, &[&[of.len() as u8], &of], REQUEST_LEN_MAX)
             }
-            Self::Cells => write_frame(to, 4, &[], QUESTION_LEN_MAX),
+            Self::Cells => write_frame(to, 4, &[], REQUEST_LEN_MAX),
         }
     }
 
     fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
-        let Some((kind, body)) = read_frame(from, QUESTION_LEN_MAX)? else { return Ok(None) };
+        let Some((kind, body)) = read_frame(from, REQUEST_LEN_MAX)? else { return Ok(None) };
         let body = zeroize::Zeroizing::new(body);
         if kind == 4 && body.is_empty() {
             return Ok(Some(Self::Cells));
@@ -170,15 +170,15 @@ impl ReplyFrame for TokenReply {
 
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Self::Done => write_frame(to, 0, &[], ANSWER_LEN_MAX),
-            Self::Tokens(tokens) => write_frame(to, 1, &[&serde_json::to_vec(tokens)?], ANSWER_LEN_MAX),
-            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], ANSWER_LEN_MAX),
-            Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], ANSWER_LEN_MAX),
+            Self::Done => write_frame(to, 0, &[], REPLY_LEN_MAX),
+            Self::Tokens(tokens) => write_frame(to, 1, &[&serde_json::to_vec(tokens)?], REPLY_LEN_MAX),
+            Self::Refused(line) => write_frame(to, 2, &[line.as_bytes()], REPLY_LEN_MAX),
+            Self::Cells(cells) => write_frame(to, 3, &[&serde_json::to_vec(cells)?], REPLY_LEN_MAX),
         }
     }
 
     fn read(from: &mut impl Read) -> io::Result<Self> {
-        let (kind, body) = read_frame(from, ANSWER_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (kind, body) = read_frame(from, REPLY_LEN_MAX)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         match kind {
             0 if body.is_empty() => Ok(Self::Done),
             1 => Ok(Self::Tokens(serde_json::from_slice(&body)?)),
@@ -201,12 +201,12 @@ pub(crate) mod fuzzing {
         wire
     }
 
-    /// Reads bytes as a question and as an answer. What is one comes back from its own bytes.
+    /// Reads bytes as a request and as an answer. What is one comes back from its own bytes.
     pub(crate) fn read(mut wire: &[u8]) {
-        if let Ok(Some(question)) = TokenRequest::read(&mut &*wire) {
+        if let Ok(Some(request)) = TokenRequest::read(&mut &*wire) {
             let mut again = Vec::new();
-            assert!(question.write(&mut again).is_ok(), "a question that was read can be asked");
-            assert_eq!(TokenRequest::read(&mut &*again).ok(), Some(Some(question)));
+            assert!(request.write(&mut again).is_ok(), "a request that was read can be sent");
+            assert_eq!(TokenRequest::read(&mut &*again).ok(), Some(Some(request)));
         }
         if let Ok(answer) = TokenReply::read(&mut wire) {
             let mut again = Vec::new();
@@ -228,7 +228,7 @@ mod tests {
         let session = Some(SessionId([7; 16]));
         let token = Box::new(kept("example.org", 99));
         let cell = Some(token.cell.clone());
-        for question in [
+        for request in [
             TokenRequest::Set { session, token: token.clone() },
             TokenRequest::Set { session: None, token },
             TokenRequest::Remove { session, cell },
@@ -237,8 +237,8 @@ mod tests {
             TokenRequest::Cells,
         ] {
             let mut wire = Vec::new();
-            question.write(&mut wire).unwrap();
-            assert_eq!(TokenRequest::read(&mut &*wire).unwrap(), Some(question));
+            request.write(&mut wire).unwrap();
+            assert_eq!(TokenRequest::read(&mut &*wire).unwrap(), Some(request));
         }
         let held = HeldToken { cell: "example.org".into(), user: "alice".into(), expires: Some(9) };
         let cell = CellName::new("example.org").unwrap();

@@ -63,13 +63,13 @@ impl MountTokens {
             held: Mutex::default(),
             own: own.clone(),
         });
-        let handler = Arc::new(move |owner, question| desk.answer(owner, question));
+        let handler = Arc::new(move |owner, request| desk.answer(owner, request));
         let path = socket_path().map_err(TokenError::Socket)?;
         Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
     }
 
-    fn answer(&self, owner: TokenOwner, question: TokenRequest) -> TokenReply {
-        match question {
+    fn answer(&self, owner: TokenOwner, request: TokenRequest) -> TokenReply {
+        match request {
             TokenRequest::Set { token, .. } => self.set(owner, *token),
             TokenRequest::Remove { cell, .. } => self.remove(owner, cell.as_ref()),
             TokenRequest::List { .. } => TokenReply::Tokens(self.list(owner)),
