@@ -1,3 +1,5 @@
+//! Tests of the drive, the same over each kind of segment store.
+
 use afs_env::Parts;
 use std::future::Future;
 use std::pin::pin;
