@@ -18,7 +18,7 @@ const PIECE: u64 = 256 << 10;
 impl Files {
     /// Takes note of what the kernel wrote behind our back.
     pub async fn absorb(&self, vnode: &Vnode) -> Result<()> {
-        let data = vnode.state().data.clone();
+        let data = vnode.state().file.data().cloned();
         match data {
             Some(data) => self.absorb_data(&data).await,
             None => Ok(()),

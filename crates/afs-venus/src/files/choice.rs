@@ -45,7 +45,7 @@ impl Files {
         if let Some(data) = usable(&state, status) {
             return Ok(data);
         }
-        let replaced = state.data.replace(data.clone());
+        let replaced = state.file.replace_data(&data);
         drop(state);
         // With its file, and not under the lock.
         drop(replaced);
@@ -79,8 +79,8 @@ fn find_or_create(cache: &dyn CacheStore, key: &CacheKey, length: u64) -> io::Re
 
 /// Data that is open already and may be opened once more.
 fn usable(state: &VnodeState, status: &Status) -> Option<Arc<FileData>> {
-    let data = state.data.as_ref()?;
+    let data = state.file.data()?;
     let content = data.content();
-    let ours = content.users.writers() > 0 || content.is_dirty() || state.orphan;
+    let ours = content.users.writers() > 0 || content.is_dirty() || state.file.is_orphan();
     (ours || content.version == status.data_version).then(|| data.clone())
 }

@@ -10,14 +10,13 @@ use crate::data::FileData;
 use crate::error::Result;
 use crate::files::{Files, Handle, is_current};
 use crate::identity::Who;
-use crate::key::Key;
-use crate::vnode::Vnode;
+use crate::vnode::{HiddenName, Vnode};
 
 /// A handle that is one no more.
 pub(crate) struct LetGo {
     pub handle: Arc<Handle>,
     /// Where the server keeps the file under a name of ours that was to last as long as its handles; this was the last.
-    pub hidden: Option<(Key, Vec<u8>)>,
+    pub hidden: Option<HiddenName>,
 }
 
 /// Somebody who uses data without a handle, until this is dropped. What he leaves unsaved is stored later.
@@ -70,7 +69,7 @@ impl Files {
             return None;
         }
         let handle = self.handles.add(vnode, flags, who, data);
-        state.opens += 1;
+        state.file.open();
         data.content().users.come(handle.may_change());
         Some(handle)
     }
@@ -106,8 +105,7 @@ impl Files {
             }
             content.users.leave(handle.may_change());
         }
-        state.opens = state.opens.saturating_sub(1);
-        let hidden = if state.opens == 0 { state.hidden_as.take() } else { None };
+        let hidden = state.file.close();
         drop(state);
         data.released.notify_waiters();
         Some(LetGo { handle, hidden })
@@ -176,10 +174,10 @@ impl Files {
             let content = data.content();
             (content.version, content.users)
         };
-        let is_alone = state.opens <= users.count();
-        let keeps = is_alone && state.kernel_version == Some(version);
+        let is_alone = state.file.opens() <= users.count();
+        let keeps = is_alone && state.file.pages() == Some(version);
         if is_alone {
-            state.kernel_version = Some(version);
+            state.file.set_pages(Some(version));
         }
         keeps
     }

@@ -126,7 +126,7 @@ impl Files {
 
 /// Whether this is what a file is opened with.
 fn is_current(state: &VnodeState, data: &Arc<FileData>) -> bool {
-    state.data.as_ref().is_some_and(|current| Arc::ptr_eq(current, data))
+    state.file.data().is_some_and(|current| Arc::ptr_eq(current, data))
 }
 
 #[cfg(test)]

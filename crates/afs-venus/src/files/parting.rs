@@ -28,8 +28,7 @@ impl Files {
         };
         // Otherwise somebody uses it, or has used it and puts it away next.
         if is_same && is_current(&state, data) {
-            state.data = None;
-            state.holes = kept.map(|kept| (version, kept.holes.bytes()));
+            state.file.put_data_away(version, kept.map(|kept| kept.holes.bytes()));
         }
     }
 
@@ -45,10 +44,11 @@ impl Files {
         if content.users.count() > 0 {
             return None;
         }
-        if state.orphan && state.opens == 0 {
+        if state.file.is_orphan() && state.file.opens() == 0 {
             drop(content);
-            let dropped = std::mem::take(&mut state.data);
-            (state.orphan, state.status) = (false, None);
+            let dropped = state.file.drop_data();
+            state.file.end_orphan();
+            state.status = None;
             self.unsaved.forget(vnode.key);
             drop(state);
             drop(dropped);
@@ -93,7 +93,7 @@ impl Files {
         if !handle.has_cut_what_was_saved() || !is_current(&state, &data) || Arc::strong_count(&data) > 3 {
             return false;
         }
-        state.data = None;
+        state.file.drop_data();
         true
     }
 
@@ -102,14 +102,14 @@ impl Files {
         let mut state = vnode.state();
         if is_current(&state, data) && data.content().users.count() == 0 {
             self.unsaved.forget(vnode.key);
-            state.data = None;
+            state.file.drop_data();
         }
     }
 
     /// The last name of a file is gone from the server, or the file itself: those who have it open go on without the server.
     pub fn has_no_name(&self, vnode: &Vnode) {
         let mut state = vnode.state();
-        state.orphan |= state.opens > 0;
+        state.file.lose_name();
         self.unsaved.forget(vnode.key);
         let dropped = take_unused(&mut state);
         drop(state);
@@ -142,8 +142,8 @@ impl Files {
     fn part_with_lost(&self, vnode: &Vnode) -> Option<Arc<FileData>> {
         let mut state = vnode.state();
         self.unsaved.forget(vnode.key);
-        let data = state.data.clone();
-        state.data.take_if(|data| !data.backed.load(Ordering::SeqCst));
+        let data = state.file.data().cloned();
+        state.file.drop_data_if(|data| !data.backed.load(Ordering::SeqCst));
         data
     }
 
@@ -157,6 +157,6 @@ impl Files {
 
 /// Takes the data of a file that nobody uses.
 fn take_unused(state: &mut VnodeState) -> Option<Arc<FileData>> {
-    let is_unused = state.opens == 0;
-    state.data.take_if(|data| is_unused && data.content().users.count() == 0)
+    let is_unused = state.file.opens() == 0;
+    state.file.drop_data_if(|data| is_unused && data.content().users.count() == 0)
 }

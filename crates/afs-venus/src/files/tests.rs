@@ -81,7 +81,10 @@ fn a_handle_is_not_counted_on_data_that_was_put_away_after_it_was_chosen() {
     assert!(Arc::ptr_eq(&chosen, &first.data()));
     release(&files, &first);
     assert!(files.count(&vnode, &chosen, OpenFlags::READ_WRITE, None).is_none(), "it is none of the file's");
-    assert_eq!((vnode.state().opens, chosen.content().users.count(), files.handles().len()), (0, 0, 0));
+    assert_eq!(
+        (vnode.state().file.opens(), chosen.content().users.count(), files.handles().len()),
+        (0, 0, 0)
+    );
     let second = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
     assert!(is_current(&vnode.state(), &second.data()) && !Arc::ptr_eq(&second.data(), &chosen));
 }
@@ -153,7 +156,7 @@ fn a_handle_that_was_released_is_counted_nowhere_any_more() {
     assert_eq!((users.count(), users.direct()), (1, 0));
     let newer = open(&files, &vnode, 6, OpenFlags::READ);
     release(&files, &newer);
-    assert!(vnode.state().data.is_none(), "nobody uses it");
+    assert!(vnode.state().file.data().is_none(), "nobody uses it");
     release(&files, &old);
 }
 
@@ -172,7 +175,7 @@ fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
     drop(in_use);
     assert_eq!(files.unsaved(), [(vnode.key, None)], "given up half-way, it is stored later");
     files.discard(&vnode, &data);
-    assert!(vnode.state().data.is_none() && !files.has_unsaved());
+    assert!(vnode.state().file.data().is_none() && !files.has_unsaved());
 }
 
 /// Somebody else's attempt that failed does not make it his.
@@ -238,7 +241,7 @@ fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     fetch(&data);
     files.let_go(first.id).unwrap();
     drive(&jobs, pin!(files.put_away(&vnode, &data, None)));
-    assert!(files.may_have(vnode.key) && vnode.state().data.is_none());
+    assert!(files.may_have(vnode.key) && vnode.state().file.data().is_none());
 
     // Opened once more, and some more of it is known when it is put away again.
     let second = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();

@@ -144,6 +144,6 @@ impl Promises {
             return false;
         };
         let state = vnode.state();
-        state.orphan || state.is_promised(&volume, self.now())
+        state.file.is_orphan() || state.is_promised(&volume, self.now())
     }
 }

@@ -137,7 +137,7 @@ impl Venus {
         volume: &Arc<Volume>,
         status: &Status,
     ) -> Result<()> {
-        if needed_to_see(status.kind).is_none() || vnode.state().orphan {
+        if needed_to_see(status.kind).is_none() || vnode.state().file.is_orphan() {
             return Ok(());
         }
         let enough = |rights| sees(status.kind, rights);
@@ -179,7 +179,7 @@ impl Venus {
         operation: &'static str,
         enough: impl Fn(Rights) -> bool,
     ) -> Result<()> {
-        if vnode.state().orphan {
+        if vnode.state().file.is_orphan() {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;

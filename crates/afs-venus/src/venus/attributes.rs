@@ -49,7 +49,7 @@ impl Venus {
             self.set_pending_time(&vnode, time);
             wanted.mod_time = None;
         }
-        if !wanted.is_empty() && !vnode.state().orphan {
+        if !wanted.is_empty() && !vnode.state().file.is_orphan() {
             let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
             let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
             self.promises.refresh(
@@ -82,12 +82,12 @@ impl Venus {
     }
 
     fn is_dirty(&self, vnode: &Vnode) -> bool {
-        let data = vnode.state().data.clone();
+        let data = vnode.state().file.data().cloned();
         data.is_some_and(|data| data.content().is_dirty())
     }
 
     fn set_pending_time(&self, vnode: &Vnode, time: afs_wire::ids::UnixSeconds) {
-        if let Some(data) = vnode.state().data.clone() {
+        if let Some(data) = vnode.state().file.data().cloned() {
             data.content().changed_at = Some(time);
         }
     }
@@ -131,7 +131,7 @@ impl Venus {
         attr.is_public = self.promises.attributes_are_public(&vnode, status);
         let (data, holes, orphan) = {
             let state = vnode.state();
-            (state.data.clone(), state.holes, state.orphan)
+            (state.file.data().cloned(), state.file.hole_bytes(status.data_version), state.file.is_orphan())
         };
         if let Some(data) = data {
             let content = data.content();
@@ -145,8 +145,7 @@ impl Venus {
                 attr.data_bytes = attr.size.saturating_sub(content.holes.bytes());
             }
         } else if status.kind == FileKind::File && status.length >= HOLE_MIN {
-            let known = holes.filter(|(version, _)| *version == status.data_version).map(|(_, bytes)| bytes);
-            let bytes = known.unwrap_or_else(|| self.files.hole_bytes(key, status.data_version));
+            let bytes = holes.unwrap_or_else(|| self.files.hole_bytes(key, status.data_version));
             attr.data_bytes = attr.size.saturating_sub(bytes);
         }
         if orphan {

@@ -142,7 +142,7 @@ fn entry(venus: &Venus, index: i32) -> Answer<cb::CacheEntry64> {
         data_version: status.data_version.0 as i32,
         callback: i32::from(state.promise.is_some()),
         references: 1,
-        opens: state.opens.min(i16::MAX as u32) as i16,
+        opens: state.file.opens().min(i16::MAX as u32) as i16,
         mount_state: if vnode.key.is_volume_root() { 2 } else { 0 },
         ..cb::CacheEntry64::default()
     })

@@ -160,7 +160,7 @@ impl Venus {
         let _turn = vnode.changing.lock().await;
         let (was_held, extended) = {
             let mut state = vnode.state();
-            let was_held = state.locks.at_server.is_some() && !state.orphan;
+            let was_held = state.locks.at_server.is_some() && !state.file.is_orphan();
             let extended = state.locks.extended;
             state.locks.lose();
             (was_held, extended)

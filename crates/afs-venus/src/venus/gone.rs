@@ -49,7 +49,9 @@ impl Venus {
     fn has_cached(&self, key: Key) -> bool {
         let is_known = self.vnodes.peek(key).is_some_and(|vnode| {
             let state = vnode.state();
-            !state.is_gone && !state.orphan && (state.data.is_some() || state.directory.is_some())
+            !state.is_gone
+                && !state.file.is_orphan()
+                && (state.file.data().is_some() || state.directory.is_some())
         });
         is_known || self.files.may_have(key)
     }

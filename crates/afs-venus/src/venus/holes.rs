@@ -68,7 +68,7 @@ impl Venus {
     /// Refuses what the volume has no room for at this moment. Where that cannot be told, the store will tell.
     async fn require_room(&self, vnode: &Arc<Vnode>, data: &FileData, range: Range<u64>) -> Result<()> {
         let new: u64 = data.content().data().gaps(range).iter().map(|gap| gap.end - gap.start).sum();
-        if new == 0 || vnode.state().orphan {
+        if new == 0 || vnode.state().file.is_orphan() {
             return Ok(());
         }
         let volume = self.volume_to_change(vnode.key).await?;

@@ -19,7 +19,7 @@ impl Venus {
     /// What a process has open for writing is the newest version on this machine, as long as it is open. The kernel tells
     /// of the end some time after close(2) has returned: until then it would stand for what others have stored since.
     pub(super) async fn await_late_release(&self, vnode: &Arc<Vnode>, status: &Status) -> Result<()> {
-        let Some(data) = vnode.state().data.clone() else { return Ok(()) };
+        let Some(data) = vnode.state().file.data().cloned() else { return Ok(()) };
         if !is_outdated(&data, status) || !self.files.writers_have_closed(&data) {
             return Ok(());
         }

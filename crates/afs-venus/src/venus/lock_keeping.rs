@@ -79,7 +79,7 @@ impl Venus {
     async fn take_lock_again(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) {
         let (held, known) = {
             let state = vnode.state();
-            let of_data = state.data.as_ref().map(|data| data.content().version);
+            let of_data = state.file.data().map(|data| data.content().version);
             (state.locks.at_server, of_data.or(state.status.map(|status| status.data_version)))
         };
         let Some(kind) = held else { return };

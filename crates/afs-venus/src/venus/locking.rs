@@ -89,7 +89,7 @@ impl Venus {
     async fn agree_with_server(&self, vnode: &Arc<Vnode>) -> Result<bool> {
         let (wanted, held, orphan) = {
             let state = vnode.state();
-            (state.locks.wanted_at_server(), state.locks.at_server, state.orphan)
+            (state.locks.wanted_at_server(), state.locks.at_server, state.file.is_orphan())
         };
         if wanted == held || orphan {
             return Ok(false);
@@ -186,7 +186,7 @@ impl Venus {
     /// Gives the server's lock back when it has what was changed under it. If it does not get that, the lock stays until
     /// the file is closed.
     async fn give_lock_back(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
-        let data = vnode.state().data.clone();
+        let data = vnode.state().file.data().cloned();
         if let Some(data) = data {
             self.store_in_order(vnode, &data, Occasion::Close).await?;
         }
@@ -280,7 +280,7 @@ impl Venus {
             return Ok(here);
         }
         let volume = self.volume_of(vnode.key).await?;
-        if vnode.state().orphan || !volume.is_writable() {
+        if vnode.state().file.is_orphan() || !volume.is_writable() {
             return Ok(None);
         }
         let me = self.speaking_for(handle.who);

@@ -104,7 +104,7 @@ impl Venus {
     /// Stores that failed for somebody are tried again soon, and as often as if they had not failed yet.
     pub(super) fn retry_of(&self, owner: TokenOwner) {
         for (key, who) in self.files.unsaved() {
-            let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().data.clone());
+            let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().file.data().cloned());
             if let Some(data) = data.filter(|_| who == Some(owner)) {
                 data.content().failures = 0;
             }
@@ -120,7 +120,7 @@ impl Venus {
                 self.files.is_saved(key);
                 continue;
             };
-            let Some(data) = vnode.state().data.clone() else {
+            let Some(data) = vnode.state().file.data().cloned() else {
                 self.files.is_saved(key);
                 continue;
             };

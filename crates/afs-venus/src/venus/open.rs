@@ -87,7 +87,7 @@ impl Venus {
         let file = data.file.file().filter(|_| flags.passthrough);
         let rewrites = flags.write && length > self.limits.passthrough_rewrite_bytes_max;
         let wants_all = small && (flags.read || (file.is_some() && !rewrites));
-        if wants_all && !vnode.state().orphan {
+        if wants_all && !vnode.state().file.is_orphan() {
             self.fetch_range(handle, 0..length).await?;
         }
         // The version may have changed while the rest came.

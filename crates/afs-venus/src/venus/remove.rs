@@ -114,8 +114,8 @@ impl Venus {
         let needs_server = {
             let state = vnode.state();
             let last = state.status.is_none_or(|status| status.link_count <= 1);
-            let complete = state.data.as_ref().is_none_or(|data| data.content().is_complete());
-            state.opens > 0 && last && !complete && state.hidden_as.is_none()
+            let complete = state.file.data().is_none_or(|data| data.content().is_complete());
+            state.file.opens() > 0 && last && !complete && !state.file.is_hidden()
         };
         if !needs_server {
             return Ok(false);
@@ -134,7 +134,7 @@ impl Venus {
             target.is_some_and(|target| dir::insert(blob, &hidden, target).is_ok())
                 && dir::remove(blob, name).is_ok()
         });
-        vnode.state().hidden_as = Some((dir.key, hidden));
+        vnode.state().file.hide_as((dir.key, hidden));
         Ok(true)
     }
 

@@ -16,7 +16,7 @@ impl Venus {
     pub(super) async fn see_newest(&self, handle: &Arc<Handle>, was_unlocked: bool) -> Result<()> {
         let vnode = &handle.vnode;
         let volume = self.volume_of(vnode.key).await?;
-        if vnode.state().orphan || !volume.is_writable() {
+        if vnode.state().file.is_orphan() || !volume.is_writable() {
             return Ok(());
         }
         let status = match was_unlocked {

@@ -152,7 +152,7 @@ impl Venus {
             let data = self
                 .vnodes
                 .peek(key)
-                .and_then(|vnode| vnode.state().data.clone().map(|data| (vnode.clone(), data)));
+                .and_then(|vnode| vnode.state().file.data().cloned().map(|data| (vnode.clone(), data)));
             if let Some((vnode, data)) = data
                 && self.now() < until
             {

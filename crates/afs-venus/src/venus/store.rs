@@ -162,9 +162,9 @@ impl Venus {
         let version = data.content().version;
         {
             let mut state = vnode.state();
-            let current = state.data.as_ref().is_some_and(|current| std::ptr::eq(&**current, data));
-            if current && state.kernel_version.is_some() {
-                state.kernel_version = Some(version);
+            let current = state.file.data().is_some_and(|current| std::ptr::eq(&**current, data));
+            if current && state.file.pages().is_some() {
+                state.file.set_pages(Some(version));
             }
         }
         if !data.shown.swap(false, Ordering::SeqCst) {
@@ -205,7 +205,7 @@ fn overtaken(vnode: &Vnode) -> VenusError {
 
 /// Whether there is something to store.
 fn is_due(vnode: &Vnode, data: &FileData, occasion: Occasion) -> bool {
-    let orphan = vnode.state().orphan;
+    let orphan = vnode.state().file.is_orphan();
     let mut content = data.content();
     if occasion.ends_a_change() {
         content.changing = false;

@@ -231,7 +231,7 @@ impl Venus {
         let promised = vnode.fresh_status(volume, self.now()).is_some();
         let known = self.known_rights(&vnode, volume, |_| false);
         let state = vnode.state();
-        let (here, unsaved, failures) = match &state.data {
+        let (here, unsaved, failures) = match state.file.data() {
             Some(data) => {
                 let content = data.content();
                 (content.present.bytes(), content.dirty_bytes(), content.failures)
@@ -243,7 +243,7 @@ impl Venus {
         Ok(format!(
             "{{\"promised\":{promised},\"data_version\":{version},\"opens\":{},\"open_bytes_here\":{here},\
              \"unsaved_bytes\":{unsaved},\"failed_stores\":{failures},\"access\":\"{access}\"}}",
-            state.opens
+            state.file.opens()
         ))
     }
 
@@ -271,10 +271,10 @@ impl Venus {
                 let mut state = vnode.state();
                 state.directory = None;
                 state.link = None;
-                state.kernel_version = None;
+                state.file.set_pages(None);
                 state.listing.forget();
             }
-            if vnode.state().data.is_none() {
+            if vnode.state().file.data().is_none() {
                 self.files.forget_kept_on_disk(vnode.key).await?;
             }
             self.tell(vnode.key);

@@ -1,21 +1,18 @@
 //! One object in the cache.
 
-use std::sync::Arc;
-
 use afs_rpc::{Instant, sync};
 use afs_wire::fs::{FileKind, Status};
-use afs_wire::ids::{DataVersion, Rights, UnixSeconds};
+use afs_wire::ids::{Rights, UnixSeconds};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::api::Kind;
-use crate::data::FileData;
 use crate::identity::RightsTable;
 use crate::key::Key;
 use crate::location::Volume;
 use crate::locks::LockTable;
 use crate::promise::Promise;
-use crate::vnode::{Directory, Listing};
+use crate::vnode::{Directory, Listing, LocalFile};
 
 /// An object. The async locks order the work on it; the state itself is only ever locked for a moment.
 pub(crate) struct Vnode {
@@ -46,22 +43,12 @@ pub(crate) struct VnodeState {
     pub directory: Option<Directory>,
     /// Text of a symbolic link or mount point.
     pub link: Option<Bytes>,
-    /// Data of a file that is open, or has something unsaved.
-    pub data: Option<Arc<FileData>>,
-    /// How many bytes of a version are in holes, as its data told when they were put away.
-    pub holes: Option<(DataVersion, u64)>,
-    /// The version of which the kernel may hold pages.
-    pub kernel_version: Option<DataVersion>,
+    /// Of a file: what is on this machine.
+    pub file: LocalFile,
     /// Of a directory: what the kernel may hold of its names.
     pub listing: Listing,
-    /// Handles.
-    pub opens: u32,
-    /// The last name is gone, and the handles go on without the server.
-    pub orphan: bool,
     /// The server said that it does not exist any more: its data are not kept after the last handle.
     pub is_gone: bool,
-    /// The name under which the server keeps it until the last handle is closed.
-    pub hidden_as: Option<(Key, Vec<u8>)>,
     pub locks: LockTable,
     /// Of a directory: how often in a row the status of something in it was not here.
     pub misses: u32,
@@ -96,7 +83,7 @@ impl Vnode {
     /// The status, if it can be relied on without asking.
     pub fn fresh_status(&self, volume: &Volume, now: Instant) -> Option<Status> {
         let state = self.state();
-        if state.orphan {
+        if state.file.is_orphan() {
             return state.status;
         }
         state.is_promised(volume, now).then_some(state.status).flatten()
@@ -132,11 +119,7 @@ impl VnodeState {
 
     /// Whether something here is used by programs, or known here only.
     pub fn is_in_use(&self) -> bool {
-        self.opens > 0
-            || self.data.is_some()
-            || self.orphan
-            || self.hidden_as.is_some()
-            || !self.locks.is_empty()
+        self.file.is_in_use() || !self.locks.is_empty()
     }
 }
 

@@ -143,7 +143,7 @@ impl Bench {
     }
 
     pub fn data(&self) -> Arc<FileData> {
-        self.venus.vnodes.peek(key()).and_then(|vnode| vnode.state().data.clone()).unwrap()
+        self.venus.vnodes.peek(key()).and_then(|vnode| vnode.state().file.data().cloned()).unwrap()
     }
 
     pub fn at_server(&self) -> (Vec<u8>, u64) {

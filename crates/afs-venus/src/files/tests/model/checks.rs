@@ -11,11 +11,11 @@ impl World {
         held.sort_by_key(|id| ids.iter().position(|known| known == id));
         assert_eq!(held, ids, "{told}: handles");
         let state = self.vnode.state();
-        assert_eq!(state.opens as usize, self.opens.len(), "{told}: opens");
-        assert_eq!(state.orphan, self.is_orphan, "{told}: an orphan");
+        assert_eq!(state.file.opens() as usize, self.opens.len(), "{told}: opens");
+        assert_eq!(state.file.is_orphan(), self.is_orphan, "{told}: an orphan");
         let current = self.current.map(|n| self.data(n));
         assert_eq!(
-            state.data.as_ref().map(Arc::as_ptr),
+            state.file.data().map(Arc::as_ptr),
             current.as_ref().map(Arc::as_ptr),
             "{told}: the file's data"
         );
