@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use afs_rpc::EnvExt;
-use afs_venus::{Backing, DiskCache, HandleId, LockHolder, LockKind, LockRange, OpenFlags, Result};
+use afs_venus::{Backing, DiskCache, HandleId, LockHolder, LockKind, LockRange, NodeId, OpenFlags, Result};
 use bytes::Bytes;
 use common::{Cell, Client};
 
@@ -178,5 +178,26 @@ fn who_asks_for_the_holder_of_a_lock_is_told_of_this_moment() {
                 assert_eq!(other.holder_in_the_way().await, None);
             }
         }
+    });
+}
+
+#[test]
+fn a_lock_ends_with_its_file_and_that_is_no_error() {
+    let cell = Cell::new(44);
+    let (a, b) = (cell.client(1), cell.client(2));
+    let one = a.clone();
+    let process = cell.on(&a, async move {
+        one.put("file", b"locked").await.unwrap();
+        let process = Process::open(&one, 7, false).await;
+        process.lock(LockRange::WHOLE, LockKind::Write, false).await.unwrap();
+        process
+    });
+    let two = b.clone();
+    cell.on(&b, async move { two.venus.unlink(NodeId::ROOT, b"file").await.unwrap() });
+    // Of its release the server says that there is no such file.
+    cell.on(&a, async move {
+        process.unlock(LockRange::WHOLE).await;
+        process.client.venus.flush(process.handle, process.owner).await.unwrap();
+        process.client.venus.release(process.handle).await.unwrap();
     });
 }

@@ -316,6 +316,30 @@ fn a_volume_that_is_not_known_is_no_missing_file() {
     assert_eq!(failed.errno(), 19);
 }
 
+/// By one who has found it when it was there, as a kernel has.
+#[test]
+fn a_mount_point_whose_volume_was_removed_is_shown_as_one_that_leads_nowhere() {
+    let cell = Cell::new(16);
+    let a = cell.client(1);
+    let one = a.clone();
+    let node = cell.on(&a, async move {
+        one.mount("proj", "#proj.").await.unwrap();
+        one.find("proj").await.unwrap().node
+    });
+    cell.states.set(cell.volume(PROJ), Some(VolumeState::Hidden));
+    let one = a.clone();
+    cell.on(&a, async move {
+        one.venus.setxattr(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
+        one.told.take();
+        let attr = one.venus.getattr(node).await.unwrap();
+        assert_eq!((attr.node, attr.kind, attr.mode.0, attr.nlink), (node, Kind::Directory, 0o555, 2));
+        let told = one.told.take();
+        assert!(told.iter().any(|told| told.starts_with("entry") && told.ends_with(" proj")), "{told:?}");
+        assert_eq!(one.venus.readdir(node, 0, 9).await.unwrap_err().errno(), 19);
+        assert_eq!(one.venus.getattr(node).await.unwrap().mode.0, 0o555);
+    });
+}
+
 #[test]
 fn a_location_server_that_is_away_is_named_too() {
     let cell = Cell::new(8);

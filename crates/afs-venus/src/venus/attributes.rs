@@ -25,9 +25,29 @@ impl Venus {
         };
         let vnode = self.vnode(key);
         self.files.absorb(&vnode).await?;
-        let status = self.status_or_unsaved(&vnode).await?;
+        let status = match self.status_or_unsaved(&vnode).await {
+            Err(error)
+                if error.kind == ErrorKind::NoVolume && key.is_volume_root() && node != NodeId::ROOT =>
+            {
+                return Ok(self.attr_without_volume(key, node));
+            }
+            other => other?,
+        };
         self.promises.warn_if_unpromised(Place::Object(key));
         Ok(self.attr(key, node, &status))
+    }
+
+    /// The volume behind a mount point does not exist any more: its root is shown as the mount point will be, which leads nowhere
+    /// now, and the names in the directory around it are looked up anew.
+    fn attr_without_volume(&self, key: Key, node: NodeId) -> Attr {
+        self.tell(key);
+        let entered = self.location.volume_of(key).and_then(|volume| volume.entered());
+        if let Some(Place::Object(around)) =
+            entered.and_then(|entered| self.above.nodes().place(entered.parent))
+        {
+            self.tell(around);
+        }
+        Attr { node, fid: key.fid, mode: Mode(0o555), nlink: 2, is_public: false, ..self.cells_attr() }
     }
 
     /// Changes attributes. `handle` is the open file through which it was asked, if any.

@@ -17,9 +17,10 @@ impl Venus {
         self.promises.distrust(vnode);
     }
 
-    /// An object does not exist any more.
+    /// An object does not exist any more, and no lock on it.
     pub(super) fn is_gone(&self, vnode: &Arc<Vnode>) {
         self.promises.is_gone(vnode);
+        self.owed_locks.settle(vnode.key);
         self.files.forget_kept(vnode.key);
         if !vnode.state().is_in_use() {
             self.vnodes.remove(vnode.key);

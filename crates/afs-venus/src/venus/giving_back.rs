@@ -18,7 +18,7 @@ use crate::key::Key;
 use crate::location::Volume;
 use crate::owed_locks::Owed;
 use crate::venus::Venus;
-use crate::venus::locking::SURELY_HELD;
+use crate::venus::locking::{SURELY_HELD, is_over};
 use crate::vnode::Vnode;
 
 /// How often one machine may have taken a lock to read, with answers that were lost.
@@ -113,6 +113,7 @@ impl Venus {
             };
             match (released.result, whose) {
                 (Ok(_), Whose::Ours) => {}
+                (Err(error), _) if is_over(&error) => break,
                 (Err(error), Whose::Unknown) if released.unsure => {
                     tracing::warn!(%error, "whether a lock was given back is not known; it ends in five minutes");
                     break;
@@ -160,7 +161,8 @@ impl Venus {
         let _turn = vnode.changing.lock().await;
         let (was_held, extended) = {
             let mut state = vnode.state();
-            let was_held = state.locks.at_server.is_some() && !state.file.is_orphan();
+            let is_there = !state.file.is_orphan() && !state.is_gone;
+            let was_held = state.locks.at_server.is_some() && is_there;
             let extended = state.locks.extended;
             state.locks.lose();
             (was_held, extended)

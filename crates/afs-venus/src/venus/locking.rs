@@ -196,20 +196,25 @@ impl Venus {
     /// Releases the server's lock, now or when the server can be asked again: for those here it is given up either way. An error
     /// says that it is left to end by itself.
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
+        if vnode.state().is_gone {
+            vnode.state().locks.at_server = None;
+            self.owed_locks.settle(vnode.key);
+            return Ok(());
+        }
         let (extended, was_agreed) = {
             let state = vnode.state();
             (state.locks.extended, state.locks.is_agreed)
         };
         let tried = self.send_release(volume, vnode).await;
-        let is_over = |error: &VenusError| matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume);
         let surely_until = match &tried.result {
             Ok(_) if was_agreed => {
                 self.owed_locks.settle(vnode.key);
                 return Ok(());
             }
+            // The lock has ended with its file.
             Err(error) if is_over(error) => {
                 self.owed_locks.settle(vnode.key);
-                return tried.result.map(drop);
+                return Ok(());
             }
             Err(_) if !tried.unsure => extended.map(|at| at + SURELY_HELD),
             // It may have been taken more than once, or be released already.
@@ -296,6 +301,11 @@ impl Venus {
         };
         Ok(elsewhere.map(|kind| LockHolder { kind, range: LockRange::WHOLE, pid: 0 }))
     }
+}
+
+/// Whether a server says that there is nothing any more that could be locked.
+pub(super) fn is_over(error: &VenusError) -> bool {
+    matches!(error.kind, ErrorKind::Stale | ErrorKind::NoVolume)
 }
 
 fn wire(kind: LockKind) -> fs::LockKind {
