@@ -11,7 +11,7 @@ use crate::error::{AdminError, AdminResult};
 use crate::journal::Job;
 use crate::{Admin, Place};
 
-/// See [`Plan`]: an entry is locked, and changed and unlocked with one write.
+/// See [`Plan`](crate::plan::Plan): an entry is locked, and changed and unlocked with one write.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EditPlan {
     #[serde(with = "crate::wire_numbers::volume")]
