@@ -1,4 +1,4 @@
-//! Small calls, many in flight.
+//! Rate and latency of small calls, many in flight.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::Target;
 use super::error::LoadError;
 use super::latency::{Latency, Times};
 
-/// How many calls were answered in which time.
+/// Number of successful calls, with the time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rate {
     /// Calls made, all of which succeeded.
     pub calls: u32,
-    /// Calls under way at a time.
+    /// Calls in flight at a time.
     pub in_flight: u32,
-    /// From the first request to the last answer.
+    /// From the first request to the last reply.
     pub seconds: f64,
-    /// Calls a second.
+    /// Calls per second.
     pub per_second: f64,
     /// Times of single calls.
     pub latency: Latency,
 }
 
-/// Asks for the status of the target's directory `calls` times, `in_flight` at a time.
+/// Fetches the status of the target's directory `calls` times, `in_flight` at a time.
 ///
 /// # Errors
 /// The first call that fails ends the measurement.
