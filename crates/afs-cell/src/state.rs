@@ -1,6 +1,7 @@
 //! State directory of a cell, its lock, and the record of the process that holds it.
 
 use crate::error::CellResult;
+use afs_files::make_directory;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -143,7 +144,7 @@ impl StateDir {
     /// # Errors
     /// The system refuses.
     pub fn make(&self) -> CellResult {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
+        let made = make_directory(&self.0, DirBuilder::new().mode(0o700));
         made.map_err(|error| StateError::Make { path: self.0.clone(), error }.into())
     }
 

@@ -1,6 +1,8 @@
 //! Small files on disk: replaced whole or not at all, and, where they hold secrets, readable by their owner alone.
 
+mod directory;
 mod durable;
 pub mod secret_file;
 
+pub use directory::make_directory;
 pub use durable::write_durably;

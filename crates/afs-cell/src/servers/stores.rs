@@ -9,6 +9,7 @@ use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
+use afs_files::make_directory;
 use afs_kv::{FileMedium, Kv};
 use afs_net::System;
 use afs_server::scrub::Scrubber;
@@ -16,6 +17,7 @@ use afs_server::{Audit, AuditOptions, CellSpec, Guard, Partitions, ProtectionNam
 use afs_volume::VolumeStore;
 use afs_wire::ids::Uuid;
 use std::fmt::Display;
+use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,7 +42,7 @@ impl Stores {
         let protection = databases.as_ref().map_or_else(|| remote.protection(), |d| d.names.clone());
         let mut stores = Vec::with_capacity(options.partitions.len());
         for PartitionPlace { id, path } in &options.partitions {
-            std::fs::create_dir_all(path).map_err(|e| cannot_open(path, e))?;
+            make_directory(path, &mut DirBuilder::new()).map_err(|e| cannot_open(path, e))?;
             stores.push((*id, volumes(system, path).await?));
         }
         let (directory, partitions) = (options.directory.clone(), Partitions::new(stores));
