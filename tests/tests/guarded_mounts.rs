@@ -114,12 +114,15 @@ fn what_one_user_has_read_no_other_reads_lists_or_sees() {
 
 /// Run by root in namespaces of its own, with the program, a folder, the cell's network and her home. `/dev/fuse` is
 /// everybody's on an ordinary machine, and root's alone on some: here it is everybody's.
-const OF_HER_OWN: &str = r#"
+const NAMESPACE: &str = r#"
 set -e
 mknod "$2/fuse" c 10 229 && chmod 666 "$2/fuse" && mount --bind "$2/fuse" /dev/fuse
 cd /
 export HOME="$3"
 as() { uid=$1; shift; setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"; }
+"#;
+
+const OF_HER_OWN: &str = r#"
 as 65534 "$1" mount --cell live.test --servers 127.0.0.1 --cache "$3/cache" --detach "$3/afs" > /dev/null
 as 65534 "$1" login alice --cell live.test --servers 127.0.0.1 --passphrase-file "$3/passphrase" > /dev/null
 as 65534 cat "$3/afs/alice/secret"
@@ -133,13 +136,44 @@ done
 as 65534 "$1" umount "$3/afs"
 "#;
 
+/// The login is of before the mounts.
+const KEPT: &str = r#"
+her_mount() { as 65534 "$1" mount --cell live.test --servers 127.0.0.1 --cache "$3/cache" --detach "$3/afs" > /dev/null; }
+as 65534 "$1" login alice --cell live.test --servers 127.0.0.1 --passphrase-file "$3/passphrase" > /dev/null
+her_mount "$@"
+as 65534 cat "$3/afs/alice/secret"
+as 65534 "$1" umount "$3/afs"
+as 65534 "$1" logout > /dev/null
+her_mount "$@"
+as 65534 cat "$3/afs/alice/secret" 2> /dev/null || echo "nobody in particular"
+as 65534 "$1" umount "$3/afs"
+"#;
+
+#[test]
+fn a_mount_begins_with_the_token_that_its_user_has_kept() {
+    if !all_there(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    assert_eq!(on_her_own_mounts("kept", KEPT), "of alice\nnobody in particular\n");
+}
+
 #[test]
 fn a_users_own_mount_is_for_the_user_alone() {
     if !all_there(&[Need::Root, Need::Fuse]) {
         return;
     }
-    let (scratch, _watchdog) = folder("guarded-own");
-    let netns = Netns::fresh("andrew-guarded-own");
+    let said = on_her_own_mounts("guarded-own", OF_HER_OWN);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    assert_eq!(lines[0], "of alice");
+    assert!(lines[1].contains("nosuid") && lines[1].contains("nodev"), "{said}");
+    assert_eq!(lines[2..], ["mode 6755", "65534"]);
+}
+
+/// What a script says that mounts as an ordinary user, who has a passphrase and a secret in the cell.
+fn on_her_own_mounts(name: &'static str, script: &str) -> String {
+    let (scratch, _watchdog) = folder(name);
+    let netns = Netns::fresh(&format!("andrew-{name}"));
     let cell = Cell::up(&netns, scratch.path(), &for_all());
     let alice = User::new(&netns, &cell, scratch.path(), "alice", NOBODY);
     let hers = cell.mount().join("alice");
@@ -148,18 +182,14 @@ fn a_users_own_mount_is_for_the_user_alone() {
     let _ =
         command(&netns, &["fs", "setacl", hers.to_str().unwrap(), "alice", "all", "system:anyuser", "none"]);
     with_powers(cell.mount());
-    let mut script = netns.command("unshare");
+    let mut shell = netns.command("unshare");
     // No process outlives the line.
-    script.args(["--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]);
-    script.args(["sh", "-c", OF_HER_OWN, "sh"]);
-    script.arg(andrew()).arg(scratch.path()).arg(alice.home());
-    let said = run(script, seconds(200));
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 4, "{said}");
-    assert_eq!(lines[0], "of alice");
-    assert!(lines[1].contains("nosuid") && lines[1].contains("nodev"), "{said}");
-    assert_eq!(lines[2..], ["mode 6755", "65534"]);
+    shell.args(["--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]);
+    shell.args(["sh", "-c", &[NAMESPACE, script].concat(), "sh"]);
+    shell.arg(andrew()).arg(scratch.path()).arg(alice.home());
+    let said = run(shell, seconds(200));
     cell.stop();
+    said
 }
 
 /// Lays a program of the administrator's that says as whom it runs, with set-id bits.

@@ -1,11 +1,13 @@
 //! Tokens on this machine: the files in which a user keeps them, and the sockets over which mounts get them.
 //!
 //! `andrew login` writes a file for each cell and hands the token to each mount over that mount's token socket. A mount
-//! takes a token for the user at the other end of the socket, whom the kernel names.
+//! takes a token for the user at the other end of the socket, whom the kernel names. A mount that starts later begins with the
+//! file of the user who makes it.
 
 mod client;
 mod error;
 pub(crate) mod frame;
+mod initial_token;
 pub(crate) mod kept;
 mod mount_tokens;
 mod renew;

@@ -2,9 +2,11 @@
 
 use super::error::TokenError;
 use super::frame::{CellPlace, HeldToken, TokenReply, TokenRequest};
+use super::initial_token;
 use super::kept::KeptToken;
 use super::renew::keep;
 use super::server::TokenServer;
+use super::session::SessionId;
 use super::store::TokenStore;
 use crate::error::CellResult;
 use crate::tokens::socket_path;
@@ -42,7 +44,7 @@ struct Held {
 
 impl MountTokens {
     /// Opens the token socket of a mount; for `everybody` on the machine, or for this user. `cells` is what the mount
-    /// knows. The desk is open until the socket is dropped.
+    /// knows. It begins with the tokens that this user has from earlier logins. The desk is open until the socket is dropped.
     ///
     /// # Errors
     /// The socket cannot be made.
@@ -63,9 +65,35 @@ impl MountTokens {
             held: Mutex::default(),
             own: own.clone(),
         });
+        // Before a new login can come.
+        desk.take_kept();
         let handler = Arc::new(move |owner, request| desk.answer(owner, request));
         let path = socket_path().map_err(TokenError::Socket)?;
         Ok(TokenServer::start(&path, everybody, handler).map_err(TokenError::Socket)?)
+    }
+
+    /// Takes the tokens that the user who mounts has from earlier logins.
+    fn take_kept(&self) {
+        for place in &self.cells {
+            let kept = TokenStore::current()
+                .and_then(|store| initial_token::kept_for(place, &store, self.system.wall()));
+            match kept {
+                Ok(Some(kept)) => self.begin_with(kept),
+                Ok(None) => {}
+                Err(error) => tracing::warn!("the token file of {} cannot be used: {error}", place.cell),
+            }
+        }
+    }
+
+    fn begin_with(&self, kept: KeptToken) {
+        let uid = rustix::process::getuid().as_raw();
+        let session = SessionId::current().ok().flatten();
+        let in_session = |session: SessionId| TokenOwner::Session { id: session.number(), uid };
+        let owner = session.map_or(TokenOwner::Uid(uid), in_session);
+        let cell = kept.cell.clone();
+        if let TokenReply::Refused(line) = self.set(owner, kept) {
+            tracing::warn!("the token file of {cell} cannot be used: {line}");
+        }
     }
 
     fn answer(&self, owner: TokenOwner, request: TokenRequest) -> TokenReply {

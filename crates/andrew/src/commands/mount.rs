@@ -18,7 +18,8 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 The mount shows the cell's top directory. A user who has logged in with `andrew login` has the rights of the
-token; all other users are anonymous (system:anyuser).
+token: the user who mounts also if the login was before the mount, other users (--allow-other) if it was
+after. All other users are anonymous (system:anyuser).
 
 Examples:
   andrew mount --cell example.org --servers 192.0.2.1,192.0.2.2 ~/example --detach
