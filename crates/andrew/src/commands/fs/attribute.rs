@@ -62,7 +62,7 @@ pub(super) fn explain(path: &Path, error: Errno) -> CommandError {
             CommandError::failed(format!("fs: You can not change '{shown}': its volume is read-only"))
         }
         Errno::NOTCONN => CommandError::failed(format!(
-            "fs: the program that served the mount of '{shown}' has ended; `andrew up` mounts its cell again, `andrew umount` removes the mount"
+            "fs: the program that served the mount of '{shown}' has died; `andrew up` mounts its cell again, `andrew umount` removes the mount"
         )),
         other => CommandError::failed(format!("fs:'{shown}': {}", std::io::Error::from(other))),
     }
