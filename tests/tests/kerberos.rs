@@ -143,7 +143,8 @@ fn as_the_user_of_the_tickets() {
     let mut servers = servers.split(' ').map(|address| address.parse().unwrap());
     let (first, second): (Ipv4Addr, Ipv4Addr) = (servers.next().unwrap(), servers.next().unwrap());
     let cell = CellName::new(CELL).unwrap();
-    let made = token_from_kerberos(&cell, &KerberosOptions::default()).unwrap();
+    let made =
+        token_from_kerberos(&cell, &KerberosOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("user {}", made.user);
     let speaker = Speaker::new();
     for level in [Level::Clear, Level::Auth, Level::Crypt] {
