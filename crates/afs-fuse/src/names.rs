@@ -3,9 +3,9 @@
 //! To forget a name the kernel takes the lock of its directory. A request that is under way in that directory
 //! (a creation, say) holds it until it is answered, which may need a server, which may be waiting for us to
 //! forget the name. So a thread of its own forgets names one by one, and when a request turns out to be in
-//! its way, the kernel is told to doubt all names instead, which takes no lock. But the kernel
-//! may install the names of an earlier READDIRPLUS reply only after that, and then does not doubt them. So the thread forgets
-//! doubted names one by one too, when no request is under way in their directory any more. Nobody waits for that.
+//! its way, the kernel is notified to revalidate all names instead (INC_EPOCH), which takes no lock. But the kernel
+//! may install the names of an earlier READDIRPLUS reply only after that, and then does not revalidate them. So the thread forgets
+//! those names one by one too, when no request is under way in their directory any more. Nobody waits for that.
 
 use crate::backlog::Backlog;
 use fuser::INodeNo;

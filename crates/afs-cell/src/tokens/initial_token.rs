@@ -9,8 +9,8 @@ use super::store::TokenStore;
 use crate::error::CellResult;
 use afs_rpc::UnixTime;
 
-/// The user's token for a mounted cell, if it still counts. Not for the mount of the cell's own servers, whose user is its
-/// administrator until he logs in as somebody else; and not from another cell of the same name.
+/// The user's token for a mounted cell, if it has not expired. None for the mount of the cell's own servers, which acts as the
+/// administrator until a user logs in there; and none that another cell of the same name has issued.
 pub(super) fn kept_for(
     place: &CellPlace,
     store: &TokenStore,

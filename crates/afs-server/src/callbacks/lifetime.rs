@@ -42,8 +42,8 @@ pub(super) fn seconds(grant: Grant, sharers: u32) -> u64 {
     }
 }
 
-/// The bucket in which a promise granted at `now` expires, and the seconds from now that the client is told.
-/// The client is never told a later time than the server keeps.
+/// The bucket in which a promise granted at `now` expires, and the lifetime in seconds for the reply to the client.
+/// The lifetime in the reply never ends after that bucket.
 pub(super) fn expiry(now: u64, seconds: u64) -> (u64, u32) {
     let bucket = (now + seconds + GRACE_SECONDS).div_ceil(BUCKET_SECONDS);
     (bucket, (bucket * BUCKET_SECONDS - GRACE_SECONDS - now) as u32)

@@ -99,7 +99,7 @@ impl Files {
         self.unsaved.listed_for(key)
     }
 
-    /// What is still listed is tried again for this user, whoever tried since.
+    /// If the file is still listed, its store is retried with this user's token, whichever user's retry failed last.
     pub fn stays_unsaved_for(&self, key: Key, who: Who) {
         self.unsaved.stays_for(key, who);
     }

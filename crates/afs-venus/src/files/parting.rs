@@ -97,7 +97,7 @@ impl Files {
         true
     }
 
-    /// A change without a handle has failed: nothing of it stays, unless somebody else uses the data.
+    /// Drops the data of a failed change that had no handle, unless an open handle uses the data.
     pub fn discard(&self, vnode: &Vnode, data: &Arc<FileData>) {
         let mut state = vnode.state();
         if is_current(&state, data) && data.content().users.count() == 0 {

@@ -19,8 +19,12 @@ impl Spares {
         self.0.lock().len() >= SPARES_MAX
     }
 
+    /// Keeps a file, or drops it if others have filled the stack meanwhile.
     pub fn push(&self, file: Arc<dyn CacheFile>) {
-        self.0.lock().push(file);
+        let mut files = self.0.lock();
+        if files.len() < SPARES_MAX {
+            files.push(file);
+        }
     }
 
     pub fn pop(&self) -> Option<Arc<dyn CacheFile>> {

@@ -128,8 +128,15 @@ fn a_file_just_created_is_opened_without_the_disk() {
 fn spare_cache_files_are_bounded_and_go_with_the_part() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(crate::cache::DiskCache::open(folder.path(), 1 << 20, "").unwrap());
-    let (files, _) = machine_with(Parts::inline(), cache);
-    (0..20).for_each(|_| now(files.prepare_spare()));
+    let jobs = Arc::new(Mutex::new(Vec::new()));
+    let to = jobs.clone();
+    let env = Parts::default().with_blocking(move |job| to.lock().push(job));
+    let (files, _) = machine_with(env.shared(), cache);
+    // All at once: each has found the stack empty.
+    let mut preparing: Vec<_> = (0..20).map(|_| Box::pin(files.prepare_spare())).collect();
+    preparing.iter_mut().for_each(|one| assert!(poll(one.as_mut()).is_pending()));
+    jobs.lock().drain(..).for_each(|job| job());
+    preparing.into_iter().for_each(now);
     let data = || walk(&folder.path().join("data"));
     assert_eq!(data(), 8);
     drop(files);

@@ -85,7 +85,7 @@ impl Venus {
     }
 
     /// Cuts a file here and at the server. What was unsaved before goes there first, as bytes that are cut off are here no more: if
-    /// either store fails, nothing of the cut stays (unless somebody else uses the data), and no unsaved byte is lost.
+    /// either store fails, nothing of the cut stays (unless an open handle uses the data), and no unsaved byte is lost.
     async fn cut_at_server(&self, vnode: &Arc<Vnode>, in_use: InUse<'_>, length: u64) -> Result<()> {
         let data = in_use.data.clone();
         // Whoever may write to it meanwhile has it open until this is over: his close waits for the turn.

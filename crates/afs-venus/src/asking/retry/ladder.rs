@@ -25,7 +25,7 @@ pub struct Ladder {
     pauses: u32,
     losses: u32,
     returns: u32,
-    /// Nobody answered, and the location service was asked whether somebody else should be.
+    /// No site replied, and the location service was queried for other sites.
     asked_for_others: bool,
     /// The error if no site is left.
     error: ErrorKind,
