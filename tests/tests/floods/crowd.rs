@@ -14,6 +14,7 @@ use andrew_tests::live::netns::Netns;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::siege::give_way;
 use super::sink;
 
 /// The network of the crowd, as `ip` takes it.
@@ -144,6 +145,7 @@ impl Socket {
 
 fn receive(socket: &Socket, tally: &Tally, stop: &AtomicBool) {
     let mut buffers: Vec<Vec<u8>> = (0..BATCH_SIZE).map(|_| vec![0; 64 << 10]).collect();
+    give_way(true);
     while !stop.load(Ordering::Relaxed) {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));

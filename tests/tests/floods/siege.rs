@@ -12,6 +12,8 @@ use super::honest::Task;
 
 /// What a second flood of the same size may add to the server's memory: what the allocator does not find again at once.
 const AGAIN_KIB_MAX: u64 = 24 << 10;
+/// The lowest priority: such a thread runs when no other wants the processor.
+const NICE_MAX: i32 = 19;
 /// Datagrams sent between two looks at the clock.
 const BURST: u64 = 25;
 
@@ -34,6 +36,14 @@ pub struct Flood<'a> {
 /// How long each flood lasts: `ANDREW_FLOOD_SECONDS`, else 4.
 pub fn round() -> Duration {
     seconds(number("ANDREW_FLOOD_SECONDS").unwrap_or(4))
+}
+
+/// Gives way to server and honest clients on the processors that all share here, if `ANDREW_FLOOD_YIELDS` is there: a real attacker has
+/// processors of its own. The calling thread only.
+pub fn give_way(on: bool) {
+    if number("ANDREW_FLOOD_YIELDS").is_some() {
+        rustix::process::setpriority_process(None, if on { NICE_MAX } else { 0 }).unwrap();
+    }
 }
 
 /// Floods the cell twice while honest clients are at work.
@@ -109,6 +119,7 @@ impl Flood<'_> {
         let rate = number_of("ANDREW_FLOOD_RATE").unwrap_or(self.rate as f64);
         let count = ((round().as_secs_f64() * rate) as u64).max(self.at_least);
         let mut rng = SimRng::new(number);
+        give_way(true);
         let (began, mut sent) = (Instant::now(), 0);
         while sent < count {
             let end = sent + BURST;
@@ -118,6 +129,8 @@ impl Flood<'_> {
             let due = began + Duration::from_secs_f64(sent as f64 / rate);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
+        println!("{}: {sent} datagrams in {:.1} s", self.name, began.elapsed().as_secs_f64());
+        give_way(false);
         sent
     }
 }
