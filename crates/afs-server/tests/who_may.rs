@@ -296,6 +296,9 @@ const REFUSED_FILE_CALLS: &[&str] = &[
     "DFSSymlink",
     "FsCmd",
     "CallBackRxConnAddr",
+    "DataPath",
+    "GetCapability",
+    "CommitStore",
 ];
 
 fn locked(scene: &mut Scene) -> Fid {

@@ -1,10 +1,41 @@
 //! Andrew's extensions of the file service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{LockKind, LockReply, SERVICE, SetStatus, StatusReply};
+use super::{CapabilitySecret, LockKind, LockReply, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid, VolumeId};
 use crate::rpc::Streamed;
 use crate::vol::Snapshots;
+use crate::xdr::{BoundedVec, ByteString, Fixed};
+use std::net::Ipv4Addr;
+
+id! {
+    /// Access that a capability permits, as bits: [`CapabilityAccess::READ`], [`CapabilityAccess::WRITE`].
+    pub struct CapabilityAccess(u32);
+}
+
+impl CapabilityAccess {
+    /// Reading.
+    pub const READ: Self = Self(1);
+    /// Writing.
+    pub const WRITE: Self = Self(2);
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Public arguments of a capability, in the form of `docs/protocol/data-path.md`. Opaque here.
+pub type CapabilityArguments = ByteString<128>;
+
+/// Addresses of a drive.
+pub type DriveAddresses = BoundedVec<Ipv4Addr, DRIVE_ADDRESSES_MAX>;
+
+/// Most addresses of one drive.
+pub const DRIVE_ADDRESSES_MAX: usize = 16;
+
+/// In [`CommitStore`]: the file may have any version.
+pub const ANY_VERSION: DataVersion = DataVersion(u64::MAX);
 
 calls! {
     service SERVICE;
@@ -33,6 +64,51 @@ calls! {
         /// Number of ranges that follow, at most [`STORE_RANGES_MAX`].
         ranges: u32,
     } -> StatusReply;
+
+    /// Asks for the server's drive: where bytes of files are read and written without calls (`docs/protocol/data-path.md`).
+    /// -455 from a server without one.
+    0x414E_4420 "DataPath" DataPath {} -> DataPathReply {
+        /// TCP port.
+        port: u16,
+        /// Whether the drive accepts connections without TLS as well.
+        clear: bool,
+        /// Bytes below which a transfer should be a call.
+        minimum_size: u64,
+        /// Id of the drive.
+        drive: Fixed<16>,
+        /// SHA-256 of the drive's public key (the DER form of its SubjectPublicKeyInfo). Another one at each start.
+        fingerprint: Fixed<32>,
+        /// Addresses, the best one first; none means the address of this call.
+        addresses: DriveAddresses,
+    };
+
+    /// Asks for a capability that permits reading or writing a file, and usually the other files of its directory, by
+    /// the data path. Requires the right that FetchData, or StoreData, does. EACCES also where no capability can
+    /// express the caller's rights: the calls may still work.
+    0x414E_4421 "GetCapability" GetCapability { fid: Fid, access: CapabilityAccess } -> GetCapabilityReply {
+        /// What it permits.
+        arguments: CapabilityArguments,
+        /// The proof of having been given it.
+        secret: CapabilitySecret,
+        /// Seconds until it expires.
+        seconds: u32,
+    };
+
+    /// Makes bytes that were written by the data path the file's, in one change. ESTALE for a ticket that has expired,
+    /// was used, belongs to another client or user, or to another file. EAGAIN if the file has not the expected
+    /// version. In any case the ticket is used up. Requires the rights that StoreData does.
+    0x414E_4422 "CommitStore" CommitStore {
+        /// The ticket that the drive gave for the bytes.
+        ticket: Fixed<16>,
+        fid: Fid,
+        status: SetStatus,
+        /// The version that the changes are based on, or [`ANY_VERSION`].
+        expected: DataVersion,
+        /// Length to which a longer file is truncated before the bytes are written.
+        file_length: u64,
+        /// Length to which a shorter file is extended with zeros after that.
+        grown_to: u64,
+    } -> StatusReply;
 }
 
 /// Most ranges of one [`StoreRanges`].
@@ -50,11 +126,39 @@ impl Streamed for StoreRanges {
 mod tests {
     use super::*;
     use crate::rpc::encode_call;
+    use crate::xdr::{Decode, DecodeError, Encode};
 
     #[test]
     fn the_head_has_the_length_it_says() {
         let (fid, status, expected) = (Fid::default(), SetStatus::default(), DataVersion(1));
         let store = StoreRanges { fid, status, expected, file_length: 0, grown_to: 0, ranges: 0 };
         assert_eq!(encode_call(&store).len(), StoreRanges::HEAD_LEN);
+    }
+
+    #[test]
+    fn the_replies_of_the_data_path_are_bounded() {
+        let reply = GetCapabilityReply {
+            arguments: CapabilityArguments::truncated(&[7; 128]),
+            secret: CapabilitySecret([9; 32]),
+            seconds: 300,
+        };
+        let mut bytes = reply.to_bytes();
+        assert_eq!(bytes.len(), 4 + 128 + 32 + 4);
+        assert_eq!(GetCapabilityReply::from_bytes(&bytes), Ok(reply));
+        bytes[3] = 129;
+        assert!(matches!(GetCapabilityReply::from_bytes(&bytes), Err(DecodeError::TooLong { .. })));
+        let reply = DataPathReply {
+            port: 7000,
+            clear: false,
+            minimum_size: 65_536,
+            drive: Fixed([1; 16]),
+            fingerprint: Fixed([2; 32]),
+            addresses: DriveAddresses::first_of([Ipv4Addr::new(10, 0, 0, 1); 20]),
+        };
+        let mut bytes = reply.to_bytes();
+        assert_eq!(bytes.len(), 4 + 4 + 8 + 16 + 32 + 4 + 16 * 4);
+        assert_eq!(DataPathReply::from_bytes(&bytes), Ok(reply));
+        bytes[67] = 17;
+        assert!(matches!(DataPathReply::from_bytes(&bytes), Err(DecodeError::TooLong { .. })));
     }
 }

@@ -4,6 +4,7 @@
 
 mod bulk;
 mod calls;
+mod capability_secret;
 mod data;
 mod extension;
 mod lock;
@@ -16,6 +17,7 @@ mod volume;
 
 pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkStatus, Promises, Statuses};
 pub use calls::*;
+pub use capability_secret::CapabilitySecret;
 pub use data::*;
 pub use extension::*;
 pub use lock::*;

@@ -49,6 +49,9 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4401, "ListSnapshots"),
     (0x414E_4410, "StoreRanges"),
     (0x414E_4411, "ChangeLock"),
+    (0x414E_4420, "DataPath"),
+    (0x414E_4421, "GetCapability"),
+    (0x414E_4422, "CommitStore"),
 ];
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Fields and structures of the login calls.
 
 use crate::ids::UnixSeconds;
-use crate::xdr::{BoundedVec, ByteString, Decode, DecodeError, Encode, Reader};
+use crate::xdr::{BoundedVec, ByteString};
+
+pub use crate::xdr::Fixed;
 
 /// A user's name: lower-case, without a cell.
 pub type UserText = ByteString<63>;
@@ -21,23 +23,6 @@ pub type SshSignature = ByteString<4096>;
 pub type Comment = ByteString<128>;
 /// Most SSH keys of one user.
 pub const KEYS_MAX: usize = 32;
-
-/// A fixed number of raw bytes: `opaque[N]` with `N` a multiple of four.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Fixed<const N: usize>(pub [u8; N]);
-
-impl<const N: usize> Encode for Fixed<N> {
-    fn encode(&self, out: &mut Vec<u8>) {
-        const { assert!(N.is_multiple_of(4)) };
-        out.extend_from_slice(&self.0);
-    }
-}
-
-impl<const N: usize> Decode for Fixed<N> {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.array().map(|bytes| Self(*bytes))
-    }
-}
 
 xdr_struct! {
     /// The client's requested properties of its token. The server may grant less.

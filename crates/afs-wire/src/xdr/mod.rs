@@ -7,12 +7,14 @@
 mod array;
 mod bytestring;
 mod chars;
+mod fixed;
 mod reader;
 mod word;
 
 pub use array::BoundedVec;
 pub use bytestring::ByteString;
 pub use chars::Chars;
+pub use fixed::Fixed;
 pub use reader::{DecodeError, Reader};
 
 /// A value with a wire form.
