@@ -1,0 +1,80 @@
+//! The public arguments of a capability.
+
+use afs_wire::ids::Fid;
+use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
+
+use super::{Access, ByteRange, DriveId, Generation, Group, HolderId, KeyEpoch, Refusal};
+
+/// What a capability permits, where, to whom, and for how long. No secret: the client presents it in the clear.
+///
+/// The wire form has [`Capability::WIRE_LEN`] bytes and is the only one: what is decoded encodes to the same bytes, so that the
+/// MAC may be taken over either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Capability {
+    /// The drive that honours it.
+    pub drive: DriveId,
+    /// The key of the drive by which it was sealed.
+    pub epoch: KeyEpoch,
+    /// The objects that it covers.
+    pub group: Group,
+    /// What it permits.
+    pub access: Access,
+    /// The part of each object that it covers.
+    pub range: ByteRange,
+    /// When it ends: seconds since 1970 on the wall clock of the drive. It is honoured before, and no more from then on.
+    pub expires: u64,
+    /// The generation of the group when it was sealed.
+    pub generation: Generation,
+    /// To whom it was given.
+    pub holder: HolderId,
+}
+
+impl Capability {
+    /// Bytes on the wire.
+    pub const WIRE_LEN: usize = 16 + 4 + 16 + 4 + 16 + 8 + 8 + 16;
+
+    /// Whether it permits an access to bytes of a file, as far as its arguments tell ([`Group::may_cover`]).
+    ///
+    /// # Errors
+    /// [`Refusal::NotAllowed`], [`Refusal::OtherObject`], [`Refusal::OutOfRange`]; the first of them that holds.
+    pub fn permits(&self, access: Access, fid: Fid, range: ByteRange) -> Result<(), Refusal> {
+        if !self.access.permits(access) {
+            return Err(Refusal::NotAllowed);
+        }
+        if !self.group.may_cover(fid) {
+            return Err(Refusal::OtherObject);
+        }
+        if !self.range.contains(range) {
+            return Err(Refusal::OutOfRange);
+        }
+        Ok(())
+    }
+}
+
+impl Encode for Capability {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.drive.encode(out);
+        self.epoch.encode(out);
+        self.group.encode(out);
+        self.access.encode(out);
+        self.range.encode(out);
+        self.expires.encode(out);
+        self.generation.encode(out);
+        self.holder.encode(out);
+    }
+}
+
+impl Decode for Capability {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            drive: Decode::decode(r)?,
+            epoch: Decode::decode(r)?,
+            group: Decode::decode(r)?,
+            access: Decode::decode(r)?,
+            range: Decode::decode(r)?,
+            expires: Decode::decode(r)?,
+            generation: Decode::decode(r)?,
+            holder: Decode::decode(r)?,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Groups of objects that one capability covers.
+
+use std::fmt;
+
+use afs_wire::ids::{Fid, VolumeId};
+use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
+
+/// The objects that a capability covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// One file.
+    File(Fid),
+    /// The files whose parent is this directory. AFS decides rights by directory.
+    Directory(Fid),
+    /// All files of a volume; for servers among each other.
+    Volume(VolumeId),
+}
+
+impl Group {
+    /// The volume in which the objects are.
+    #[must_use]
+    pub const fn volume(self) -> VolumeId {
+        match self {
+            Self::File(fid) | Self::Directory(fid) => fid.volume,
+            Self::Volume(volume) => volume,
+        }
+    }
+
+    /// Whether a file may be in the group, as far as its fid tells. For a directory the drive must also compare the file's parent
+    /// with [`Group::parent`].
+    #[must_use]
+    pub fn may_cover(self, fid: Fid) -> bool {
+        match self {
+            Self::File(file) => file == fid,
+            Self::Directory(directory) => directory.volume == fid.volume && !fid.is_directory(),
+            Self::Volume(volume) => volume == fid.volume,
+        }
+    }
+
+    /// The directory in which a file must be to be in the group, for a group of that kind.
+    #[must_use]
+    pub const fn parent(self) -> Option<Fid> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::File(_) | Self::Volume(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(fid) => write!(f, "file {fid}"),
+            Self::Directory(fid) => write!(f, "files of directory {fid}"),
+            Self::Volume(volume) => write!(f, "files of volume {volume}"),
+        }
+    }
+}
+
+const FILE: u32 = 1;
+const DIRECTORY: u32 = 2;
+const VOLUME: u32 = 3;
+
+impl Encode for Group {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let (kind, fid) = match *self {
+            Self::File(fid) => (FILE, fid),
+            Self::Directory(fid) => (DIRECTORY, fid),
+            Self::Volume(volume) => (VOLUME, Fid::whole_volume(volume)),
+        };
+        kind.encode(out);
+        fid.encode(out);
+    }
+}
+
+impl Decode for Group {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (kind, fid) = (r.u32()?, Fid::decode(r)?);
+        match kind {
+            FILE => Ok(Self::File(fid)),
+            DIRECTORY => Ok(Self::Directory(fid)),
+            VOLUME if fid == Fid::whole_volume(fid.volume) => Ok(Self::Volume(fid.volume)),
+            value => Err(DecodeError::BadValue { what: "group of objects", value }),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Capabilities: public arguments and a secret, which only the drive's key makes of them.
+//!
+//! The form is that of Gibson et al., *File server scaling with network-attached secure disks* (SIGMETRICS 1997):
+//! the file manager gives a client arguments and a keyed digest of them; the client proves possession of the digest
+//! without sending it.
+
+mod access;
+mod arguments;
+mod group;
+mod ids;
+mod key;
+mod proof;
+mod range;
+mod refusal;
+mod revocations;
+mod secret;
+
+pub use access::Access;
+pub use arguments::Capability;
+pub use group::Group;
+pub use ids::{DriveId, Generation, HolderId, KeyEpoch, TicketId};
+pub use key::DriveKey;
+pub use proof::{Nonce, Nonces, Proof};
+pub use range::ByteRange;
+pub use refusal::Refusal;
+pub use revocations::{Changes, GROUPS_MAX, Revocations};
+pub use secret::Secret;

@@ -1,0 +1,76 @@
+//! A drive: key, revocations, objects, limits, counters.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_env::sync::Notify;
+
+use super::admission::{Admission, Kind};
+use super::counters::{Counters, Counts};
+use super::{DriveLimits, Objects};
+use crate::capability::{DriveKey, Refusal, Revocations};
+
+/// What serves bytes by capability.
+pub struct Drive {
+    /// The key that seals and checks its capabilities.
+    pub key: DriveKey,
+    /// The generations of its groups.
+    pub revocations: Revocations,
+    pub(super) objects: Arc<dyn Objects>,
+    pub(super) limits: DriveLimits,
+    pub(super) counters: Counters,
+    pub(super) admission: Arc<Admission>,
+    is_stopped: AtomicBool,
+    stop: Notify,
+}
+
+impl Drive {
+    /// A drive, which serves nothing before [`serve`](super::serve) or [`accept`](super::accept).
+    #[must_use]
+    pub fn new(
+        key: DriveKey,
+        revocations: Revocations,
+        objects: Arc<dyn Objects>,
+        limits: DriveLimits,
+    ) -> Arc<Self> {
+        let admission = Admission::new(&limits);
+        let (counters, is_stopped, stop) = (Counters::default(), AtomicBool::new(false), Notify::new());
+        Arc::new(Self { key, revocations, objects, limits, counters, admission, is_stopped, stop })
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            connected: self.admission.count(Kind::Connection),
+            in_progress: self.admission.count(Kind::Request),
+            ..self.counters.counts()
+        }
+    }
+
+    /// Takes no more connections, and ends all that there are, with a goodbye. Does not wait for that.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
+        self.stop.notify_waiters();
+    }
+
+    /// Completes when the drive was stopped.
+    pub(super) async fn stopped(&self) {
+        let stop = self.stop.notified();
+        if !self.is_stopped.load(Ordering::SeqCst) {
+            stop.await;
+        }
+    }
+
+    /// Counts and logs a refusal. Of many the log has every one at first, and then fewer and fewer.
+    pub(super) fn refuse(&self, peer: SocketAddr, refusal: Refusal) {
+        let count = self.counters.refuse(refusal);
+        if count <= LOGGED || count.is_power_of_two() {
+            tracing::info!(%peer, %refusal, count, "a capability was refused");
+        }
+    }
+}
+
+/// Refusals for one reason that are all logged.
+const LOGGED: u64 = 64;

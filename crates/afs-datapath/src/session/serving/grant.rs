@@ -1,0 +1,54 @@
+//! Permission of one request by a capability, looked at again with every piece.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use afs_env::EnvRef;
+
+use crate::capability::{Capability, Changes, Refusal};
+use crate::session::Drive;
+
+/// A capability that permits a request in progress.
+#[derive(Clone)]
+pub(super) struct Grant {
+    pub drive: Arc<Drive>,
+    pub peer: SocketAddr,
+    pub capability: Capability,
+    env: EnvRef,
+    seen: Changes,
+}
+
+impl Grant {
+    /// Permission by a capability that was presented.
+    ///
+    /// # Errors
+    /// [`Refusal::Expired`], [`Refusal::Revoked`].
+    pub fn new(
+        env: &EnvRef,
+        drive: &Arc<Drive>,
+        peer: SocketAddr,
+        capability: Capability,
+    ) -> Result<Self, Refusal> {
+        let seen = drive.revocations.changes();
+        if !drive.revocations.is_current(&capability) {
+            return Err(Refusal::Revoked);
+        }
+        let mut grant = Self { drive: drive.clone(), peer, capability, env: env.clone(), seen };
+        grant.check()?;
+        Ok(grant)
+    }
+
+    /// Whether the capability is still good.
+    ///
+    /// # Errors
+    /// As [`Grant::new`].
+    pub fn check(&mut self) -> Result<(), Refusal> {
+        if self.capability.expires <= self.env.wall().secs {
+            return Err(Refusal::Expired);
+        }
+        if !self.drive.revocations.is_still_current(&self.capability, &mut self.seen) {
+            return Err(Refusal::Revoked);
+        }
+        Ok(())
+    }
+}

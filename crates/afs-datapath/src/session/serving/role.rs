@@ -1,0 +1,190 @@
+//! What a drive does with the messages of a client.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use afs_env::{BoxFuture, Instant};
+use afs_wire::ids::Fid;
+
+use super::grant::Grant;
+use super::{reading, storing};
+use crate::capability::{Access, ByteRange, Capability, Nonces, Proof, Refusal};
+use crate::frame::{Failure, HandleNumber, Message, RequestId};
+use crate::session::admission::{Kind, Permit};
+use crate::session::driver::Role;
+use crate::session::limits::STORE_WINDOW;
+use crate::session::link::Link;
+use crate::session::objects::{ReadRequest, StoreRequest};
+use crate::session::receiving::Receiving;
+use crate::session::request::{Awaited, Request};
+use crate::session::sending::Sending;
+use crate::session::{Drive, Lost};
+
+/// The drive's part of one connection.
+pub(super) struct DriveRole {
+    drive: Arc<Drive>,
+    peer: SocketAddr,
+    nonces: Nonces,
+    /// What was presented; of a capability that was refused, why.
+    handles: BTreeMap<HandleNumber, Result<Capability, Refusal>>,
+}
+
+impl Role for DriveRole {
+    fn message(&mut self, link: &Link, message: Message) -> Result<(), Lost> {
+        let now = link.now();
+        match message {
+            Message::Present { handle, capability, proof } => {
+                self.present(link, handle, &capability, &proof.0)
+            }
+            Message::Withdraw { handle } => {
+                self.handles.remove(&handle);
+                Ok(())
+            }
+            Message::Read { request, handle, fid, range, version, credit } => {
+                let granted = self.grant(link, request, handle, Access::READ, fid, range)?;
+                self.begin(
+                    link,
+                    request,
+                    granted,
+                    Sending::new(0, credit.into()),
+                    Receiving::default(),
+                    |grant| {
+                        let (peer, capability) = (grant.peer, grant.capability);
+                        let read = ReadRequest { peer, capability, fid, version, range };
+                        Box::pin(reading::read(link.clone(), request, grant, read))
+                    },
+                );
+                Ok(())
+            }
+            Message::Store { request, handle, description } => {
+                let (fid, extent) = (description.fid, description.extent());
+                let granted = self.grant(link, request, handle, Access::WRITE, fid, extent)?;
+                let receiving = Receiving::new(description.total(), STORE_WINDOW);
+                self.begin(link, request, granted, Sending::default(), receiving, |grant| {
+                    let store = StoreRequest { peer: grant.peer, capability: grant.capability, description };
+                    Box::pin(storing::store(link.clone(), request, grant, store))
+                });
+                Ok(())
+            }
+            Message::Credit { request, bytes } => link.with(|state| state.take_credit(request, bytes, now)),
+            Message::Cancel { request } => link.with(|state| state.take_cancel(request)),
+            _ => Err(Lost::Violation("a message that clients do not send")),
+        }
+    }
+
+    fn tick(&mut self, link: &Link, now: Instant) -> Result<(), Lost> {
+        let is_idle = link.with(|state| state.is_idle(now, &self.drive.limits.patience));
+        if is_idle { Err(Lost::Idle) } else { Ok(()) }
+    }
+
+    fn sent(&mut self, bytes: usize) {
+        self.drive.counters.bytes_sent.add(bytes as u64);
+    }
+
+    fn received(&mut self, bytes: usize) {
+        self.drive.counters.bytes_received.add(bytes as u64);
+    }
+}
+
+impl DriveRole {
+    pub fn new(drive: Arc<Drive>, peer: SocketAddr, nonces: Nonces) -> Self {
+        Self { drive, peer, nonces, handles: BTreeMap::new() }
+    }
+
+    fn present(
+        &mut self,
+        link: &Link,
+        handle: HandleNumber,
+        capability: &Capability,
+        proof: &Proof,
+    ) -> Result<(), Lost> {
+        if handle.0 >= self.drive.limits.handles_per_connection {
+            return Err(Lost::Violation("a handle beyond the limit"));
+        }
+        let checked = self.drive.key.check(capability, &self.nonces, proof, link.env().wall());
+        if let Err(refusal) = checked {
+            self.drive.refuse(self.peer, refusal);
+        }
+        self.handles.insert(handle, checked.map(|()| *capability));
+        Ok(())
+    }
+
+    /// Whether a new request is permitted.
+    fn grant(
+        &self,
+        link: &Link,
+        request: RequestId,
+        handle: HandleNumber,
+        access: Access,
+        fid: Fid,
+        range: ByteRange,
+    ) -> Result<Result<(Grant, Permit), Failure>, Lost> {
+        let (latest, in_progress) = link.with(|state| (state.latest(), state.requests()));
+        if request <= latest {
+            return Err(Lost::Violation("a request with the number of an earlier one"));
+        }
+        if in_progress >= self.drive.limits.requests_per_connection as usize {
+            self.drive.counters.turned_away.add(1);
+            return Ok(Err(Failure::Busy));
+        }
+        Ok(self.permit(link, handle, access, fid, range))
+    }
+
+    fn permit(
+        &self,
+        link: &Link,
+        handle: HandleNumber,
+        access: Access,
+        fid: Fid,
+        range: ByteRange,
+    ) -> Result<(Grant, Permit), Failure> {
+        let capability = self.handles.get(&handle).copied().ok_or(Failure::NoHandle)??;
+        let grant = Grant::new(link.env(), &self.drive, self.peer, capability)?;
+        capability.permits(access, fid, range)?;
+        let Some(permit) = self.drive.admission.admit(Kind::Request, self.peer.ip()) else {
+            self.drive.counters.turned_away.add(1);
+            return Err(Failure::Busy);
+        };
+        Ok((grant, permit))
+    }
+
+    /// Starts the task of a request, or tells the client why not.
+    fn begin(
+        &self,
+        link: &Link,
+        request: RequestId,
+        granted: Result<(Grant, Permit), Failure>,
+        sending: Sending,
+        receiving: Receiving,
+        task: impl FnOnce(Grant) -> BoxFuture<'static, ()>,
+    ) {
+        let (grant, permit) = match granted {
+            Ok(granted) => granted,
+            Err(failure) => {
+                note(&self.drive, self.peer, failure);
+                let late = receiving.outstanding(true);
+                return link.with(|state| state.reject(request, failure, late));
+            }
+        };
+        let now = link.now();
+        link.with(|state| {
+            state.begin(request, Request::new(sending, receiving, Awaited::Nothing, now), now);
+        });
+        let task = task(grant);
+        let env = link.env();
+        let held = async move {
+            task.await;
+            drop(permit);
+        };
+        env.start(Box::pin(held), env.stall());
+    }
+}
+
+/// Counts a failure.
+pub(super) fn note(drive: &Drive, peer: SocketAddr, failure: Failure) {
+    match failure {
+        Failure::Refused(refusal) => drive.refuse(peer, refusal),
+        _ => _ = drive.counters.failed.add(1),
+    }
+}
