@@ -55,7 +55,7 @@ pub fn mount(
 ) -> Result<Mounted, MountError> {
     check_mount_point(directory)?;
     let behind = Arc::downgrade(&venus);
-    venus.heed_kills(signals::kills);
+    venus.set_kill_check(signals::kills);
     let state = Arc::new(Mount {
         venus,
         sink: sink.clone(),

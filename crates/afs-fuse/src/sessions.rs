@@ -4,7 +4,7 @@
 //! read from `/proc`, as it was when the process began its program.
 
 use crate::readers::Readers;
-use afs_venus::{Requester, SessionLookup, TellSession};
+use afs_venus::{Requester, SessionCallback, SessionLookup};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -45,7 +45,7 @@ impl Default for ProcessSessions {
 struct Program([u64; 3]);
 
 impl SessionLookup for ProcessSessions {
-    fn find_session(&self, of: Requester, tell: TellSession) {
+    fn find_session(&self, of: Requester, tell: SessionCallback) {
         // Of this line the kernel has all it needs: no process can make it wait.
         let Some(program) = Program::running(of.pid) else { return tell(None) };
         match self.lock().get(&of.pid) {

@@ -105,7 +105,7 @@ pub struct Limits {
     /// How long programs wait for a server that does not answer any more, counted from the call that found it out: an ordinary
     /// restart is no error. Afterwards calls to it fail at once until it answers a probe. Default 45 s; no longer than
     /// `operation_max`; zero for errors at once.
-    pub absence_max: Duration,
+    pub unreachable_wait_max: Duration,
     /// First pause before a busy volume is asked again; each further one is twice as long. Default 100 ms.
     pub busy_pause: Duration,
     /// Longest such pause. Default 1 s.
@@ -120,7 +120,7 @@ pub struct Limits {
     pub snapshots_max_age: Duration,
     /// How long that sign of life may take; sixteen round trips if that is longer, at most 4 s. The same goes for an answer
     /// of one location server of several. Default 1 s.
-    pub hedge_patience: Duration,
+    pub hedge_probe_timeout: Duration,
     /// Longest pause before a server that is away is probed again: the first is half a second, each further one twice as
     /// long. Default 5 s.
     pub probe_down: Duration,
@@ -152,12 +152,12 @@ impl Default for Limits {
             passthrough_rewrite_bytes_max: 1 << 20,
             server_dead: Duration::from_secs(12),
             operation_max: Duration::from_secs(60),
-            absence_max: Duration::from_secs(45),
+            unreachable_wait_max: Duration::from_secs(45),
             busy_pause: Duration::from_millis(100),
             busy_pause_max: Duration::from_secs(1),
             offline_max: Duration::from_secs(15),
             hedge_after: Duration::from_millis(250),
-            hedge_patience: Duration::from_secs(1),
+            hedge_probe_timeout: Duration::from_secs(1),
             snapshots_max_age: Duration::from_secs(1),
             probe_down: Duration::from_secs(5),
             probe_up: Duration::from_secs(60),

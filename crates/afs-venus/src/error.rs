@@ -58,7 +58,7 @@ pub enum ErrorKind {
     /// The volume stayed busy for longer than we wait.
     VolumeBusy,
     /// No server that could answer did.
-    ServerAway,
+    ServerUnreachable,
     /// The process that waited for a server is being killed.
     Interrupted,
     /// Somebody else holds a lock in the way.
@@ -119,7 +119,7 @@ impl ErrorKind {
             ErrorKind::Protocol => 71,
             ErrorKind::NotSupported => 95,
             ErrorKind::ShutDown => 108,
-            ErrorKind::ServerAway => 110,
+            ErrorKind::ServerUnreachable => 110,
             ErrorKind::Stale => 116,
             ErrorKind::OverQuota => 122,
             ErrorKind::Refused(errno) => errno,
@@ -171,7 +171,7 @@ impl ErrorKind {
             ErrorKind::NameTooLong,
             ErrorKind::NotEmpty,
             ErrorKind::Loop,
-            ErrorKind::ServerAway,
+            ErrorKind::ServerUnreachable,
             ErrorKind::Stale,
             ErrorKind::OverQuota,
         ];
@@ -272,7 +272,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::NoVolume => "no such volume or cell",
             ErrorKind::VolumeOffline => "the volume is off line",
             ErrorKind::VolumeBusy => "the volume stayed busy",
-            ErrorKind::ServerAway => "no answer",
+            ErrorKind::ServerUnreachable => "no answer",
             ErrorKind::Interrupted => "the process that waited is being killed",
             ErrorKind::WouldBlock => "locked by somebody else",
             ErrorKind::NoLock => "no lock can be had",

@@ -39,7 +39,7 @@ impl Key {
 
 /// What a node stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Place {
+pub(crate) enum NodeTarget {
     /// The synthetic directory of all cells.
     Cells,
     /// The synthetic directory of a volume's snapshots.
@@ -48,14 +48,14 @@ pub(crate) enum Place {
     Object(Key),
 }
 
-impl Place {
+impl NodeTarget {
     /// The node id it has, if no other place has it already: well mixed bits of cell and fid.
     pub fn node_id(&self) -> NodeId {
         let key = match *self {
-            Place::Cells => return NodeId::ROOT,
+            NodeTarget::Cells => return NodeId::ROOT,
             // No object has the vnode number 0.
-            Place::Snapshots(cell, volume) => Key::new(cell, Fid::whole_volume(volume)),
-            Place::Object(key) => key,
+            NodeTarget::Snapshots(cell, volume) => Key::new(cell, Fid::whole_volume(volume)),
+            NodeTarget::Object(key) => key,
         };
         let fid = key.fid;
         let first = mix(u64::from(fid.volume.0) << 32 | u64::from(fid.vnode.0));
@@ -116,7 +116,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for vnode in 1..20_000 {
             let fid = Fid::new(VolumeId(536_870_915), VnodeId(vnode), Uniquifier(vnode + 7));
-            let id = Place::Object(Key::new(CellIndex(0), fid)).node_id();
+            let id = NodeTarget::Object(Key::new(CellIndex(0), fid)).node_id();
             assert!(id.0 > 1 && id.0 >> 63 == 0);
             assert!(seen.insert(id), "{fid}");
         }

@@ -20,13 +20,13 @@
 //! | `locks` | locks of a file's bytes among the processes here |
 //! | `promise` | one promise, and the line of breaks |
 //! | `identity` | who the users of this machine are to the cells |
-//! | `owed_locks` | locks that servers may still have in our name |
-//! | `above` | what those above us hold, and how they hear that it is stale |
+//! | `leftover_locks` | locks that servers may still have in our name |
+//! | `kernel` | what those above us hold, and how they hear that it is stale |
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: what is here, what is unsaved |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
 //! | `promises` | what servers would tell of, what has ended, and who must forget then |
-//! | `asking` | calls to the sites of a volume, down the retry ladder |
+//! | `calls` | calls to the sites of a volume, down the retry ladder |
 //! | `transfer` | bytes of files between servers and this machine, whatever carries them |
 //! | `files` | cache files, open handles, what is unsaved |
 //! | `names` | what names stand for, as far as it is known here |
@@ -34,10 +34,10 @@
 //!
 //! What is promised to applications is written in `docs/semantics.md`, each sentence with its test.
 
-mod above;
 pub mod api;
-mod asking;
 pub mod cache;
+mod calls;
+mod kernel;
 
 mod config;
 mod counters;
@@ -48,10 +48,10 @@ mod files;
 pub mod fuzzing;
 mod identity;
 mod key;
+mod leftover_locks;
 mod location;
 mod locks;
 mod names;
-mod owed_locks;
 mod promise;
 mod promises;
 mod sink;
@@ -61,8 +61,8 @@ mod vnode;
 
 pub use api::{
     Access, Allocate, Attr, Backing, DirEntry, DirEntryPlus, Entry, HandleId, Kind, LockHolder, LockKind,
-    LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek, SessionLookup, SetAttr, Space,
-    TellSession, Token, TokenInfo, TokenOwner,
+    LockRange, NewTime, NodeId, OpenFlags, Opened, OpenedDir, Requester, Seek, SessionCallback,
+    SessionLookup, SetAttr, Space, Token, TokenInfo, TokenOwner,
 };
 pub use cache::{CacheFile, CacheStore, DiskCache, MemoryCache};
 pub use config::{CellConfig, Limits, OwnIdentity, RootKind, SecurityConfig, VenusConfig};

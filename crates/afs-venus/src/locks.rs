@@ -16,7 +16,7 @@ pub(crate) struct LockTable {
     pub extended_since: u64,
     /// Whether it is known what the server has of us besides: no lock of a client that was killed is left there, nor one of ours
     /// that was given back, or asked for, without an answer.
-    pub is_agreed: bool,
+    pub is_server_known: bool,
 }
 
 /// One lock of one owner.
@@ -98,7 +98,7 @@ impl LockTable {
 
     /// The server has given us a lock of that kind, asked for at `now`, after break number `since`.
     pub fn hold_at_server(&mut self, kind: LockKind, now: Instant, since: u64) {
-        (self.at_server, self.is_agreed) = (Some(kind), true);
+        (self.at_server, self.is_server_known) = (Some(kind), true);
         self.extend(now, since);
     }
 

@@ -14,11 +14,11 @@ use afs_wire::fs::CallBack;
 
 /// The line of numbers for breaks.
 #[derive(Default)]
-pub(crate) struct Breaks(AtomicU64);
+pub(crate) struct BreakCounter(AtomicU64);
 
-impl Breaks {
+impl BreakCounter {
     /// The number of the last break: what a call notes before it begins.
-    pub fn now(&self) -> u64 {
+    pub fn last(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
@@ -79,7 +79,7 @@ impl Promise {
 
     /// Whether it holds: not over, and no break after the call that brought it. `broken` is the number of the last
     /// break of the object or its volume.
-    pub fn holds(&self, now: Instant, broken: u64) -> bool {
+    pub fn has_open(&self, now: Instant, broken: u64) -> bool {
         now < self.until && broken <= self.serial && self.server.get() <= self.serial
     }
 }
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn a_break_during_the_call_wins_and_one_before_it_does_not() {
-        let (breaks, server) = (Breaks::default(), ServerReset::default());
+        let (breaks, server) = (BreakCounter::default(), ServerReset::default());
         let before = breaks.next();
-        let promise = Promise::of(&CallBack::shared(100), &server, breaks.now(), at(0), MARGIN).unwrap();
+        let promise = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(0), MARGIN).unwrap();
         assert!(promise.holds(at(1), before));
         let during = breaks.next();
         assert!(!promise.holds(at(1), during));
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_reset_at_first_contact_costs_one_more_fetch_and_no_second() {
-        let (breaks, server) = (Breaks::default(), ServerReset::default());
-        let first = Promise::of(&CallBack::shared(100), &server, breaks.now(), at(0), MARGIN).unwrap();
+        let (breaks, server) = (BreakCounter::default(), ServerReset::default());
+        let first = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(0), MARGIN).unwrap();
         server.set(breaks.next());
         assert!(!first.holds(at(1), 0));
-        let second = Promise::of(&CallBack::shared(100), &server, breaks.now(), at(1), MARGIN).unwrap();
+        let second = Promise::of(&CallBack::shared(100), &server, breaks.last(), at(1), MARGIN).unwrap();
         assert!(second.holds(at(2), 0));
     }
 }

@@ -111,12 +111,12 @@ fn a_server_that_stays_away_gives_errors_at_once_and_is_used_again_when_it_is_ba
     cell.on(&a, async move { drop(one.names("").await.unwrap()) });
     cell.sim.crash(cell.server);
     let (answer, took) = ask(&cell, &a, "one");
-    assert_eq!(answer.unwrap_err().kind, ErrorKind::ServerAway);
+    assert_eq!(answer.unwrap_err().kind, ErrorKind::ServerUnreachable);
     assert!((Duration::from_secs(40)..Duration::from_secs(61)).contains(&took), "{took:?}");
     for minutes in [0, 1, 30] {
         cell.sim.run_for(Duration::from_secs(60 * minutes));
         let (answer, took) = ask(&cell, &a, "two");
-        assert_eq!(answer.unwrap_err().kind, ErrorKind::ServerAway);
+        assert_eq!(answer.unwrap_err().kind, ErrorKind::ServerUnreachable);
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
     cell.sim.restart(cell.server);
@@ -130,7 +130,7 @@ fn a_server_that_stays_away_gives_errors_at_once_and_is_used_again_when_it_is_ba
 #[test]
 fn a_client_that_is_told_not_to_wait_gives_errors_as_soon_as_a_server_is_found_silent() {
     let cell = Cell::new(94);
-    cell.set_limits(|limits| limits.absence_max = Duration::ZERO);
+    cell.set_limits(|limits| limits.unreachable_wait_max = Duration::ZERO);
     let (a, done) = (cell.client(1), Done::default());
     start_program(&a, 0, &done);
     cell.sim.run_for(Duration::from_secs(2));
@@ -216,7 +216,7 @@ const VICTIM: u32 = 42;
 fn a_process_that_is_killed_waits_no_longer() {
     let cell = Cell::new(93);
     let a = cell.client(1);
-    a.venus.heed_kills(|pid| pid == VICTIM && KILLED.load(Ordering::SeqCst));
+    a.venus.set_kill_check(|pid| pid == VICTIM && KILLED.load(Ordering::SeqCst));
     let b = cell.client(2);
     let two = b.clone();
     cell.on(&b, async move {

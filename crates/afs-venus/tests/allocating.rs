@@ -89,7 +89,7 @@ fn what_has_no_room_in_the_volume_or_on_its_partition_is_refused() {
         cell.on(&a, async move {
             let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
             one.read_all(handle).await.unwrap();
-            let answer = allocate(&one, handle, Allocate::Reach, kib * KIB).await;
+            let answer = allocate(&one, handle, Allocate::Extend, kib * KIB).await;
             assert_eq!(answer, outcome, "{kib} KiB of {told:?}");
             let length = if outcome.is_ok() { kib.max(8) * KIB } else { 8 * KIB };
             assert_eq!(one.find("file").await.unwrap().attr.size, length, "{kib} KiB of {told:?}");
@@ -108,7 +108,7 @@ fn a_server_that_tells_nothing_of_room_refuses_nothing() {
     let one = a.clone();
     cell.on(&a, async move {
         let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
-        assert_eq!(allocate(&one, handle, Allocate::Reach, 1 << 40).await, Ok(()));
+        assert_eq!(allocate(&one, handle, Allocate::Extend, 1 << 40).await, Ok(()));
     });
     assert_eq!(cell.servers[0].calls("GetVolumeStatus"), 1);
 }
@@ -122,7 +122,7 @@ fn room_that_is_gone_at_close_is_told_then() {
     let one = a.clone();
     let handle = cell.on(&a, async move {
         let handle = one.open("file", OpenFlags::READ_WRITE).await.unwrap();
-        assert_eq!(allocate(&one, handle, Allocate::Reach, 100 * KIB).await, Ok(()));
+        assert_eq!(allocate(&one, handle, Allocate::Extend, 100 * KIB).await, Ok(()));
         one.venus.write(handle, 50 * KIB, Bytes::from_static(b"late")).await.unwrap();
         handle
     });
@@ -152,9 +152,11 @@ fn nothing_is_allocated_in_what_is_read_only() {
                 assert_eq!(one.open(path, flags).await.unwrap_err().errno(), EROFS, "{path}");
             }
             let handle = one.open(path, OpenFlags::READ).await.unwrap();
-            for how in
-                [Allocate::Reach, Allocate::Zero { keep_length: true }, Allocate::Zero { keep_length: false }]
-            {
+            for how in [
+                Allocate::Extend,
+                Allocate::Zero { keep_length: true },
+                Allocate::Zero { keep_length: false },
+            ] {
                 assert_eq!(allocate(&one, handle, how, 100 * KIB).await, Err(EBADF), "{path} {how:?}");
             }
             assert_eq!(one.find(path).await.unwrap().attr.size, 8 * KIB);

@@ -471,15 +471,15 @@ fn fallocate_extends_a_file_where_the_volume_has_the_room() {
             let errno = async |how, pos, len| {
                 one.venus.allocate(handle, how, pos, len).await.map_err(|error| error.errno())
             };
-            assert_eq!(errno(Allocate::Reach, 0, 3).await, Ok(()));
+            assert_eq!(errno(Allocate::Extend, 0, 3).await, Ok(()));
             assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 4);
-            assert_eq!(errno(Allocate::Reach, 1000, 1000).await, Ok(()));
+            assert_eq!(errno(Allocate::Extend, 1000, 1000).await, Ok(()));
             assert_eq!(one.venus.getattr(entry.node).await.unwrap().size, 2000);
-            assert_eq!(errno(Allocate::Reach, 0, 0).await, Err(22));
-            assert_eq!(errno(Allocate::Reach, i64::MAX as u64, 1).await, Err(27));
-            assert_eq!(errno(Allocate::Reach, u64::MAX, 1).await, Err(27));
+            assert_eq!(errno(Allocate::Extend, 0, 0).await, Err(22));
+            assert_eq!(errno(Allocate::Extend, i64::MAX as u64, 1).await, Err(27));
+            assert_eq!(errno(Allocate::Extend, u64::MAX, 1).await, Err(27));
             let reader = one.open("file", OpenFlags::READ).await.unwrap();
-            let refused = one.venus.allocate(reader, Allocate::Reach, 0, 9).await.unwrap_err();
+            let refused = one.venus.allocate(reader, Allocate::Extend, 0, 9).await.unwrap_err();
             assert_eq!(refused.errno(), 9);
             one.venus.flush(handle, 0).await.unwrap();
             assert_eq!(one.get("file").await.unwrap().len(), 2000);
@@ -497,9 +497,9 @@ fn fallocate_of_more_than_the_quota_is_refused() {
     cell.on(&a, async move {
         let handle = one.open_new("file").await.unwrap();
         let much = u64::from(SMALL_KIB) << 10;
-        let refused = one.venus.allocate(handle, Allocate::Reach, 0, much).await.unwrap_err();
+        let refused = one.venus.allocate(handle, Allocate::Extend, 0, much).await.unwrap_err();
         assert_eq!(refused.errno(), 122);
-        one.venus.allocate(handle, Allocate::Reach, 0, much / 2).await.unwrap();
+        one.venus.allocate(handle, Allocate::Extend, 0, much / 2).await.unwrap();
         one.venus.allocate(handle, Allocate::Zero { keep_length: false }, 0, 100 * much).await.unwrap();
         one.venus.flush(handle, 0).await.unwrap();
         assert_eq!(one.find("file").await.unwrap().attr.size, 100 * much);

@@ -93,9 +93,9 @@ fn a_new_snapshot_is_there_a_second_later_and_a_removed_one_is_not() {
     let one = a.clone();
     let server = cell.servers[0].clone();
     cell.on(&a, async move {
-        let before = one.venus.told();
+        let before = one.venus.invalidations();
         assert_eq!(one.find(".snapshots/wednesday").await.unwrap_err().errno(), 2);
-        assert!(one.venus.told() > before, "nobody may keep that there is none");
+        assert!(one.venus.invalidations() > before, "nobody may keep that there is none");
         server.host(VolumeId(2002), &shared(&Image::new(250).with("file", b"of wednesday")), false);
         server.set_snapshots(Some(vec![
             snapshot("wednesday", 2002, 2_000_300),

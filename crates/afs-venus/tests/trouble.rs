@@ -91,7 +91,7 @@ fn a_server_that_is_away_stops_only_what_is_not_cached_and_is_named() {
         let began = one.env.now();
         let failed = one.get("theirs").await.unwrap_err();
         let took = one.env.now().saturating_since(began);
-        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerUnreachable, 110));
         assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7000");
         assert!(failed.to_string().contains("10.0.0.1:7000"), "{failed}");
         assert!(took < Duration::from_secs(61), "{took:?}");
@@ -122,7 +122,7 @@ fn a_store_that_failed_for_want_of_the_server_is_made_good_later() {
     let one = a.clone();
     cell.on(&a, async move {
         let failed = one.venus.flush(handle, 0).await.unwrap_err();
-        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+        assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerUnreachable, 110));
         one.venus.release(handle).await.unwrap_err();
         assert_eq!(one.get("file").await.unwrap(), b"precious");
     });
@@ -237,7 +237,7 @@ fn an_open_that_is_given_up_stores_nothing() {
     cell.on(&a, async move {
         one.put("file", b"acknowledged").await.unwrap();
         let cut = one.open_new("file").await.unwrap();
-        one.venus.give_up_open(cut).await;
+        one.venus.cancel_open(cut).await;
     });
     assert_eq!(cell.on(&b, async move { two.get("file").await.unwrap() }), b"acknowledged");
     let (one, two) = (a.clone(), b.clone());
@@ -346,7 +346,7 @@ fn a_location_server_that_is_away_is_named_too() {
     cell.sim.crash(cell.server);
     let root = RootKind::Volume(VolumeName::new("root.cell").unwrap());
     let failed = cell.try_client(1, Arc::new(MemoryCache::new(1 << 20)), root).err().unwrap();
-    assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerAway, 110));
+    assert_eq!((failed.kind, failed.errno()), (ErrorKind::ServerUnreachable, 110));
     assert_eq!(failed.server.unwrap().to_string(), "10.0.0.1:7003");
 }
 

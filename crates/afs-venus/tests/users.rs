@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use afs_rpc::UnixTime;
 use afs_venus::{
-    Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, Requester, SessionLookup, SetAttr, TellSession,
+    Access, ErrorKind, NodeId, OpenFlags, OwnIdentity, Requester, SessionCallback, SessionLookup, SetAttr,
     TokenOwner,
 };
 use bytes::Bytes;
@@ -423,10 +423,10 @@ fn while_the_server_is_away_everybody_goes_on_with_what_he_could_read() {
 
 /// Processes with even numbers are in session 5. The session of the process 7 is never found, for as long as this lives.
 #[derive(Default)]
-struct Even(Mutex<Vec<TellSession>>);
+struct Even(Mutex<Vec<SessionCallback>>);
 
 impl SessionLookup for Even {
-    fn find_session(&self, of: Requester, tell: TellSession) {
+    fn find_session(&self, of: Requester, tell: SessionCallback) {
         match of.pid {
             7 => self.0.lock().unwrap().push(tell),
             pid => tell(pid.is_multiple_of(2).then_some(5)),

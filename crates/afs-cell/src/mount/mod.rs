@@ -260,7 +260,7 @@ impl Client {
 /// Why a cell cannot be mounted, as whoever named its servers needs to know it.
 fn no_cell(options: &ClientOptions, error: VenusError) -> ClientError {
     let cell = options.cell.clone();
-    if error.kind != ErrorKind::ServerAway {
+    if error.kind != ErrorKind::ServerUnreachable {
         return ClientError::Unreachable { cell, error };
     }
     ClientError::NoServer { cell, servers: options.servers.clone(), port: options.ports.location() }

@@ -39,7 +39,7 @@ impl Visit {
             Admission::Conflict => {
                 // ESTALE makes the kernel look the name up again, and it then finds another inode.
                 self.keep_apart(node, &opened);
-                self.venus.give_up_open(opened.handle).await;
+                self.venus.cancel_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
             }
         }
@@ -97,7 +97,7 @@ impl Visit {
                 // Only if the file was there already and open: then as for an open of it.
                 self.keep_apart(entry.node, opened);
                 self.forget(attr.ino, 1);
-                self.venus.give_up_open(opened.handle).await;
+                self.venus.cancel_open(opened.handle).await;
                 reply.error(Errno::ESTALE);
             }
         }
@@ -106,7 +106,7 @@ impl Visit {
 
 impl Mount {
     pub(crate) async fn read(&self, handle: HandleId, pos: u64, len: u32, asker: u32, reply: ReplyData) {
-        match self.venus.asked_by(asker).read(handle, pos, len as usize).await {
+        match self.venus.for_process(asker).read(handle, pos, len as usize).await {
             Ok(data) => reply.data(&data),
             Err(error) => reply.error(errno(&error)),
         }
@@ -138,13 +138,13 @@ impl Mount {
         asker: u32,
         reply: ReplyEmpty,
     ) {
-        let outcome = self.venus.asked_by(asker).flush(handle, owner.0).await;
+        let outcome = self.venus.for_process(asker).flush(handle, owner.0).await;
         self.after_change(ino);
         done(outcome, reply);
     }
 
     pub(crate) async fn fsync(&self, ino: INodeNo, handle: HandleId, asker: u32, reply: ReplyEmpty) {
-        let outcome = self.venus.asked_by(asker).fsync(handle).await;
+        let outcome = self.venus.for_process(asker).fsync(handle).await;
         self.after_change(ino);
         done(outcome, reply);
     }

@@ -59,7 +59,7 @@ impl Mount {
 fn allocation(mode: i32) -> Option<Allocate> {
     const KEEP: i32 = libc::FALLOC_FL_KEEP_SIZE;
     match mode & !KEEP {
-        0 if mode & KEEP == 0 => Some(Allocate::Reach),
+        0 if mode & KEEP == 0 => Some(Allocate::Extend),
         libc::FALLOC_FL_PUNCH_HOLE => Some(Allocate::Zero { keep_length: true }),
         libc::FALLOC_FL_ZERO_RANGE => Some(Allocate::Zero { keep_length: mode & KEEP != 0 }),
         _ => None,
@@ -74,7 +74,7 @@ mod tests {
     fn what_can_be_done_of_fallocate() {
         let (keep, punch, zero) =
             (libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_PUNCH_HOLE, libc::FALLOC_FL_ZERO_RANGE);
-        assert_eq!(allocation(0), Some(Allocate::Reach));
+        assert_eq!(allocation(0), Some(Allocate::Extend));
         assert_eq!(allocation(punch | keep), Some(Allocate::Zero { keep_length: true }));
         assert_eq!(allocation(zero), Some(Allocate::Zero { keep_length: false }));
         assert_eq!(allocation(zero | keep), Some(Allocate::Zero { keep_length: true }));

@@ -30,7 +30,7 @@ impl Mount {
         let Some(kind) = kind(lock.kind) else { return reply.error(Errno::EINVAL) };
         let LockRequest { handle, owner, pid, range, .. } = lock;
         loop {
-            match self.venus.asked_by(pid).lock(handle, owner, pid, range, kind, false).await {
+            match self.venus.for_process(pid).lock(handle, owner, pid, range, kind, false).await {
                 Err(error) if wait && error.kind == ErrorKind::WouldBlock => {}
                 outcome => return done(outcome, reply),
             }

@@ -76,7 +76,7 @@ impl Mount {
 
     /// The present moment, for [`Mount::validity`]: taken before anything is asked.
     fn moment(&self) -> Moment {
-        Moment { told: self.venus.told(), said: self.sink.epoch() }
+        Moment { told: self.venus.invalidations(), said: self.sink.epoch() }
     }
 
     /// Whether nothing has become stale since. What nobody held was not said to the sink, but may be in an answer that is

@@ -13,7 +13,7 @@ pub enum Seek {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allocate {
     /// The file reaches to its end. What it grows by is a hole: no room is kept for it.
-    Reach,
+    Extend,
     /// It reads as zeros and takes no room.
     Zero {
         /// The length stays: nothing is done beyond it.

@@ -19,5 +19,5 @@ pub use hole::{Allocate, Seek};
 pub use id::NodeId;
 pub use lock::{LockHolder, LockKind, LockRange};
 pub use node::{DirEntry, DirEntryPlus, Entry};
-pub use requester::{Requester, SessionLookup, TellSession, Token, TokenInfo, TokenOwner};
+pub use requester::{Requester, SessionCallback, SessionLookup, Token, TokenInfo, TokenOwner};
 pub use space::Space;

@@ -76,11 +76,11 @@ pub struct TokenInfo {
 
 /// Takes the session of a process, once; `None` if it is in none, or cannot be seen. Dropped without being called, it
 /// means the same.
-pub type TellSession = Box<dyn FnOnce(Option<u128>) + Send>;
+pub type SessionCallback = Box<dyn FnOnce(Option<u128>) + Send>;
 
 /// Finds in which session a process is, for processes of users who have a session.
 pub trait SessionLookup: Send + Sync + 'static {
     /// Tells the session of a process, now or later, from any thread. Never waits: a process may be able to keep whoever
     /// looks into it waiting for ever, and may itself wait for the one who calls.
-    fn find_session(&self, of: Requester, tell: TellSession);
+    fn find_session(&self, of: Requester, tell: SessionCallback);
 }

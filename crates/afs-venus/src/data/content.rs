@@ -8,7 +8,7 @@ use afs_wire::ids::{DataVersion, UnixSeconds};
 
 use crate::api::Seek;
 use crate::cache::{Kept, Ranges};
-use crate::data::Users;
+use crate::data::UseCounts;
 
 /// State of the data of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Content {
     /// When it was last changed here; goes with the next store.
     pub changed_at: Option<UnixSeconds>,
     /// Who uses it.
-    pub users: Users,
+    pub uses: UseCounts,
     /// Stores by ourselves that failed since the last success.
     pub failures: u32,
 }
@@ -62,7 +62,7 @@ impl Content {
             resized: false,
             changing: false,
             changed_at: None,
-            users: Users::default(),
+            uses: UseCounts::default(),
             failures: 0,
         }
     }

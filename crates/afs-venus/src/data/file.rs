@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::CacheFile;
-use crate::data::{Content, Gate, Sums};
+use crate::data::{ChangeLock, Content, Sums};
 
 /// A cache file and what is in it.
 pub(crate) struct FileData {
@@ -20,12 +20,12 @@ pub(crate) struct FileData {
     /// A handle is closed for good.
     pub released: Notify,
     /// Changes of the bytes, and the stores that read them.
-    pub gate: Gate,
+    pub change_lock: ChangeLock,
     /// One append at a time.
     pub appending: sync::Mutex<()>,
     /// What the kernel has written is looked for and noted by one at a time, and not while we set a length or write
     /// ourselves: what was found would be noted over what has happened since.
-    pub absorbing: sync::Mutex<()>,
+    pub kernel_writes: sync::Mutex<()>,
     /// It is put away, or what is kept of it is forgotten, by one at a time.
     pub keeping: sync::Mutex<()>,
     /// Checksums of the data as last stored while a kernel could write behind our back.
@@ -39,7 +39,7 @@ pub(crate) struct FileData {
     /// The kernel was given the file, to read or write it by itself: it has no other for as long as it is open.
     pub backed: AtomicBool,
     /// The kernel may go on writing to the file when this process has ended: it must not be found as any version then.
-    pub outlives_us: AtomicBool,
+    pub outlives_process: AtomicBool,
     /// A lock on the file was lost while this was open: it is stored no more.
     pub lost: AtomicBool,
     /// Attributes that tell of unsaved changes were handed out; after the store they are no longer true.
@@ -55,16 +55,16 @@ impl FileData {
             content: Mutex::new(content),
             changed: Notify::new(),
             released: Notify::new(),
-            gate: Gate::new(),
+            change_lock: ChangeLock::new(),
             appending: sync::Mutex::new(()),
-            absorbing: sync::Mutex::new(()),
+            kernel_writes: sync::Mutex::new(()),
             keeping: sync::Mutex::new(()),
             stored_sums: Mutex::default(),
             stored_unsynced: AtomicBool::new(false),
             ready: Mutex::new(None),
             marked: AtomicBool::new(false),
             backed: AtomicBool::new(false),
-            outlives_us: AtomicBool::new(false),
+            outlives_process: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             shown: AtomicBool::new(false),
             next_read: AtomicU64::new(0),

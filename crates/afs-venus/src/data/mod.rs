@@ -1,23 +1,23 @@
 //! The data of open files.
 
+mod change_lock;
 mod changes;
 mod content;
 mod file;
-mod gate;
 mod piece;
 mod pieces;
 mod stores;
 mod sums;
-mod users;
+mod use_counts;
 mod versions;
 
+pub(crate) use change_lock::ChangeLock;
 pub(crate) use content::Content;
 pub(crate) use file::FileData;
-pub(crate) use gate::Gate;
 pub(crate) use piece::Piece;
-pub(crate) use pieces::Share;
+pub(crate) use pieces::StoreScope;
 pub(crate) use sums::{SUMMED_MAX, Sums};
-pub(crate) use users::Users;
+pub(crate) use use_counts::UseCounts;
 
 #[cfg(test)]
 mod tests;

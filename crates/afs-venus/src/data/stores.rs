@@ -49,7 +49,7 @@ impl Content {
     }
 
     /// The bytes by which a store of ours is known at the server: what is unsaved, and all data of the file if it is here.
-    pub fn marks_of_store(&self) -> Ranges {
+    pub fn ranges_to_compare(&self) -> Ranges {
         let mut marks = match self.is_complete() {
             true => self.data(),
             false => Ranges::new(),
@@ -59,7 +59,7 @@ impl Content {
     }
 
     /// Another store came between ours and the server's copy has something of both: all of the file is unsaved again.
-    pub fn start_over(&mut self) {
+    pub fn mark_all_dirty(&mut self) {
         self.dirty = self.data();
         self.cut = 0;
         self.resized = true;

@@ -84,7 +84,7 @@ fn what_is_stored_and_how() {
         let mut content = complete(length);
         change(&mut content);
         assert_eq!(content.is_dirty(), !pieces.is_empty(), "{what}");
-        assert_eq!(content.begin_store(Share::Unsaved), pieces, "{what}");
+        assert_eq!(content.begin_store(StoreScope::Dirty), pieces, "{what}");
     }
 }
 
@@ -93,7 +93,7 @@ fn far_ranges_travel_alone_when_what_is_between_is_not_here() {
     let mut content = Content::new(DataVersion(5), 1000);
     content.wrote(0..10, NOW);
     content.wrote(500..510, NOW);
-    assert_eq!(content.begin_store(Share::Unsaved), [piece(0..10, 1000), piece(500..510, 1000)]);
+    assert_eq!(content.begin_store(StoreScope::Dirty), [piece(0..10, 1000), piece(500..510, 1000)]);
 }
 
 /// Random histories of writes and cuts against a plain byte vector and a server that follows the protocol.
@@ -136,9 +136,9 @@ fn any_history_of_changes_reaches_the_server() {
                     content.set_length(length, NOW);
                 }
                 1 => {
-                    let share =
-                        [Share::Unsaved, Share::Unsaved, Share::Data, Share::Bytes][random(4) as usize];
-                    store(&mut content, &mut server, &ours, share, random(3));
+                    let scope = [StoreScope::Dirty, StoreScope::Dirty, StoreScope::Data, StoreScope::Bytes]
+                        [random(4) as usize];
+                    store(&mut content, &mut server, &ours, scope, random(3));
                 }
                 _ => {
                     let start = random(70);
@@ -153,7 +153,7 @@ fn any_history_of_changes_reaches_the_server() {
             assert_eq!(content.length, ours.len() as u64, "round {round}");
             check_holes(&content, &ours);
         }
-        store(&mut content, &mut server, &ours, Share::Unsaved, 99);
+        store(&mut content, &mut server, &ours, StoreScope::Dirty, 99);
         assert_eq!(server, ours, "round {round}");
         assert!(!content.is_dirty(), "round {round}: {content:?}");
     }
@@ -176,9 +176,9 @@ fn check_holes(content: &Content, ours: &[u8]) {
 }
 
 /// Stores; the call after `good` calls fails.
-fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], share: Share, good: u64) {
+fn store(content: &mut Content, server: &mut Vec<u8>, ours: &[u8], scope: StoreScope, good: u64) {
     let cut = content.cut;
-    for (n, piece) in content.begin_store(share).iter().enumerate() {
+    for (n, piece) in content.begin_store(scope).iter().enumerate() {
         if n as u64 == good {
             return content.store_failed(cut, n > 0);
         }
@@ -195,29 +195,35 @@ fn what_is_sent_of_a_file_with_holes() {
     content.wrote(0..10, NOW);
     content.wrote(tib..tib + 10, NOW);
     content.set_length(2 * tib, NOW);
-    let pieces = |content: &Content, share| content.clone().begin_store(share);
+    let pieces = |content: &Content, scope| content.clone().begin_store(scope);
     let ranges = |pieces: Vec<Piece>| pieces.into_iter().map(|piece| piece.range).collect::<Vec<_>>();
     let all = [0..10, tib..tib + 10, 2 * tib..2 * tib];
-    assert_eq!((content.share(false, true), content.share(false, false)), (Share::Unsaved, Share::Unsaved));
-    assert_eq!((content.share(true, true), content.share(true, false)), (Share::Data, Share::Data));
-    assert_eq!(ranges(pieces(&content, Share::Unsaved)), all);
+    assert_eq!(
+        (content.store_scope(false, true), content.store_scope(false, false)),
+        (StoreScope::Dirty, StoreScope::Dirty)
+    );
+    assert_eq!(
+        (content.store_scope(true, true), content.store_scope(true, false)),
+        (StoreScope::Data, StoreScope::Data)
+    );
+    assert_eq!(ranges(pieces(&content, StoreScope::Dirty)), all);
     content.was_stored(DataVersion(6));
-    assert_eq!(ranges(pieces(&content, Share::Data)), all);
-    assert_eq!(pieces(&content, Share::Data)[0].file_length, 0);
+    assert_eq!(ranges(pieces(&content, StoreScope::Data)), all);
+    assert_eq!(pieces(&content, StoreScope::Data)[0].file_length, 0);
     // A hole where the server has data is zeros to be sent, unless it is less to send the rest.
     content.zeroed(0..5, NOW);
-    assert_eq!(pieces(&content, Share::Unsaved), [piece(0..5, 2 * tib)]);
-    assert_eq!(content.share(false, true), Share::Unsaved);
+    assert_eq!(pieces(&content, StoreScope::Dirty), [piece(0..5, 2 * tib)]);
+    assert_eq!(content.store_scope(false, true), StoreScope::Dirty);
     content.zeroed(0..tib + 9, NOW);
-    assert_eq!(content.share(false, true), Share::Data);
-    assert_eq!(ranges(pieces(&content, Share::Data)), [tib + 9..tib + 10, 2 * tib..2 * tib]);
+    assert_eq!(content.store_scope(false, true), StoreScope::Data);
+    assert_eq!(ranges(pieces(&content, StoreScope::Data)), [tib + 9..tib + 10, 2 * tib..2 * tib]);
 }
 
 #[test]
 fn what_replaces_another_version_leaves_nothing_of_it_in_its_holes() {
     let mut content = Content::new(DataVersion(5), 0);
     content.wrote(20..30, NOW);
-    assert_eq!(content.begin_store(Share::Data), [piece(20..30, 0)]);
+    assert_eq!(content.begin_store(StoreScope::Data), [piece(20..30, 0)]);
 }
 
 #[test]
@@ -226,15 +232,15 @@ fn small_holes_are_sent_along_to_a_server_that_takes_one_range() {
     content.set_length(10 << 20, NOW);
     content.wrote(9 << 20..10 << 20, NOW);
     content.wrote(0..10, NOW);
-    assert_eq!(content.share(false, false), Share::Bytes);
-    assert_eq!(content.begin_store(Share::Bytes), [piece(0..10 << 20, 0)]);
+    assert_eq!(content.store_scope(false, false), StoreScope::Bytes);
+    assert_eq!(content.begin_store(StoreScope::Bytes), [piece(0..10 << 20, 0)]);
 }
 
 #[test]
 fn shedding_leaves_what_is_wanted_and_what_is_unsaved() {
     let mut content = complete(1000);
     content.wrote(100..200, NOW);
-    assert_eq!(content.shed(150, &(0..50)), [50..100, 200..300]);
+    assert_eq!(content.evict(150, &(0..50)), [50..100, 200..300]);
     assert!(content.present.contains(&(0..50)) && content.present.contains(&(100..200)));
     assert!(!content.is_complete());
 }
@@ -243,7 +249,7 @@ fn shedding_leaves_what_is_wanted_and_what_is_unsaved() {
 fn what_a_reader_waits_for_is_not_shed() {
     let mut content = complete(1000);
     content.pinned.push(0..600);
-    assert_eq!(content.shed(900, &(900..1000)).pop(), Some(600..900));
+    assert_eq!(content.evict(900, &(900..1000)).pop(), Some(600..900));
 }
 
 #[test]

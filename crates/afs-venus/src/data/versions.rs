@@ -43,16 +43,16 @@ impl Content {
     }
 
     /// The same when nothing is unsaved: all of it is to be fetched, and only who uses it stays.
-    pub fn renew(&mut self, version: DataVersion, length: u64) {
+    pub fn replace_version(&mut self, version: DataVersion, length: u64) {
         let new = Content::new(version, length);
         let pinned = std::mem::take(&mut self.pinned);
         let fetching = std::mem::replace(&mut self.fetching, Ranges::new());
-        *self = Content { pinned, fetching, users: self.users, ..new };
+        *self = Content { pinned, fetching, uses: self.uses, ..new };
     }
 
     /// Clean bytes outside `wanted` that can be dropped to free up to `bytes`, from the beginning on; they are taken
     /// out of what is present.
-    pub fn shed(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {
+    pub fn evict(&mut self, bytes: u64, wanted: &Range<u64>) -> Vec<Range<u64>> {
         let mut clean = self.present.clone();
         let needed = self.pinned.iter().cloned().chain([wanted.clone()]);
         for keep in self.dirty.iter().chain(self.storing.iter()).chain(needed) {
@@ -61,7 +61,7 @@ impl Content {
         // No room would be won by dropping holes, and zeros beyond the server's file cannot be fetched again.
         self.holes.iter().for_each(|hole| clean.remove(hole));
         clean.remove(self.cut.min(self.base_length)..u64::MAX);
-        let mut shed = Vec::new();
+        let mut evicted = Vec::new();
         let mut freed = 0;
         for range in clean.iter() {
             if freed >= bytes {
@@ -69,9 +69,9 @@ impl Content {
             }
             let range = range.start..range.end.min(range.start + (bytes - freed));
             freed += range.end - range.start;
-            shed.push(range);
+            evicted.push(range);
         }
-        shed.iter().for_each(|range| self.present.remove(range.clone()));
-        shed
+        evicted.iter().for_each(|range| self.present.remove(range.clone()));
+        evicted
     }
 }

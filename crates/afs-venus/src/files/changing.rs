@@ -17,9 +17,9 @@ impl Files {
         }
         let range = pos..pos + bytes.len() as u64;
         self.await_fetches(data, &range).await;
-        let _change = data.gate.enter().await;
-        let with_kernel = data.content().users.direct() > 0;
-        let _turn = if with_kernel { Some(data.absorbing.lock().await) } else { None };
+        let _change = data.change_lock.begin_change().await;
+        let with_kernel = data.content().uses.passthrough() > 0;
+        let _guard = if with_kernel { Some(data.kernel_writes.lock().await) } else { None };
         // Noted before the bytes are there, so that no fetch overwrites them, and again afterwards, so that a store which
         // ran in between does not count them as stored.
         let before = data.content().clone();
@@ -48,12 +48,12 @@ impl Files {
     /// Cuts or grows the file, when a store of it that somebody waits for is over.
     pub async fn cut(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
         self.await_fetches(data, &(length..u64::MAX)).await;
-        let _change = data.gate.cut().await;
-        let _turn = data.absorbing.lock().await;
+        let _change = data.change_lock.begin_cut().await;
+        let _guard = data.kernel_writes.lock().await;
         // A kernel that has the file may have written beyond the length that is known here.
         let is_so_long = {
             let content = data.content();
-            content.length == length && content.users.direct() == 0
+            content.length == length && content.uses.passthrough() == 0
         };
         if !is_so_long {
             data.forget_mark();
@@ -66,13 +66,13 @@ impl Files {
     }
 
     /// The file is at least so long.
-    pub async fn reach(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
+    pub async fn extend_to(&self, data: &Arc<FileData>, length: u64) -> Result<()> {
         if data.content().length >= length {
             return Ok(());
         }
         self.await_fetches(data, &(length..u64::MAX)).await;
-        let _change = data.gate.cut().await;
-        let _turn = data.absorbing.lock().await;
+        let _change = data.change_lock.begin_cut().await;
+        let _guard = data.kernel_writes.lock().await;
         data.forget_mark();
         let file = data.file.clone();
         let length = self
@@ -90,8 +90,8 @@ impl Files {
     /// Makes a hole, as far as the file reaches.
     pub async fn zero(&self, data: &Arc<FileData>, range: Range<u64>) -> Result<()> {
         self.await_fetches(data, &range).await;
-        let _change = data.gate.enter().await;
-        let _turn = data.absorbing.lock().await;
+        let _change = data.change_lock.begin_change().await;
+        let _guard = data.kernel_writes.lock().await;
         let range = range.start..range.end.min(data.content().length);
         if range.is_empty() {
             return Ok(());

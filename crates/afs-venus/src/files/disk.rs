@@ -2,7 +2,7 @@
 
 use afs_rpc::Stall;
 
-use crate::cache::Worker;
+use crate::cache::CacheWorker;
 use crate::error::Result;
 use crate::files::Files;
 
@@ -11,7 +11,7 @@ pub(crate) const BRIEF_BYTES_MAX: u64 = 64 << 10;
 
 impl Files {
     /// Who does such work.
-    pub fn worker(&self) -> &Worker {
+    pub fn worker(&self) -> &CacheWorker {
         &self.worker
     }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::api::{HandleId, OpenFlags};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::identity::Who;
+use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::Vnode;
 
@@ -19,13 +19,13 @@ pub(crate) struct Handle {
     pub vnode: Arc<Vnode>,
     pub flags: OpenFlags,
     /// Who opened it: for him it is read and stored.
-    pub who: Who,
+    pub user: User,
     /// The kernel may write to the cache file itself.
-    pub(super) direct: AtomicBool,
+    pub(super) passthrough: AtomicBool,
     /// close(2) has been called. Others may have the same open file.
     closed: AtomicBool,
     /// The open has cut data of which nothing was unsaved.
-    cut_what_was_saved: AtomicBool,
+    cut_clean_data: AtomicBool,
     data: Mutex<Arc<FileData>>,
 }
 
@@ -41,8 +41,8 @@ impl Handle {
     }
 
     /// Whether the kernel may write to the cache file itself.
-    pub fn is_direct(&self) -> bool {
-        self.direct.load(Ordering::SeqCst)
+    pub fn is_passthrough(&self) -> bool {
+        self.passthrough.load(Ordering::SeqCst)
     }
 
     /// close(2) has been called.
@@ -56,14 +56,14 @@ impl Handle {
     }
 
     /// The open is about to cut the file.
-    pub fn will_cut(&self) {
+    pub fn note_cut_at_open(&self) {
         let was_saved = !self.data().content().is_dirty();
-        self.cut_what_was_saved.store(was_saved, Ordering::SeqCst);
+        self.cut_clean_data.store(was_saved, Ordering::SeqCst);
     }
 
     /// Whether the open has cut data that the server has.
-    pub fn has_cut_what_was_saved(&self) -> bool {
-        self.cut_what_was_saved.load(Ordering::SeqCst)
+    pub fn has_cut_clean_data(&self) -> bool {
+        self.cut_clean_data.load(Ordering::SeqCst)
     }
 
     /// Puts other data in the place of the handle's, which is answered.
@@ -81,15 +81,15 @@ pub(super) struct HandleTable {
 
 impl HandleTable {
     /// A new handle.
-    pub fn add(&self, vnode: &Arc<Vnode>, flags: OpenFlags, who: Who, data: &Arc<FileData>) -> Arc<Handle> {
+    pub fn add(&self, vnode: &Arc<Vnode>, flags: OpenFlags, user: User, data: &Arc<FileData>) -> Arc<Handle> {
         let handle = Arc::new(Handle {
             id: HandleId(self.last.fetch_add(1, Ordering::Relaxed) + 1),
             vnode: vnode.clone(),
             flags,
-            who,
-            direct: AtomicBool::new(false),
+            user,
+            passthrough: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            cut_what_was_saved: AtomicBool::new(false),
+            cut_clean_data: AtomicBool::new(false),
             data: Mutex::new(data.clone()),
         });
         self.open.lock().insert(handle.id, handle.clone());
@@ -105,8 +105,8 @@ impl HandleTable {
     }
 
     /// Whether somebody has an object open.
-    pub fn holds(&self, key: Key, who: Who) -> bool {
-        self.open.lock().values().any(|handle| handle.vnode.key == key && handle.who == who)
+    pub fn has_open(&self, key: Key, user: User) -> bool {
+        self.open.lock().values().any(|handle| handle.vnode.key == key && handle.user == user)
     }
 
     pub fn all(&self) -> Vec<Arc<Handle>> {

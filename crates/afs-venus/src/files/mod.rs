@@ -4,7 +4,7 @@
 //! It alone counts and drops. These rules hold whenever the state of a file is not locked:
 //!
 //! * **Handles.** A handle counts once on its file (`opens`) and once on the data that it reads and writes (`users`), from
-//!   [`Files::hold`] to [`Files::let_go`] and no longer, whatever still works for it then. It is a writer there if it may change the
+//!   [`Files::open_handle`] to [`Files::release_handle`] and no longer, whatever still works for it then. It is a writer there if it may change the
 //!   file, and direct only as a writer. It comes to no data but the file's own; the data of a writer never changes under it.
 //! * **Data.** Of data with users or with something unsaved the file is only rid if there is nobody to have it: the file is gone,
 //!   no server will take it, its lock is lost. Readers of an older version alone are left with data that is not the file's any more.
@@ -16,21 +16,21 @@
 //!
 //! Locks are taken in this order: the state of an object, its handles, the content of data, what is unsaved.
 
-mod absorbing;
 mod changing;
-mod choice;
-mod counting;
+mod current_data;
 mod disk;
+mod eviction;
 mod handles;
-mod parting;
+mod kernel_writes;
+mod references;
 mod room;
 mod spare;
-mod unsaved;
+mod store_retries;
 mod versions;
 
-pub(crate) use counting::{InUse, LetGo};
 pub(crate) use disk::BRIEF_BYTES_MAX;
 pub(crate) use handles::Handle;
+pub(crate) use references::{DataUse, ReleasedHandle};
 
 use std::sync::Arc;
 
@@ -38,26 +38,26 @@ use afs_rpc::EnvRef;
 use afs_wire::ids::{CellName, UnixSeconds};
 
 use crate::api::HandleId;
-use crate::cache::{CacheStore, Worker};
+use crate::cache::{CacheStore, CacheWorker};
 use crate::data::FileData;
 use crate::error::Result;
-use crate::identity::Who;
+use crate::identity::User;
 use crate::key::Key;
 use crate::vnode::{VnodeState, VnodeTable};
 use handles::HandleTable;
 use spare::Spares;
-use unsaved::Unsaved;
+use store_retries::StoreRetries;
 
 /// All files of this machine.
 pub(crate) struct Files {
     env: EnvRef,
     cache: Arc<dyn CacheStore>,
-    worker: Worker,
+    worker: CacheWorker,
     /// How the cells are named in the cache.
     cells: Vec<CellName>,
     vnodes: Arc<VnodeTable>,
     handles: HandleTable,
-    unsaved: Unsaved,
+    store_retries: StoreRetries,
     spares: Spares,
 }
 
@@ -69,9 +69,9 @@ impl Files {
         cells: Vec<CellName>,
         vnodes: Arc<VnodeTable>,
     ) -> Self {
-        let (handles, unsaved, spares) = Default::default();
-        let worker = Worker::new(env.clone(), cache.clone());
-        Files { env, cache, worker, cells, vnodes, handles, unsaved, spares }
+        let (handles, store_retries, spares) = Default::default();
+        let worker = CacheWorker::new(env.clone(), cache.clone());
+        Files { env, cache, worker, cells, vnodes, handles, store_retries, spares }
     }
 
     /// An open file. `operation` goes into the error for one that is not open.
@@ -85,38 +85,38 @@ impl Files {
     }
 
     /// Whether somebody has an object open.
-    pub fn holds(&self, key: Key, who: Who) -> bool {
-        self.handles.holds(key, who)
+    pub fn has_open(&self, key: Key, user: User) -> bool {
+        self.handles.has_open(key, user)
     }
 
     /// A store for somebody has failed: it is tried again for him.
-    pub fn store_failed(&self, key: Key, who: Who) {
-        self.unsaved.failed_for(key, who);
+    pub fn store_failed(&self, key: Key, user: User) {
+        self.store_retries.set(key, user);
     }
 
     /// For whom a store is tried again, if one is.
-    pub fn unsaved_for(&self, key: Key) -> Option<Who> {
-        self.unsaved.listed_for(key)
+    pub fn retry_user(&self, key: Key) -> Option<User> {
+        self.store_retries.get(key)
     }
 
     /// If the file is still listed, its store is retried with this user's token, whichever user's retry failed last.
-    pub fn stays_unsaved_for(&self, key: Key, who: Who) {
-        self.unsaved.stays_for(key, who);
+    pub fn keep_retry_user(&self, key: Key, user: User) {
+        self.store_retries.keep_user(key, user);
     }
 
     /// Nothing is unsaved of a file.
-    pub fn is_saved(&self, key: Key) {
-        self.unsaved.forget(key);
+    pub fn clear_store_retry(&self, key: Key) {
+        self.store_retries.remove(key);
     }
 
     /// Files whose store failed, and for whom it is tried again.
-    pub fn unsaved(&self) -> Vec<(Key, Who)> {
-        self.unsaved.all()
+    pub fn store_retries(&self) -> Vec<(Key, User)> {
+        self.store_retries.all()
     }
 
     /// Whether a store is to be tried again.
-    pub fn has_unsaved(&self) -> bool {
-        !self.unsaved.is_empty()
+    pub fn has_store_retries(&self) -> bool {
+        !self.store_retries.is_empty()
     }
 
     fn wall(&self) -> UnixSeconds {

@@ -55,8 +55,8 @@ impl Files {
 
     /// A user of data is about to change it: from now on the cache file may be no version of the server's, and must not be found as one
     /// after a crash.
-    pub async fn will_change(&self, key: Key, data: &FileData) -> Result<()> {
-        let _turn = data.keeping.lock().await;
+    pub async fn prepare_change(&self, key: Key, data: &FileData) -> Result<()> {
+        let _guard = data.keeping.lock().await;
         match self.may_have(key) {
             true => self.forget_kept_on_disk(key).await,
             false => Ok(()),
@@ -77,10 +77,10 @@ impl Files {
         if self.has_room(bytes).await {
             return;
         }
-        let shed = {
+        let evicted = {
             let mut content = data.content();
-            match content.users.direct() > 0 || data.backed.load(Ordering::SeqCst) {
-                false => content.shed(bytes, wanted),
+            match content.uses.passthrough() > 0 || data.backed.load(Ordering::SeqCst) {
+                false => content.evict(bytes, wanted),
                 // The kernel reads and writes the whole file by itself.
                 true => Vec::new(),
             }
@@ -88,7 +88,7 @@ impl Files {
         let file = data.file.clone();
         let dropped = self
             .disk(move || {
-                shed.into_iter().try_for_each(|range| file.discard(range.start, range.end - range.start))
+                evicted.into_iter().try_for_each(|range| file.discard(range.start, range.end - range.start))
             })
             .await;
         if dropped.is_err() {

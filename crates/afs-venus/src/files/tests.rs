@@ -59,7 +59,7 @@ fn machine_with(env: EnvRef, cache: Arc<dyn CacheStore>) -> (Files, Arc<Vnode>) 
 }
 
 fn open(files: &Files, vnode: &Arc<Vnode>, version: u64, flags: OpenFlags) -> Arc<Handle> {
-    now(files.hold(vnode, &status(version, LENGTH), flags, None)).unwrap()
+    now(files.open_handle(vnode, &status(version, LENGTH), flags, None)).unwrap()
 }
 
 /// All of a version has come from the server.
@@ -69,8 +69,8 @@ fn fetch(data: &FileData) {
 
 fn release(files: &Files, handle: &Handle) {
     let data = handle.data();
-    files.let_go(handle.id).unwrap();
-    now(files.put_away(&handle.vnode, &data, None));
+    files.release_handle(handle.id).unwrap();
+    now(files.retire(&handle.vnode, &data, None));
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn a_handle_is_not_counted_on_data_that_was_put_away_after_it_was_chosen() {
     let chosen = now(files.current(&vnode, &status(5, LENGTH))).unwrap();
     assert!(Arc::ptr_eq(&chosen, &first.data()));
     release(&files, &first);
-    assert!(files.count(&vnode, &chosen, OpenFlags::READ_WRITE, None).is_none(), "it is none of the file's");
-    assert_eq!(
-        (vnode.state().file.opens(), chosen.content().users.count(), files.handles().len()),
-        (0, 0, 0)
+    assert!(
+        files.count_handle(&vnode, &chosen, OpenFlags::READ_WRITE, None).is_none(),
+        "it is none of the file's"
     );
+    assert_eq!((vnode.state().file.opens(), chosen.content().uses.count(), files.handles().len()), (0, 0, 0));
     let second = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
     assert!(is_current(&vnode.state(), &second.data()) && !Arc::ptr_eq(&second.data(), &chosen));
 }
@@ -97,9 +97,9 @@ fn a_handle_does_not_go_on_with_data_that_was_put_away_after_it_was_chosen() {
     let chosen = now(files.current(&vnode, &status(6, LENGTH))).unwrap();
     release(&files, &other);
     assert!(!files.switch(&old, &chosen).unwrap());
-    let newer = now(files.go_on(&old, &status(6, LENGTH))).unwrap();
+    let newer = now(files.switch_to_current(&old, &status(6, LENGTH))).unwrap();
     assert!(Arc::ptr_eq(&newer, &old.data()) && is_current(&vnode.state(), &newer));
-    assert_eq!(newer.content().users.count(), 1);
+    assert_eq!(newer.content().uses.count(), 1);
 }
 
 /// A reply is handled by a thread that may not wait for the disk: here its work is never done.
@@ -115,11 +115,11 @@ fn a_file_just_created_is_opened_without_the_disk() {
     assert!(poll(preparing.as_mut()).is_pending());
     jobs.lock().drain(..).for_each(|job| job());
     now(preparing);
-    let created = now(files.hold(&vnode, &status(1, 0), OpenFlags::READ_WRITE, None)).unwrap();
+    let created = now(files.open_handle(&vnode, &status(1, 0), OpenFlags::READ_WRITE, None)).unwrap();
     assert_eq!((created.data().file.len().unwrap(), created.data().file.touched().unwrap()), (0, false));
     let other = files.vnodes.get_or_make(key(2)).0;
     assert!(
-        poll(pin!(files.hold(&other, &status(1, 0), OpenFlags::READ, None))).is_pending(),
+        poll(pin!(files.open_handle(&other, &status(1, 0), OpenFlags::READ, None))).is_pending(),
         "there was one"
     );
 }
@@ -156,11 +156,11 @@ fn a_handle_that_was_released_is_counted_nowhere_any_more() {
     let [gone, old] = [(); 2].map(|()| open(&files, &vnode, 5, OpenFlags::READ));
     let data = gone.data();
     release(&files, &gone);
-    let refused = now(files.go_on(&gone, &status(6, LENGTH)));
+    let refused = now(files.switch_to_current(&gone, &status(6, LENGTH)));
     assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::BadHandle));
-    now(files.go_direct(&gone)).unwrap_err();
-    let users = data.content().users;
-    assert_eq!((users.count(), users.direct()), (1, 0));
+    now(files.start_passthrough(&gone)).unwrap_err();
+    let users = data.content().uses;
+    assert_eq!((users.count(), users.passthrough()), (1, 0));
     let newer = open(&files, &vnode, 6, OpenFlags::READ);
     release(&files, &newer);
     assert!(vnode.state().file.data().is_none(), "nobody uses it");
@@ -175,14 +175,14 @@ fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
     let known = status(5, LENGTH);
     let in_use = now(files.use_current(&vnode, &known, None)).unwrap();
     let data = in_use.data.clone();
-    now(files.will_change(vnode.key, &data)).unwrap();
+    now(files.prepare_change(vnode.key, &data)).unwrap();
     release(&files, &reader);
     now(files.cut(&data, 3)).unwrap();
     assert!(!files.may_have(vnode.key), "what was cut is kept as what the server has");
     drop(in_use);
-    assert_eq!(files.unsaved(), [(vnode.key, None)], "given up half-way, it is stored later");
+    assert_eq!(files.store_retries(), [(vnode.key, None)], "given up half-way, it is stored later");
     files.discard(&vnode, &data);
-    assert!(vnode.state().file.data().is_none() && !files.has_unsaved());
+    assert!(vnode.state().file.data().is_none() && !files.has_store_retries());
 }
 
 /// Somebody else's attempt that failed does not make it his.
@@ -190,13 +190,13 @@ fn data_is_not_put_away_under_one_who_cuts_it_without_a_handle() {
 fn what_is_listed_for_a_user_stays_his() {
     let (files, vnode) = machine();
     let (owner, other) = (Some(TokenOwner::Uid(1)), Some(TokenOwner::Uid(2)));
-    files.stays_unsaved_for(vnode.key, owner);
-    assert!(!files.has_unsaved(), "what was not listed is");
+    files.keep_retry_user(vnode.key, owner);
+    assert!(!files.has_store_retries(), "what was not listed is");
     files.store_failed(vnode.key, owner);
-    let listed = files.unsaved_for(vnode.key).unwrap();
+    let listed = files.retry_user(vnode.key).unwrap();
     files.store_failed(vnode.key, other);
-    files.stays_unsaved_for(vnode.key, listed);
-    assert_eq!(files.unsaved(), [(vnode.key, owner)]);
+    files.keep_retry_user(vnode.key, listed);
+    assert_eq!(files.store_retries(), [(vnode.key, owner)]);
 }
 
 #[test]
@@ -205,15 +205,15 @@ fn where_the_kernel_has_a_half_of_a_version_nothing_is_stored_and_nothing_absorb
     let writer = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
     let data = writer.data();
     fetch(&data);
-    now(files.go_direct(&writer)).unwrap();
+    now(files.start_passthrough(&writer)).unwrap();
     now(files.take_version(&data, &status(6, LENGTH))).unwrap();
     data.file.write_at(0, b"of the new").unwrap();
-    let refused = now(files.absorb_to_store(&vnode, &data));
+    let refused = now(files.note_kernel_writes_to_store(&vnode, &data));
     assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Cache));
     assert!(!data.content().is_dirty(), "what came of the new version was taken for the kernel's");
     fetch(&data);
     now(files.mark_whole(&data)).unwrap();
-    now(files.absorb_to_store(&vnode, &data)).unwrap();
+    now(files.note_kernel_writes_to_store(&vnode, &data)).unwrap();
     assert!(!data.content().is_dirty());
 }
 
@@ -243,31 +243,31 @@ fn drive<T>(jobs: &Jobs, mut future: Pin<&mut impl Future<Output = T>>) -> T {
 fn what_is_about_to_change_is_not_kept_by_one_who_was_putting_it_away() {
     let (files, vnode, jobs) = machine_with_jobs();
     let known = status(5, LENGTH);
-    let first = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let first = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
     let data = first.data();
     fetch(&data);
-    files.let_go(first.id).unwrap();
-    drive(&jobs, pin!(files.put_away(&vnode, &data, None)));
+    files.release_handle(first.id).unwrap();
+    drive(&jobs, pin!(files.retire(&vnode, &data, None)));
     assert!(files.may_have(vnode.key) && vnode.state().file.data().is_none());
 
     // Opened once more, and some more of it is known when it is put away again.
-    let second = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let second = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
     let data = second.data();
-    files.let_go(second.id).unwrap();
-    let mut put_away = pin!(files.put_away(&vnode, &data, None));
-    assert!(poll(put_away.as_mut()).is_pending());
-    let mut hold = pin!(files.hold(&vnode, &known, OpenFlags::READ_WRITE, None));
+    files.release_handle(second.id).unwrap();
+    let mut retire = pin!(files.retire(&vnode, &data, None));
+    assert!(poll(retire.as_mut()).is_pending());
+    let mut hold = pin!(files.open_handle(&vnode, &known, OpenFlags::READ_WRITE, None));
     let writer = drive(&jobs, hold.as_mut()).unwrap();
     let changing = writer.data();
-    let mut will_change = pin!(files.will_change(vnode.key, &changing));
-    let early = poll(will_change.as_mut());
+    let mut prepare_change = pin!(files.prepare_change(vnode.key, &changing));
+    let early = poll(prepare_change.as_mut());
     // Work of two at the disk may be done in any order.
     while let Some(job) = jobs.lock().pop_back() {
         job();
     }
-    drive(&jobs, put_away);
+    drive(&jobs, retire);
     if early.is_pending() {
-        drive(&jobs, will_change).unwrap();
+        drive(&jobs, prepare_change).unwrap();
     }
     drive(&jobs, pin!(files.cut(&changing, 3))).unwrap();
     assert!(!files.may_have(vnode.key), "what was cut is kept as what the server has");
@@ -283,7 +283,7 @@ fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_read
     release(&files, &first);
     assert!(files.may_have(vnode.key));
     let reader = open(&files, &vnode, 5, OpenFlags::READ);
-    now(files.lose(&vnode));
+    now(files.lock_lost(&vnode));
     let writer = open(&files, &vnode, 5, OpenFlags::READ_WRITE);
     assert_ne!(writer.data().file.id(), reader.data().file.id());
     assert!(reader.data().lost.load(Ordering::SeqCst) && !writer.data().lost.load(Ordering::SeqCst));
@@ -293,17 +293,17 @@ fn who_opens_a_file_after_its_lock_was_lost_has_another_cache_file_than_its_read
 fn what_is_being_put_away_is_not_kept_after_its_lock_was_lost() {
     let (files, vnode, jobs) = machine_with_jobs();
     let known = status(5, LENGTH);
-    let first = drive(&jobs, pin!(files.hold(&vnode, &known, OpenFlags::READ, None))).unwrap();
+    let first = drive(&jobs, pin!(files.open_handle(&vnode, &known, OpenFlags::READ, None))).unwrap();
     let data = first.data();
     fetch(&data);
-    files.let_go(first.id).unwrap();
-    let mut put_away = pin!(files.put_away(&vnode, &data, None));
-    assert!(poll(put_away.as_mut()).is_pending());
-    let reader = now(files.hold(&vnode, &known, OpenFlags::READ, None)).unwrap();
+    files.release_handle(first.id).unwrap();
+    let mut retire = pin!(files.retire(&vnode, &data, None));
+    assert!(poll(retire.as_mut()).is_pending());
+    let reader = now(files.open_handle(&vnode, &known, OpenFlags::READ, None)).unwrap();
     assert!(Arc::ptr_eq(&reader.data(), &data));
-    let mut lose = pin!(files.lose(&vnode));
+    let mut lose = pin!(files.lock_lost(&vnode));
     let early = poll(lose.as_mut());
-    drive(&jobs, put_away);
+    drive(&jobs, retire);
     if early.is_pending() {
         drive(&jobs, lose);
     }
@@ -313,12 +313,13 @@ fn what_is_being_put_away_is_not_kept_after_its_lock_was_lost() {
 #[test]
 fn a_newer_version_does_not_take_the_place_of_one_that_is_being_written_since() {
     let (files, vnode, jobs) = machine_with_jobs();
-    let old = drive(&jobs, pin!(files.hold(&vnode, &status(5, LENGTH), OpenFlags::READ, None))).unwrap();
+    let old =
+        drive(&jobs, pin!(files.open_handle(&vnode, &status(5, LENGTH), OpenFlags::READ, None))).unwrap();
     let newer = status(6, LENGTH);
-    let mut hold = pin!(files.hold(&vnode, &newer, OpenFlags::READ, None));
+    let mut hold = pin!(files.open_handle(&vnode, &newer, OpenFlags::READ, None));
     assert!(poll(hold.as_mut()).is_pending());
     // By one who knows the older status.
-    let writer = now(files.hold(&vnode, &status(5, LENGTH), OpenFlags::READ_WRITE, None)).unwrap();
+    let writer = now(files.open_handle(&vnode, &status(5, LENGTH), OpenFlags::READ_WRITE, None)).unwrap();
     let reader = drive(&jobs, hold).unwrap();
     assert!(Arc::ptr_eq(&reader.data(), &writer.data()) && Arc::ptr_eq(&old.data(), &writer.data()));
     assert!(is_current(&vnode.state(), &writer.data()), "what is written is not the file's");

@@ -3,14 +3,14 @@
 //! Knows nothing of servers, objects or the kernel. Where something here means that others must forget what they know, the
 //! method says so and the caller does it.
 
-mod orders;
 mod rights;
+mod rights_order;
 mod sessions;
 mod table;
 
-pub(crate) use orders::Orders;
-pub(crate) use rights::{Known, RightsTable};
-pub(crate) use table::{Proof, TokenId, Who};
+pub(crate) use rights::{RightsTable, TokenRights};
+pub(crate) use rights_order::RightsOrder;
+pub(crate) use table::{Credentials, TokenId, User};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub(crate) struct Identity {
     sessions: Sessions,
     /// How often a token was set or removed.
     changes: AtomicU64,
-    orders: Arc<Orders>,
+    rights_order: Arc<RightsOrder>,
 }
 
 impl Identity {
@@ -45,7 +45,7 @@ impl Identity {
             sessions: Sessions::new(env.clone(), sessions),
             env,
             changes: AtomicU64::new(0),
-            orders: Arc::default(),
+            rights_order: Arc::default(),
         }
     }
 
@@ -60,20 +60,20 @@ impl Identity {
     }
 
     /// How to call a cell now for an owner of tokens.
-    pub fn proof(&self, who: Who, cell: CellIndex) -> Proof {
-        self.tokens.proof(who, cell, || self.env.wall())
+    pub fn credentials(&self, user: User, cell: CellIndex) -> Credentials {
+        self.tokens.credentials(user, cell, || self.env.wall())
     }
 
     /// Whether an owner had a token for this cell until it expired.
-    pub fn has_expired(&self, who: Who, cell: CellIndex) -> bool {
-        self.tokens.is_expired(who, cell, self.env.wall())
+    pub fn has_expired(&self, user: User, cell: CellIndex) -> bool {
+        self.tokens.is_expired(user, cell, self.env.wall())
     }
 
     /// Gives an owner a token, in place of the one that was there. Says whether it renews one of the same owner and label.
     ///
     /// # Errors
     /// There are too many tokens (4096).
-    pub fn give(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> Result<bool> {
+    pub fn set_token(&self, owner: TokenOwner, cell: CellIndex, token: Token) -> Result<bool> {
         let is_same = |held: &TokenInfo| (held.owner, &held.label) == (owner, &token.label);
         let is_renewed = self.tokens.list().iter().any(|held| held.cell == token.cell && is_same(held));
         if !self.tokens.set(owner, cell, token) {
@@ -84,7 +84,7 @@ impl Identity {
     }
 
     /// Takes away the owner's token for a cell, or for all. Says how many tokens that were.
-    pub fn take_away(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
+    pub fn remove_token(&self, owner: TokenOwner, cell: Option<CellIndex>) -> usize {
         let removed = self.tokens.remove(owner, cell);
         if removed > 0 {
             self.changed();
@@ -94,7 +94,7 @@ impl Identity {
 
     /// A server says that this token has expired. Whether that was news: then no answer may be relied on that was given to
     /// its owner.
-    pub fn refused(&self, id: TokenId) -> bool {
+    pub fn mark_expired(&self, id: TokenId) -> bool {
         let expired = self.tokens.expire(id);
         expired.iter().for_each(warn_of_expired);
         expired.is_some()
@@ -123,14 +123,14 @@ impl Identity {
     }
 
     /// In which order rights were asked for.
-    pub fn orders(&self) -> &Arc<Orders> {
-        &self.orders
+    pub fn rights_order(&self) -> &Arc<RightsOrder> {
+        &self.rights_order
     }
 
     fn changed(&self) {
         self.changes.fetch_add(1, Ordering::SeqCst);
         let known = self.tokens.ids();
-        self.orders.retain(|token| known.contains(&token));
+        self.rights_order.retain(|token| known.contains(&token));
     }
 }
 

@@ -6,16 +6,16 @@ use afs_wire::ids::Rights;
 use crate::identity::TokenId;
 
 /// People remembered for one object; whoever was asked about longest ago goes first.
-const KNOWN_MAX: usize = 32;
+const TOKENS_MAX: usize = 32;
 
 /// Rights as servers told them, person by person. They count only while the object is promised, since a change of an
 /// access list breaks the promise on its directory.
 #[derive(Default)]
-pub(crate) struct RightsTable(Vec<Known>);
+pub(crate) struct RightsTable(Vec<TokenRights>);
 
 /// The rights of one person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
+pub(crate) struct TokenRights {
     pub token: TokenId,
     pub rights: Rights,
     /// When the call began that brought them.
@@ -24,12 +24,12 @@ pub(crate) struct Known {
 
 impl RightsTable {
     /// What is known of one person.
-    pub fn get(&self, token: TokenId) -> Option<Known> {
+    pub fn get(&self, token: TokenId) -> Option<TokenRights> {
         self.0.iter().find(|known| known.token == token).copied()
     }
 
     /// Takes an answer in, unless a later one is known. Says whether it takes something away from that person.
-    pub fn note(&mut self, new: Known) -> bool {
+    pub fn note(&mut self, new: TokenRights) -> bool {
         if let Some(known) = self.0.iter_mut().find(|known| known.token == new.token) {
             if known.asked > new.asked {
                 return false;
@@ -38,7 +38,7 @@ impl RightsTable {
             *known = new;
             return loses;
         }
-        if self.0.len() >= KNOWN_MAX
+        if self.0.len() >= TOKENS_MAX
             && let Some(oldest) = (0..self.0.len()).min_by_key(|n| self.0.get(*n).map(|known| known.asked))
         {
             self.0.swap_remove(oldest);
@@ -64,8 +64,8 @@ mod tests {
 
     use super::*;
 
-    fn known(token: u64, rights: Rights, seconds: u64) -> Known {
-        Known { token: TokenId(token), rights, asked: Instant::ZERO + Duration::from_secs(seconds) }
+    fn known(token: u64, rights: Rights, seconds: u64) -> TokenRights {
+        TokenRights { token: TokenId(token), rights, asked: Instant::ZERO + Duration::from_secs(seconds) }
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         for n in 0..100 {
             table.note(known(n, Rights::READ, n));
         }
-        assert_eq!(table.0.len(), KNOWN_MAX);
+        assert_eq!(table.0.len(), TOKENS_MAX);
         assert!(table.get(TokenId(99)).is_some() && table.get(TokenId(67)).is_none());
     }
 }

@@ -9,7 +9,7 @@ use afs_rpc::{EnvExt, EnvRef};
 use crate::api::{Requester, SessionLookup};
 
 /// How long a request waits until the session of its process is found.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FIND_MAX: Duration = Duration::from_secs(2);
 
 /// What finds sessions, if anything does.
 pub(super) struct Sessions {
@@ -24,8 +24,8 @@ impl Sessions {
 
     /// The session of a process. One that cannot be found within two seconds counts as none.
     pub async fn find(&self, requester: Requester) -> Option<u128> {
-        let (tell, told) = oneshot::channel();
-        self.lookup.as_ref()?.find_session(requester, Box::new(move |session| _ = tell.send(session)));
-        self.env.timeout(PATIENCE, told).await.ok()?.ok()?
+        let (found, session) = oneshot::channel();
+        self.lookup.as_ref()?.find_session(requester, Box::new(move |session| _ = found.send(session)));
+        self.env.timeout(FIND_MAX, session).await.ok()?.ok()?
     }
 }

@@ -13,7 +13,7 @@ use crate::key::CellIndex;
 const TOKENS_MAX: usize = 4096;
 
 /// For whom something is done; `None` is nobody in particular.
-pub(crate) type Who = Option<TokenOwner>;
+pub(crate) type User = Option<TokenOwner>;
 
 /// One token, of all there ever were in this process. Another token of the same owner has another number, since it may
 /// stand for somebody else.
@@ -27,13 +27,13 @@ impl TokenId {
 
 /// How to call for somebody.
 #[derive(Clone, Debug)]
-pub(crate) struct Proof {
+pub(crate) struct Credentials {
     pub id: TokenId,
     pub security: Security,
 }
 
-impl Proof {
-    const NONE: Proof = Proof { id: TokenId::NONE, security: Security::null() };
+impl Credentials {
+    const NONE: Credentials = Credentials { id: TokenId::NONE, security: Security::null() };
 }
 
 /// Tokens by owner and cell.
@@ -51,7 +51,7 @@ struct Inner {
     last: u64,
     held: BTreeMap<(TokenOwner, CellIndex), Held>,
     /// The user who is somebody without a token, in the first cell.
-    default: Option<(u32, Proof)>,
+    default: Option<(u32, Credentials)>,
 }
 
 /// A token, or what is left of one: who was in a session goes on to be nobody in particular when its token is gone.
@@ -75,7 +75,7 @@ impl TokenTable {
         if let Some((uid, security)) = default {
             let mut inner = table.inner.lock();
             inner.last = 1;
-            inner.default = Some((uid, Proof { id: TokenId(1), security }));
+            inner.default = Some((uid, Credentials { id: TokenId(1), security }));
             table.any.store(true, Ordering::SeqCst);
         }
         table
@@ -107,25 +107,25 @@ impl TokenTable {
     }
 
     /// How to call a cell for somebody now. `now` is asked only if a token can expire.
-    pub fn proof(&self, who: Who, cell: CellIndex, now: impl FnOnce() -> UnixTime) -> Proof {
-        let Some(owner) = who.filter(|_| self.any.load(Ordering::SeqCst)) else { return Proof::NONE };
+    pub fn credentials(&self, user: User, cell: CellIndex, now: impl FnOnce() -> UnixTime) -> Credentials {
+        let Some(owner) = user.filter(|_| self.any.load(Ordering::SeqCst)) else { return Credentials::NONE };
         let inner = self.inner.lock();
         match (inner.held.get(&(owner, cell)), &inner.default) {
             (Some(held), _) if held.is_good(now) => {
-                Proof { id: held.id, security: held.token.security.clone() }
+                Credentials { id: held.id, security: held.token.security.clone() }
             }
-            (Some(held), _) if held.state != State::Removed => Proof::NONE,
-            (_, Some((uid, proof))) if owner == TokenOwner::Uid(*uid) && cell == CellIndex(0) => {
-                proof.clone()
+            (Some(held), _) if held.state != State::Removed => Credentials::NONE,
+            (_, Some((uid, credentials))) if owner == TokenOwner::Uid(*uid) && cell == CellIndex(0) => {
+                credentials.clone()
             }
-            _ => Proof::NONE,
+            _ => Credentials::NONE,
         }
     }
 
     /// Whether somebody had a token for a cell and is nobody in particular now, because it expired.
-    pub fn is_expired(&self, who: Who, cell: CellIndex, now: UnixTime) -> bool {
+    pub fn is_expired(&self, user: User, cell: CellIndex, now: UnixTime) -> bool {
         let inner = self.inner.lock();
-        let held = who.and_then(|owner| inner.held.get(&(owner, cell)));
+        let held = user.and_then(|owner| inner.held.get(&(owner, cell)));
         held.is_some_and(|held| held.state != State::Removed && !held.is_good(|| now))
     }
 
@@ -174,7 +174,7 @@ impl TokenTable {
     pub fn ids(&self) -> Vec<TokenId> {
         let inner = self.inner.lock();
         let held = inner.held.values().filter(|held| held.state == State::Good).map(|held| held.id);
-        held.chain(inner.default.iter().map(|(_, proof)| proof.id)).collect()
+        held.chain(inner.default.iter().map(|(_, credentials)| credentials.id)).collect()
     }
 
     /// A server says that this token has expired.
@@ -247,17 +247,17 @@ mod tests {
     fn who_has_no_token_is_nobody_and_a_new_token_is_somebody_else() {
         let table = TokenTable::default();
         let owner = TokenOwner::Uid(5);
-        assert_eq!(table.proof(Some(owner), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(owner), CELL, at(0)).id, TokenId::NONE);
         assert!(table.set(owner, CELL, token(None)));
-        let first = table.proof(Some(owner), CELL, at(0)).id;
+        let first = table.credentials(Some(owner), CELL, at(0)).id;
         assert!(table.set(owner, CELL, token(None)));
-        let second = table.proof(Some(owner), CELL, at(0)).id;
+        let second = table.credentials(Some(owner), CELL, at(0)).id;
         assert!(first != TokenId::NONE && second != TokenId::NONE && first != second);
-        assert_eq!(table.proof(Some(owner), CellIndex(1), at(0)).id, TokenId::NONE);
-        assert_eq!(table.proof(Some(TokenOwner::Uid(6)), CELL, at(0)).id, TokenId::NONE);
-        assert_eq!(table.proof(None, CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(owner), CellIndex(1), at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(TokenOwner::Uid(6)), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(None, CELL, at(0)).id, TokenId::NONE);
         assert_eq!((table.remove(owner, None), table.remove(owner, None)), (1, 0));
-        assert_eq!(table.proof(Some(owner), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(owner), CELL, at(0)).id, TokenId::NONE);
     }
 
     #[test]
@@ -265,9 +265,9 @@ mod tests {
         let table = TokenTable::default();
         let owner = TokenOwner::Uid(5);
         table.set(owner, CELL, token(Some(100)));
-        assert_ne!(table.proof(Some(owner), CELL, at(99)).id, TokenId::NONE);
+        assert_ne!(table.credentials(Some(owner), CELL, at(99)).id, TokenId::NONE);
         assert!(table.take_expired(UnixTime { secs: 99, nanos: 0 }).is_empty());
-        assert_eq!(table.proof(Some(owner), CELL, at(100)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(owner), CELL, at(100)).id, TokenId::NONE);
         assert_eq!(table.take_expired(UnixTime { secs: 100, nanos: 0 }).len(), 1);
         assert!(table.take_expired(UnixTime { secs: 100, nanos: 0 }).is_empty());
         assert!(table.is_expired(Some(owner), CELL, UnixTime { secs: 100, nanos: 0 }));
@@ -287,14 +287,14 @@ mod tests {
         table.set(TokenOwner::Uid(5), CELL, token(None));
         table.remove(SESSION, None);
         assert_eq!(table.owner(5, Some(77)), SESSION);
-        assert_eq!(table.proof(Some(SESSION), CELL, at(0)).id, TokenId::NONE);
+        assert_eq!(table.credentials(Some(SESSION), CELL, at(0)).id, TokenId::NONE);
         assert_eq!(table.list().len(), 1);
     }
 
     #[test]
     fn the_default_serves_its_user_until_he_has_a_token_and_afterwards() {
         let table = TokenTable::new(Some((5, Security::null())));
-        let id = |uid| table.proof(Some(TokenOwner::Uid(uid)), CELL, at(0)).id;
+        let id = |uid| table.credentials(Some(TokenOwner::Uid(uid)), CELL, at(0)).id;
         let own = id(5);
         assert!(own != TokenId::NONE && id(6) == TokenId::NONE);
         table.set(TokenOwner::Uid(5), CELL, token(None));

@@ -37,11 +37,11 @@ fn now<T>(work: impl Future<Output = T>) -> Option<T> {
 #[test]
 fn a_token_is_renewed_by_one_of_the_same_label_and_each_change_counts() {
     let identity = at(Arc::default());
-    assert!(!identity.give(ALICE, CELL, token("alice", None)).unwrap());
-    assert!(identity.give(ALICE, CELL, token("alice", None)).unwrap());
-    assert!(!identity.give(ALICE, CELL, token("alice.admin", None)).unwrap());
+    assert!(!identity.set_token(ALICE, CELL, token("alice", None)).unwrap());
+    assert!(identity.set_token(ALICE, CELL, token("alice", None)).unwrap());
+    assert!(!identity.set_token(ALICE, CELL, token("alice.admin", None)).unwrap());
     assert_eq!(identity.changes(), 3);
-    assert_eq!((identity.take_away(ALICE, None), identity.take_away(ALICE, None)), (1, 0));
+    assert_eq!((identity.remove_token(ALICE, None), identity.remove_token(ALICE, None)), (1, 0));
     assert_eq!(identity.changes(), 4);
     assert!(identity.tokens().is_empty());
 }
@@ -50,43 +50,43 @@ fn a_token_is_renewed_by_one_of_the_same_label_and_each_change_counts() {
 fn the_end_of_a_token_is_news_once() {
     let wall = Arc::new(AtomicU64::new(10));
     let identity = at(wall.clone());
-    identity.give(ALICE, CELL, token("alice", Some(100))).unwrap();
-    let id = identity.proof(Some(ALICE), CELL).id;
+    identity.set_token(ALICE, CELL, token("alice", Some(100))).unwrap();
+    let id = identity.credentials(Some(ALICE), CELL).id;
     assert!(id != TokenId::NONE && !identity.end_expired() && !identity.has_expired(Some(ALICE), CELL));
     wall.store(100, Ordering::SeqCst);
-    assert_eq!(identity.proof(Some(ALICE), CELL).id, TokenId::NONE);
-    assert!(identity.end_expired() && !identity.end_expired() && !identity.refused(id));
+    assert_eq!(identity.credentials(Some(ALICE), CELL).id, TokenId::NONE);
+    assert!(identity.end_expired() && !identity.end_expired() && !identity.mark_expired(id));
     assert!(identity.has_expired(Some(ALICE), CELL));
 }
 
 #[test]
 fn a_token_that_a_server_refuses_is_used_no_more() {
     let identity = at(Arc::default());
-    identity.give(ALICE, CELL, token("alice", None)).unwrap();
-    let id = identity.proof(Some(ALICE), CELL).id;
-    assert!(!identity.refused(TokenId(id.0 + 1)));
-    assert!(identity.refused(id) && !identity.refused(id));
-    assert_eq!(identity.proof(Some(ALICE), CELL).id, TokenId::NONE);
+    identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
+    let id = identity.credentials(Some(ALICE), CELL).id;
+    assert!(!identity.mark_expired(TokenId(id.0 + 1)));
+    assert!(identity.mark_expired(id) && !identity.mark_expired(id));
+    assert_eq!(identity.credentials(Some(ALICE), CELL).id, TokenId::NONE);
 }
 
 #[test]
 fn a_change_of_tokens_forgets_the_orders_of_those_that_are_gone() {
     let identity = at(Arc::default());
-    identity.give(ALICE, CELL, token("alice", None)).unwrap();
-    let id = identity.proof(Some(ALICE), CELL).id;
+    identity.set_token(ALICE, CELL, token("alice", None)).unwrap();
+    let id = identity.credentials(Some(ALICE), CELL).id;
     let key = crate::key::Key::new(CELL, afs_wire::ids::Fid::root(afs_wire::ids::VolumeId(1)));
-    identity.orders().note(id, key);
-    assert!(identity.orders().claim(id, CELL, key.fid.volume).is_some());
-    identity.take_away(ALICE, None);
-    assert!(identity.orders().claim(id, CELL, key.fid.volume).is_none());
+    identity.rights_order().note(id, key);
+    assert!(identity.rights_order().claim(id, CELL, key.fid.volume).is_some());
+    identity.remove_token(ALICE, None);
+    assert!(identity.rights_order().claim(id, CELL, key.fid.volume).is_none());
 }
 
 /// A finder of sessions that may take long over it.
 #[derive(Default)]
-struct Found(Option<u128>, Mutex<Vec<crate::api::TellSession>>);
+struct Found(Option<u128>, Mutex<Vec<crate::api::SessionCallback>>);
 
 impl SessionLookup for Found {
-    fn find_session(&self, _: Requester, tell: crate::api::TellSession) {
+    fn find_session(&self, _: Requester, tell: crate::api::SessionCallback) {
         match self.0 {
             Some(session) => tell(Some(session)),
             None => self.1.lock().push(tell),
@@ -101,7 +101,7 @@ fn a_session_is_asked_for_only_where_its_user_has_one() {
     let identity = Identity::new(Parts::inline(), None, Some(Arc::new(Found(Some(77), Mutex::default()))));
     assert_eq!(now(identity.owner_of(PROCESS)), Some(ALICE));
     let session = TokenOwner::Session { id: 77, uid: 5 };
-    identity.give(session, CELL, token("alice", None)).unwrap();
+    identity.set_token(session, CELL, token("alice", None)).unwrap();
     assert!(identity.has_sessions());
     assert_eq!(now(identity.owner_of(PROCESS)), Some(session));
     assert_eq!(now(identity.owner_of(Requester { uid: 6, pid: 1 })), Some(TokenOwner::Uid(6)));
@@ -114,7 +114,7 @@ fn a_session_that_is_not_found_in_time_counts_as_none() {
     let env = sim.env(node);
     let identity = Identity::new(env.clone(), None, Some(Arc::new(Found::default())));
     let session = TokenOwner::Session { id: 77, uid: 5 };
-    identity.give(session, CELL, token("alice", None)).unwrap();
+    identity.set_token(session, CELL, token("alice", None)).unwrap();
     let began = env.now();
     let asked = async move { identity.owner_of(PROCESS).await };
     assert_eq!(sim.block_on(node, Duration::from_secs(60), asked).unwrap(), ALICE);

@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Group;
 
 /// A location server that was silent is passed by for this long, while there are others.
-const SILENT_FOR: Duration = Duration::from_secs(30);
+const UNREACHABLE_FOR: Duration = Duration::from_secs(30);
 
 /// One cell.
 pub(crate) struct Cell {
@@ -26,23 +26,23 @@ pub(crate) struct Cell {
     /// Where the turn begins: chosen at random, then the last one that answered.
     first: AtomicUsize,
     /// One of them has answered.
-    was_heard: AtomicBool,
+    has_replied: AtomicBool,
     /// When the first question began that none of them answered, in nanoseconds; 0 if the last one was answered.
-    away_since: AtomicU64,
+    unreachable_since: AtomicU64,
 }
 
 /// What asking a location service takes.
-pub(crate) struct Means<'a> {
+pub(crate) struct QueryEnv<'a> {
     pub env: &'a EnvRef,
     pub counters: &'a Counters,
     /// How long one of several servers is waited for.
-    pub haste: Duration,
+    pub hedge_timeout: Duration,
 }
 
 struct LocationServer {
     peer: SocketAddr,
     connection: Connection,
-    silent_at: AtomicU64,
+    unreachable_at: AtomicU64,
     /// It does not know the calls with UUIDs.
     old: AtomicBool,
 }
@@ -53,7 +53,7 @@ impl Cell {
         let server = |&peer: &SocketAddr| LocationServer {
             peer,
             connection: rx.connection(peer, ServiceId::LOCATION, Security::null()).with_options(options),
-            silent_at: AtomicU64::new(0),
+            unreachable_at: AtomicU64::new(0),
             old: AtomicBool::new(false),
         };
         Cell {
@@ -61,16 +61,16 @@ impl Cell {
             file_port: config.file_port,
             servers: config.location_servers.iter().map(server).collect(),
             first: AtomicUsize::new(env.random_u64() as usize % config.location_servers.len().max(1)),
-            was_heard: AtomicBool::new(false),
-            away_since: AtomicU64::new(0),
+            has_replied: AtomicBool::new(false),
+            unreachable_since: AtomicU64::new(0),
         }
     }
 
     /// The group of a volume, by name or decimal number. `Ok(None)` if the service knows none.
-    pub async fn group(&self, means: &Means<'_>, name: &str) -> Result<Option<Group>> {
+    pub async fn group(&self, query_env: &QueryEnv<'_>, name: &str) -> Result<Option<Group>> {
         let Ok(text) = NameText::new(name) else { return Ok(None) };
         let answer = self
-            .ask(means, "GetEntryByNameU", |server| {
+            .ask(query_env, "GetEntryByNameU", |server| {
                 let text = text.clone();
                 async move {
                     if !server.old.load(Ordering::Relaxed) {
@@ -94,10 +94,10 @@ impl Cell {
     }
 
     /// A server's addresses and the version of the list.
-    pub async fn addresses(&self, means: &Means<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
+    pub async fn addresses(&self, query_env: &QueryEnv<'_>, uuid: Uuid) -> Result<(Vec<Ipv4Addr>, u32)> {
         let query = AddressQuery::from(ServerKey::Uuid(uuid));
         let reply = self
-            .ask(means, vl::GetAddrsU::NAME, |server| async move {
+            .ask(query_env, vl::GetAddrsU::NAME, |server| async move {
                 server.connection.call(&vl::GetAddrsU { query }).await
             })
             .await?;
@@ -106,36 +106,42 @@ impl Cell {
 
     /// Asks one location server after the other until one gives an answer of its own. While there are others, none is
     /// waited for long; if all of them are slow, each once more for as long as it may take.
-    async fn ask<'a, T, F, Fut>(&'a self, means: &Means<'_>, name: &'static str, attempt: F) -> Result<T>
+    async fn ask<'a, T, F, Fut>(
+        &'a self,
+        query_env: &QueryEnv<'_>,
+        name: &'static str,
+        attempt: F,
+    ) -> Result<T>
     where
         F: Fn(&'a LocationServer) -> Fut,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
-        let begun = means.env.now().as_nanos().max(1);
+        let begun = query_env.env.now().as_nanos().max(1);
         let mut failure = VenusError::new(ErrorKind::NoVolume, name);
         let rounds: &[bool] = if self.servers.len() > 1 { &[true, false] } else { &[false] };
         for &in_haste in rounds {
-            for index in self.turn(means.env.now()) {
+            for index in self.query_order(query_env.env.now()) {
                 let Some(server) = self.servers.get(index) else { continue };
-                means.counters.call(name);
+                query_env.counters.call(name);
                 let answer = match in_haste {
-                    true => means.env.timeout(means.haste, attempt(server)).await,
+                    true => query_env.env.timeout(query_env.hedge_timeout, attempt(server)).await,
                     false => Ok(attempt(server).await),
                 };
                 let silence = CallError::Unreachable { peer: server.peer };
-                match self.judge(index, server, name, answer.unwrap_or(Err(silence)), means.env.now()) {
+                match self.classify(index, server, name, answer.unwrap_or(Err(silence)), query_env.env.now())
+                {
                     Ok(answer) => return answer,
                     Err(error) => failure = error,
                 }
             }
         }
-        self.away_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed).ok();
+        self.unreachable_since.compare_exchange(0, begun, Ordering::Relaxed, Ordering::Relaxed).ok();
         Err(failure)
     }
 
     /// What an answer is: the service's own, or only a sign that another server must be asked.
-    fn judge<T>(
+    fn classify<T>(
         &self,
         index: usize,
         server: &LocationServer,
@@ -148,7 +154,7 @@ impl Cell {
                 self.answered(index, server);
                 Ok(Ok(value))
             }
-            Err(CallError::Abort(code)) if !is_servers_own_trouble(code) => {
+            Err(CallError::Abort(code)) if !is_server_failure(code) => {
                 self.answered(index, server);
                 let kind =
                     if says_no_such_volume(code) { ErrorKind::NoVolume } else { ErrorKind::of_abort(code) };
@@ -157,51 +163,55 @@ impl Cell {
             Err(CallError::Closed) => Ok(Err(VenusError::new(ErrorKind::ShutDown, name))),
             Err(error) => {
                 tracing::debug!(server = %server.peer, %error, "a location server gives no answer");
-                server.silent_at.store(now.as_nanos().max(1), Ordering::Relaxed);
+                server.unreachable_at.store(now.as_nanos().max(1), Ordering::Relaxed);
                 let code = error.abort_code();
-                Err(VenusError { code, ..VenusError::new(ErrorKind::ServerAway, name).at(server.peer) })
+                Err(VenusError {
+                    code,
+                    ..VenusError::new(ErrorKind::ServerUnreachable, name).at(server.peer)
+                })
             }
         }
     }
 
     /// The order in which to ask: from the one that last answered, those silent of late at the end.
-    fn turn(&self, now: Instant) -> Vec<usize> {
+    fn query_order(&self, now: Instant) -> Vec<usize> {
         let count = self.servers.len();
         let first = self.first.load(Ordering::Relaxed);
-        let mut turn: Vec<usize> = (0..count).map(|n| (first + n) % count).collect();
-        turn.sort_by_key(|&index| self.servers.get(index).is_some_and(|server| server.is_silent(now)));
-        turn
+        let mut query_order: Vec<usize> = (0..count).map(|n| (first + n) % count).collect();
+        query_order
+            .sort_by_key(|&index| self.servers.get(index).is_some_and(|server| server.is_unreachable(now)));
+        query_order
     }
 
     /// How much longer it is worth asking again, of a service that has answered before and is waited for `most` in all.
-    pub fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
-        let since = match self.away_since.load(Ordering::Relaxed) {
+    pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
+        let since = match self.unreachable_since.load(Ordering::Relaxed) {
             0 => now,
             at => Instant::from_nanos(at),
         };
-        match self.was_heard.load(Ordering::Relaxed) {
+        match self.has_replied.load(Ordering::Relaxed) {
             true => most.saturating_sub(now.saturating_since(since)),
             false => Duration::ZERO,
         }
     }
 
     fn answered(&self, index: usize, server: &LocationServer) {
-        self.was_heard.store(true, Ordering::Relaxed);
-        self.away_since.store(0, Ordering::Relaxed);
+        self.has_replied.store(true, Ordering::Relaxed);
+        self.unreachable_since.store(0, Ordering::Relaxed);
         self.first.store(index, Ordering::Relaxed);
-        server.silent_at.store(0, Ordering::Relaxed);
+        server.unreachable_at.store(0, Ordering::Relaxed);
     }
 }
 
 impl LocationServer {
-    fn is_silent(&self, now: Instant) -> bool {
-        let at = self.silent_at.load(Ordering::Relaxed);
-        at != 0 && now.saturating_since(Instant::from_nanos(at)) < SILENT_FOR
+    fn is_unreachable(&self, now: Instant) -> bool {
+        let at = self.unreachable_at.load(Ordering::Relaxed);
+        at != 0 && now.saturating_since(Instant::from_nanos(at)) < UNREACHABLE_FOR
     }
 }
 
 /// The text by which the service finds a volume number (docs/protocol/vldb.md "4. Semantics").
-pub(crate) fn address_of(id: VolumeId) -> String {
+pub(crate) fn volume_query(id: VolumeId) -> String {
     id.0.to_string()
 }
 
@@ -211,7 +221,7 @@ fn says_no_such_volume(code: AbortCode) -> bool {
 }
 
 /// Another location server may answer: network codes, and those of a database without a quorum.
-fn is_servers_own_trouble(code: AbortCode) -> bool {
+fn is_server_failure(code: AbortCode) -> bool {
     (code.0 < 0 && code != AbortCode::RXGEN_OPCODE)
         || (5376..5400).contains(&code.0)
         || code == AbortCode::VL_IO

@@ -12,7 +12,7 @@ pub(crate) struct Candidate {
     /// The round trip, and more if it failed lately.
     pub distance: Duration,
     /// None of its addresses answered when last called.
-    pub is_silent: bool,
+    pub is_unreachable: bool,
     /// A random number that belongs to the site.
     pub draw: u64,
     /// It is the one chosen before.
@@ -24,7 +24,7 @@ const NOISE: Duration = Duration::from_millis(1);
 
 /// The order in which to ask, best first, as indices.
 pub(crate) fn order(candidates: &[Candidate]) -> Vec<usize> {
-    let nearest = candidates.iter().filter(|one| !one.is_silent).map(|one| one.distance).min();
+    let nearest = candidates.iter().filter(|one| !one.is_unreachable).map(|one| one.distance).min();
     let nearest = nearest.unwrap_or(Duration::MAX);
     let key = |index: &usize| {
         let one = candidates.get(*index)?;
@@ -32,7 +32,7 @@ pub(crate) fn order(candidates: &[Candidate]) -> Vec<usize> {
         let is_near = one.distance <= nearest.saturating_add(nearest / 2).saturating_add(NOISE);
         // Near equals by lot; the others by distance.
         let rest = if is_near { (Duration::ZERO, one.draw) } else { (one.distance, one.draw) };
-        Some((one.is_silent, !stays, !is_near, rest))
+        Some((one.is_unreachable, !stays, !is_near, rest))
     };
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(key);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn site(micros: u64, draw: u64) -> Candidate {
-        Candidate { distance: Duration::from_micros(micros), is_silent: false, draw, is_chosen: false }
+        Candidate { distance: Duration::from_micros(micros), is_unreachable: false, draw, is_chosen: false }
     }
 
     fn chosen(one: Candidate) -> Candidate {
@@ -52,7 +52,7 @@ mod tests {
     }
 
     fn silent(one: Candidate) -> Candidate {
-        Candidate { is_silent: true, ..one }
+        Candidate { is_unreachable: true, ..one }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod server;
 mod table;
 mod volume;
 
-pub(crate) use cell::{Cell, Means, address_of};
+pub(crate) use cell::{Cell, QueryEnv, volume_query};
 pub(crate) use group::{Group, ServerName};
 pub(crate) use server::{Address, Server, ServerTable};
 pub(crate) use table::Location;

@@ -11,7 +11,7 @@ use afs_wire::ids::Uuid;
 use afs_wire::rpc::ServiceId;
 use parking_lot::Mutex;
 
-use crate::identity::{Proof, TokenId};
+use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::promise::ServerReset;
 
@@ -41,19 +41,19 @@ pub(crate) struct Address {
     connections: Mutex<BTreeMap<TokenId, Connection>>,
     options: CallOptions,
     /// Serialises the first contact.
-    pub greeting: sync::Mutex<()>,
+    pub contacting: sync::Mutex<()>,
     /// Whether the server has met us at this address since it was last silent.
-    pub greeted: AtomicBool,
+    pub contacted: AtomicBool,
     /// Somebody has begun to find out how near it is.
     claimed: AtomicBool,
     /// Nanoseconds of a round trip, smoothed; 0 is not measured.
     round_trip: AtomicU64,
     /// When it was last found silent, 0 if it is up.
-    silent_at: AtomicU64,
+    unreachable_at: AtomicU64,
     /// When it last answered.
     heard_at: AtomicU64,
     /// When the first call began that it did not answer; of use while it is silent.
-    away_since: AtomicU64,
+    unreachable_since: AtomicU64,
     /// Somebody asks it again and again whether it is back.
     watched: AtomicBool,
     /// Nanoseconds added to its distance for being silent, and since when they wear off.
@@ -71,13 +71,13 @@ impl Address {
             probing: connection.clone().with_options(probing),
             connection: connection.with_options(options),
             options,
-            greeting: sync::Mutex::new(()),
-            greeted: AtomicBool::new(false),
+            contacting: sync::Mutex::new(()),
+            contacted: AtomicBool::new(false),
             claimed: AtomicBool::new(false),
             round_trip: AtomicU64::new(0),
-            silent_at: AtomicU64::new(0),
+            unreachable_at: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
-            away_since: AtomicU64::new(0),
+            unreachable_since: AtomicU64::new(0),
             watched: AtomicBool::new(false),
             penalty: Mutex::new((0, Instant::ZERO)),
         }
@@ -94,20 +94,20 @@ impl Address {
     }
 
     /// What to call it through with a proof.
-    pub fn connection(&self, rx: &Rx, proof: &Proof) -> Connection {
-        if proof.id == TokenId::NONE {
+    pub fn connection(&self, rx: &Rx, credentials: &Credentials) -> Connection {
+        if credentials.id == TokenId::NONE {
             return self.anonymous();
         }
         let mut connections = self.connections.lock();
-        if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&proof.id) {
+        if connections.len() >= CONNECTIONS_MAX && !connections.contains_key(&credentials.id) {
             // The oldest token's. Whoever still has it gets another, which shares the same Rx connections.
             connections.pop_first();
         }
         let make = || {
-            let connection = rx.connection(self.peer, ServiceId::FILE, proof.security.clone());
+            let connection = rx.connection(self.peer, ServiceId::FILE, credentials.security.clone());
             connection.with_options(self.options)
         };
-        connections.entry(proof.id).or_insert_with(make).clone()
+        connections.entry(credentials.id).or_insert_with(make).clone()
     }
 
     /// What to call it through as nobody in particular.
@@ -116,22 +116,22 @@ impl Address {
     }
 
     /// Whether it was silent when last called.
-    pub fn is_silent(&self) -> bool {
-        self.silent_at.load(Ordering::Relaxed) != 0
+    pub fn is_unreachable(&self) -> bool {
+        self.unreachable_at.load(Ordering::Relaxed) != 0
     }
 
     /// It did not answer a call that began at `begun`. Says whether that is news.
-    pub fn fell_silent(&self, begun: Instant, now: Instant) -> bool {
-        self.greeted.store(false, Ordering::SeqCst);
-        let is_news = !self.is_silent();
+    pub fn became_unreachable(&self, begun: Instant, now: Instant) -> bool {
+        self.contacted.store(false, Ordering::SeqCst);
+        let is_news = !self.is_unreachable();
         if is_news {
-            self.away_since.store(begun.as_nanos(), Ordering::Relaxed);
+            self.unreachable_since.store(begun.as_nanos(), Ordering::Relaxed);
         }
-        self.punish(is_news, now);
-        self.silent_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
+        self.add_penalty(is_news, now);
+        self.unreachable_at.swap(now.as_nanos().max(1), Ordering::Relaxed) == 0
     }
 
-    fn punish(&self, is_news: bool, now: Instant) {
+    fn add_penalty(&self, is_news: bool, now: Instant) {
         let left = self.penalty(now);
         let mut penalty = self.penalty.lock();
         if is_news || now.saturating_since(penalty.1) >= PENALTY_AGAIN {
@@ -141,7 +141,7 @@ impl Address {
 
     /// Whether nobody asks yet, while it is away, if it is back. He who is told so does it.
     pub fn claim_watch(&self) -> bool {
-        self.is_silent() && !self.watched.swap(true, Ordering::SeqCst)
+        self.is_unreachable() && !self.watched.swap(true, Ordering::SeqCst)
     }
 
     /// Nobody asks any more.
@@ -150,18 +150,18 @@ impl Address {
     }
 
     /// How much longer an answer is worth waiting for, of a server that has answered before and is waited for `most` in all.
-    fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
+    fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         if self.heard_at.load(Ordering::Relaxed) == 0 {
             return Duration::ZERO;
         }
-        let since = Instant::from_nanos(self.away_since.load(Ordering::Relaxed));
+        let since = Instant::from_nanos(self.unreachable_since.load(Ordering::Relaxed));
         most.saturating_sub(now.saturating_since(since))
     }
 
     /// It answered. Says whether it had been silent.
     pub fn answered(&self, now: Instant) -> bool {
         self.heard_at.store(now.as_nanos().max(1), Ordering::Relaxed);
-        self.silent_at.swap(0, Ordering::Relaxed) != 0
+        self.unreachable_at.swap(0, Ordering::Relaxed) != 0
     }
 
     /// Whether it has answered anything since `then`.
@@ -170,7 +170,7 @@ impl Address {
     }
 
     /// How long ago it last answered; `None` if never.
-    pub fn quiet_for(&self, now: Instant) -> Option<Duration> {
+    pub fn idle_for(&self, now: Instant) -> Option<Duration> {
         match self.heard_at.load(Ordering::Relaxed) {
             0 => None,
             at => Some(now.saturating_since(Instant::from_nanos(at))),
@@ -256,25 +256,25 @@ impl Server {
         distances.min().unwrap_or(Duration::MAX)
     }
 
-    /// How much longer its silence is worth waiting out; see [`Address::worth_waiting`].
-    pub fn worth_waiting(&self, now: Instant, most: Duration) -> Duration {
+    /// How much longer its silence is worth waiting out; see [`Address::remaining_wait`].
+    pub fn remaining_wait(&self, now: Instant, most: Duration) -> Duration {
         let addresses = self.addresses.lock();
-        addresses.iter().map(|address| address.worth_waiting(now, most)).max().unwrap_or_default()
+        addresses.iter().map(|address| address.remaining_wait(now, most)).max().unwrap_or_default()
     }
 
     /// Whether none of its addresses answered when last called.
-    pub fn is_silent(&self) -> bool {
-        self.addresses.lock().iter().all(|address| address.is_silent())
+    pub fn is_unreachable(&self) -> bool {
+        self.addresses.lock().iter().all(|address| address.is_unreachable())
     }
 }
 
 /// All file servers met so far. As many as the cells have: nothing is dropped. Each cell has its own, so that no cell can
 /// say where the servers of another one are.
 #[derive(Default)]
-pub(crate) struct ServerTable(Mutex<Known>);
+pub(crate) struct ServerTable(Mutex<Inner>);
 
 #[derive(Default)]
-struct Known {
+struct Inner {
     by_uuid: BTreeMap<(CellIndex, Uuid), Arc<Server>>,
     by_address: BTreeMap<(CellIndex, SocketAddr), Arc<Server>>,
 }
@@ -282,8 +282,8 @@ struct Known {
 impl ServerTable {
     /// The server of a UUID if the addresses we have are of this version of its list.
     pub fn current(&self, cell: CellIndex, uuid: Uuid, unique: u32) -> Option<Arc<Server>> {
-        let known = self.0.lock();
-        known
+        let inner = self.0.lock();
+        inner
             .by_uuid
             .get(&(cell, uuid))
             .filter(|server| server.unique.load(Ordering::SeqCst) == unique)
@@ -292,14 +292,14 @@ impl ServerTable {
 
     /// The servers of a UUID, of whichever cell and whatever their addresses.
     pub fn by_uuid(&self, uuid: Uuid) -> Vec<Arc<Server>> {
-        let known = self.0.lock();
-        known.by_uuid.iter().filter(|((_, of), _)| *of == uuid).map(|(_, server)| server.clone()).collect()
+        let inner = self.0.lock();
+        inner.by_uuid.iter().filter(|((_, of), _)| *of == uuid).map(|(_, server)| server.clone()).collect()
     }
 
     /// The servers at an address, of whichever cell.
     pub fn by_address(&self, peer: SocketAddr) -> Vec<Arc<Server>> {
-        let known = self.0.lock();
-        known.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
+        let inner = self.0.lock();
+        inner.by_address.iter().filter(|((_, at), _)| *at == peer).map(|(_, server)| server.clone()).collect()
     }
 
     /// A server and its addresses, as the location service says. Addresses that stay keep what is known of them.
@@ -313,15 +313,15 @@ impl ServerTable {
         make: impl Fn(SocketAddr) -> Address,
     ) -> Option<Arc<Server>> {
         let first = *peers.first()?;
-        let mut known = self.0.lock();
+        let mut inner = self.0.lock();
         let server = match uuid {
             Some(uuid) => {
                 let make = || Arc::new(Server::new(Some(uuid), draw));
-                known.by_uuid.entry((cell, uuid)).or_insert_with(make).clone()
+                inner.by_uuid.entry((cell, uuid)).or_insert_with(make).clone()
             }
             None => {
                 let make = || Arc::new(Server::new(None, draw));
-                known.by_address.entry((cell, first)).or_insert_with(make).clone()
+                inner.by_address.entry((cell, first)).or_insert_with(make).clone()
             }
         };
         let mut addresses = server.addresses.lock();
@@ -329,7 +329,7 @@ impl ServerTable {
         for peer in peers {
             let kept = old.iter().find(|address| address.peer == *peer).cloned();
             addresses.push(kept.unwrap_or_else(|| Arc::new(make(*peer))));
-            known.by_address.insert((cell, *peer), server.clone());
+            inner.by_address.insert((cell, *peer), server.clone());
         }
         drop(addresses);
         server.unique.store(unique, Ordering::SeqCst);
@@ -338,9 +338,9 @@ impl ServerTable {
 
     /// All servers, in a fixed order.
     pub fn all(&self) -> Vec<Arc<Server>> {
-        let known = self.0.lock();
-        let mut all: Vec<Arc<Server>> = known.by_uuid.values().cloned().collect();
-        all.extend(known.by_address.values().filter(|server| server.uuid.is_none()).cloned());
+        let inner = self.0.lock();
+        let mut all: Vec<Arc<Server>> = inner.by_uuid.values().cloned().collect();
+        all.extend(inner.by_address.values().filter(|server| server.uuid.is_none()).cloned());
         all
     }
 }

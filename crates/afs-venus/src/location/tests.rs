@@ -114,12 +114,18 @@ fn a_volume_is_made_once_and_what_it_moved_from_is_left() {
 fn a_doubt_is_settled_by_one_and_comes_back_if_nothing_came_of_it() {
     let client = client();
     let volume = client.volume(VolumeKind::ReadWrite, Vec::new());
-    assert!(!volume.take_doubt(seconds(1), seconds(31)));
-    volume.doubt();
-    assert!(volume.take_doubt(seconds(1), seconds(31)) && !volume.take_doubt(seconds(1), seconds(31)));
-    assert!(!volume.take_doubt(seconds(30), seconds(60)) && volume.take_doubt(seconds(31), seconds(61)));
+    assert!(!volume.claim_location_check(seconds(1), seconds(31)));
+    volume.doubt_location();
+    assert!(
+        volume.claim_location_check(seconds(1), seconds(31))
+            && !volume.claim_location_check(seconds(1), seconds(31))
+    );
+    assert!(
+        !volume.claim_location_check(seconds(30), seconds(60))
+            && volume.claim_location_check(seconds(31), seconds(61))
+    );
     volume.relocate(group("v"), Vec::new(), seconds(40));
-    assert!(!volume.take_doubt(seconds(100), seconds(130)));
+    assert!(!volume.claim_location_check(seconds(100), seconds(130)));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(crate) struct Volume {
     /// unknown until the reply comes; its promise does not count if there was such a break in between.
     pub stray: AtomicU64,
     /// When to ask again where it is, in nanoseconds, because of what a server said; 0 is never.
-    doubtful_at: AtomicU64,
+    check_location_at: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -89,7 +89,7 @@ impl Volume {
             kind,
             broken: AtomicU64::new(0),
             stray: AtomicU64::new(0),
-            doubtful_at: AtomicU64::new(0),
+            check_location_at: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -115,7 +115,7 @@ impl Volume {
         }
         let candidate = |server: &Arc<Server>| Candidate {
             distance: server.distance(now),
-            is_silent: server.is_silent(),
+            is_unreachable: server.is_unreachable(),
             // Another lot for each volume, or all of them would burden the same server.
             draw: server.draw.rotate_left(self.id.0 % 64),
             is_chosen: state.chosen.as_ref().is_some_and(|chosen| Arc::ptr_eq(chosen, server)),
@@ -128,8 +128,8 @@ impl Volume {
     }
 
     /// Whether none of its servers answered when last called.
-    pub fn is_out_of_reach(&self, now: Instant) -> bool {
-        self.sites(now).iter().all(|server| server.is_silent())
+    pub fn is_unreachable(&self, now: Instant) -> bool {
+        self.sites(now).iter().all(|server| server.is_unreachable())
     }
 
     /// Whether a server is one of its sites.
@@ -138,16 +138,16 @@ impl Volume {
     }
 
     /// A server said something that may mean the volume is elsewhere: the next call asks first.
-    pub fn doubt(&self) {
-        self.doubtful_at.store(1, Ordering::SeqCst);
+    pub fn doubt_location(&self) {
+        self.check_location_at.store(1, Ordering::SeqCst);
     }
 
     /// Whether somebody should ask where it is now. He has it to do; `again` is when the next one has, if nothing comes of it.
-    pub fn take_doubt(&self, now: Instant, again: Instant) -> bool {
-        let at = self.doubtful_at.load(Ordering::SeqCst);
+    pub fn claim_location_check(&self, now: Instant, again: Instant) -> bool {
+        let at = self.check_location_at.load(Ordering::SeqCst);
         let due = at != 0 && Instant::from_nanos(at) <= now;
         let again = again.as_nanos().max(1);
-        due && self.doubtful_at.compare_exchange(at, again, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        due && self.check_location_at.compare_exchange(at, again, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     pub fn located_at(&self) -> Instant {
@@ -162,7 +162,7 @@ impl Volume {
         state.group = group;
         state.sites = sites;
         state.located_at = now;
-        self.doubtful_at.store(0, Ordering::SeqCst);
+        self.check_location_at.store(0, Ordering::SeqCst);
         !same
     }
 
@@ -189,12 +189,11 @@ impl Volume {
     }
 
     /// Drops the promise for all of a read-only volume if it is by a server that is no site any more. Says whether it did.
-    pub fn drop_strangers_promise(&self) -> bool {
+    pub fn drop_promise_of_former_site(&self) -> bool {
         let mut state = self.state.lock();
         let State { promise, sites, .. } = &mut *state;
-        let is_strange =
-            |promise: &mut Promise| !sites.iter().any(|site| site.reset.is_same(&promise.server));
-        promise.take_if(is_strange).is_some()
+        let is_former = |promise: &mut Promise| !sites.iter().any(|site| site.reset.is_same(&promise.server));
+        promise.take_if(is_former).is_some()
     }
 
     /// Whether the promise for all of a read-only volume holds.

@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::vnode::{Directory, DirectoryBytes, Vnode, VnodeTable};
 
 /// What a name stood for just before a change of ours at the server: told by our copy of the directory if it was of that version.
-pub(crate) type Before = Option<Option<Key>>;
+pub(crate) type TargetBefore = Option<Option<Key>>;
 
 /// The contents of all directories in memory.
 pub(crate) struct Directories {
@@ -62,7 +62,7 @@ impl Directories {
     }
 
     /// What a name stands for in a copy of a directory that is about to be changed.
-    pub fn before(&self, dir: Key, blob: &Blob, name: &[u8]) -> Before {
+    pub fn before(&self, dir: Key, blob: &Blob, name: &[u8]) -> TargetBefore {
         let found = blob.lookup(name).ok()?;
         Some(found.map(|(number, unique)| dir.sibling(number, unique)))
     }

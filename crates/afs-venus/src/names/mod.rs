@@ -9,9 +9,9 @@ mod name;
 mod snapshots;
 
 pub(crate) use cells::{cell_entry, list_cells};
-pub(crate) use directories::{Before, Directories};
+pub(crate) use directories::{Directories, TargetBefore};
 pub(crate) use name::{NAME_MAX, checked, components, is_dot};
-pub(crate) use snapshots::{list_snapshots, tidy};
+pub(crate) use snapshots::{list_snapshots, usable_snapshots};
 
 use std::sync::Arc;
 
@@ -54,13 +54,13 @@ impl Names {
     }
 
     /// Whether a name that is not in a directory is the one under which snapshots are found there.
-    pub fn is_snapshots(&self, dir: Key, name: &[u8]) -> bool {
+    pub fn is_snapshots_name(&self, dir: Key, name: &[u8]) -> bool {
         dir.is_volume_root() && self.snapshots.as_ref().is_some_and(|known| known.as_bytes() == name)
     }
 
     /// What to look for when a name is asked for, the first one found counts: with `@sys` at its end every value of it, at
     /// most 32, and then the name itself.
-    pub fn meant(&self, name: &[u8]) -> Vec<Vec<u8>> {
+    pub fn candidates(&self, name: &[u8]) -> Vec<Vec<u8>> {
         let values = name.strip_suffix(b"@sys").map(|stem| {
             let values = self.sysnames.iter().take(SYSNAMES_MAX);
             values.map(move |value| [stem, value.as_bytes()].concat())

@@ -12,7 +12,7 @@ use crate::names::{NAME_MAX, is_dot};
 const AFTER_DOTS: u64 = 2;
 
 /// Those that can be entered, in the order of their volumes' numbers, which is the one in which they were made.
-pub(crate) fn tidy(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
+pub(crate) fn usable_snapshots(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
     let is_name = |name: &[u8]| {
         !name.is_empty()
             && !is_dot(name)
@@ -25,11 +25,11 @@ pub(crate) fn tidy(mut snapshots: Vec<Snapshot>) -> Arc<[Snapshot]> {
     snapshots.into()
 }
 
-/// Lists them from an offset on, in the order in which they were made. `node` is the directory's own, `above` that of the
+/// Lists them from an offset on, in the order in which they were made. `node` is the directory's own, `parent` that of the
 /// volume's root, and `root` gives that of a snapshot's root.
 pub(crate) fn list_snapshots(
     snapshots: &[Snapshot],
-    (node, above): (NodeId, NodeId),
+    (node, parent): (NodeId, NodeId),
     root: impl Fn(VolumeId) -> NodeId,
     offset: u64,
     max: usize,
@@ -40,7 +40,7 @@ pub(crate) fn list_snapshots(
         ino,
         kind: Some(Kind::Directory),
     };
-    let dots = [entry(1, b".", node), entry(AFTER_DOTS, b"..", above)];
+    let dots = [entry(1, b".", node), entry(AFTER_DOTS, b"..", parent)];
     let named = |snapshot: &Snapshot| {
         let next = AFTER_DOTS + u64::from(snapshot.volume.0);
         entry(next, snapshot.name.as_bytes(), root(snapshot.volume))

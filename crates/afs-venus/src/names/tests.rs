@@ -39,17 +39,19 @@ fn has(vnode: &Vnode, name: &str) -> Option<bool> {
 #[test]
 fn sys_is_each_of_its_values_and_then_itself() {
     let (names, _) = names(0);
-    assert_eq!(names.meant(b"bin"), [b"bin".to_vec()]);
+    assert_eq!(names.candidates(b"bin"), [b"bin".to_vec()]);
     let meant: Vec<String> =
-        names.meant(b"x.@sys").into_iter().map(|name| String::from_utf8(name).unwrap()).collect();
+        names.candidates(b"x.@sys").into_iter().map(|name| String::from_utf8(name).unwrap()).collect();
     assert_eq!(meant, ["x.amd64_linux26", "x.linux", "x.@sys"]);
 }
 
 #[test]
 fn snapshots_are_found_in_the_root_of_a_volume_alone() {
     let (names, _) = names(0);
-    assert!(names.is_snapshots(Key::new(CellIndex(0), Fid::root(VolumeId(1))), b".snapshots"));
-    assert!(!names.is_snapshots(key(3), b".snapshots") && !names.is_snapshots(key(1), b"snapshots"));
+    assert!(names.is_snapshots_name(Key::new(CellIndex(0), Fid::root(VolumeId(1))), b".snapshots"));
+    assert!(
+        !names.is_snapshots_name(key(3), b".snapshots") && !names.is_snapshots_name(key(1), b"snapshots")
+    );
 }
 
 #[test]
@@ -114,7 +116,7 @@ fn snapshots_with_a_name_are_listed_in_the_order_in_which_they_were_made() {
         name: afs_wire::xdr::ByteString::new(name).unwrap(),
         created: UnixSeconds(5),
     };
-    let tidied = tidy(vec![
+    let tidied = usable_snapshots(vec![
         snapshot(9, "later"),
         snapshot(5, "first"),
         snapshot(5, "again"),

@@ -7,7 +7,7 @@ use afs_wire::fs::VolSync;
 use afs_wire::ids::{Fid, VnodeId};
 
 use crate::counters::count;
-use crate::key::{Key, Place};
+use crate::key::{Key, NodeTarget};
 use crate::location::{Server, Volume};
 use crate::promises::Promises;
 use crate::vnode::Vnode;
@@ -22,10 +22,10 @@ impl Promises {
             if fid.vnode == VnodeId(0) {
                 volume.broken.fetch_max(serial, Ordering::SeqCst);
                 volume.set_promise(None);
-                volume.doubt();
+                volume.doubt_location();
                 volume.set_snapshots(None);
                 self.parts.location.volumes().forget_groups();
-                self.tell_volume(&volume);
+                self.invalidate_volume(&volume);
             } else {
                 self.broken_object(&volume, Key::new(volume.cell, fid), serial);
             }
@@ -46,7 +46,7 @@ impl Promises {
                     // In the same breath: the end of a promise that comes right after this must not be forgotten.
                     self.parts.vnodes.set_expiry(key, None);
                 }
-                self.tell(key);
+                self.invalidate(key);
             }
             None => drop(volume.stray.fetch_max(serial, Ordering::SeqCst)),
         }
@@ -68,25 +68,25 @@ impl Promises {
         server.reset.set(self.breaks.next());
         for volume in self.parts.location.volumes().all() {
             // Of a read-only volume another site may have promised: then that promise stays.
-            let is_his = match volume.is_writable() {
+            let is_promiser = match volume.is_writable() {
                 true => volume.is_at(&server.reset),
                 false => volume.is_promised_by(&server.reset),
             };
-            if is_his {
-                self.tell_volume(&volume);
+            if is_promiser {
+                self.invalidate_volume(&volume);
             }
         }
     }
 
     /// A volume is not where it was: servers that it left have nothing to promise any more. Its objects are asked about
     /// again where it is now; data whose version is still the same stays.
-    pub fn left(&self, volume: &Volume) {
+    pub fn volume_moved(&self, volume: &Volume) {
         if volume.is_writable() {
             volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
-        } else if !volume.drop_strangers_promise() {
+        } else if !volume.drop_promise_of_former_site() {
             return;
         }
-        self.tell_volume(volume);
+        self.invalidate_volume(volume);
     }
 
     /// A reply named the volume's creation time. If it is another volume now, nothing of the old one counts.
@@ -94,7 +94,7 @@ impl Promises {
         if volume.saw_creation(sync.creation) {
             tracing::info!(volume = %volume.id, "the volume was released or restored");
             volume.broken.fetch_max(self.breaks.next(), Ordering::SeqCst);
-            self.tell_volume(volume);
+            self.invalidate_volume(volume);
         }
     }
 
@@ -106,7 +106,7 @@ impl Promises {
     }
 
     /// An object does not exist any more. What is in use here stays known.
-    pub fn is_gone(&self, vnode: &Vnode) {
+    pub fn note_removed(&self, vnode: &Vnode) {
         let mut state = vnode.state();
         state.promise = None;
         state.broken = self.breaks.next();
@@ -117,28 +117,28 @@ impl Promises {
     }
 
     /// Tells of everything that is held of a volume.
-    pub fn tell_volume(&self, volume: &Volume) {
+    pub fn invalidate_volume(&self, volume: &Volume) {
         for vnode in self.parts.vnodes.of_volume(volume.cell, volume.id) {
-            self.tell(vnode.key);
+            self.invalidate(vnode.key);
         }
     }
 
     /// Tells that what is held of an object, and of the names in it, may be stale.
-    pub fn tell(&self, key: Key) {
-        self.parts.above.tell(key);
+    pub fn invalidate(&self, key: Key) {
+        self.parts.kernel.invalidate(key);
     }
 
     /// What is handed out without a promise (servers may have none to give) must not be kept: nobody would tell when it
     /// becomes stale.
-    pub fn warn_if_unpromised(&self, place: Place) {
-        let Place::Object(key) = place else { return };
-        if !self.is_safe(key) {
-            self.tell(key);
+    pub fn invalidate_if_unpromised(&self, node_target: NodeTarget) {
+        let NodeTarget::Object(key) = node_target else { return };
+        if !self.is_kept_current(key) {
+            self.invalidate(key);
         }
     }
 
     /// Whether a change would be told. Not of an object that has left the cache: a break would not find it.
-    fn is_safe(&self, key: Key) -> bool {
+    fn is_kept_current(&self, key: Key) -> bool {
         let (Some(volume), Some(vnode)) = (self.parts.location.volume_of(key), self.parts.vnodes.peek(key))
         else {
             return false;

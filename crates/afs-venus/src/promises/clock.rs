@@ -18,32 +18,32 @@ impl Promises {
     /// Says what time it is. A caller that comes before the watch after a suspend relies on nothing either.
     pub fn now(&self) -> Instant {
         let now = self.parts.env.now();
-        let awake_at = self.awake_at.load(Ordering::SeqCst);
-        let late = Instant::from_nanos(awake_at) + self.tick + SLACK;
-        if awake_at != 0 && now > late {
-            self.watched(now);
+        let clocks_read_at = self.clocks_read_at.load(Ordering::SeqCst);
+        let late = Instant::from_nanos(clocks_read_at) + self.tick + SLACK;
+        if clocks_read_at != 0 && now > late {
+            self.clocks_read(now);
             self.end_all();
         }
         now
     }
 
     /// The watch has looked at the clocks.
-    pub fn watched(&self, now: Instant) {
-        self.awake_at.store(now.as_nanos(), Ordering::SeqCst);
+    pub fn clocks_read(&self, now: Instant) {
+        self.clocks_read_at.store(now.as_nanos(), Ordering::SeqCst);
     }
 
     /// Ends all promises, and tells of everything that is held.
-    pub fn doubt_all(&self) {
+    pub fn distrust_all(&self) {
         tracing::info!(
             "the machine was suspended, or a clock has jumped: what servers promised is asked for again"
         );
         self.end_all();
-        self.parts.location.volumes().all().iter().for_each(|volume| self.tell_volume(volume));
+        self.parts.location.volumes().all().iter().for_each(|volume| self.invalidate_volume(volume));
     }
 
     fn end_all(&self) {
         let serial = self.breaks.next();
         self.parts.location.servers().all().iter().for_each(|server| server.reset.set(serial));
-        self.parts.above.unpromised();
+        self.parts.kernel.note_unpromised();
     }
 }

@@ -11,18 +11,18 @@ impl Promises {
     /// Whether everybody may know the names in a directory.
     pub fn names_are_public(&self, dir: Key) -> bool {
         let dir = self.parts.vnodes.peek(dir);
-        dir.is_some_and(|dir| self.everybodys_rights(&dir).contains(Rights::LOOKUP))
+        dir.is_some_and(|dir| self.public_rights(&dir).contains(Rights::LOOKUP))
     }
 
     /// Whether everybody may know the attributes of an object.
     pub fn attributes_are_public(&self, vnode: &Vnode, status: &Status) -> bool {
         let Some(wanted) = needed_to_see(status.kind) else { return true };
         let dir = self.parts.vnodes.peek(vnode.key.sibling(status.parent, status.parent_unique));
-        dir.is_some_and(|dir| self.everybodys_rights(&dir).contains(wanted))
+        dir.is_some_and(|dir| self.public_rights(&dir).contains(wanted))
     }
 
     /// What everybody may do in a directory, as far as it is known.
-    fn everybodys_rights(&self, dir: &Vnode) -> Rights {
+    fn public_rights(&self, dir: &Vnode) -> Rights {
         let Some(volume) = self.parts.location.volume_of(dir.key) else { return Rights::NONE };
         let state = dir.state();
         let status = state.status.filter(|_| state.is_promised(&volume, self.now()));
@@ -31,20 +31,20 @@ impl Promises {
 
     /// The kernel keeps what one user was told and gives it to the next one by itself only where everybody may know it,
     /// or where there is only one. Whenever that may have changed it must ask again about everything else.
-    pub fn tell_private(&self) {
+    pub fn invalidate_private(&self) {
         for vnode in self.parts.vnodes.all() {
             if !self.is_public(&vnode) {
-                self.tell(vnode.key);
+                self.invalidate(vnode.key);
             }
         }
     }
 
     /// Owners may be shown as other users of the machine from now on.
-    pub fn tell_owners(&self) {
+    pub fn invalidate_owners(&self) {
         for vnode in self.parts.vnodes.all() {
-            self.parts.above.attributes(vnode.key);
+            self.parts.kernel.invalidate_attributes(vnode.key);
         }
-        self.parts.above.unpromised();
+        self.parts.kernel.note_unpromised();
     }
 
     fn is_public(&self, vnode: &Vnode) -> bool {

@@ -42,7 +42,7 @@ impl Promises {
         let rights = everybody | known.rights;
         // What was known before goes on to count where no server can be asked: work on what is in the cache need not stop
         // because it cannot be told whether a user has left a group.
-        if token == TokenId::NONE || volume.is_out_of_reach(now) {
+        if token == TokenId::NONE || volume.is_unreachable(now) {
             return Some(KnownRights { rights, is_ageing: false });
         }
         let age = now.saturating_since(known.asked);
@@ -79,7 +79,7 @@ impl Promises {
         let is_ageing = |key: &Key| {
             self.parts.vnodes.peek(*key).is_some_and(|other| self.is_ageing(token, &other, volume))
         };
-        let others = self.parts.identity.orders().after(token, dir.key, max.saturating_sub(1));
+        let others = self.parts.identity.rights_order().after(token, dir.key, max.saturating_sub(1));
         std::iter::once(dir.key).chain(others.into_iter().filter(is_ageing)).collect()
     }
 

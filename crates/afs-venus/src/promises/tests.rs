@@ -11,7 +11,7 @@ use afs_wire::vl::EntryFlags;
 use super::rights::KnownRights;
 use super::*;
 use crate::identity::TokenId;
-use crate::key::{CellIndex, Place};
+use crate::key::{CellIndex, NodeTarget};
 use crate::location::{Address, Group, Server};
 use crate::sink::NoSink;
 
@@ -23,7 +23,7 @@ struct Client {
     sim: Sim,
     node: NodeId,
     promises: Promises,
-    above: Arc<Above>,
+    kernel: Arc<KernelCaches>,
     vnodes: Arc<VnodeTable>,
     server: Arc<Server>,
     volume: Arc<Volume>,
@@ -43,18 +43,18 @@ fn client(kind: VolumeKind) -> Client {
     let group = Group { name: "v".into(), ids: [VOLUME; 3], flags: EntryFlags::RW_EXISTS, sites: Vec::new() };
     let sites = vec![server.clone()];
     let volume = location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, env.now());
-    let above = Arc::new(Above::new(env.clone(), Arc::new(NoSink), Duration::from_secs(1)));
+    let kernel = Arc::new(KernelCaches::new(env.clone(), Arc::new(NoSink), Duration::from_secs(1)));
     let vnodes = Arc::new(VnodeTable::new(100));
     let parts = Parts {
         identity: Arc::new(Identity::new(env.clone(), None, None)),
         counters: Arc::default(),
-        above: above.clone(),
+        kernel: kernel.clone(),
         vnodes: vnodes.clone(),
         env,
         location,
     };
     let promises = Promises::new(parts, &Limits::default());
-    Client { sim, node, promises, above, vnodes, server, volume, _rx: rx }
+    Client { sim, node, promises, kernel, vnodes, server, volume, _rx: rx }
 }
 
 fn key(n: u32) -> Key {
@@ -74,14 +74,14 @@ impl Client {
     }
 
     fn reply_for(&self, token: TokenId, key: Key, status: &Status, serial: u64) {
-        let origin = Origin { server: &self.server, serial, started: self.promises.now(), token };
+        let origin = ReplyOrigin { server: &self.server, serial, started: self.promises.now(), token };
         self.reply_to(&origin, key, status);
     }
 
-    fn reply_to(&self, origin: &Origin<'_>, key: Key, status: &Status) {
+    fn reply_to(&self, origin: &ReplyOrigin<'_>, key: Key, status: &Status) {
         let vnode = self.promises.object(key);
         let callback = CallBack::shared(1000);
-        self.promises.take(&self.volume, &vnode, status, &callback, &VolSync::default(), origin);
+        self.promises.record_reply(&self.volume, &vnode, status, &callback, &VolSync::default(), origin);
     }
 
     fn fresh(&self, key: Key) -> Option<u64> {
@@ -90,7 +90,7 @@ impl Client {
     }
 
     fn held(&self, key: Key) {
-        self.above.nodes().remember(Place::Object(key), None);
+        self.kernel.nodes().remember(NodeTarget::Object(key), None);
     }
 }
 
@@ -99,10 +99,10 @@ fn a_promised_status_counts_until_it_is_broken() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
     assert_eq!(client.fresh(key(FILE)), Some(1));
-    let told = client.above.told();
+    let told = client.kernel.invalidations();
     client.promises.broken(key(FILE).fid);
     assert_eq!(client.fresh(key(FILE)), None);
-    assert!(client.above.told() > told);
+    assert!(client.kernel.invalidations() > told);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_break_of_a_volume_a_reset_and_a_move_end_all_that_rests_on_them() {
     let ends: [End; 3] = [
         |client| client.promises.broken(Fid::whole_volume(VOLUME)),
         |client| client.promises.server_reset(&client.server),
-        |client| client.promises.left(&client.volume),
+        |client| client.promises.volume_moved(&client.volume),
     ];
     for end in ends {
         let client = client(VolumeKind::ReadWrite);
@@ -151,8 +151,8 @@ fn one_promise_is_for_all_of_a_volume_that_cannot_be_written() {
 fn an_answer_from_before_a_change_of_ours_brings_no_promise() {
     let client = client(VolumeKind::ReadWrite);
     let before = client.promises.serial();
-    let change = Change { status: &status(2), sync: &VolSync::default(), serial: before };
-    client.promises.refresh(&client.volume, &client.promises.object(key(FILE)), &change);
+    let change = ChangeReply { status: &status(2), sync: &VolSync::default(), serial: before };
+    client.promises.record_change(&client.volume, &client.promises.object(key(FILE)), &change);
     client.reply(key(FILE), &status(1), before);
     assert_eq!(client.fresh(key(FILE)), None);
     client.reply(key(FILE), &status(2), client.promises.serial());
@@ -177,7 +177,7 @@ fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
     for kind in [VolumeKind::ReadWrite, VolumeKind::ReadOnly] {
         let client = client(kind);
         let (serial, token) = (client.promises.serial(), TokenId::NONE);
-        let origin = Origin { server: &client.server, serial, started: client.promises.now(), token };
+        let origin = ReplyOrigin { server: &client.server, serial, started: client.promises.now(), token };
         client.sim.run_for(Duration::from_secs(100));
         client.reply_to(&origin, key(FILE), &status(1));
         // 1000 s without the margin.
@@ -192,7 +192,7 @@ fn a_promise_lasts_from_the_beginning_of_its_call_and_not_from_the_answer() {
 fn a_suspended_machine_relies_on_nothing_from_before() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
-    client.promises.watched(client.promises.now());
+    client.promises.clocks_read(client.promises.now());
     client.sim.run_for(Limits::default().maintenance + SLACK);
     assert_eq!(client.fresh(key(FILE)), Some(1));
     client.sim.run_for(Duration::from_secs(1));
@@ -205,11 +205,11 @@ fn what_leaves_the_cache_owes_its_promise_and_what_is_back_does_not() {
     let client = client(VolumeKind::ReadWrite);
     client.reply(key(FILE), &status(1), client.promises.serial());
     (0..200).for_each(|n| drop(client.promises.object(key(1000 + n))));
-    let owed = client.promises.take_owed();
+    let owed = client.promises.take_give_ups();
     assert_eq!(owed.len(), 1);
     assert!(Arc::ptr_eq(&owed[0].0, &client.server) && owed[0].1 == [key(FILE)]);
     assert_eq!(client.promises.unused(&owed[0].1), [key(FILE)]);
-    assert!(client.promises.take_owed().is_empty());
+    assert!(client.promises.take_give_ups().is_empty());
     client.reply(key(FILE), &status(1), client.promises.serial());
     assert!(client.promises.unused(&owed[0].1).is_empty());
     client.promises.gave_up(&owed[0].1);
@@ -223,9 +223,9 @@ fn a_callers_rights_count_and_a_loss_of_them_is_told() {
     let with = |rights| Status { kind: FileKind::Directory, caller_access: rights, ..status(1) };
     client.held(dir);
     client.reply_for(alice, dir, &with(Rights::ALL), client.promises.serial());
-    let told = client.above.told();
+    let told = client.kernel.invalidations();
     client.reply_for(alice, dir, &with(Rights::READ), client.promises.serial());
-    assert!(client.above.told() > told);
+    assert!(client.kernel.invalidations() > told);
     let known = client.vnodes.peek(dir).unwrap().state().rights.get(alice).unwrap();
     assert_eq!(known.rights, Rights::READ);
 }
@@ -237,14 +237,14 @@ fn only_what_everybody_may_see_is_kept_by_those_above() {
     let with = |rights| Status { kind: FileKind::Directory, anonymous_access: rights, ..status(1) };
     client.reply(dir, &with(Rights::LOOKUP), client.promises.serial());
     assert!(client.promises.names_are_public(dir));
-    let told = client.above.told();
-    client.promises.tell_private();
-    assert_eq!(client.above.told(), told);
+    let told = client.kernel.invalidations();
+    client.promises.invalidate_private();
+    assert_eq!(client.kernel.invalidations(), told);
     client.promises.broken(dir.fid);
     assert!(!client.promises.names_are_public(dir));
-    let told = client.above.told();
-    client.promises.tell_private();
-    assert!(client.above.told() > told);
+    let told = client.kernel.invalidations();
+    client.promises.invalidate_private();
+    assert!(client.kernel.invalidations() > told);
 }
 
 #[test]

@@ -5,15 +5,15 @@
 //! What is fetched counts only when the transfer has answered, what is stored likewise: a transfer that ends early may be made
 //! again, the same way or another. So one way may stand before another and leave to it, unnoticed, what it could not do itself.
 
-mod arriving;
-mod landing;
-mod leaving;
-mod memory;
+mod cache_sink;
+mod cache_source;
+mod hole_detector;
+mod memory_sink;
 mod rpc;
 
-pub(crate) use landing::{Came, Landing};
-pub(crate) use leaving::{Halt, Leaving, Left};
-pub(crate) use memory::Memory;
+pub(crate) use cache_sink::{CacheSink, Received};
+pub(crate) use cache_source::{CacheSource, SourceFailure, SourceReport};
+pub(crate) use memory_sink::MemorySink;
 pub(crate) use rpc::Rpc;
 
 use std::ops::Range;
@@ -24,8 +24,8 @@ use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
 
-use crate::asking::Target;
-use crate::cache::Work;
+use crate::cache::CacheIo;
+use crate::calls::Target;
 use crate::data::Piece;
 use crate::error::Result;
 use crate::location::Server;
@@ -34,11 +34,11 @@ use crate::location::Server;
 pub(crate) const FETCH: &str = fs::FetchData64::NAME;
 /// Most bytes of a piece that are on their way between the cache and what carries them.
 pub(crate) const PIECE: u64 = 256 << 10;
-/// Most pieces of a [`Change`].
+/// Most pieces of a [`StoreRequest`].
 pub(crate) const PIECES_MAX: usize = fs::STORE_RANGES_MAX;
 
 /// How a transfer ended.
-pub(crate) type Moved<T> = std::result::Result<T, CallError>;
+pub(crate) type TransferResult<T> = std::result::Result<T, CallError>;
 
 /// The one on this side does not go on, and knows why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ pub(crate) trait Transfer: Send + Sync + 'static {
         fid: Fid,
         range: Range<u64>,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, Moved<FetchDataReply>>;
+    ) -> BoxFuture<'a, TransferResult<FetchDataReply>>;
 
     /// Changes a file by the bytes that a source gives. The change is made as a whole, or not at all.
     ///
@@ -66,16 +66,16 @@ pub(crate) trait Transfer: Send + Sync + 'static {
     fn store<'a>(
         &'a self,
         target: &'a Target,
-        change: &'a Change<'a>,
+        change: &'a StoreRequest<'a>,
         source: &'a mut dyn Source,
-    ) -> BoxFuture<'a, Moved<StatusReply>>;
+    ) -> BoxFuture<'a, TransferResult<StatusReply>>;
 
     /// Whether a server takes several pieces in one change, as far as that is known.
-    fn takes_several(&self, server: &Server) -> bool;
+    fn takes_several_pieces(&self, server: &Server) -> bool;
 }
 
 /// What a store changes.
-pub(crate) struct Change<'a> {
+pub(crate) struct StoreRequest<'a> {
     pub fid: Fid,
     /// Set along with the data.
     pub status: SetStatus,
@@ -85,7 +85,7 @@ pub(crate) struct Change<'a> {
     pub expected: Option<DataVersion>,
 }
 
-impl Change<'_> {
+impl StoreRequest<'_> {
     /// What the store is counted and told as.
     pub fn operation(&self) -> &'static str {
         match self.expected {
@@ -101,21 +101,21 @@ pub(crate) trait Sink: Send {
     fn begin(&mut self, length: u64);
 
     /// Takes the next bytes, in the parts in which they came. Nothing more is given before the work is done.
-    fn put(&mut self, parts: Vec<Bytes>) -> Work<()>;
+    fn put(&mut self, parts: Vec<Bytes>) -> CacheIo<()>;
 
     /// All have come.
-    fn end(&mut self) -> Work<()> {
-        Work::done(Ok(()))
+    fn end(&mut self) -> CacheIo<()> {
+        CacheIo::done(Ok(()))
     }
 }
 
 /// Where bytes to be stored come from.
 pub(crate) trait Source: Send {
     /// Begins to read `len` bytes of a piece at a position in the file, which lie in the piece.
-    fn read(&mut self, piece: &Piece, at: u64, len: usize) -> Work<Bytes>;
+    fn read(&mut self, piece: &Piece, at: u64, len: usize) -> CacheIo<Bytes>;
 
     /// Looks at what was read there before it leaves.
-    fn look_at(
+    fn check(
         &mut self,
         piece: &Piece,
         at: u64,
@@ -129,7 +129,7 @@ impl dyn Source + '_ {
     pub async fn next(&mut self, piece: &Piece, at: u64) -> std::result::Result<Bytes, Stopped> {
         let len = piece.range.end.saturating_sub(at).min(PIECE) as usize;
         let read = self.read(piece, at, len).await;
-        self.look_at(piece, at, len, read)
+        self.check(piece, at, len, read)
     }
 }
 

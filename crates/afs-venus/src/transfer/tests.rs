@@ -9,9 +9,9 @@ use afs_wire::fs::SetStatus;
 use afs_wire::ids::VolumeKind;
 
 use super::*;
-use crate::asking::Asker;
-use crate::asking::rig::{fid, rig};
-use crate::cache::{CacheStore, MemoryCache, Worker};
+use crate::cache::{CacheStore, CacheWorker, MemoryCache};
+use crate::calls::CallContext;
+use crate::calls::test_kit::{fid, kit};
 use crate::data::{Content, FileData};
 use crate::error::{ErrorKind, VenusError};
 
@@ -20,14 +20,14 @@ fn part(byte: u8, len: usize) -> Vec<Bytes> {
 }
 
 /// A cache in memory, whose work is done at once.
-fn here() -> (Worker, Arc<FileData>) {
+fn here() -> (CacheWorker, Arc<FileData>) {
     let cache = Arc::new(MemoryCache::new(1 << 20));
     let data = FileData::new(cache.create().unwrap(), Content::new(DataVersion(1), 100));
     let env: EnvRef = Parts::default().shared();
-    (Worker::new(env, cache), Arc::new(data))
+    (CacheWorker::new(env, cache), Arc::new(data))
 }
 
-fn done<T>(work: Work<T>) -> Result<T> {
+fn done<T>(work: CacheIo<T>) -> Result<T> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(work).poll(&mut context) {
         std::task::Poll::Ready(done) => done,
@@ -39,7 +39,7 @@ fn done<T>(work: Work<T>) -> Result<T> {
 fn more_than_was_asked_for_is_refused_whatever_was_announced() {
     let (worker, data) = here();
     let sinks: [Box<dyn Sink>; 2] =
-        [Box::new(Memory::new(100)), Box::new(Landing::new(&worker, &data, 50..150))];
+        [Box::new(MemorySink::new(100)), Box::new(CacheSink::new(&worker, &data, 50..150))];
     for mut sink in sinks {
         sink.begin(u64::MAX);
         assert!(done(sink.put(part(1, 60))).is_ok() && done(sink.put(part(1, 41))).is_err());
@@ -49,9 +49,9 @@ fn more_than_was_asked_for_is_refused_whatever_was_announced() {
 #[test]
 fn what_came_before_another_way_began_counts_no_more() {
     let (worker, data) = here();
-    let mut memory = Memory::new(100);
-    let mut landing = Landing::new(&worker, &data, 50..150);
-    for sink in [&mut memory as &mut dyn Sink, &mut landing] {
+    let mut memory = MemorySink::new(100);
+    let mut sink = CacheSink::new(&worker, &data, 50..150);
+    for sink in [&mut memory as &mut dyn Sink, &mut sink] {
         for (byte, len) in [(1, 90), (2, 70)] {
             sink.begin(100);
             done(sink.put(part(byte, len))).unwrap();
@@ -59,18 +59,18 @@ fn what_came_before_another_way_began_counts_no_more() {
         done(sink.end()).unwrap();
     }
     assert_eq!(memory.into_bytes(), [2; 70]);
-    assert_eq!((landing.came().length, &data.file.read_at(50, 70).unwrap()[..]), (70, &[2; 70][..]));
+    assert_eq!((sink.received().length, &data.file.read_at(50, 70).unwrap()[..]), (70, &[2; 70][..]));
 }
 
 /// Gives nothing.
 struct Empty;
 
 impl Source for Empty {
-    fn read(&mut self, _: &Piece, _: u64, _: usize) -> Work<Bytes> {
-        Work::done(Err(VenusError::new(ErrorKind::Cache, "cache")))
+    fn read(&mut self, _: &Piece, _: u64, _: usize) -> CacheIo<Bytes> {
+        CacheIo::done(Err(VenusError::new(ErrorKind::Cache, "cache")))
     }
 
-    fn look_at(
+    fn check(
         &mut self,
         _: &Piece,
         _: u64,
@@ -84,22 +84,23 @@ impl Source for Empty {
 /// Such a call was told as an abort of the transport: the server counted as lost, and whoever came next waited for it.
 #[test]
 fn a_store_that_stops_here_says_nothing_about_its_server() {
-    let rig = rig(1);
-    let fake = rig.fake(1);
-    let volume = rig.volume(VolumeKind::ReadWrite, &[&fake]);
-    let (asking, called) = (rig.asking.clone(), volume.clone());
+    let kit = test_kit(1);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    let (calls, called) = (kit.calls.clone(), volume.clone());
     let work = async move {
-        let asker = Asker::patient(None);
+        let context = CallContext::waiting(None);
         let pieces = [Piece { range: 0..10, file_length: 10 }];
-        let change = Change { fid: fid(), status: SetStatus::default(), pieces: &pieces, expected: None };
-        let tried = asking.on_sites(&asker, &called, change.operation(), |target| {
+        let change =
+            StoreRequest { fid: fid(), status: SetStatus::default(), pieces: &pieces, expected: None };
+        let outcome = calls.on_sites(&context, &called, change.operation(), |target| {
             let change = &change;
             async move { Rpc.store(&target, change, &mut Empty).await }
         });
-        tried.await.result.err().unwrap()
+        outcome.await.result.err().unwrap()
     };
-    let failed = rig.sim.block_on(rig.node, Duration::from_secs(100), work).unwrap();
+    let failed = kit.sim.block_on(kit.node, Duration::from_secs(100), work).unwrap();
     assert_eq!(failed.kind, ErrorKind::of_abort(AbortCode::VIO));
-    assert!(!volume.is_out_of_reach(rig.promises.now()));
-    assert_eq!(rig.counters.values().calls["StoreData64"], 1);
+    assert!(!volume.is_unreachable(kit.promises.now()));
+    assert_eq!(kit.counters.values().calls["StoreData64"], 1);
 }

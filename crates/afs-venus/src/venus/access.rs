@@ -12,7 +12,7 @@ use afs_wire::ids::Rights;
 
 use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::Place;
+use crate::key::NodeTarget;
 use crate::location::Volume;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, needed_to_see, sees};
@@ -21,10 +21,10 @@ impl Venus {
     /// Whether everybody on this machine may know the names in a directory, so that a cache above need not ask for whom.
     /// As of now: a change is told to the sink.
     pub fn names_are_public(&self, dir: NodeId) -> bool {
-        match self.place(dir) {
-            Ok(Place::Object(key)) => self.promises.names_are_public(key),
-            Ok(Place::Cells) => true,
-            Ok(Place::Snapshots(..)) | Err(_) => false,
+        match self.node_target(dir) {
+            Ok(NodeTarget::Object(key)) => self.promises.names_are_public(key),
+            Ok(NodeTarget::Cells) => true,
+            Ok(NodeTarget::Snapshots(..)) | Err(_) => false,
         }
     }
 
@@ -37,7 +37,7 @@ impl Venus {
     ) -> Option<Rights> {
         let known = self.promises.known_rights(self.token_for(volume.cell), dir, volume, enough)?;
         if known.is_ageing {
-            self.reask_soon(dir, volume);
+            self.refresh_rights_soon(dir, volume);
         }
         Some(known.rights)
     }
@@ -52,12 +52,12 @@ impl Venus {
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
-        let _turn = dir.fetching.lock().await;
-        self.rights_in_turn(dir, volume, enough).await
+        let _guard = dir.fetching.lock().await;
+        self.rights_while_fetching(dir, volume, enough).await
     }
 
     /// The same, for one who has the turn to fetch.
-    pub(super) async fn rights_in_turn(
+    pub(super) async fn rights_while_fetching(
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
@@ -66,13 +66,13 @@ impl Venus {
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
-        self.reask_companions(dir, volume).await;
+        self.refresh_rights(dir, volume).await;
         if let Some(rights) = self.known_rights(dir, volume, &enough) {
             return Ok(rights);
         }
-        match self.ask_status(dir, volume).await {
+        match self.fetch_status(dir, volume).await {
             Ok(status) => Ok(status.caller_access | status.anonymous_access),
-            Err(error) if error.kind == ErrorKind::ServerAway => {
+            Err(error) if error.kind == ErrorKind::ServerUnreachable => {
                 self.known_rights(dir, volume, &enough).ok_or(error)
             }
             Err(error) => Err(error),
@@ -94,7 +94,7 @@ impl Venus {
         match self.cached_rights_on(vnode, volume, status, &enough).await? {
             (rights, true) => Ok(rights),
             (rights, false) if enough(rights) => Ok(rights),
-            _ => Ok(self.ask_status(vnode, volume).await?.caller_access),
+            _ => Ok(self.fetch_status(vnode, volume).await?.caller_access),
         }
     }
 
@@ -131,7 +131,7 @@ impl Venus {
 
     /// Whether the one we speak for may know the attributes of an object whose status is here. In doubt the server
     /// decides, since it lets some people see more than their rights say.
-    pub(super) async fn require_sight(
+    pub(super) async fn require_visible(
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
@@ -145,10 +145,11 @@ impl Venus {
         if enough(rights) {
             return Ok(());
         }
-        match self.ask_status(vnode, volume).await {
+        match self.fetch_status(vnode, volume).await {
             // An open file tells its size and times, whatever was changed since it was opened.
             Err(error)
-                if error.kind == ErrorKind::AccessDenied && self.files.holds(vnode.key, self.asker.who) =>
+                if error.kind == ErrorKind::AccessDenied
+                    && self.files.has_open(vnode.key, self.context.user) =>
             {
                 Ok(())
             }
@@ -157,7 +158,7 @@ impl Venus {
     }
 
     /// The same, of an object in `dir`, without asking anybody.
-    pub(super) fn is_known_to_see(
+    pub(super) fn is_known_visible(
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,

@@ -7,7 +7,7 @@ use afs_wire::ids::{Fid, Mode, ViceId};
 
 use crate::api::{Access, Attr, HandleId, Kind, NewTime, NodeId, SetAttr};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{Key, Place};
+use crate::key::{Key, NodeTarget};
 use crate::venus::Venus;
 pub(super) use crate::vnode::may;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
@@ -18,14 +18,16 @@ const HOLE_MIN: u64 = 64 << 10;
 impl Venus {
     /// Attributes.
     pub async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        let key = match self.place(node)? {
-            Place::Object(key) => key,
-            Place::Snapshots(cell, volume) => return self.getattr_of_snapshots(node, cell, volume).await,
-            Place::Cells => return Ok(self.cells_attr()),
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            NodeTarget::Snapshots(cell, volume) => {
+                return self.getattr_of_snapshots(node, cell, volume).await;
+            }
+            NodeTarget::Cells => return Ok(self.cells_attr()),
         };
         let vnode = self.vnode(key);
-        self.files.absorb(&vnode).await?;
-        let status = match self.status_or_unsaved(&vnode).await {
+        self.files.note_kernel_writes(&vnode).await?;
+        let status = match self.status_or_dirty(&vnode).await {
             Err(error)
                 if error.kind == ErrorKind::NoVolume && key.is_volume_root() && node != NodeId::ROOT =>
             {
@@ -33,19 +35,19 @@ impl Venus {
             }
             other => other?,
         };
-        self.promises.warn_if_unpromised(Place::Object(key));
+        self.promises.invalidate_if_unpromised(NodeTarget::Object(key));
         Ok(self.attr(key, node, &status))
     }
 
     /// The volume behind a mount point does not exist any more: its root is shown as the mount point will be, which leads nowhere
     /// now, and the names in the directory around it are looked up anew.
     fn attr_without_volume(&self, key: Key, node: NodeId) -> Attr {
-        self.tell(key);
+        self.invalidate(key);
         let entered = self.location.volume_of(key).and_then(|volume| volume.entered());
-        if let Some(Place::Object(around)) =
-            entered.and_then(|entered| self.above.nodes().place(entered.parent))
+        if let Some(NodeTarget::Object(around)) =
+            entered.and_then(|entered| self.kernel.nodes().node_target(entered.parent))
         {
-            self.tell(around);
+            self.invalidate(around);
         }
         Attr { node, fid: key.fid, mode: Mode(0o555), nlink: 2, is_public: false, ..self.cells_attr() }
     }
@@ -61,7 +63,7 @@ impl Venus {
             self.set_length(&vnode, handle, size).await?;
         }
         let mut wanted = self.wanted_status(&change);
-        self.files.absorb(&vnode).await?;
+        self.files.note_kernel_writes(&vnode).await?;
         if let Some(time) = wanted.mod_time
             && self.is_dirty(&vnode)
         {
@@ -71,8 +73,8 @@ impl Venus {
         }
         if !wanted.is_empty() && !vnode.state().file.is_orphan() {
             let stored = self.call(&volume, fs::StoreStatus { fid: vnode.key.fid, status: wanted }).await;
-            let answered = stored.map_err(|error| self.noticed(&vnode, error))?;
-            self.promises.refresh(
+            let answered = stored.map_err(|error| self.handle_error(&vnode, error))?;
+            self.promises.record_change(
                 &volume,
                 &vnode,
                 &answered.change(&answered.value.status, &answered.value.sync),
@@ -96,7 +98,7 @@ impl Venus {
 
     /// Refuses one who may not write: what he changes would be stored by one who may.
     pub(super) async fn require_write(&self, vnode: &Arc<Vnode>) -> Result<()> {
-        let status = self.status_or_unsaved(vnode).await?;
+        let status = self.status_or_dirty(vnode).await?;
         let wanted = Access { write: true, ..Access::default() };
         self.require(vnode, &status, "setattr", |rights| may(&status, rights, wanted)).await
     }
@@ -113,10 +115,10 @@ impl Venus {
     }
 
     /// The status; of a file with something unsaved also without a promise, since what we have is newer anyway.
-    pub(super) async fn status_or_unsaved(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+    pub(super) async fn status_or_dirty(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let unsaved = self.is_dirty(vnode).then(|| vnode.state().status).flatten();
         match self.status(vnode).await {
-            Err(error) if error.kind == ErrorKind::ServerAway => unsaved.ok_or(error),
+            Err(error) if error.kind == ErrorKind::ServerUnreachable => unsaved.ok_or(error),
             other => other,
         }
     }
@@ -195,7 +197,7 @@ impl Venus {
 
     /// Whether the one we speak for may do this: the directory's access list and, for files, the owner's mode bits.
     pub async fn access(&self, node: NodeId, wanted: Access) -> Result<()> {
-        let Place::Object(key) = self.place(node)? else {
+        let NodeTarget::Object(key) = self.node_target(node)? else {
             let refused = wanted.write.then(|| VenusError::new(ErrorKind::ReadOnly, "access"));
             return refused.map_or(Ok(()), Err);
         };

@@ -17,7 +17,7 @@ use afs_wire::xdr::BoundedVec;
 use crate::counters::count;
 use crate::venus::{Shared, Venus};
 
-type Answer<T> = std::result::Result<T, AbortCode>;
+type CallbackResult<T> = std::result::Result<T, AbortCode>;
 
 /// What debugging calls get past the end of a list.
 const PAST_THE_END: AbortCode = AbortCode(1);
@@ -26,26 +26,26 @@ const PAST_THE_END: AbortCode = AbortCode(1);
 pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
     let table = Table::new(ServiceId::CALLBACK, Arc::new(venus))
         .call(|venus, caller, request: cb::CallBack| async move {
-            call_back(&up(&venus, cb::CallBack::NAME)?, &caller, request).await
+            call_back(&upgraded(&venus, cb::CallBack::NAME)?, &caller, request).await
         })
         .call(|venus, caller, _: cb::InitCallBackState| async move {
-            reset(&up(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
+            reset(&upgraded(&venus, cb::InitCallBackState::NAME)?, &caller, None).await
         })
         .call(|venus, caller, request: cb::InitCallBackState3| async move {
-            reset(&up(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
+            reset(&upgraded(&venus, cb::InitCallBackState3::NAME)?, &caller, Some(request)).await
         })
-        .call(|venus, _, _: cb::Probe| async move { up(&venus, cb::Probe::NAME).map(drop) })
+        .call(|venus, _, _: cb::Probe| async move { upgraded(&venus, cb::Probe::NAME).map(drop) })
         .call(|venus, _, request: cb::ProbeUuid| async move {
-            let ours = up(&venus, cb::ProbeUuid::NAME)?.uuid == request.client;
+            let ours = upgraded(&venus, cb::ProbeUuid::NAME)?.uuid == request.client;
             if ours { Ok(()) } else { Err(AbortCode(1)) }
         })
         .call(|venus, _, _: cb::WhoAreYou| async move {
-            let venus = up(&venus, cb::WhoAreYou::NAME)?;
-            Answer::Ok(cb::InterfaceAddrReply { addresses: identity(&venus) })
+            let venus = upgraded(&venus, cb::WhoAreYou::NAME)?;
+            CallbackResult::Ok(cb::InterfaceAddrReply { addresses: identity(&venus) })
         })
         .call(|venus, _, _: cb::TellMeAboutYourself| async move {
-            let venus = up(&venus, cb::TellMeAboutYourself::NAME)?;
-            Answer::Ok(cb::TellMeAboutYourselfReply {
+            let venus = upgraded(&venus, cb::TellMeAboutYourself::NAME)?;
+            CallbackResult::Ok(cb::TellMeAboutYourselfReply {
                 addresses: identity(&venus),
                 capabilities: BoundedVec::first_of([capability::ERROR_TRANSLATION]),
             })
@@ -57,55 +57,58 @@ pub(super) fn service(venus: Weak<Shared>) -> Arc<Table<Weak<Shared>>> {
 fn debugging(table: Table<Weak<Shared>>) -> Table<Weak<Shared>> {
     table
         .refuse(Opcode(cb::GetLock::OPCODE), PAST_THE_END)
-        .call(|_, _, _: cb::XStatsVersion| async move { Answer::Ok(cb::XStatsVersionReply { version: 2 }) })
+        .call(|_, _, _: cb::XStatsVersion| async move {
+            CallbackResult::Ok(cb::XStatsVersionReply { version: 2 })
+        })
         .call(|venus, _, _: cb::GetLocalCell| async move {
-            let venus = up(&venus, cb::GetLocalCell::NAME)?;
+            let venus = upgraded(&venus, cb::GetLocalCell::NAME)?;
             let name = venus.location.cells().first().map(|cell| cell.name.as_str()).unwrap_or_default();
-            Answer::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
+            CallbackResult::Ok(cb::GetLocalCellReply { name: cb::CellText::truncated(name.as_bytes()) })
         })
         .call(|venus, caller, request: cb::GetCe64| async move {
-            may_look(&caller)?;
-            entry(&up(&venus, cb::GetCe64::NAME)?, request.index).map(|entry| cb::GetCe64Reply { entry })
+            may_inspect(&caller)?;
+            entry(&upgraded(&venus, cb::GetCe64::NAME)?, request.index)
+                .map(|entry| cb::GetCe64Reply { entry })
         })
         .call(|venus, caller, request: cb::GetCe| async move {
-            may_look(&caller)?;
-            let entry = entry(&up(&venus, cb::GetCe::NAME)?, request.index)?;
-            Answer::Ok(cb::GetCeReply { entry: narrow(&entry) })
+            may_inspect(&caller)?;
+            let entry = entry(&upgraded(&venus, cb::GetCe::NAME)?, request.index)?;
+            CallbackResult::Ok(cb::GetCeReply { entry: narrow(&entry) })
         })
         .call(|_, _, _: cb::GetServerPrefs| async move {
-            Answer::Ok(cb::GetServerPrefsReply { address: u32::MAX, rank: u32::MAX })
+            CallbackResult::Ok(cb::GetServerPrefsReply { address: u32::MAX, rank: u32::MAX })
         })
 }
 
-fn up(venus: &Weak<Shared>, call: &'static str) -> Answer<Venus> {
-    let venus = Venus::nobody(venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?);
+fn upgraded(venus: &Weak<Shared>, call: &'static str) -> CallbackResult<Venus> {
+    let venus = Venus::anonymous(venus.upgrade().ok_or(AbortCode::RX_CALL_DEAD)?);
     venus.counters.callback(call);
     Ok(venus)
 }
 
-async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> Answer<()> {
-    note_proof(venus, caller);
+async fn call_back(venus: &Venus, caller: &Caller, request: cb::CallBack) -> CallbackResult<()> {
+    count_unauthenticated(venus, caller);
     // Each once: a list may name one volume many times, and a whole volume is worth many objects of work.
     let fids: BTreeSet<Fid> = request.fids.iter().copied().filter(|fid| fid.volume.0 != 0).collect();
     let whole: BTreeSet<VolumeId> =
         fids.iter().filter(|fid| fid.vnode.0 == 0).map(|fid| fid.volume).collect();
     whole.iter().for_each(|volume| venus.promises.broken(Fid::whole_volume(*volume)));
     fids.iter().filter(|fid| !whole.contains(&fid.volume)).for_each(|fid| venus.promises.broken(*fid));
-    venus.above.settled().await;
+    venus.kernel.settled().await;
     Ok(())
 }
 
 /// Who breaks promises is believed in any case: that costs fetches, and nobody learns or changes anything by it. It is
 /// counted, for those who offered servers something better.
-fn note_proof(venus: &Venus, caller: &Caller) {
+fn count_unauthenticated(venus: &Venus, caller: &Caller) {
     if caller.identity == afs_rpc::Identity::Anonymous {
         count(&venus.counters.callbacks_unproven);
     }
 }
 
 /// Everything from the calling server is forgotten. It is known by its UUID, or else by where it calls from.
-async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> Answer<()> {
-    note_proof(venus, caller);
+async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackState3>) -> CallbackResult<()> {
+    count_unauthenticated(venus, caller);
     let mut servers =
         named.map(|request| venus.location.servers().by_uuid(request.server)).unwrap_or_default();
     if servers.is_empty() {
@@ -115,7 +118,7 @@ async fn reset(venus: &Venus, caller: &Caller, named: Option<cb::InitCallBackSta
     if servers.is_empty() {
         tracing::debug!(peer = %caller.peer, "a server that we do not know resets its promises");
     }
-    venus.above.settled().await;
+    venus.kernel.settled().await;
     Ok(())
 }
 
@@ -125,12 +128,12 @@ fn identity(venus: &Venus) -> InterfaceAddr {
 }
 
 /// What is in the cache is told to this machine, and to who has proved who it is: to others it would tell what users do.
-fn may_look(caller: &Caller) -> Answer<()> {
+fn may_inspect(caller: &Caller) -> CallbackResult<()> {
     let is_known = caller.identity != afs_rpc::Identity::Anonymous || caller.peer.ip().is_loopback();
     is_known.then_some(()).ok_or(PAST_THE_END)
 }
 
-fn entry(venus: &Venus, index: i32) -> Answer<cb::CacheEntry64> {
+fn entry(venus: &Venus, index: i32) -> CallbackResult<cb::CacheEntry64> {
     let index = usize::try_from(index).map_err(|_| PAST_THE_END)?;
     let vnode = venus.vnodes.nth(index).ok_or(PAST_THE_END)?;
     let state = vnode.state();

@@ -6,51 +6,51 @@ use afs_rpc::{CallError, Instant};
 use afs_wire::ids::{VolumeId, VolumeKind};
 use afs_wire::rpc::Request;
 
-use crate::asking::{Answered, Asker, Manner, Target, Tried};
+use crate::calls::{CallContext, CallOutcome, CallReply, Target, WaitPolicy};
 use crate::error::Result;
-use crate::identity::Who;
+use crate::identity::User;
 use crate::key::CellIndex;
 use crate::location::{Group, Volume};
 use crate::venus::{Shared, Venus};
 
 impl Venus {
     /// Speaking for nobody in particular, who waits for no server that is away.
-    pub(super) fn nobody(shared: Arc<Shared>) -> Venus {
-        Venus { shared, asker: Asker::NOBODY }
+    pub(super) fn anonymous(shared: Arc<Shared>) -> Venus {
+        Venus { shared, context: CallContext::ANONYMOUS }
     }
 
-    fn asking_as(&self, asker: Asker) -> Venus {
-        Venus { shared: self.shared.clone(), asker }
+    fn with_context(&self, context: CallContext) -> Venus {
+        Venus { shared: self.shared.clone(), context }
     }
 
-    pub(super) fn speaking_for(&self, who: Who) -> Venus {
-        self.asking_as(Asker { who, ..self.asker })
+    pub(super) fn as_user(&self, user: User) -> Venus {
+        self.with_context(CallContext { user, ..self.context })
     }
 
     /// For a task of its own.
-    pub(super) fn again(&self) -> Venus {
-        self.asking_as(self.asker.alone())
+    pub(super) fn in_background(&self) -> Venus {
+        self.with_context(self.context.in_background())
     }
 
     /// The same, waiting for no server that is away.
-    pub(super) fn hasty(&self) -> Venus {
-        self.asking_as(Asker { manner: Manner::Hasty, ..self.asker.alone() })
+    pub(super) fn without_waiting(&self) -> Venus {
+        self.with_context(CallContext { wait: WaitPolicy::NoWait, ..self.context.in_background() })
     }
 
     /// The same, for a call that must not be made twice.
-    pub(super) fn once(&self) -> Venus {
-        self.asking_as(Asker { manner: Manner::Once, ..self.asker.alone() })
+    pub(super) fn without_retry(&self) -> Venus {
+        self.with_context(CallContext { wait: WaitPolicy::NoRetry, ..self.context.in_background() })
     }
 
     /// The same, for a process that may be killed while it waits for a server.
-    pub fn asked_by(&self, pid: u32) -> Venus {
-        self.asking_as(Asker { process: pid, ..self.asker })
+    pub fn for_process(&self, pid: u32) -> Venus {
+        self.with_context(CallContext { process: pid, ..self.context })
     }
 
     /// Says how to learn whether a process is being killed: one that waits for a server that is away waits no longer then.
     /// Counts once.
-    pub fn heed_kills(&self, killed: fn(u32) -> bool) {
-        self.asking.heed_kills(killed);
+    pub fn set_kill_check(&self, killed: fn(u32) -> bool) {
+        self.calls.set_kill_check(killed);
     }
 
     /// Makes a plain call to a volume's sites.
@@ -58,7 +58,7 @@ impl Venus {
         &self,
         volume: &Arc<Volume>,
         request: R,
-    ) -> Result<Answered<R::Reply>>
+    ) -> Result<CallReply<R::Reply>>
     where
         R::Reply: Send,
     {
@@ -70,31 +70,31 @@ impl Venus {
         &self,
         volume: &Arc<Volume>,
         request: R,
-    ) -> Tried<R::Reply>
+    ) -> CallOutcome<R::Reply>
     where
         R::Reply: Send,
     {
-        self.asking.call(&self.asker, volume, request).await
+        self.calls.call(&self.context, volume, request).await
     }
 
-    /// Makes attempts at a volume's sites, see [`crate::asking::Asking::on_sites`].
+    /// Makes attempts at a volume's sites, see [`crate::calls::Calls::on_sites`].
     pub(super) async fn on_sites<T, F, Fut>(
         &self,
         volume: &Arc<Volume>,
         operation: &'static str,
         attempt: F,
-    ) -> Tried<T>
+    ) -> CallOutcome<T>
     where
         F: FnMut(Target) -> Fut + Send,
         Fut: Future<Output = std::result::Result<T, CallError>> + Send,
         T: Send,
     {
-        self.asking.on_sites(&self.asker, volume, operation, attempt).await
+        self.calls.on_sites(&self.context, volume, operation, attempt).await
     }
 
     /// A volume by its number.
     pub(super) async fn volume(&self, cell: CellIndex, id: VolumeId) -> Result<Arc<Volume>> {
-        self.asking.volume(&self.asker, cell, id).await
+        self.calls.volume(&self.context, cell, id).await
     }
 
     /// A volume of a group, with its servers.
@@ -105,21 +105,21 @@ impl Venus {
         id: VolumeId,
         kind: VolumeKind,
     ) -> Result<Arc<Volume>> {
-        self.asking.learn_volume(&self.asker, cell, group, id, kind).await
+        self.calls.learn_volume(&self.context, cell, group, id, kind).await
     }
 
     /// The volumes of a name (or decimal number); ENODEV if there are none.
     pub(super) async fn group(&self, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
-        self.asking.group(&self.asker, cell, name).await
+        self.calls.group(&self.context, cell, name).await
     }
 
     /// The same, whatever is remembered.
     pub(super) async fn group_anew(&self, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
-        self.asking.group_anew(&self.asker, cell, name).await
+        self.calls.group_anew(&self.context, cell, name).await
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.asking.is_closing()
+        self.calls.is_closing()
     }
 
     /// Says what time it is, see [`crate::promises::Promises::now`].

@@ -10,7 +10,7 @@ use crate::venus::{Shared, Venus};
 impl Venus {
     /// Looks at the clocks, until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn watch_clocks(shared: Weak<Shared>) {
-        let upgraded = || shared.upgrade().map(Venus::nobody);
+        let upgraded = || shared.upgrade().map(Venus::anonymous);
         loop {
             let Some(venus) = upgraded() else { return };
             if venus.is_closing() {
@@ -18,7 +18,7 @@ impl Venus {
             }
             let tick = venus.limits.maintenance;
             let (now, wall) = (venus.env.now(), venus.wall());
-            venus.promises.watched(now);
+            venus.promises.clocks_read(now);
             let sleep = venus.env.sleep(tick);
             drop(venus);
             sleep.await;
@@ -27,7 +27,7 @@ impl Venus {
             let by_wall = i64::from(venus.wall().0) - i64::from(wall.0);
             let drift = by_wall.abs_diff(passed.as_secs() as i64);
             if passed > tick + SLACK || drift > SLACK.as_secs() {
-                venus.promises.doubt_all();
+                venus.promises.distrust_all();
                 venus.extend_locks().await;
             }
         }

@@ -4,19 +4,19 @@ use std::sync::atomic::Ordering;
 
 use crate::api::HandleId;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::files::{Handle, LetGo};
+use crate::files::{Handle, ReleasedHandle};
 use crate::venus::Venus;
 use crate::venus::maintenance::is_final;
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 
 impl Venus {
     /// close(2): unsaved data of a handle that may write goes to the server; the error is that of the store. Releases
     /// the locks of `lock_owner` on the file.
     pub async fn flush(&self, handle: HandleId, lock_owner: u64) -> Result<()> {
         let handle = self.files.handle(handle, "close")?;
-        let me = self.speaking_for(handle.who);
+        let me = self.as_user(handle.user);
         let stored = match handle.may_change() {
-            true => me.store(&handle.vnode, &handle.data(), Occasion::Close).await,
+            true => me.store(&handle.vnode, &handle.data(), StoreReason::Close).await,
             false => Ok(()),
         };
         me.unlock_all(&handle.vnode, lock_owner).await;
@@ -28,9 +28,9 @@ impl Venus {
     pub async fn fsync(&self, handle: HandleId) -> Result<()> {
         let handle = self.files.handle(handle, "fsync")?;
         let data = handle.data();
-        if handle.is_direct() {
+        if handle.is_passthrough() {
             // Writes through a mapping are noticed only if the pages were clean before.
-            self.files.absorb_data(&data).await?;
+            self.files.note_kernel_writes_in(&data).await?;
             let synced = data.clone();
             self.files.disk(move || synced.file.sync()).await?;
             // They were not, if something was stored since the last time.
@@ -38,7 +38,7 @@ impl Venus {
                 self.files.compare_with_stored(&data, u32::MAX).await?;
             }
         }
-        self.speaking_for(handle.who).store(&handle.vnode, &data, Occasion::Sync).await
+        self.as_user(handle.user).store(&handle.vnode, &data, StoreReason::Sync).await
     }
 
     /// What was written through a mapping after the last close would otherwise be lost, and nothing else tells of it.
@@ -46,16 +46,16 @@ impl Venus {
     /// then. He closes it when he is done.
     async fn store_at_release(&self, handle: &Handle) -> Result<()> {
         let data = handle.data();
-        let _turn = handle.vnode.changing.lock().await;
+        let _guard = handle.vnode.changing.lock().await;
         // Once: the kernel has let go of the file before it sends the release.
-        self.files.absorb_to_store(&handle.vnode, &data).await?;
-        if handle.is_direct() {
+        self.files.note_kernel_writes_to_store(&handle.vnode, &data).await?;
+        if handle.is_passthrough() {
             self.files.compare_with_stored(&data, 1).await?;
         }
         let failures = data.content().failures;
         match failures {
-            0 => self.store_absorbed(&handle.vnode, &data, Occasion::Release).await,
-            _ => self.store_absorbed_again(&handle.vnode, &data, Occasion::Release).await,
+            0 => self.store_noted(&handle.vnode, &data, StoreReason::Release).await,
+            _ => self.retry_noted(&handle.vnode, &data, StoreReason::Release).await,
         }
     }
 
@@ -65,7 +65,7 @@ impl Venus {
         let Ok(handle) = self.files.handle(id, "release") else {
             return Err(VenusError::new(ErrorKind::BadHandle, "release"));
         };
-        self.speaking_for(handle.who).release_held(&handle).await
+        self.as_user(handle.user).release_held(&handle).await
     }
 
     async fn release_held(&self, handle: &Handle) -> Result<()> {
@@ -73,8 +73,8 @@ impl Venus {
             true => self.store_at_release(handle).await,
             false => Ok(()),
         };
-        if let Some(gone) = self.files.let_go(handle.id) {
-            self.after_handle(gone).await;
+        if let Some(gone) = self.files.release_handle(handle.id) {
+            self.after_release(gone).await;
         }
         if let Err(error) = &stored
             && is_final(error.kind)
@@ -85,8 +85,8 @@ impl Venus {
     }
 
     /// What follows when a handle is one no more: a name that was to last as long as it goes, and data nobody uses is put away.
-    pub(super) async fn after_handle(&self, gone: LetGo) {
-        let LetGo { handle, hidden } = gone;
+    pub(super) async fn after_release(&self, gone: ReleasedHandle) {
+        let ReleasedHandle { handle, hidden } = gone;
         if let Some((dir, name)) = hidden {
             let serial = self.promises.serial();
             if let Err(error) = self.remove_hidden(dir, &name).await {
@@ -96,6 +96,6 @@ impl Venus {
                 self.lost_name(handle.vnode.key, &volume, Some(serial)).await;
             }
         }
-        self.files.put_away(&handle.vnode, &handle.data(), self.asker.who).await;
+        self.files.retire(&handle.vnode, &handle.data(), self.context.user).await;
     }
 }

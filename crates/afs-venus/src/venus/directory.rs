@@ -9,7 +9,7 @@ use afs_wire::ids::Rights;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
-use crate::promises::Change;
+use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
@@ -42,13 +42,14 @@ impl Venus {
             {
                 return done;
             }
-            let _turn = vnode.fetching.lock().await;
+            let _guard = vnode.fetching.lock().await;
             let has_contents = vnode.state().directory.is_some();
             let mut may = false;
             if has_contents {
-                let told = self.status_fetched(vnode, &volume).await?;
-                let rights = told.status.caller_access | told.status.anonymous_access;
-                may = may_look(rights) || may_look(self.rights_in_turn(vnode, &volume, may_look).await?);
+                let known = self.status_fetched(vnode, &volume).await?;
+                let rights = known.status.caller_access | known.status.anonymous_access;
+                may =
+                    may_look(rights) || may_look(self.rights_while_fetching(vnode, &volume, may_look).await?);
             }
             let matches = {
                 let state = vnode.state();
@@ -62,7 +63,7 @@ impl Venus {
             }
             // Looked at now, even if the promise is broken already: it was true when the server answered.
             if vnode.fresh_status(&volume, self.now()).is_none() {
-                self.above.unpromised();
+                self.kernel.note_unpromised();
             }
             if let Some(done) = self.look(vnode, &mut work) {
                 return done;
@@ -88,7 +89,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::NotDirectory, "lookup").of(vnode.key.fid));
         }
         let fetched = self.fetch_small(volume, vnode.key.fid, DIRECTORY_MAX).await;
-        let answered = fetched.map_err(|error| self.noticed(vnode, error))?;
+        let answered = fetched.map_err(|error| self.handle_error(vnode, error))?;
         let origin = answered.origin();
         let (bytes, reply) = &answered.value;
         if reply.status.length != bytes.len() as u64 {
@@ -100,9 +101,9 @@ impl Venus {
         };
         let mut blob = Blob::from_bytes(bytes.clone()).map_err(|error| damaged(&error))?;
         dir::check(&mut blob).map_err(|error| damaged(&error))?;
-        self.promises.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
+        self.promises.record_reply(volume, vnode, &reply.status, &reply.callback, &reply.sync, &origin);
         let removed = self.names.directories().keep(vnode, reply.status.data_version, blob);
-        self.ask_about(vnode.key, removed);
+        self.check_existence_soon(vnode.key, removed);
         Ok(())
     }
 
@@ -112,11 +113,11 @@ impl Venus {
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
-        change: &Change<'_>,
+        change: &ChangeReply<'_>,
         edit: impl FnOnce(&mut Blob) -> bool,
     ) {
         self.names.directories().patch(vnode, change.status.data_version, edit);
-        self.promises.refresh(volume, vnode, change);
+        self.promises.record_change(volume, vnode, change);
     }
 
     /// What a name stands for in a directory: an object of the same volume.

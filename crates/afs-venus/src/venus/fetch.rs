@@ -7,19 +7,19 @@ use std::sync::atomic::Ordering;
 use afs_wire::fs::{self, FetchDataReply};
 use afs_wire::ids::Fid;
 
-use crate::asking::Answered;
+use crate::calls::CallReply;
 use crate::counters::{add, count};
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::location::Volume;
-use crate::transfer::{Came, FETCH, Landing, Memory};
+use crate::transfer::{CacheSink, FETCH, MemorySink, Received};
 use crate::venus::Venus;
 use crate::vnode::Vnode;
 
 /// How often in a row bytes may be asked for that do not come, because the server answers as of an older version than it
 /// has told.
-const VAIN_MAX: u32 = 16;
+const STALE_REPLIES_MAX: u32 = 16;
 /// How often a handle may have to start again because the file changed at the server while it was fetched.
 const VERSIONS_MAX: u32 = 16;
 
@@ -30,15 +30,15 @@ impl Venus {
         volume: &Arc<Volume>,
         fid: Fid,
         max: u64,
-    ) -> Result<Answered<(Vec<u8>, FetchDataReply)>> {
-        let tried = self
+    ) -> Result<CallReply<(Vec<u8>, FetchDataReply)>> {
+        let outcome = self
             .on_sites(volume, FETCH, |target| async move {
-                let mut sink = Memory::new(max);
+                let mut sink = MemorySink::new(max);
                 let reply = self.transfer.fetch(&target, fid, 0..max, &mut sink).await?;
                 Ok((sink.into_bytes(), reply))
             })
             .await;
-        let answered = tried.result?;
+        let answered = outcome.result?;
         add(&self.counters.bytes_fetched, answered.value.0.len() as u64);
         Ok(answered)
     }
@@ -46,8 +46,8 @@ impl Venus {
     /// Makes sure that a range of what a handle reads is here. If the file has another version by now, the handle goes on
     /// with that one.
     pub(super) async fn fetch_range(&self, handle: &Arc<Handle>, range: Range<u64>) -> Result<()> {
-        let (mut versions, mut vain) = (0, 0);
-        while versions < VERSIONS_MAX && vain < VAIN_MAX {
+        let (mut versions, mut stale_replies) = (0, 0);
+        while versions < VERSIONS_MAX && stale_replies < STALE_REPLIES_MAX {
             let data = handle.data();
             let _pin = data.pin(range.clone());
             let changed = data.changed.notified();
@@ -62,8 +62,8 @@ impl Venus {
                 Some(gap) => {
                     count(&self.counters.data_misses);
                     self.fetch_chunk(handle, &data, gap.start).await?;
-                    let came = data.content().present.contains(&(gap.start..gap.start + 1));
-                    vain = if came { 0 } else { vain + 1 };
+                    let received = data.content().present.contains(&(gap.start..gap.start + 1));
+                    stale_replies = if received { 0 } else { stale_replies + 1 };
                 }
                 None if under_way => changed.await,
                 None => return Ok(()),
@@ -90,12 +90,12 @@ impl Venus {
             free
         };
         let Some(wanted) = wanted else { return Ok(()) };
-        let claim = Claim { data: data.clone(), range: wanted.clone() };
+        let claim = FetchClaim { data: data.clone(), range: wanted.clone() };
         self.files.make_room(data, wanted.end - wanted.start, &wanted).await;
         let fetched = self.fetch_into(&handle.vnode, data, wanted.clone()).await;
         let outcome = match fetched {
             Ok(answered) => self.arrived(handle, data, wanted, answered).await,
-            Err(error) => Err(self.noticed(&handle.vnode, error)),
+            Err(error) => Err(self.handle_error(&handle.vnode, error)),
         };
         drop(claim);
         outcome
@@ -107,20 +107,20 @@ impl Venus {
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
         range: Range<u64>,
-    ) -> Result<Answered<(Came, FetchDataReply)>> {
+    ) -> Result<CallReply<(Received, FetchDataReply)>> {
         let volume = self.volume_of(vnode.key).await?;
         let fid = vnode.key.fid;
-        let tried = self
+        let outcome = self
             .on_sites(&volume, FETCH, |target| {
                 let range = range.clone();
                 async move {
-                    let mut sink = Landing::new(self.files.worker(), data, range.clone());
+                    let mut sink = CacheSink::new(self.files.worker(), data, range.clone());
                     let reply = self.transfer.fetch(&target, fid, range, &mut sink).await?;
-                    Ok((sink.came(), reply))
+                    Ok((sink.received(), reply))
                 }
             })
             .await;
-        let answered = tried.result?;
+        let answered = outcome.result?;
         add(&self.counters.bytes_fetched, answered.value.0.length);
         Ok(answered)
     }
@@ -131,18 +131,25 @@ impl Venus {
         handle: &Arc<Handle>,
         data: &Arc<FileData>,
         range: Range<u64>,
-        answered: Answered<(Came, FetchDataReply)>,
+        answered: CallReply<(Received, FetchDataReply)>,
     ) -> Result<()> {
-        let (came, reply) = &answered.value;
+        let (received, reply) = &answered.value;
         let vnode = &handle.vnode;
         let volume = self.volume_of(vnode.key).await?;
-        self.promises.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
-        let complete = range.start + came.length == range.end;
+        self.promises.record_reply(
+            &volume,
+            vnode,
+            &reply.status,
+            &reply.callback,
+            &reply.sync,
+            &answered.origin(),
+        );
+        let complete = range.start + received.length == range.end;
         let mine = {
             let mut content = data.content();
             let mine = content.version == reply.status.data_version && complete;
             if mine {
-                content.fetched(range, &came.holes);
+                content.fetched(range, &received.holes);
             }
             mine
         };
@@ -166,16 +173,16 @@ impl Venus {
                 // The answer is older than what has been learnt since: it is asked again.
                 return Ok(());
             }
-            content.users.writers() > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
+            content.uses.writers() > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
         };
         if ours {
             return self.files.take_version(data, status).await;
         }
-        let newer = self.files.go_on(handle, status).await?;
+        let newer = self.files.switch_to_current(handle, status).await?;
         if Arc::ptr_eq(&newer, data) {
             return Err(VenusError::new(ErrorKind::Protocol, "FetchData").of(handle.vnode.key.fid));
         }
-        self.above.data(handle.vnode.key);
+        self.kernel.invalidate_data(handle.vnode.key);
         Ok(())
     }
 
@@ -197,7 +204,7 @@ impl Venus {
             if !wanted {
                 continue;
             }
-            let (me, handle, data) = (self.again(), handle.clone(), data.clone());
+            let (me, handle, data) = (self.in_background(), handle.clone(), data.clone());
             self.env.spawn(Box::pin(async move {
                 if let Err(error) = me.fetch_chunk(&handle, &data, pos).await {
                     tracing::debug!(%error, "reading ahead failed; the reader will see for itself");
@@ -208,12 +215,12 @@ impl Venus {
 }
 
 /// A range being fetched; free for others when dropped, whatever happened.
-struct Claim {
+struct FetchClaim {
     data: Arc<FileData>,
     range: Range<u64>,
 }
 
-impl Drop for Claim {
+impl Drop for FetchClaim {
     fn drop(&mut self) {
         self.data.content().fetching.remove(self.range.clone());
         self.data.changed.notify_waiters();

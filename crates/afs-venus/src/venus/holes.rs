@@ -20,7 +20,7 @@ impl Venus {
     /// its pages hands on what there is first ([`Venus::is_written`]).
     pub async fn seek(&self, handle: HandleId, from: u64, wanted: Seek) -> Result<Option<u64>> {
         let data = self.files.handle(handle, "lseek")?.data();
-        self.files.absorb_data(&data).await?;
+        self.files.note_kernel_writes_in(&data).await?;
         let found = data.content().seek(from, wanted);
         Ok(found)
     }
@@ -30,14 +30,14 @@ impl Venus {
         let Ok(handle) = self.files.handle(handle, "lseek") else { return false };
         let data = handle.data();
         let content = data.content();
-        content.users.writers() > 0 && content.users.direct() == 0
+        content.uses.writers() > 0 && content.uses.passthrough() == 0
     }
 
     /// Changes a range of a file without bytes being written. The change travels with the next store, as a write does.
     ///
     /// # Errors
     /// EINVAL for a range of no bytes, EFBIG for one that ends beyond the largest position; EDQUOT and ENOSPC where the volume has
-    /// at this moment no room for what [`Allocate::Reach`] is to have room for.
+    /// at this moment no room for what [`Allocate::Extend`] is to have room for.
     pub async fn allocate(&self, handle: HandleId, how: Allocate, pos: u64, len: u64) -> Result<()> {
         let handle = self.files.handle(handle, "fallocate")?;
         if !handle.flags.write {
@@ -49,16 +49,16 @@ impl Venus {
         }
         let end = pos.checked_add(len).filter(|end| *end <= i64::MAX as u64);
         let range = pos..end.ok_or(refused(ErrorKind::TooBig))?;
-        let (data, me) = (handle.data(), self.speaking_for(handle.who));
-        me.files.absorb_data(&data).await?;
+        let (data, me) = (handle.data(), self.as_user(handle.user));
+        me.files.note_kernel_writes_in(&data).await?;
         match how {
-            Allocate::Reach => {
+            Allocate::Extend => {
                 me.require_room(&handle.vnode, &data, range.clone()).await?;
-                me.files.reach(&data, range.end).await
+                me.files.extend_to(&data, range.end).await
             }
             Allocate::Zero { keep_length } => {
                 if !keep_length {
-                    me.files.reach(&data, range.end).await?;
+                    me.files.extend_to(&data, range.end).await?;
                 }
                 me.files.zero(&data, range).await
             }

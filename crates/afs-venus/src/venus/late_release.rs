@@ -13,7 +13,7 @@ use crate::vnode::Vnode;
 
 /// How long the kernel may take, after the last close(2), to tell that a file is closed. Who holds a file for longer without
 /// a change (a mapping, a child process that has closed its copy) delays opens of what others have stored by so much.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RELEASE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 impl Venus {
     /// What a process has open for writing is the newest version on this machine, as long as it is open. The kernel tells
@@ -23,7 +23,7 @@ impl Venus {
         if !is_outdated(&data, status) || !self.files.writers_have_closed(&data) {
             return Ok(());
         }
-        self.files.absorb_data(&data).await?;
+        self.files.note_kernel_writes_in(&data).await?;
         let released = async {
             loop {
                 let released = data.released.notified();
@@ -33,7 +33,7 @@ impl Venus {
                 released.await;
             }
         };
-        if self.env.timeout(PATIENCE, released).await.is_err() {
+        if self.env.timeout(RELEASE_WAIT_MAX, released).await.is_err() {
             tracing::debug!(fid = %vnode.key.fid, "a writer that has closed the file still holds it");
         }
         Ok(())
@@ -43,5 +43,5 @@ impl Venus {
 /// Whether it counts for its writers alone: nothing is unsaved, and the server has a newer version.
 fn is_outdated(data: &FileData, status: &Status) -> bool {
     let content = data.content();
-    content.users.writers() > 0 && !content.is_dirty() && content.version < status.data_version
+    content.uses.writers() > 0 && !content.is_dirty() && content.version < status.data_version
 }

@@ -6,7 +6,7 @@ use afs_wire::fs;
 
 use crate::api::{DirEntry, DirEntryPlus, Kind, NodeId, OpenedDir};
 use crate::error::Result;
-use crate::key::{Key, Place};
+use crate::key::{Key, NodeTarget};
 use crate::location::Volume;
 use crate::names::{is_dot, list_cells};
 use crate::venus::Venus;
@@ -16,13 +16,13 @@ impl Venus {
     /// Opens a directory for listing: checks the right and says whether the kernel may keep a listing, and whether the one it has is
     /// still true.
     pub async fn opendir(&self, node: NodeId) -> Result<OpenedDir> {
-        let key = match self.place(node)? {
-            Place::Object(key) => key,
-            Place::Snapshots(cell, volume) => {
-                self.snapshots_seen(cell, volume).await?;
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            NodeTarget::Snapshots(cell, volume) => {
+                self.visible_snapshots(cell, volume).await?;
                 return Ok(OpenedDir { caches: false, keep_cache: false });
             }
-            Place::Cells => return Ok(OpenedDir { caches: true, keep_cache: true }),
+            NodeTarget::Cells => return Ok(OpenedDir { caches: true, keep_cache: true }),
         };
         let vnode = self.vnode(key);
         self.with_directory(&vnode, |_| ()).await?;
@@ -33,7 +33,7 @@ impl Venus {
 
     /// A directory that was opened with [`OpenedDir::caches`] is closed.
     pub fn closedir(&self, node: NodeId) {
-        if let Ok(Place::Object(key)) = self.place(node)
+        if let Ok(NodeTarget::Object(key)) = self.node_target(node)
             && let Some(vnode) = self.vnodes.peek(key)
         {
             vnode.state().listing.close();
@@ -42,9 +42,9 @@ impl Venus {
 
     /// Lists names from `offset` (0 at first, then [`DirEntry::next_offset`]), at most `max` of them. Empty at the end.
     pub async fn readdir(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntry>> {
-        let key = match self.place(node)? {
-            Place::Object(key) => key,
-            place => return self.list_synthetic(node, place, offset, max).await,
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            node_target => return self.list_synthetic(node, node_target, offset, max).await,
         };
         let listed = self.list(node, key, offset, max).await?;
         Ok(listed.into_iter().map(|(entry, _)| entry).collect())
@@ -53,10 +53,10 @@ impl Venus {
     /// As [`Venus::readdir`], with what is known of each object, asked for in bulk. Each `found` counts as one look-up:
     /// those the caller does not pass on it must forget.
     pub async fn readdirplus(&self, node: NodeId, offset: u64, max: usize) -> Result<Vec<DirEntryPlus>> {
-        let key = match self.place(node)? {
-            Place::Object(key) => key,
-            place => {
-                let plain = self.list_synthetic(node, place, offset, max).await?;
+        let key = match self.node_target(node)? {
+            NodeTarget::Object(key) => key,
+            node_target => {
+                let plain = self.list_synthetic(node, node_target, offset, max).await?;
                 return Ok(plain.into_iter().map(|entry| DirEntryPlus { entry, found: None }).collect());
             }
         };
@@ -84,7 +84,7 @@ impl Venus {
     ) -> DirEntryPlus {
         let seen = |vnode: Arc<Vnode>| {
             let status = vnode.fresh_status(volume, self.now())?;
-            self.is_known_to_see(parent, volume, &vnode, &status).then_some(status)
+            self.is_known_visible(parent, volume, &vnode, &status).then_some(status)
         };
         let status = self.vnodes.peek(key).and_then(seen);
         let Some(status) = status.filter(|_| !is_dot(&entry.name)) else {
@@ -92,7 +92,7 @@ impl Venus {
         };
         entry.kind = Some(kind_of(&status));
         let found = (!is_mount_point(&status))
-            .then(|| self.entry(Place::Object(key), status, Some((dir, &entry.name))));
+            .then(|| self.entry(NodeTarget::Object(key), status, Some((dir, &entry.name))));
         DirEntryPlus { entry, found }
     }
 
@@ -110,15 +110,15 @@ impl Venus {
                     .collect()
             })
             .await?;
-        let above = self.above(node, &vnode).await;
+        let dot_dot = self.dot_dot_node(node, &vnode).await;
         Ok(raw
             .into_iter()
-            .map(|(next, name, child)| (self.listed(node, above, next, name, child), child))
+            .map(|(next, name, child)| (self.listed(node, dot_dot, next, name, child), child))
             .collect())
     }
 
     /// The node that `..` stands for, without asking a server.
-    async fn above(&self, node: NodeId, vnode: &Arc<Vnode>) -> NodeId {
+    async fn dot_dot_node(&self, node: NodeId, vnode: &Arc<Vnode>) -> NodeId {
         if node == NodeId::ROOT {
             return NodeId::ROOT;
         }
@@ -127,16 +127,16 @@ impl Venus {
             return entered.map_or(NodeId::ROOT, |entered| entered.parent);
         }
         match self.find(vnode, b"..").await {
-            Ok(Some(parent)) => self.above.nodes().id(Place::Object(parent)),
+            Ok(Some(parent)) => self.kernel.nodes().id(NodeTarget::Object(parent)),
             _ => node,
         }
     }
 
-    fn listed(&self, node: NodeId, above: NodeId, next_offset: u64, name: Vec<u8>, child: Key) -> DirEntry {
+    fn listed(&self, node: NodeId, dot_dot: NodeId, next_offset: u64, name: Vec<u8>, child: Key) -> DirEntry {
         let (ino, kind) = match name.as_slice() {
             b"." => (node, Some(Kind::Directory)),
-            b".." => (above, Some(Kind::Directory)),
-            _ => (self.above.nodes().id(Place::Object(child)), self.known_kind(child)),
+            b".." => (dot_dot, Some(Kind::Directory)),
+            _ => (self.kernel.nodes().id(NodeTarget::Object(child)), self.known_kind(child)),
         };
         DirEntry { next_offset, name, ino, kind }
     }
@@ -153,13 +153,15 @@ impl Venus {
     async fn list_synthetic(
         &self,
         node: NodeId,
-        place: Place,
+        node_target: NodeTarget,
         offset: u64,
         max: usize,
     ) -> Result<Vec<DirEntry>> {
-        match place {
-            Place::Snapshots(cell, volume) => self.list_snapshots(node, (cell, volume), offset, max).await,
-            Place::Cells | Place::Object(_) => Ok(list_cells(&self.location, offset, max)),
+        match node_target {
+            NodeTarget::Snapshots(cell, volume) => {
+                self.list_snapshots(node, (cell, volume), offset, max).await
+            }
+            NodeTarget::Cells | NodeTarget::Object(_) => Ok(list_cells(&self.location, offset, max)),
         }
     }
 }

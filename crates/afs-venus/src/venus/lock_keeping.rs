@@ -25,9 +25,9 @@ impl Venus {
                 continue;
             }
             let Ok(volume) = self.volume_of(vnode.key).await else { continue };
-            let me = self.speaking_for(handle.who);
+            let me = self.as_user(handle.user);
             if !me.extend_lock(vnode, &volume).await {
-                let _turn = vnode.changing.lock().await;
+                let _guard = vnode.changing.lock().await;
                 me.take_lock_again(vnode, &volume).await;
             }
         }
@@ -85,7 +85,7 @@ impl Venus {
         let Some(kind) = held else { return };
         match self.set_lock(volume, vnode, kind).await {
             Ok(()) => {
-                let status = self.ask_status(vnode, volume).await;
+                let status = self.fetch_status(vnode, volume).await;
                 if status.is_ok_and(|status| known.is_none_or(|known| known == status.data_version)) {
                     tracing::info!(fid = %vnode.key.fid, "a lock that the server did not know was taken again");
                     return;
@@ -104,8 +104,8 @@ impl Venus {
     async fn lose_lock(&self, vnode: &Arc<Vnode>) {
         tracing::error!(fid = %vnode.key.fid, "a lock was lost; what was written under it is not stored");
         vnode.state().locks.lose();
-        self.files.lose(vnode).await;
+        self.files.lock_lost(vnode).await;
         self.distrust(vnode);
-        self.tell(vnode.key);
+        self.invalidate(vnode.key);
     }
 }

@@ -14,18 +14,18 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, LOCK_LIFETIME};
 
 use crate::api::{HandleId, LockHolder, LockKind, LockRange};
-use crate::asking::Tried;
+use crate::calls::CallOutcome;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
 /// Pause before a server is asked again for a lock that somebody else holds.
 const POLL: Duration = Duration::from_secs(1);
 /// So long after a lock was taken or extended it is still held at its server, whatever its clock and the way to it.
-pub(super) const SURELY_HELD: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
+pub(super) const HELD_AT_LEAST: Duration = LOCK_LIFETIME.saturating_sub(Duration::from_secs(30));
 
 impl Venus {
     /// Takes a lock, or waits for it if `wait`. Without `wait` a lock in the way gives EAGAIN.
@@ -39,7 +39,7 @@ impl Venus {
         wait: bool,
     ) -> Result<()> {
         let held = self.files.handle(handle, "lock")?;
-        let me = self.speaking_for(held.who);
+        let me = self.as_user(held.user);
         loop {
             match me.try_lock(&held, owner, pid, range, kind).await {
                 Err(error) if error.kind == ErrorKind::WouldBlock && wait => self.env.sleep(POLL).await,
@@ -57,7 +57,7 @@ impl Venus {
         kind: LockKind,
     ) -> Result<()> {
         let vnode = &handle.vnode;
-        let _turn = vnode.changing.lock().await;
+        let _guard = vnode.changing.lock().await;
         if handle.data().lost.load(Ordering::SeqCst) {
             return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(vnode.key.fid));
         }
@@ -73,20 +73,20 @@ impl Venus {
             }
             before
         };
-        let agreed = match self.agree_with_server(vnode).await {
-            Ok(is_new) => self.see_newest(handle, is_new).await,
+        let agreed = match self.match_server_lock(vnode).await {
+            Ok(is_new) => self.switch_to_newest(handle, is_new).await,
             Err(error) => Err(error),
         };
         if agreed.is_err() {
             vnode.state().locks.restore(before);
-            self.agree_with_server(vnode).await.ok();
+            self.match_server_lock(vnode).await.ok();
         }
         agreed
     }
 
     /// Makes the server's lock what the locks here want. Says whether none was held before: others may have changed the
     /// file since.
-    async fn agree_with_server(&self, vnode: &Arc<Vnode>) -> Result<bool> {
+    async fn match_server_lock(&self, vnode: &Arc<Vnode>) -> Result<bool> {
         let (wanted, held, orphan) = {
             let state = vnode.state();
             (state.locks.wanted_at_server(), state.locks.at_server, state.file.is_orphan())
@@ -106,14 +106,14 @@ impl Venus {
         match (held, wanted) {
             (None, Some(kind)) => self.take_lock(&volume, vnode, kind).await.map(|()| true),
             (Some(_), Some(kind)) => self.change_lock(&volume, vnode, kind).await.map(|()| false),
-            (_, None) => self.give_lock_back(&volume, vnode).await.map(|()| false),
+            (_, None) => self.store_and_release_lock(&volume, vnode).await.map(|()| false),
         }
     }
 
     /// A client that was killed has left its locks at the server, under the name that this one goes on with, and so has this one
     /// where it heard no answer: nobody else can give them up. So a lock is asked for as a change of what may be left.
     async fn take_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
-        if !vnode.state().locks.is_agreed && self.turn_lock(volume, vnode, kind).await.is_ok() {
+        if !vnode.state().locks.is_server_known && self.convert_lock(volume, vnode, kind).await.is_ok() {
             return Ok(());
         }
         self.set_lock(volume, vnode, kind).await
@@ -122,30 +122,30 @@ impl Venus {
     /// Asks for a lock. Where an earlier attempt had no answer, the refusal may be because of the lock that it has got.
     pub(super) async fn set_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
         let (fid, now, since) = (vnode.key.fid, self.now(), self.promises.serial());
-        let tried = self.call_tried(volume, fs::SetLock { fid, kind: wire(kind) }).await;
-        if tried.unsure {
-            self.owe_lock(vnode, None);
+        let outcome = self.call_tried(volume, fs::SetLock { fid, kind: wire(kind) }).await;
+        if outcome.maybe_executed {
+            self.add_leftover_lock(vnode, None);
         }
-        let Err(error) = tried.result else {
+        let Err(error) = outcome.result else {
             let mut state = vnode.state();
             state.locks.hold_at_server(kind, now, since);
             // It may have been taken twice.
-            state.locks.is_agreed = !tried.unsure;
+            state.locks.is_server_known = !outcome.maybe_executed;
             return Ok(());
         };
-        vnode.state().locks.is_agreed &= error.code.is_some() && !tried.unsure;
-        if tried.unsure && error.kind == ErrorKind::WouldBlock {
-            return self.turn_lock(volume, vnode, kind).await.map_err(|_| error.of(fid));
+        vnode.state().locks.is_server_known &= error.code.is_some() && !outcome.maybe_executed;
+        if outcome.maybe_executed && error.kind == ErrorKind::WouldBlock {
+            return self.convert_lock(volume, vnode, kind).await.map_err(|_| error.of(fid));
         }
         Err(error.of(fid))
     }
 
     /// Releases what a client that was killed has left, if it was ours: a server of another maker would release anybody's lock, and
     /// does not know the call that tells. Says whether it did.
-    async fn give_up_what_is_left(&self, vnode: &Vnode, volume: &Arc<Volume>) -> Result<bool> {
-        let _turn = vnode.changing.lock().await;
-        let is_ours =
-            !vnode.state().locks.is_agreed && self.turn_lock(volume, vnode, LockKind::Read).await.is_ok();
+    async fn release_unknown_lock(&self, vnode: &Vnode, volume: &Arc<Volume>) -> Result<bool> {
+        let _guard = vnode.changing.lock().await;
+        let is_ours = !vnode.state().locks.is_server_known
+            && self.convert_lock(volume, vnode, LockKind::Read).await.is_ok();
         if is_ours {
             self.release_lock(volume, vnode).await?;
         }
@@ -153,7 +153,12 @@ impl Venus {
     }
 
     /// Makes the lock that the server has of this machine one of that kind.
-    pub(super) async fn turn_lock(&self, volume: &Arc<Volume>, vnode: &Vnode, kind: LockKind) -> Result<()> {
+    pub(super) async fn convert_lock(
+        &self,
+        volume: &Arc<Volume>,
+        vnode: &Vnode,
+        kind: LockKind,
+    ) -> Result<()> {
         let (now, since) = (self.now(), self.promises.serial());
         self.call(volume, fs::ChangeLock { fid: vnode.key.fid, kind: wire(kind) }).await?;
         vnode.state().locks.hold_at_server(kind, now, since);
@@ -164,19 +169,19 @@ impl Venus {
     /// call has to be asked for both locks in turn; that nobody used the moment shows in the version of the file.
     async fn change_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>, kind: LockKind) -> Result<()> {
         let fid = vnode.key.fid;
-        match self.turn_lock(volume, vnode, kind).await {
+        match self.convert_lock(volume, vnode, kind).await {
             Ok(()) => return Ok(()),
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => {}
             Err(error) => return Err(error.of(fid)),
         }
         let Some(held) = vnode.state().locks.at_server else { return Ok(()) };
-        let before = self.ask_status(vnode, volume).await?.data_version;
+        let before = self.fetch_status(vnode, volume).await?.data_version;
         self.release_lock(volume, vnode).await?;
         let changed = self.set_lock(volume, vnode, kind).await;
         if changed.is_err() {
             self.set_lock(volume, vnode, held).await?;
         }
-        if self.ask_status(vnode, volume).await?.data_version != before {
+        if self.fetch_status(vnode, volume).await?.data_version != before {
             tracing::error!(%fid, "another machine changed a file while a lock on it was made one to write");
             return Err(VenusError::new(ErrorKind::NoLock, "SetLock").of(fid));
         }
@@ -185,10 +190,10 @@ impl Venus {
 
     /// Gives the server's lock back when it has what was changed under it. If it does not get that, the lock stays until
     /// the file is closed.
-    async fn give_lock_back(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
+    async fn store_and_release_lock(&self, volume: &Arc<Volume>, vnode: &Arc<Vnode>) -> Result<()> {
         let data = vnode.state().file.data().cloned();
         if let Some(data) = data {
-            self.store_in_order(vnode, &data, Occasion::Close).await?;
+            self.store_locked(vnode, &data, StoreReason::Close).await?;
         }
         self.release_lock(volume, vnode).await
     }
@@ -198,55 +203,59 @@ impl Venus {
     pub(super) async fn release_lock(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Result<()> {
         if vnode.state().is_gone {
             vnode.state().locks.at_server = None;
-            self.owed_locks.settle(vnode.key);
+            self.leftover_locks.remove(vnode.key);
             return Ok(());
         }
-        let (extended, was_agreed) = {
+        let (extended, was_server_known) = {
             let state = vnode.state();
-            (state.locks.extended, state.locks.is_agreed)
+            (state.locks.extended, state.locks.is_server_known)
         };
-        let tried = self.send_release(volume, vnode).await;
-        let surely_until = match &tried.result {
-            Ok(_) if was_agreed => {
-                self.owed_locks.settle(vnode.key);
+        let outcome = self.send_release(volume, vnode).await;
+        let held_at_least_until = match &outcome.result {
+            Ok(_) if was_server_known => {
+                self.leftover_locks.remove(vnode.key);
                 return Ok(());
             }
             // The lock has ended with its file.
             Err(error) if is_over(error) => {
-                self.owed_locks.settle(vnode.key);
+                self.leftover_locks.remove(vnode.key);
                 return Ok(());
             }
-            Err(_) if !tried.unsure => extended.map(|at| at + SURELY_HELD),
+            Err(_) if !outcome.maybe_executed => extended.map(|at| at + HELD_AT_LEAST),
             // It may have been taken more than once, or be released already.
             _ => None,
         };
-        match self.owe_lock(vnode, surely_until) {
+        match self.add_leftover_lock(vnode, held_at_least_until) {
             true => Ok(()),
-            false => tried.result.map(drop),
+            false => outcome.result.map(drop),
         }
     }
 
     /// One release on its way to the server, which may release another machine's lock if it comes twice. Nobody here holds the
     /// lock from then on.
-    pub(super) async fn send_release(&self, volume: &Arc<Volume>, vnode: &Vnode) -> Tried<fs::LockReply> {
+    pub(super) async fn send_release(
+        &self,
+        volume: &Arc<Volume>,
+        vnode: &Vnode,
+    ) -> CallOutcome<fs::LockReply> {
         let fid = vnode.key.fid;
         vnode.state().locks.at_server = None;
-        let mut tried = self.once().call_tried(volume, fs::ReleaseLock { fid }).await;
-        vnode.state().locks.is_agreed &= tried.result.is_ok();
-        tried.result = tried.result.map_err(|error| error.of(fid));
-        tried
+        let mut outcome = self.without_retry().call_tried(volume, fs::ReleaseLock { fid }).await;
+        vnode.state().locks.is_server_known &= outcome.result.is_ok();
+        outcome.result = outcome.result.map_err(|error| error.of(fid));
+        outcome
     }
 
     /// Releases what `owner` holds in the range.
     pub async fn unlock(&self, handle: HandleId, owner: u64, range: LockRange) -> Result<()> {
         let handle = self.files.handle(handle, "unlock")?;
-        self.speaking_for(handle.who).unlock_range(&handle.vnode, owner, range).await
+        self.as_user(handle.user).unlock_range(&handle.vnode, owner, range).await
     }
 
     async fn unlock_range(&self, vnode: &Arc<Vnode>, owner: u64, range: LockRange) -> Result<()> {
-        let _turn = vnode.changing.lock().await;
+        let _guard = vnode.changing.lock().await;
         vnode.state().locks.release(owner, range);
-        self.agree_with_server(vnode).await.map(drop)
+        self.match_server_lock(vnode).await.map(drop)
     }
 
     /// A process has closed the file: its locks are gone. What could not be stored is what its close has told of.
@@ -254,9 +263,9 @@ impl Venus {
         if vnode.state().locks.is_empty() {
             return;
         }
-        let _turn = vnode.changing.lock().await;
+        let _guard = vnode.changing.lock().await;
         vnode.state().locks.release(owner, LockRange::WHOLE);
-        let mut agreed = self.agree_with_server(vnode).await.map(drop);
+        let mut agreed = self.match_server_lock(vnode).await.map(drop);
         let is_kept = {
             let state = vnode.state();
             state.locks.at_server.is_some() && state.locks.wanted_at_server().is_none()
@@ -288,10 +297,10 @@ impl Venus {
         if vnode.state().file.is_orphan() || !volume.is_writable() {
             return Ok(None);
         }
-        let me = self.speaking_for(handle.who);
-        let mut status = me.ask_status(vnode, &volume).await?;
-        if status.lock_count != 0 && me.give_up_what_is_left(vnode, &volume).await? {
-            status = me.ask_status(vnode, &volume).await?;
+        let me = self.as_user(handle.user);
+        let mut status = me.fetch_status(vnode, &volume).await?;
+        if status.lock_count != 0 && me.release_unknown_lock(vnode, &volume).await? {
+            status = me.fetch_status(vnode, &volume).await?;
         }
         let elsewhere = match status.lock_count {
             0 => None,

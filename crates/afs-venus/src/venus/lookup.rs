@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::api::{Entry, Kind, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{CellIndex, Key, Place};
+use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Entered, Volume};
 use crate::names::{NAME_MAX, cell_entry, components, is_dot};
 use crate::venus::Venus;
@@ -32,18 +32,18 @@ impl Venus {
         if name.len() > NAME_MAX {
             return Err(VenusError::new(ErrorKind::NameTooLong, "lookup"));
         }
-        let (place, status) = self.step(parent, name).await?;
+        let (node_target, status) = self.step(parent, name).await?;
         let named = !is_dot(name);
-        let entry = self.entry(place, status, named.then_some((parent, name)));
-        if matches!(place, Place::Object(_)) && is_mount_point(&status) {
-            self.leads_nowhere_yet(parent, name);
+        let entry = self.entry(node_target, status, named.then_some((parent, name)));
+        if matches!(node_target, NodeTarget::Object(_)) && is_mount_point(&status) {
+            self.invalidate_empty_mount_point(parent, name);
         }
         Ok(entry)
     }
 
     /// An entry of a mount point without a volume is looked up each time: nobody tells when there is one.
-    pub(super) fn leads_nowhere_yet(&self, parent: NodeId, name: &[u8]) {
-        self.above.entry(parent, name);
+    pub(super) fn invalidate_empty_mount_point(&self, parent: NodeId, name: &[u8]) {
+        self.kernel.invalidate_entry(parent, name);
     }
 
     /// Follows a path from the root of the mount: components, symbolic links (the last one only if `follow`),
@@ -102,39 +102,46 @@ impl Venus {
     }
 
     /// An entry for one who will hold it: the look-up is counted.
-    pub(super) fn entry(&self, place: Place, status: Status, name: Option<(NodeId, &[u8])>) -> Entry {
-        let node = self.above.nodes().remember(place, name);
-        self.promises.warn_if_unpromised(place);
-        if let Some(parent) = name.and_then(|(parent, _)| self.above.nodes().place(parent)) {
-            self.promises.warn_if_unpromised(parent);
+    pub(super) fn entry(
+        &self,
+        node_target: NodeTarget,
+        status: Status,
+        name: Option<(NodeId, &[u8])>,
+    ) -> Entry {
+        let node = self.kernel.nodes().remember(node_target, name);
+        self.promises.invalidate_if_unpromised(node_target);
+        if let Some(parent) = name.and_then(|(parent, _)| self.kernel.nodes().node_target(parent)) {
+            self.promises.invalidate_if_unpromised(parent);
         }
-        let (attr, generation) = match place {
-            Place::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
-            Place::Snapshots(cell, volume) => (self.snapshots_attr(node, cell, volume), 0),
-            Place::Cells => (self.cells_attr(), 0),
+        let (attr, generation) = match node_target {
+            NodeTarget::Object(key) => (self.attr(key, node, &status), u64::from(key.fid.unique.0)),
+            NodeTarget::Snapshots(cell, volume) => (self.snapshots_attr(node, cell, volume), 0),
+            NodeTarget::Cells => (self.cells_attr(), 0),
         };
         Entry { node, attr, generation }
     }
 
     /// One step from a directory: where it leads, mount points crossed, and the status there.
-    pub(super) async fn step(&self, parent: NodeId, name: &[u8]) -> Result<(Place, Status)> {
-        match (self.place(parent)?, name) {
-            (Place::Cells, b"." | b"..") => Ok((Place::Cells, Status::default())),
-            (Place::Cells, _) => self.step_into_cell(name).await,
-            (Place::Snapshots(cell, volume), name) => {
+    pub(super) async fn step(&self, parent: NodeId, name: &[u8]) -> Result<(NodeTarget, Status)> {
+        match (self.node_target(parent)?, name) {
+            (NodeTarget::Cells, b"." | b"..") => Ok((NodeTarget::Cells, Status::default())),
+            (NodeTarget::Cells, _) => self.step_into_cell(name).await,
+            (NodeTarget::Snapshots(cell, volume), name) => {
                 self.step_into_snapshot(parent, cell, volume, name).await
             }
-            (Place::Object(key), b".") => {
+            (NodeTarget::Object(key), b".") => {
                 let status = self.status(&self.vnode(key)).await?;
                 require_directory(key, &status)?;
-                Ok((Place::Object(key), status))
+                Ok((NodeTarget::Object(key), status))
             }
-            (Place::Object(key), b"..") => self.step_up(parent, key).await,
-            (Place::Object(key), _) => {
+            (NodeTarget::Object(key), b"..") => self.step_up(parent, key).await,
+            (NodeTarget::Object(key), _) => {
                 let vnode = self.vnode(key);
                 match self.child(&vnode, name).await {
                     Ok((child, status)) => self.cross_or_stay(parent, child, status).await,
-                    Err(error) if error.kind == ErrorKind::NotFound && self.names.is_snapshots(key, name) => {
+                    Err(error)
+                        if error.kind == ErrorKind::NotFound && self.names.is_snapshots_name(key, name) =>
+                    {
                         self.step_to_snapshots(key, error).await
                     }
                     Err(error) => Err(error),
@@ -144,29 +151,29 @@ impl Venus {
     }
 
     /// The parent of a directory. Above the root of a volume it is the directory of the mount point by which we came.
-    async fn step_up(&self, node: NodeId, key: Key) -> Result<(Place, Status)> {
+    async fn step_up(&self, node: NodeId, key: Key) -> Result<(NodeTarget, Status)> {
         if node == NodeId::ROOT {
-            return self.status_at(self.place(node)?).await;
+            return self.status_at(self.node_target(node)?).await;
         }
         if key.is_volume_root() {
             let entered = self.volume_of(key).await?.entered();
             let above = entered
                 .map(|entered| entered.parent)
-                .filter(|above| self.above.nodes().place(*above).is_some());
-            return self.status_at(self.place(above.unwrap_or(NodeId::ROOT))?).await;
+                .filter(|above| self.kernel.nodes().node_target(*above).is_some());
+            return self.status_at(self.node_target(above.unwrap_or(NodeId::ROOT))?).await;
         }
         let vnode = self.vnode(key);
         let parent = self
             .find(&vnode, b"..")
             .await?
             .ok_or(VenusError::new(ErrorKind::Protocol, "lookup").of(key.fid))?;
-        self.status_at(Place::Object(parent)).await
+        self.status_at(NodeTarget::Object(parent)).await
     }
 
-    pub(super) async fn status_at(&self, place: Place) -> Result<(Place, Status)> {
-        match place {
-            Place::Cells | Place::Snapshots(..) => Ok((place, Status::default())),
-            Place::Object(key) => Ok((place, self.status(&self.vnode(key)).await?)),
+    pub(super) async fn status_at(&self, node_target: NodeTarget) -> Result<(NodeTarget, Status)> {
+        match node_target {
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => Ok((node_target, Status::default())),
+            NodeTarget::Object(key) => Ok((node_target, self.status(&self.vnode(key)).await?)),
         }
     }
 
@@ -178,7 +185,7 @@ impl Venus {
             match self.child_of_copy(dir, name).await {
                 Err(error) if error.kind == ErrorKind::Stale && finds < FINDS_MAX => {
                     self.distrust(dir);
-                    self.tell(dir.key);
+                    self.invalidate(dir.key);
                     finds += 1;
                 }
                 other => return other,
@@ -208,7 +215,7 @@ impl Venus {
         if !name.ends_with(b"@sys") {
             return self.find(dir, name).await;
         }
-        for name in self.names.meant(name) {
+        for name in self.names.candidates(name) {
             let found = self.find(dir, &name).await?;
             if found.is_some() {
                 return Ok(found);
@@ -239,7 +246,7 @@ impl Venus {
             .await?;
         match self.bulk_status(volume, &wanted).await {
             // One bad neighbour must not keep us from the one that was asked for.
-            Err(error) if error.kind != ErrorKind::ServerAway => Ok(()),
+            Err(error) if error.kind != ErrorKind::ServerUnreachable => Ok(()),
             other => other,
         }
     }
@@ -255,14 +262,14 @@ impl Venus {
         parent: NodeId,
         child: Arc<Vnode>,
         status: Status,
-    ) -> Result<(Place, Status)> {
+    ) -> Result<(NodeTarget, Status)> {
         let key = child.key;
         match self.cross(parent, child.clone(), status).await {
             Err(error) if error.kind == ErrorKind::NoVolume && is_mount_point(&status) => {
                 let text = child.state().link.clone().unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 tracing::warn!(fid = %key.fid, mount_point = %text, %error, "a mount point names no volume");
-                Ok((Place::Object(key), status))
+                Ok((NodeTarget::Object(key), status))
             }
             other => other,
         }
@@ -274,9 +281,9 @@ impl Venus {
         parent: NodeId,
         child: Arc<Vnode>,
         status: Status,
-    ) -> Result<(Place, Status)> {
+    ) -> Result<(NodeTarget, Status)> {
         if !is_mount_point(&status) {
-            return Ok((Place::Object(child.key), status));
+            return Ok((NodeTarget::Object(child.key), status));
         }
         let text = self.link_text(&child).await?;
         let mount = MountPoint::parse(&text).map_err(|error| {
@@ -294,12 +301,12 @@ impl Venus {
         self.root_of(&volume, &mount.target).await
     }
 
-    async fn root_of(&self, volume: &Volume, target: &MountTarget) -> Result<(Place, Status)> {
+    async fn root_of(&self, volume: &Volume, target: &MountTarget) -> Result<(NodeTarget, Status)> {
         let mut fid = afs_wire::ids::Fid::root(volume.id);
         if let MountTarget::Object(_, vnode, unique) = target {
             fid = afs_wire::ids::Fid { vnode: *vnode, unique: *unique, ..fid };
         }
-        self.status_at(Place::Object(Key::new(volume.cell, fid))).await
+        self.status_at(NodeTarget::Object(Key::new(volume.cell, fid))).await
     }
 
     /// The volume that a mount point's text leads to.
@@ -342,12 +349,12 @@ impl Venus {
     }
 
     /// In the synthetic root: a cell's name, or with a dot in front its read-write tree.
-    async fn step_into_cell(&self, name: &[u8]) -> Result<(Place, Status)> {
+    async fn step_into_cell(&self, name: &[u8]) -> Result<(NodeTarget, Status)> {
         let entry = cell_entry(&self.location, name);
         let entry = entry.ok_or(VenusError::new(ErrorKind::NotFound, "lookup"))?;
         let volume = self.chosen_volume(entry.cell, "root.cell", entry.choice, None).await?;
         volume.enter(Entered { parent: NodeId::ROOT, text: entry.text });
-        self.status_at(Place::Object(Key::new(entry.cell, afs_wire::ids::Fid::root(volume.id)))).await
+        self.status_at(NodeTarget::Object(Key::new(entry.cell, afs_wire::ids::Fid::root(volume.id)))).await
     }
 
     /// The text of a link or mount point: it never changes while the object lives.
@@ -355,15 +362,22 @@ impl Venus {
         if let Some(text) = vnode.state().link.clone() {
             return Ok(text);
         }
-        let _turn = vnode.fetching.lock().await;
+        let _guard = vnode.fetching.lock().await;
         if let Some(text) = vnode.state().link.clone() {
             return Ok(text);
         }
         let volume = self.volume_of(vnode.key).await?;
         let fetched = self.fetch_small(&volume, vnode.key.fid, LINK_MAX).await;
-        let answered = fetched.map_err(|error| self.noticed(vnode, error))?;
+        let answered = fetched.map_err(|error| self.handle_error(vnode, error))?;
         let (text, reply) = &answered.value;
-        self.promises.take(&volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.record_reply(
+            &volume,
+            vnode,
+            &reply.status,
+            &reply.callback,
+            &reply.sync,
+            &answered.origin(),
+        );
         let text = Bytes::from(text.clone());
         vnode.state().link = Some(text.clone());
         Ok(text)

@@ -10,7 +10,7 @@ use crate::api::TokenOwner;
 use crate::error::ErrorKind;
 use crate::key::Key;
 use crate::location::Server;
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus};
 
 /// Promises that end are looked at in batches of this size.
@@ -21,7 +21,7 @@ const LOCK_ROUNDS: u64 = 4;
 impl Venus {
     /// Runs until Venus shuts down. Holds no reference while it sleeps.
     pub(super) async fn maintain(shared: std::sync::Weak<Shared>) {
-        let upgraded = || shared.upgrade().map(Venus::nobody);
+        let upgraded = || shared.upgrade().map(Venus::anonymous);
         let mut round = 0;
         loop {
             let Some(venus) = upgraded() else { return };
@@ -36,17 +36,17 @@ impl Venus {
             }
             let Some(venus) = upgraded() else { return };
             round += 1;
-            venus.look_after(round).await;
+            venus.run_round(round).await;
         }
     }
 
-    async fn look_after(&self, round: u64) {
+    async fn run_round(&self, round: u64) {
         self.end_promises().await;
         self.end_tokens();
         self.give_up_promises().await;
-        self.asking.probe_quiet();
+        self.calls.probe_idle();
         self.retry_stores().await;
-        self.give_owed_locks_back().await;
+        self.release_leftover_locks().await;
         if round.is_multiple_of(LOCK_ROUNDS) {
             self.extend_locks().await;
         }
@@ -62,13 +62,13 @@ impl Venus {
             volume.set_promise(None);
             let root = self.vnode(Key::new(volume.cell, afs_wire::ids::Fid::root(volume.id)));
             if self.status(&root).await.is_err() {
-                self.promises.tell_volume(&volume);
+                self.promises.invalidate_volume(&volume);
             }
         }
     }
 
     async fn give_up_promises(&self) {
-        for (server, keys) in self.promises.take_owed() {
+        for (server, keys) in self.promises.take_give_ups() {
             for keys in keys.chunks(fs::FIDS_MAX) {
                 if !self.give_up(&server, keys).await {
                     break;
@@ -87,7 +87,7 @@ impl Venus {
         if unused.is_empty() {
             return true;
         }
-        let Some(target) = self.asking.answering(server) else { return false };
+        let Some(target) = self.calls.reachable_target(server) else { return false };
         let request = fs::GiveUpCallBacks {
             fids: Fids::first_of(unused.iter().map(|key| key.fid)),
             callbacks: Promises::new(),
@@ -102,38 +102,38 @@ impl Venus {
     }
 
     /// Stores that failed for somebody are tried again soon, and as often as if they had not failed yet.
-    pub(super) fn retry_of(&self, owner: TokenOwner) {
-        for (key, who) in self.files.unsaved() {
+    pub(super) fn retry_stores_of(&self, owner: TokenOwner) {
+        for (key, user) in self.files.store_retries() {
             let data = self.vnodes.peek(key).and_then(|vnode| vnode.state().file.data().cloned());
-            if let Some(data) = data.filter(|_| who == Some(owner)) {
+            if let Some(data) = data.filter(|_| user == Some(owner)) {
                 data.content().failures = 0;
             }
         }
-        let me = self.again();
+        let me = self.in_background();
         self.env.spawn(Box::pin(async move { me.retry_stores().await }));
     }
 
     /// Stores that failed are tried again, if it may help.
     pub(super) async fn retry_stores(&self) {
-        for (key, who) in self.files.unsaved() {
+        for (key, user) in self.files.store_retries() {
             let Some(vnode) = self.vnodes.peek(key) else {
-                self.files.is_saved(key);
+                self.files.clear_store_retry(key);
                 continue;
             };
             let Some(data) = vnode.state().file.data().cloned() else {
-                self.files.is_saved(key);
+                self.files.clear_store_retry(key);
                 continue;
             };
             if data.content().failures >= self.limits.store_retries {
                 continue;
             }
-            match self.speaking_for(who).store_again(&vnode, &data, Occasion::Again).await {
+            match self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await {
                 // Somebody is at it; he will close it.
                 Ok(()) if data.content().is_dirty() => {}
                 Ok(()) => {
                     tracing::info!(fid = %key.fid, "unsaved data has been stored after all");
-                    self.files.is_saved(key);
-                    self.files.put_away(&vnode, &data, who).await;
+                    self.files.clear_store_retry(key);
+                    self.files.retire(&vnode, &data, user).await;
                 }
                 Err(error) if is_final(error.kind) => {
                     tracing::error!(%error, "unsaved data is given up");
@@ -148,7 +148,7 @@ impl Venus {
     pub(super) fn give_up_data(&self, vnode: &crate::vnode::Vnode) {
         self.files.give_up(vnode);
         self.distrust(vnode);
-        self.tell(vnode.key);
+        self.invalidate(vnode.key);
     }
 
     /// Locations that are old are asked for again, and those where nobody answers: the volume, or the server, may have
@@ -157,8 +157,8 @@ impl Venus {
         let now = self.now();
         for volume in self.location.volumes().all() {
             let is_old = now.saturating_since(volume.located_at()) >= self.limits.location_max_age;
-            if is_old || volume.is_out_of_reach(now) {
-                self.asking.relocate(&self.asker, &volume).await.ok();
+            if is_old || volume.is_unreachable(now) {
+                self.calls.relocate(&self.context, &volume).await.ok();
             }
         }
     }
@@ -167,9 +167,9 @@ impl Venus {
     pub(super) async fn give_up_all(&self, until: Instant) {
         for server in self.location.servers().all() {
             let Some(target) = self
-                .asking
-                .answering(&server)
-                .filter(|target| target.address.quiet_for(self.now()).is_some())
+                .calls
+                .reachable_target(&server)
+                .filter(|target| target.address.idle_for(self.now()).is_some())
             else {
                 continue;
             };

@@ -2,38 +2,38 @@
 
 mod access;
 mod attributes;
-mod breaks;
 mod callbacks;
 mod calls;
 mod clock;
 mod closing;
 mod directory;
+mod failed_open;
 mod fetch;
-mod giving_back;
-mod gone;
 mod holes;
 mod late_release;
+mod leftover_locks;
 mod listing;
 mod lock_keeping;
 mod locking;
 mod lookup;
 mod maintenance;
 mod namespace;
-mod occasion;
+mod newest_version;
 mod open;
-mod read_back;
 mod reading;
-mod reask;
-mod refused;
 mod remove;
-mod renewing;
+mod removed;
+mod rights_refresh;
 mod sending;
 mod sending_ranges;
 mod snapshots;
 mod space;
+mod stale;
 mod start;
 mod status;
 mod store;
+mod store_check;
+mod store_reason;
 mod tokens;
 mod writing;
 mod xattr;
@@ -45,18 +45,18 @@ use afs_rpc::EnvRef;
 use afs_rpc::sync::Notify;
 use afs_wire::ids::{UnixSeconds, Uuid};
 
-use crate::above::Above;
 use crate::api::NodeId;
-use crate::asking::{Asker, Asking};
+use crate::calls::{CallContext, Calls};
 use crate::config::Limits;
 use crate::counters::{CounterValues, Counters};
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Files;
 use crate::identity::Identity;
-use crate::key::{Key, Place};
+use crate::kernel::KernelCaches;
+use crate::key::{Key, NodeTarget};
+use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
-use crate::owed_locks::OwedLocks;
 use crate::promises::Promises;
 use crate::transfer::Transfer;
 use crate::vnode::{Vnode, VnodeTable};
@@ -66,7 +66,7 @@ use crate::vnode::{Vnode, VnodeTable};
 /// the cache. What is done through a handle is done for whoever opened it.
 pub struct Venus {
     shared: Arc<Shared>,
-    asker: Asker,
+    context: CallContext,
 }
 
 impl Deref for Venus {
@@ -87,15 +87,15 @@ pub struct Shared {
     transfer: Arc<dyn Transfer>,
     location: Arc<Location>,
     vnodes: Arc<VnodeTable>,
-    above: Arc<Above>,
+    kernel: Arc<KernelCaches>,
     promises: Arc<Promises>,
-    asking: Arc<Asking>,
+    calls: Arc<Calls>,
     names: Names,
     files: Files,
     identity: Arc<Identity>,
     counters: Arc<Counters>,
     /// Locks that servers may still have in our name.
-    owed_locks: OwedLocks,
+    leftover_locks: LeftoverLocks,
     wake: Arc<Notify>,
 }
 
@@ -111,8 +111,8 @@ impl Venus {
     /// An answer of Venus may be overtaken by the news that it is stale. Whoever hands answers on to a cache that keeps
     /// them without limit reads this number before the operation and again after handing on, and if it has grown,
     /// treats what was just handed on as stale.
-    pub fn told(&self) -> u64 {
-        self.above.told()
+    pub fn invalidations(&self) -> u64 {
+        self.kernel.invalidations()
     }
 
     /// How many objects the status cache holds.
@@ -122,27 +122,29 @@ impl Venus {
 
     /// Gives back `lookups` look-ups of a node. At zero the node id may be forgotten.
     pub fn forget(&self, node: NodeId, lookups: u64) {
-        self.above.nodes().forget(node, lookups);
+        self.kernel.nodes().forget(node, lookups);
     }
 
     /// How many look-ups of a node have not been given back.
     pub fn lookups(&self, node: NodeId) -> u64 {
-        self.above.nodes().lookups(node)
+        self.kernel.nodes().lookups(node)
     }
 
     fn wall(&self) -> UnixSeconds {
         UnixSeconds(self.env.wall().secs_u32())
     }
 
-    fn place(&self, node: NodeId) -> Result<Place> {
-        self.above.nodes().place(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
+    fn node_target(&self, node: NodeId) -> Result<NodeTarget> {
+        self.kernel.nodes().node_target(node).ok_or(VenusError::new(ErrorKind::Stale, "node"))
     }
 
     /// The object of a node; the synthetic root is none.
     fn key(&self, node: NodeId, operation: &'static str) -> Result<Key> {
-        match self.place(node)? {
-            Place::Object(key) => Ok(key),
-            Place::Cells | Place::Snapshots(..) => Err(VenusError::new(ErrorKind::ReadOnly, operation)),
+        match self.node_target(node)? {
+            NodeTarget::Object(key) => Ok(key),
+            NodeTarget::Cells | NodeTarget::Snapshots(..) => {
+                Err(VenusError::new(ErrorKind::ReadOnly, operation))
+            }
         }
     }
 

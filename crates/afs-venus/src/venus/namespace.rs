@@ -8,12 +8,12 @@ use afs_wire::ids::{Fid, Mode, Uniquifier, VnodeId};
 use afs_wire::mountpoint;
 
 use crate::api::{Entry, NodeId, OpenFlags, Opened};
-use crate::asking::{Answered, Tried};
+use crate::calls::{CallOutcome, CallReply};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{Key, Place};
+use crate::key::{Key, NodeTarget};
 use crate::location::Volume;
-use crate::names::{Before, checked};
-use crate::promises::Change;
+use crate::names::{TargetBefore, checked};
+use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
@@ -44,23 +44,23 @@ impl Venus {
     pub async fn mknod(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "CreateFile")?);
         let name_text = checked(name)?;
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::CreateFile { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
-        let tried = self.call_tried(&volume, request).await;
-        self.created(parent, &dir, &volume, name, tried).await
+        let outcome = self.call_tried(&volume, request).await;
+        self.created(parent, &dir, &volume, name, outcome).await
     }
 
     /// Makes a directory.
     pub async fn mkdir(&self, parent: NodeId, name: &[u8], mode: u32) -> Result<Entry> {
         let dir = self.vnode(self.key(parent, "MakeDir")?);
         let name_text = checked(name)?;
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let request = fs::MakeDir { dir: dir.key.fid, name: name_text, status: self.new_status(Mode(mode)) };
-        let tried = self.call_tried(&volume, request).await;
-        self.created(parent, &dir, &volume, name, tried).await
+        let outcome = self.call_tried(&volume, request).await;
+        self.created(parent, &dir, &volume, name, outcome).await
     }
 
     /// What follows CreateFile and MakeDir: the reply has everything that need not be asked for.
@@ -70,14 +70,14 @@ impl Venus {
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
         name: &[u8],
-        tried: Tried<fs::CreateReply>,
+        outcome: CallOutcome<fs::CreateReply>,
     ) -> Result<Entry> {
-        let answered = match tried.result {
+        let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed_in(dir, error)),
+            Err(error) => return Err(self.handle_directory_error(dir, error)),
         };
         let reply = &answered.value;
         let child = self.vnode(dir.key.sibling(reply.fid.vnode, reply.fid.unique));
@@ -85,12 +85,19 @@ impl Venus {
         if stray > answered.serial {
             child.state().broken = stray;
         }
-        self.promises.take(volume, &child, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.record_reply(
+            volume,
+            &child,
+            &reply.status,
+            &reply.callback,
+            &reply.sync,
+            &answered.origin(),
+        );
         self.added(dir, volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
         if reply.fid.is_directory() {
             self.names.directories().keep_new(&child, dir.key.fid, &reply.status);
         }
-        Ok(self.entry(Place::Object(child.key), reply.status, Some((parent, name))))
+        Ok(self.entry(NodeTarget::Object(child.key), reply.status, Some((parent, name))))
     }
 
     /// A change was made twice, because the first answer was lost: what is there is ours if the directory shows it as its
@@ -101,9 +108,9 @@ impl Venus {
         let (child, status) = self.child(dir, name).await?;
         let after = dir.state().status.map(|status| status.data_version);
         if before.is_none() || before.map(|version| version.next()) != after {
-            return Err(self.noticed_in(dir, error));
+            return Err(self.handle_directory_error(dir, error));
         }
-        Ok(self.entry(Place::Object(child.key), status, Some((parent, name))))
+        Ok(self.entry(NodeTarget::Object(child.key), status, Some((parent, name))))
     }
 
     /// Makes a symbolic link; a text like `#volume.` makes a mount point.
@@ -113,17 +120,17 @@ impl Venus {
         let contents =
             PathText::new(target).map_err(|_| VenusError::new(ErrorKind::NameTooLong, "Symlink"))?;
         let mode = if mountpoint::is_meant(target) { mountpoint::MODE } else { LINK_MODE };
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let request =
             fs::Symlink { dir: dir.key.fid, name: name_text, contents, status: self.new_status(mode) };
-        let tried = self.call_tried(&volume, request).await;
-        let answered = match tried.result {
+        let outcome = self.call_tried(&volume, request).await;
+        let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, &dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed_in(&dir, error)),
+            Err(error) => return Err(self.handle_directory_error(&dir, error)),
         };
         let reply = &answered.value;
         self.added(&dir, &volume, name, reply.fid, &answered.change(&reply.dir_status, &reply.sync));
@@ -131,10 +138,10 @@ impl Venus {
         child.state().link = Some(target.to_vec().into());
         // No promise comes with a new link, and what we hand out must be promised.
         let status = self.status(&child).await?;
-        let (place, status) = self.cross_or_stay(parent, child, status).await?;
-        let entry = self.entry(place, status, Some((parent, name)));
-        if matches!(place, Place::Object(_)) && is_mount_point(&status) {
-            self.leads_nowhere_yet(parent, name);
+        let (node_target, status) = self.cross_or_stay(parent, child, status).await?;
+        let entry = self.entry(node_target, status, Some((parent, name)));
+        if matches!(node_target, NodeTarget::Object(_)) && is_mount_point(&status) {
+            self.invalidate_empty_mount_point(parent, name);
         }
         Ok(entry)
     }
@@ -147,22 +154,22 @@ impl Venus {
         if file.key.volume() != dir.key.volume() {
             return Err(VenusError::new(ErrorKind::CrossDevice, "Link").of(file.key.fid));
         }
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let request = fs::Link { dir: dir.key.fid, name: name_text, existing: file.key.fid };
-        let tried = self.call_tried(&volume, request).await;
-        let answered = match tried.result {
+        let outcome = self.call_tried(&volume, request).await;
+        let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if tried.unsure && error.kind == ErrorKind::Exists => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::Exists => {
                 return self.adopt(parent, &dir, name, error).await;
             }
-            Err(error) => return Err(self.noticed_in(&dir, error)),
+            Err(error) => return Err(self.handle_directory_error(&dir, error)),
         };
         let reply = &answered.value;
         self.added(&dir, &volume, name, file.key.fid, &answered.change(&reply.dir_status, &reply.sync));
-        self.promises.refresh(&volume, &file, &answered.change(&reply.status, &reply.sync));
+        self.promises.record_change(&volume, &file, &answered.change(&reply.status, &reply.sync));
         let status = self.status(&file).await?;
-        Ok(self.entry(Place::Object(file.key), status, Some((parent, name))))
+        Ok(self.entry(NodeTarget::Object(file.key), status, Some((parent, name))))
     }
 
     /// Renames within a volume, replacing what is there.
@@ -185,7 +192,11 @@ impl Venus {
         let moved = self.find(&from, name).await?.ok_or_else(missing)?;
         self.rename_found(&volume, (&from, name), (&into, to_name), names, moved).await?;
         // Whoever holds the old name holds the new one from now on.
-        self.above.nodes().rename((parent, name), (to, to_name), self.above.nodes().id(Place::Object(moved)));
+        self.kernel.nodes().rename(
+            (parent, name),
+            (to, to_name),
+            self.kernel.nodes().id(NodeTarget::Object(moved)),
+        );
         Ok(())
     }
 
@@ -203,17 +214,17 @@ impl Venus {
             return Ok(());
         }
         let hidden = match replaced {
-            Some(replaced) => self.set_aside(into, volume, to_name, replaced).await?,
+            Some(replaced) => self.hide_open_file(into, volume, to_name, replaced).await?,
             None => false,
         };
         let request = fs::Rename { old_dir: from.key.fid, old_name, new_dir: into.key.fid, new_name };
-        let tried = self.call_tried(volume, request).await;
-        let answered = match tried.result {
+        let outcome = self.call_tried(volume, request).await;
+        let answered = match outcome.result {
             Ok(answered) => answered,
-            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
                 return self.moved_after_all(from, into, to_name, moved, error).await;
             }
-            Err(error) => return Err(self.noticed_in(from, error)),
+            Err(error) => return Err(self.handle_directory_error(from, error)),
         };
         let before = self.renamed(volume, (from, name), (into, to_name), &answered);
         self.lost_names(replaced.filter(|_| !hidden), before, volume, answered.serial).await;
@@ -227,8 +238,8 @@ impl Venus {
         volume: &Arc<Volume>,
         (from, name): (&Arc<Vnode>, &[u8]),
         (into, to_name): (&Arc<Vnode>, &[u8]),
-        answered: &Answered<fs::RenameReply>,
-    ) -> Before {
+        answered: &CallReply<fs::RenameReply>,
+    ) -> TargetBefore {
         let reply = &answered.value;
         let [old, new] =
             [&reply.old_dir_status, &reply.new_dir_status].map(|status| answered.change(status, &reply.sync));
@@ -276,12 +287,12 @@ impl Venus {
         self.distrust(into);
         match self.find(into, to_name).await? {
             Some(found) if found == moved => Ok(()),
-            _ => Err(self.noticed_in(from, error)),
+            _ => Err(self.handle_directory_error(from, error)),
         }
     }
 
     /// A name was added to a directory by us.
-    fn added(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8], fid: Fid, change: &Change<'_>) {
+    fn added(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, name: &[u8], fid: Fid, change: &ChangeReply<'_>) {
         let target: (VnodeId, Uniquifier) = (fid.vnode, fid.unique);
         self.patch(dir, volume, change, |blob| dir::insert(blob, name, target).is_ok());
     }

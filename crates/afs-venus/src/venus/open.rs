@@ -19,7 +19,7 @@ impl Venus {
     /// Opens a file. What is opened is the newest version, unless this machine has unsaved changes to it.
     pub async fn open(&self, node: NodeId, flags: OpenFlags) -> Result<Opened> {
         let vnode = self.vnode(self.key(node, "open")?);
-        let status = self.status_or_unsaved(&vnode).await?;
+        let status = self.status_or_dirty(&vnode).await?;
         self.check_open(&vnode, &status, flags).await?;
         self.open_checked(&vnode, &status, flags, false).await
     }
@@ -66,11 +66,11 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
         self.await_late_release(vnode, status).await?;
-        let handle = self.files.hold(vnode, status, flags, self.asker.who).await?;
+        let handle = self.files.open_handle(vnode, status, flags, self.context.user).await?;
         let backing = match self.prepare(&handle, is_new).await {
             Ok(backing) => backing,
             Err(error) => {
-                self.give_up_open(handle.id).await;
+                self.cancel_open(handle.id).await;
                 return Err(error);
             }
         };
@@ -95,13 +95,13 @@ impl Venus {
         let file = data.file.file().filter(|_| flags.passthrough);
         // Of a file that did not exist a moment ago the cache keeps nothing.
         if flags.write && !is_new && !flags.truncate {
-            self.files.will_change(vnode.key, &data).await?;
+            self.files.prepare_change(vnode.key, &data).await?;
         }
         let complete = data.content().is_complete();
         let Some(file) = file.filter(|_| complete && !rewrites) else { return Ok(None) };
         data.backed.store(true, Ordering::SeqCst);
         if flags.write {
-            self.files.go_direct(handle).await?;
+            self.files.start_passthrough(handle).await?;
         }
         Ok(Some(Backing { file, id: data.file.id() }))
     }
@@ -110,8 +110,8 @@ impl Venus {
     async fn cut_to_open(&self, handle: &Handle) -> Result<u64> {
         let data = handle.data();
         if handle.flags.truncate {
-            self.files.will_change(handle.vnode.key, &data).await?;
-            handle.will_cut();
+            self.files.prepare_change(handle.vnode.key, &data).await?;
+            handle.note_cut_at_open();
             self.files.cut(&data, 0).await?;
         }
         let length = data.content().length;

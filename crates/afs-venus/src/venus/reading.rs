@@ -18,7 +18,7 @@ impl Venus {
         if !handle.flags.read && !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "read"));
         }
-        self.speaking_for(handle.who).read_held(&handle, pos, len).await
+        self.as_user(handle.user).read_held(&handle, pos, len).await
     }
 
     async fn read_held(&self, handle: &Arc<Handle>, pos: u64, len: usize) -> Result<Bytes> {

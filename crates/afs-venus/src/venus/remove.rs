@@ -11,8 +11,8 @@ use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
-use crate::names::{Before, checked};
-use crate::promises::Change;
+use crate::names::{TargetBefore, checked};
+use crate::promises::ChangeReply;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, is_mount_point};
 
@@ -28,14 +28,14 @@ impl Venus {
     pub async fn unlink(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveFile")?);
         let text = checked(name)?;
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if child.fid.is_directory() {
             return Err(VenusError::new(ErrorKind::IsDirectory, "RemoveFile").of(child.fid));
         }
         self.unlink_found(&dir, &volume, name, text, child).await?;
-        self.above.nodes().drop_name(parent, name);
+        self.kernel.nodes().drop_name(parent, name);
         Ok(())
     }
 
@@ -48,7 +48,7 @@ impl Venus {
         }
         self.unlink(parent, name).await?;
         // The kernel sees a directory there, and does not know that it went.
-        self.above.removed(parent, name);
+        self.kernel.invalidate_removed(parent, name);
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl Venus {
         text: Name,
         child: Key,
     ) -> Result<()> {
-        if self.set_aside(dir, volume, name, child).await? {
+        if self.hide_open_file(dir, volume, name, child).await? {
             return Ok(());
         }
         let serial = self.promises.serial();
@@ -75,24 +75,30 @@ impl Venus {
         volume: &Arc<Volume>,
         name: &[u8],
         text: Name,
-    ) -> Result<Before> {
-        let tried = self.call_tried(volume, fs::RemoveFile { dir: dir.key.fid, name: text }).await;
-        match tried.result {
+    ) -> Result<TargetBefore> {
+        let outcome = self.call_tried(volume, fs::RemoveFile { dir: dir.key.fid, name: text }).await;
+        match outcome.result {
             Ok(answered) => {
                 let reply = &answered.value;
                 Ok(self.removed(dir, volume, &answered.change(&reply.dir_status, &reply.sync), name))
             }
             // The first answer was lost, and the name is gone: that was us.
-            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
                 self.distrust(dir);
                 Ok(None)
             }
-            Err(error) => Err(self.noticed_in(dir, error)),
+            Err(error) => Err(self.handle_directory_error(dir, error)),
         }
     }
 
     /// A name was removed from a directory by us: the same to our copy. Answers what it stood for.
-    fn removed(&self, dir: &Arc<Vnode>, volume: &Arc<Volume>, change: &Change<'_>, name: &[u8]) -> Before {
+    fn removed(
+        &self,
+        dir: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        change: &ChangeReply<'_>,
+        name: &[u8],
+    ) -> TargetBefore {
         let mut before = None;
         self.patch(dir, volume, change, |blob| {
             before = self.names.directories().before(dir.key, blob, name);
@@ -103,7 +109,7 @@ impl Venus {
 
     /// Before the last name of a file goes that is open here but not all here: it gets a hidden name, so that the rest can
     /// still be fetched. Says whether that was done; then the old name is gone already.
-    pub(super) async fn set_aside(
+    pub(super) async fn hide_open_file(
         &self,
         dir: &Arc<Vnode>,
         volume: &Arc<Volume>,
@@ -127,7 +133,8 @@ impl Venus {
             new_dir: dir.key.fid,
             new_name: checked(&hidden)?,
         };
-        let answered = self.call(volume, request).await.map_err(|error| self.noticed_in(dir, error))?;
+        let answered =
+            self.call(volume, request).await.map_err(|error| self.handle_directory_error(dir, error))?;
         let reply = &answered.value;
         self.patch(dir, volume, &answered.change(&reply.new_dir_status, &reply.sync), |blob| {
             let target = blob.lookup(name).ok().flatten();
@@ -141,7 +148,7 @@ impl Venus {
     /// The last handle of a file with a hidden name is closed.
     pub(super) async fn remove_hidden(&self, dir: Key, name: &[u8]) -> Result<()> {
         let dir = self.vnode(dir);
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         self.remove_file(&dir, &volume, name, checked(name)?).await.map(drop)
     }
@@ -151,7 +158,7 @@ impl Venus {
     pub(super) async fn lost_names(
         &self,
         found: Option<Key>,
-        before: Before,
+        before: TargetBefore,
         volume: &Arc<Volume>,
         serial: u64,
     ) {
@@ -179,9 +186,9 @@ impl Venus {
                 status.link_count = status.link_count.saturating_sub(1);
             }
         }
-        self.files.has_no_name(&vnode);
+        self.files.became_nameless(&vnode);
         self.files.forget_kept(key);
-        self.is_gone(&vnode);
+        self.note_removed(&vnode);
     }
 
     /// Whether an object is gone with the name that it lost. How many names it had is known if it was promised all the time; a
@@ -197,7 +204,7 @@ impl Venus {
             _ if vnode.key.fid.is_directory() => serial.is_some(),
             Some(status) => status.link_count <= 1,
             None if is_in_use => {
-                let asked = self.status_unseen(vnode).await;
+                let asked = self.status_without_check(vnode).await;
                 asked.is_err_and(|error| error.kind == ErrorKind::Stale)
             }
             None => false,
@@ -208,31 +215,34 @@ impl Venus {
     pub async fn rmdir(&self, parent: NodeId, name: &[u8]) -> Result<()> {
         let dir = self.vnode(self.key(parent, "RemoveDir")?);
         let text = checked(name)?;
-        let _turn = dir.changing.lock().await;
+        let _guard = dir.changing.lock().await;
         let volume = self.volume_to_change(dir.key).await?;
         let child = self.find(&dir, name).await?.ok_or(missing(&dir))?;
         if !child.fid.is_directory() {
             return Err(self.not_a_directory(child).await);
         }
         let serial = self.promises.serial();
-        let tried = self.call_tried(&volume, fs::RemoveDir { dir: dir.key.fid, name: text }).await;
-        let before = match tried.result {
+        let outcome = self.call_tried(&volume, fs::RemoveDir { dir: dir.key.fid, name: text }).await;
+        let before = match outcome.result {
             Ok(answered) => {
                 let reply = &answered.value;
                 self.removed(&dir, &volume, &answered.change(&reply.dir_status, &reply.sync), name)
             }
-            Err(error) if tried.unsure && error.kind == ErrorKind::NotFound => {
+            Err(error) if outcome.maybe_executed && error.kind == ErrorKind::NotFound => {
                 self.distrust(&dir);
                 None
             }
             // File servers say EEXIST where Unix says ENOTEMPTY (docs/protocol/fileserver.md "7. Operation semantics").
             Err(error) if error.kind == ErrorKind::Exists => {
-                return Err(VenusError { kind: ErrorKind::NotEmpty, ..self.noticed_in(&dir, error) });
+                return Err(VenusError {
+                    kind: ErrorKind::NotEmpty,
+                    ..self.handle_directory_error(&dir, error)
+                });
             }
-            Err(error) => return Err(self.noticed_in(&dir, error)),
+            Err(error) => return Err(self.handle_directory_error(&dir, error)),
         };
         self.lost_names(Some(child), before, &volume, serial).await;
-        self.above.nodes().drop_name(parent, name);
+        self.kernel.nodes().drop_name(parent, name);
         Ok(())
     }
 

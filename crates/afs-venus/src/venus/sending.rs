@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use afs_wire::fs::{SetStatus, StatusReply};
 use afs_wire::ids::{DataVersion, Fid};
 
-use crate::asking::{Answered, Tried};
+use crate::calls::{CallOutcome, CallReply};
 use crate::counters::add;
-use crate::data::{FileData, Piece, Share};
+use crate::data::{FileData, Piece, StoreScope};
 use crate::error::Result;
 use crate::location::Volume;
-use crate::transfer::{Change, Halt, Leaving, Left};
+use crate::transfer::{CacheSource, SourceFailure, SourceReport, StoreRequest};
 use crate::venus::Venus;
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
 /// What came of an attempt to bring the server up to date.
@@ -41,7 +41,7 @@ pub(super) struct Sending<'a> {
     pub status: SetStatus,
     /// Changes of the length that had begun when it was decided what to send.
     pub cuts: u64,
-    pub left: Left,
+    pub report: SourceReport,
 }
 
 impl Sending<'_> {
@@ -60,7 +60,7 @@ impl Sending<'_> {
 
     /// A piece is at the server.
     pub fn note_sums(&self, piece: &Piece) {
-        let new = self.left.sums();
+        let new = self.report.sums();
         self.data
             .change_sums(|sums| new.within(&piece.range).for_each(|(range, sum)| sums.insert(range, sum)));
     }
@@ -69,34 +69,34 @@ impl Sending<'_> {
 impl Venus {
     /// Sends what is unsaved, or if it `replaces` a version that is not the one it was made from, everything. A change of the
     /// length waits until it is over, unless nobody waits for the store.
-    pub(super) async fn send_unsaved(
+    pub(super) async fn send_dirty(
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
         replaces: Option<DataVersion>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<Sent> {
-        let _length = match occasion {
-            Occasion::Again => None,
-            _ => Some(data.gate.hold_length().await),
+        let _length = match reason {
+            StoreReason::Retry => None,
+            _ => Some(data.change_lock.block_cuts().await),
         };
         let as_one = self.takes_ranges(volume);
-        let (pieces, share, cut, time, cuts) = {
-            let _quiet = data.gate.quiet().await;
+        let (pieces, scope, cut, time, cuts) = {
+            let _quiet = data.change_lock.block_changes().await;
             let mut content = data.content();
             // Somebody may have opened and cut it since that was asked first.
-            if occasion.leaves_it(&content) {
+            if reason.defers_to_writer(&content) {
                 return Ok(Sent::All);
             }
             let cut = content.cut;
-            let share = content.share(replaces.is_some(), as_one);
-            (content.begin_store(share), share, cut, content.changed_at, data.gate.cuts())
+            let scope = content.store_scope(replaces.is_some(), as_one);
+            (content.begin_store(scope), scope, cut, content.changed_at, data.change_lock.cuts())
         };
-        let fsync = occasion == Occasion::Sync;
+        let fsync = reason == StoreReason::Sync;
         let status = SetStatus { mod_time: Some(time.unwrap_or(self.wall())), fsync, ..SetStatus::default() };
         let mut storing = Storing { data: data.clone(), cut, any: false, end: End::Failed };
-        let sending = Sending { vnode, volume, data, status, cuts, left: Left::default() };
+        let sending = Sending { vnode, volume, data, status, cuts, report: SourceReport::default() };
         sending.forget_sums(&pieces);
         let (length, version) = {
             let content = data.content();
@@ -107,26 +107,26 @@ impl Venus {
                 let expected = replaces.unwrap_or(version);
                 self.send_as_one(&sending, &pieces, expected, &mut storing.any).await
             }
-            false => self.send_one_by_one(&sending, &pieces, share, &mut storing.any).await,
+            false => self.send_one_by_one(&sending, &pieces, scope, &mut storing.any).await,
         };
-        let stopped = sending.left.halt();
+        let stopped = sending.report.failure();
         match (sent, stopped) {
             (Ok(Sent::All), _) => {}
             (Ok(other), _) => {
                 storing.end = End::Stopped;
                 return Ok(other);
             }
-            (Err(_), Some(Halt::Cut)) => {
+            (Err(_), Some(SourceFailure::Cut)) => {
                 storing.end = End::Stopped;
                 return Ok(Sent::Cut);
             }
-            (Err(_), Some(Halt::Cache(error))) => return Err(error.of(vnode.key.fid)),
+            (Err(_), Some(SourceFailure::Cache(error))) => return Err(error.of(vnode.key.fid)),
             (Err(error), None) => return Err(error),
         }
         storing.end = End::Done;
         data.content().store_done();
         *data.ready.lock() = None;
-        data.stored_unsynced.store(occasion != Occasion::Sync, Ordering::SeqCst);
+        data.stored_unsynced.store(reason != StoreReason::Sync, Ordering::SeqCst);
         self.after_store(vnode, data);
         Ok(Sent::All)
     }
@@ -134,7 +134,7 @@ impl Venus {
     /// Whether the volume's server is known, or not known not, to take several ranges in one call.
     fn takes_ranges(&self, volume: &Volume) -> bool {
         let sites = volume.sites(self.now());
-        sites.iter().all(|server| self.transfer.takes_several(server))
+        sites.iter().all(|server| self.transfer.takes_several_pieces(server))
     }
 
     /// Sends each piece in a call of its own, which makes a version of each.
@@ -142,7 +142,7 @@ impl Venus {
         &self,
         sending: &Sending<'_>,
         pieces: &[Piece],
-        share: Share,
+        scope: StoreScope,
         any: &mut bool,
     ) -> Result<Sent> {
         let Sending { vnode, volume, data, .. } = sending;
@@ -150,19 +150,19 @@ impl Venus {
             let expected = data.content().version.next();
             let answered = self.send_piece(sending, piece).await?;
             let reply = &answered.value;
-            self.promises.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
+            self.promises.record_change(volume, vnode, &answered.change(&reply.status, &reply.sync));
             data.content().stored(piece, reply.status.data_version, reply.status.length);
             sending.note_sums(piece);
             let is_other = reply.status.data_version != expected;
             // Of a piece that is all of the file nothing of the other store is left: a first attempt of ours may have been that one.
             let is_whole = piece.range == (0..reply.status.length);
-            if is_other && share == Share::Unsaved {
-                if !is_whole && self.mixed(vnode, data) {
+            if is_other && scope == StoreScope::Dirty {
+                if !is_whole && self.handle_mixed(vnode, data) {
                     return Ok(Sent::Mixed);
                 }
             } else if is_other && *any {
                 // The first piece replaced whatever was there; this one did not.
-                data.content().start_over();
+                data.content().mark_all_dirty();
                 return Ok(Sent::OtherVersion);
             }
             *any = true;
@@ -172,11 +172,11 @@ impl Venus {
 
     /// Another machine stored in between: what was not sent is not what the server has. It is fetched anew when wanted; but a kernel
     /// that reads and writes the file by itself goes on with what is here, so all of that is unsaved then. Says whether it is.
-    fn mixed(&self, vnode: &Vnode, data: &FileData) -> bool {
+    fn handle_mixed(&self, vnode: &Vnode, data: &FileData) -> bool {
         tracing::info!(fid = %vnode.key.fid, "two machines stored to one file at the same time");
         let mut content = data.content();
         if data.backed.load(Ordering::SeqCst) && content.is_complete() {
-            content.start_over();
+            content.mark_all_dirty();
             return true;
         }
         let (version, length) = (content.version, content.base_length);
@@ -185,9 +185,9 @@ impl Venus {
         false
     }
 
-    async fn send_piece(&self, sending: &Sending<'_>, piece: &Piece) -> Result<Answered<StatusReply>> {
-        let tried = self.send(sending, std::slice::from_ref(piece), None).await;
-        let answered = tried.result.map_err(|error| error.of(sending.fid()))?;
+    async fn send_piece(&self, sending: &Sending<'_>, piece: &Piece) -> Result<CallReply<StatusReply>> {
+        let outcome = self.send(sending, std::slice::from_ref(piece), None).await;
+        let answered = outcome.result.map_err(|error| error.of(sending.fid()))?;
         add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
         Ok(answered)
     }
@@ -198,10 +198,11 @@ impl Venus {
         sending: &Sending<'_>,
         pieces: &[Piece],
         expected: Option<DataVersion>,
-    ) -> Tried<StatusReply> {
-        let change = &Change { fid: sending.fid(), status: sending.status, pieces, expected };
+    ) -> CallOutcome<StatusReply> {
+        let change = &StoreRequest { fid: sending.fid(), status: sending.status, pieces, expected };
         self.on_sites(sending.volume, change.operation(), |target| async move {
-            let mut source = Leaving::new(self.files.worker(), sending.data, sending.cuts, &sending.left);
+            let mut source =
+                CacheSource::new(self.files.worker(), sending.data, sending.cuts, &sending.report);
             self.transfer.store(&target, change, &mut source).await
         })
         .await

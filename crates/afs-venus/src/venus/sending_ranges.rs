@@ -39,11 +39,11 @@ impl Venus {
         expected: DataVersion,
     ) -> Result<Sent> {
         let Sending { vnode, volume, data, .. } = sending;
-        let tried = self.send(sending, pieces, Some(expected)).await;
-        let error = match tried.result {
+        let outcome = self.send(sending, pieces, Some(expected)).await;
+        let error = match outcome.result {
             Ok(answered) => {
                 let reply = &answered.value;
-                self.promises.refresh(volume, vnode, &answered.change(&reply.status, &reply.sync));
+                self.promises.record_change(volume, vnode, &answered.change(&reply.status, &reply.sync));
                 let mut content = data.content();
                 for piece in pieces {
                     add(&self.counters.bytes_stored, piece.range.end - piece.range.start);
@@ -57,10 +57,10 @@ impl Venus {
         match error.kind {
             ErrorKind::NotSupported => Ok(Sent::OldServer),
             ErrorKind::WouldBlock => {
-                let status = self.ask_status(vnode, volume).await?;
+                let status = self.fetch_status(vnode, volume).await?;
                 // An earlier attempt may have been carried out: then the other version is ours.
-                let is_ours =
-                    tried.unsure && self.was_carried_out(vnode, volume, data, &status, expected).await?;
+                let is_ours = outcome.maybe_executed
+                    && self.was_carried_out(vnode, volume, data, &status, expected).await?;
                 Ok(if is_ours { Sent::All } else { Sent::OtherVersion })
             }
             _ => Err(error.of(sending.fid())),

@@ -12,18 +12,22 @@ use afs_wire::vol::Snapshot;
 
 use crate::api::{Attr, DirEntry, NodeId};
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{CellIndex, Key, Place};
-use crate::location::{Entered, KnownSnapshots, Volume, address_of};
+use crate::key::{CellIndex, Key, NodeTarget};
+use crate::location::{Entered, KnownSnapshots, Volume, volume_query};
 use crate::names;
 use crate::venus::Venus;
 
 impl Venus {
     /// From the root of a volume to its snapshots; `missing` if it cannot have any.
-    pub(super) async fn step_to_snapshots(&self, root: Key, missing: VenusError) -> Result<(Place, Status)> {
-        self.above.unpromised();
+    pub(super) async fn step_to_snapshots(
+        &self,
+        root: Key,
+        missing: VenusError,
+    ) -> Result<(NodeTarget, Status)> {
+        self.kernel.note_unpromised();
         let volume = self.volume_of(root).await?;
         match self.snapshots_of(&volume).await? {
-            Some(_) => Ok((Place::Snapshots(root.cell, volume.id), Status::default())),
+            Some(_) => Ok((NodeTarget::Snapshots(root.cell, volume.id), Status::default())),
             None => Err(missing),
         }
     }
@@ -35,22 +39,22 @@ impl Venus {
         cell: CellIndex,
         volume: VolumeId,
         name: &[u8],
-    ) -> Result<(Place, Status)> {
-        self.above.unpromised();
+    ) -> Result<(NodeTarget, Status)> {
+        self.kernel.note_unpromised();
         if name == b"." {
-            return Ok((Place::Snapshots(cell, volume), Status::default()));
+            return Ok((NodeTarget::Snapshots(cell, volume), Status::default()));
         }
         let root = Key::new(cell, Fid::root(volume));
         if name == b".." {
-            return self.status_at(Place::Object(root)).await;
+            return self.status_at(NodeTarget::Object(root)).await;
         }
-        let snapshots = self.snapshots_seen(cell, volume).await?;
+        let snapshots = self.visible_snapshots(cell, volume).await?;
         let found = snapshots.iter().find(|snapshot| snapshot.name.as_bytes() == name);
         let found = found.ok_or(VenusError::new(ErrorKind::NotFound, "lookup").of(root.fid))?;
         let snapshot = self.snapshot_volume(cell, volume, found).await?;
         let text = format!("#{}.", found.volume);
         snapshot.enter(Entered { parent: node, text });
-        self.status_at(Place::Object(Key::new(cell, Fid::root(snapshot.id)))).await
+        self.status_at(NodeTarget::Object(Key::new(cell, Fid::root(snapshot.id)))).await
     }
 
     /// The volume that a snapshot is. It is where the location service says, or else beside the volume it was made of.
@@ -63,7 +67,7 @@ impl Venus {
         let volume = match self.location.volumes().get(cell, snapshot.volume) {
             Some(volume) => volume,
             None => {
-                let group = match self.group(cell, &address_of(snapshot.volume)).await {
+                let group = match self.group(cell, &volume_query(snapshot.volume)).await {
                     Err(error) if error.kind == ErrorKind::NoVolume => self.volume(cell, of).await?.group(),
                     other => other?,
                 };
@@ -75,7 +79,11 @@ impl Venus {
     }
 
     /// The snapshots of a volume, for one who may look at its root.
-    pub(super) async fn snapshots_seen(&self, cell: CellIndex, volume: VolumeId) -> Result<Arc<[Snapshot]>> {
+    pub(super) async fn visible_snapshots(
+        &self,
+        cell: CellIndex,
+        volume: VolumeId,
+    ) -> Result<Arc<[Snapshot]>> {
         let volume = self.volume(cell, volume).await?;
         let root = self.vnode(Key::new(cell, Fid::root(volume.id)));
         let may_look = |rights: Rights| rights.contains(Rights::LOOKUP);
@@ -95,9 +103,9 @@ impl Venus {
             return Ok(known.list);
         }
         let list = match self.call(&home, fs::ListSnapshots { volume: home.id }).await {
-            Ok(answered) => Some(names::tidy(answered.value.snapshots.into_vec())),
+            Ok(answered) => Some(names::usable_snapshots(answered.value.snapshots.into_vec())),
             Err(error) if error.code == Some(AbortCode::RXGEN_OPCODE) => None,
-            Err(error) if error.kind == ErrorKind::ServerAway => {
+            Err(error) if error.kind == ErrorKind::ServerUnreachable => {
                 // What was known goes on to be read, like everything else.
                 return volume.snapshots(afs_rpc::Instant::ZERO).map(|known| known.list).ok_or(error);
             }
@@ -125,7 +133,7 @@ impl Venus {
         cell: CellIndex,
         volume: VolumeId,
     ) -> Result<Attr> {
-        self.above.unpromised();
+        self.kernel.note_unpromised();
         let volume = self.volume(cell, volume).await?;
         self.snapshots_of(&volume).await?;
         Ok(self.snapshots_attr(node, cell, volume.id))
@@ -156,9 +164,9 @@ impl Venus {
         offset: u64,
         max: usize,
     ) -> Result<Vec<DirEntry>> {
-        self.above.unpromised();
-        let root = |volume| self.above.nodes().id(Place::Object(Key::new(cell, Fid::root(volume))));
-        let snapshots = self.snapshots_seen(cell, volume).await?;
+        self.kernel.note_unpromised();
+        let root = |volume| self.kernel.nodes().id(NodeTarget::Object(Key::new(cell, Fid::root(volume))));
+        let snapshots = self.visible_snapshots(cell, volume).await?;
         Ok(names::list_snapshots(&snapshots, (node, root(volume)), root, offset, max))
     }
 }

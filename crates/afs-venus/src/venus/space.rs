@@ -4,7 +4,7 @@ use afs_wire::fs;
 
 use crate::api::{NodeId, Space};
 use crate::error::Result;
-use crate::key::Place;
+use crate::key::NodeTarget;
 use crate::names::NAME_MAX;
 use crate::venus::Venus;
 
@@ -20,10 +20,10 @@ impl Venus {
             blocks_free,
             name_bytes_max: NAME_MAX as u32,
         };
-        let volume = match self.place(node)? {
-            Place::Object(key) => self.volume_of(key).await?,
-            Place::Snapshots(cell, volume) => self.volume(cell, volume).await?,
-            Place::Cells => return Ok(space(0, 0)),
+        let volume = match self.node_target(node)? {
+            NodeTarget::Object(key) => self.volume_of(key).await?,
+            NodeTarget::Snapshots(cell, volume) => self.volume(cell, volume).await?,
+            NodeTarget::Cells => return Ok(space(0, 0)),
         };
         let reply = self.call(&volume, fs::GetVolumeStatus { volume: volume.id }).await?.value;
         let status = reply.status;

@@ -9,21 +9,21 @@ use afs_wire::ids::{Fid, VolumeName};
 use afs_wire::mountpoint::Choice;
 use afs_wire::volname;
 
-use crate::above::Above;
 use crate::api::TokenOwner;
-use crate::asking::{self, Asker, Asking};
+use crate::calls::{self, CallContext, Calls};
 use crate::config::{RootKind, SecurityConfig, VenusConfig};
 use crate::counters::Counters;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::{Files, Handle};
 use crate::identity::Identity;
-use crate::key::{CellIndex, Key, Place};
+use crate::kernel::KernelCaches;
+use crate::key::{CellIndex, Key, NodeTarget};
+use crate::leftover_locks::LeftoverLocks;
 use crate::location::{Cell, Location};
 use crate::names::Names;
-use crate::owed_locks::OwedLocks;
 use crate::promises::{self, Promises};
 use crate::transfer::{Rpc, Transfer};
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 use crate::venus::{Shared, Venus, callbacks};
 use crate::vnode::VnodeTable;
 
@@ -46,11 +46,11 @@ impl Venus {
         }
         let (venus, classes) = Venus::new(config, transfer);
         let service = callbacks::service(Arc::downgrade(&venus.shared));
-        venus.asking.offer(service, classes)?;
+        venus.calls.offer(service, classes)?;
         if let RootKind::Volume(name) = venus.names.root() {
             let key = venus.find_root(name).await?;
-            venus.above.nodes().set_root(Place::Object(key));
-            venus.hasty().status(&venus.vnode(key)).await?;
+            venus.kernel.nodes().set_root(NodeTarget::Object(key));
+            venus.without_waiting().status(&venus.vnode(key)).await?;
         }
         venus.env.spawn(Box::pin(Venus::maintain(Arc::downgrade(&venus.shared))));
         venus.env.spawn(Box::pin(Venus::watch_clocks(Arc::downgrade(&venus.shared))));
@@ -61,26 +61,26 @@ impl Venus {
         let VenusConfig { env, rx, cells, root, uuid, cache, sink, snapshots, sysnames, limits, security } =
             config;
         let SecurityConfig { own, sessions, callback_classes } = security;
-        let who = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
+        let user = own.as_ref().map(|own| TokenOwner::Uid(own.uid));
         let cells = cells.iter().map(|cell| Cell::new(cell, &env, &rx, limits.server_dead)).collect();
         let counters: Arc<Counters> = Arc::default();
         let identity = Arc::new(Identity::new(env.clone(), own, sessions));
         let location = Arc::new(Location::new(cells));
-        let above = Arc::new(Above::new(env.clone(), sink, limits.settle_max));
+        let kernel = Arc::new(KernelCaches::new(env.clone(), sink, limits.settle_max));
         let vnodes = Arc::new(VnodeTable::new(limits.statuses_max));
         let parts = promises::Parts {
             env: env.clone(),
             counters: counters.clone(),
             identity: identity.clone(),
             location: location.clone(),
-            above: above.clone(),
+            kernel: kernel.clone(),
             vnodes: vnodes.clone(),
         };
         let promises = Arc::new(Promises::new(parts, &limits));
         let names = Names::new(root, sysnames, snapshots, vnodes.clone(), limits.directory_bytes_max);
         let cell_names = location.cells().iter().map(|cell| cell.name.clone()).collect();
         let files = Files::new(env.clone(), cache, cell_names, vnodes.clone());
-        let parts = asking::Parts {
+        let parts = calls::Parts {
             env: env.clone(),
             rx,
             identity: identity.clone(),
@@ -89,23 +89,23 @@ impl Venus {
             promises: promises.clone(),
         };
         let shared = Arc::new_cyclic(|me| Shared {
-            asking: Asking::new(parts, &limits, when_returned(me)),
+            calls: Calls::new(parts, &limits, when_returned(me)),
             limits,
             uuid,
             env,
             transfer,
             location,
             vnodes,
-            above,
+            kernel,
             promises,
             names,
             files,
             identity,
             counters,
-            owed_locks: OwedLocks::new(),
+            leftover_locks: LeftoverLocks::new(),
             wake: Arc::default(),
         });
-        (Venus { shared, asker: Asker::patient(who) }, callback_classes)
+        (Venus { shared, context: CallContext::waiting(user) }, callback_classes)
     }
 
     async fn find_root(&self, name: &VolumeName) -> Result<Key> {
@@ -119,9 +119,9 @@ impl Venus {
     /// has lost its name is not among them.
     pub fn open_for_writing(&self) -> Vec<Vec<u8>> {
         let handles = self.files.handles();
-        let held = |handle: &Arc<Handle>| self.above.nodes().held(Place::Object(handle.vnode.key));
+        let held = |handle: &Arc<Handle>| self.kernel.nodes().held(NodeTarget::Object(handle.vnode.key));
         let nodes = handles.iter().filter(|handle| handle.may_change()).filter_map(held);
-        let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.above.nodes().path(node)).collect();
+        let paths: BTreeSet<Vec<u8>> = nodes.filter_map(|node| self.kernel.nodes().path(node)).collect();
         paths.into_iter().take(OPEN_TOLD_MAX).collect()
     }
 
@@ -132,23 +132,23 @@ impl Venus {
     /// Takes no longer than twice [`crate::Limits::operation_max`] even when servers are away. An error is that of the
     /// first store that failed, or of the cache; the rest is done all the same.
     pub async fn shut_down(&self) -> Result<()> {
-        self.hasty().shut_down_now().await
+        self.without_waiting().shut_down_now().await
     }
 
     /// Waits for no server that is away.
     async fn shut_down_now(&self) -> Result<()> {
         let until = self.now() + self.limits.operation_max;
-        self.asking.close();
+        self.calls.close();
         let mut outcome = Ok(());
         let handles = self.files.handles();
         for handle in &handles {
             if handle.may_change() {
-                handle.data().outlives_us.store(true, Ordering::SeqCst);
+                handle.data().outlives_process.store(true, Ordering::SeqCst);
             }
             let done = self.release(handle.id).await;
             outcome = outcome.and(done);
         }
-        for (key, who) in self.files.unsaved() {
+        for (key, user) in self.files.store_retries() {
             let data = self
                 .vnodes
                 .peek(key)
@@ -156,13 +156,13 @@ impl Venus {
             if let Some((vnode, data)) = data
                 && self.now() < until
             {
-                let done = self.speaking_for(who).store_again(&vnode, &data, Occasion::Again).await;
-                self.files.put_away(&vnode, &data, who).await;
+                let done = self.as_user(user).retry_store(&vnode, &data, StoreReason::Retry).await;
+                self.files.retire(&vnode, &data, user).await;
                 outcome = outcome.and(done);
             }
         }
         self.wake.notify_waiters();
-        self.give_all_locks_back(&handles).await;
+        self.release_all_locks(&handles).await;
         self.give_up_all(until + self.limits.server_dead).await;
         outcome.and(self.files.shut_down().await)
     }
@@ -173,7 +173,7 @@ fn when_returned(venus: &Weak<Shared>) -> impl Fn() + Send + Sync + 'static {
     let venus = venus.clone();
     move || {
         if let Some(shared) = venus.upgrade() {
-            Venus::nobody(shared).make_good_later();
+            Venus::anonymous(shared).catch_up_later();
         }
     }
 }

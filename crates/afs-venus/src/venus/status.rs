@@ -7,7 +7,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, Fids, Status};
 use afs_wire::ids::Rights;
 
-use crate::asking::Answered;
+use crate::calls::CallReply;
 use crate::counters::count;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
@@ -20,9 +20,9 @@ use crate::vnode::{Vnode, is_mount_point};
 const FETCHES_MAX: u32 = 3;
 
 /// A status, and whether a server has just told it to the one we speak for.
-pub(super) struct Told {
+pub(super) struct KnownStatus {
     pub status: Status,
-    pub to_us: bool,
+    pub is_for_caller: bool,
 }
 
 impl Venus {
@@ -42,38 +42,46 @@ impl Venus {
     /// The status of an object, for one who may know it. The rights in it mean nothing, see [`Venus::rights_on`].
     pub(super) async fn status(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
-        let told = self.status_at_hand(vnode, &volume).await?;
-        if !told.to_us {
-            self.require_sight(vnode, &volume, &told.status).await?;
+        let known = self.cached_or_fetched_status(vnode, &volume).await?;
+        if !known.is_for_caller {
+            self.require_visible(vnode, &volume, &known.status).await?;
         }
-        Ok(told.status)
+        Ok(known.status)
     }
 
     /// The same for what we do by ourselves: nobody is told.
-    pub(super) async fn status_unseen(&self, vnode: &Arc<Vnode>) -> Result<Status> {
+    pub(super) async fn status_without_check(&self, vnode: &Arc<Vnode>) -> Result<Status> {
         let volume = self.volume_of(vnode.key).await?;
-        Ok(self.status_at_hand(vnode, &volume).await?.status)
+        Ok(self.cached_or_fetched_status(vnode, &volume).await?.status)
     }
 
-    async fn status_at_hand(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Told> {
+    async fn cached_or_fetched_status(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+    ) -> Result<KnownStatus> {
         if let Some(status) = vnode.fresh_status(volume, self.now()) {
             count(&self.counters.status_hits);
-            return Ok(Told { status, to_us: false });
+            return Ok(KnownStatus { status, is_for_caller: false });
         }
-        let _turn = vnode.fetching.lock().await;
+        let _guard = vnode.fetching.lock().await;
         self.status_fetched(vnode, volume).await
     }
 
     /// The same, for one who has the turn to fetch.
-    pub(super) async fn status_fetched(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Told> {
+    pub(super) async fn status_fetched(
+        &self,
+        vnode: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+    ) -> Result<KnownStatus> {
         let mut last = None;
         for _ in 0..FETCHES_MAX {
             if let Some(status) = vnode.fresh_status(volume, self.now()) {
-                return Ok(Told { status, to_us: last.is_some() });
+                return Ok(KnownStatus { status, is_for_caller: last.is_some() });
             }
             count(&self.counters.status_misses);
             let before = self.promises.serial();
-            last = Some(self.ask_status(vnode, volume).await?);
+            last = Some(self.fetch_status(vnode, volume).await?);
             if self.promises.serial() == before {
                 // Nothing came in between: if it is not promised, the server has no promise to give.
                 break;
@@ -82,17 +90,24 @@ impl Venus {
         let status = last.ok_or(VenusError::new(ErrorKind::Protocol, "FetchStatus"))?;
         let kept = Status { caller_access: Rights::NONE, ..status };
         if vnode.fresh_status(volume, self.now()) != Some(kept) {
-            self.above.unpromised();
+            self.kernel.note_unpromised();
         }
-        Ok(Told { status, to_us: true })
+        Ok(KnownStatus { status, is_for_caller: true })
     }
 
     /// The status as the server has it now, whatever is cached.
-    pub(super) async fn ask_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
+    pub(super) async fn fetch_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Status> {
         let answered = self.call(volume, fs::FetchStatus { fid: vnode.key.fid }).await;
-        let answered = answered.map_err(|error| self.noticed(vnode, error))?;
+        let answered = answered.map_err(|error| self.handle_error(vnode, error))?;
         let reply = &answered.value;
-        self.promises.take(volume, vnode, &reply.status, &reply.callback, &reply.sync, &answered.origin());
+        self.promises.record_reply(
+            volume,
+            vnode,
+            &reply.status,
+            &reply.callback,
+            &reply.sync,
+            &answered.origin(),
+        );
         Ok(reply.status)
     }
 
@@ -107,15 +122,15 @@ impl Venus {
         }
         for ((vnode, status), callback) in vnodes.iter().zip(&reply.statuses).zip(&reply.callbacks) {
             if status.error == AbortCode::OK {
-                self.promises.take(volume, vnode, status, callback, &reply.sync, &answered.origin());
+                self.promises.record_reply(volume, vnode, status, callback, &reply.sync, &answered.origin());
             } else if ErrorKind::of_abort(status.error) == ErrorKind::Stale {
-                self.is_gone_there(vnode);
+                self.removed_at_server(vnode);
             }
         }
         Ok(())
     }
 
-    async fn bulk_call(&self, volume: &Arc<Volume>, fids: Fids) -> Result<Answered<fs::BulkStatusReply>> {
+    async fn bulk_call(&self, volume: &Arc<Volume>, fids: Fids) -> Result<CallReply<fs::BulkStatusReply>> {
         let known_old =
             volume.sites(self.now()).iter().any(|server| server.plain_bulk_only.load(Ordering::Relaxed));
         if !known_old {
@@ -132,19 +147,19 @@ impl Venus {
 
     /// Looks at an error of a call about names in a directory. An object that is gone is perhaps what one of the names stands for:
     /// then the directory is still what others work on.
-    pub(super) fn noticed_in(&self, dir: &Arc<Vnode>, error: VenusError) -> VenusError {
+    pub(super) fn handle_directory_error(&self, dir: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind != ErrorKind::Stale {
-            return self.noticed(dir, error);
+            return self.handle_error(dir, error);
         }
         self.distrust(dir);
-        self.tell(dir.key);
+        self.invalidate(dir.key);
         error.of(dir.key.fid)
     }
 
     /// Looks at an error of a call about an object alone: one that is gone from the server goes from the cache too.
-    pub(super) fn noticed(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
+    pub(super) fn handle_error(&self, vnode: &Arc<Vnode>, error: VenusError) -> VenusError {
         if error.kind == ErrorKind::Stale {
-            self.is_gone_there(vnode);
+            self.removed_at_server(vnode);
         }
         if error.kind == ErrorKind::NotDirectory && vnode.state().status.as_ref().is_some_and(is_mount_point)
         {

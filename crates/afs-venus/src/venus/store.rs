@@ -9,8 +9,8 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::occasion::Occasion;
 use crate::venus::sending::Sent;
+use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
 /// How often a store begins anew because what it was to send has changed meanwhile.
@@ -22,64 +22,64 @@ impl Venus {
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
-        let _turn = vnode.changing.lock().await;
-        self.store_in_order(vnode, data, occasion).await
+        let _guard = vnode.changing.lock().await;
+        self.store_locked(vnode, data, reason).await
     }
 
     /// The same, for one who has the turn to change the file.
-    pub(super) async fn store_in_order(
+    pub(super) async fn store_locked(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
-        self.files.absorb_to_store(vnode, data).await?;
-        self.store_absorbed(vnode, data, occasion).await
+        self.files.note_kernel_writes_to_store(vnode, data).await?;
+        self.store_noted(vnode, data, reason).await
     }
 
     /// The same, when what the kernel has written is known.
-    pub(super) async fn store_absorbed(
+    pub(super) async fn store_noted(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
-        if !is_due(vnode, data, occasion) {
+        if !is_due(vnode, data, reason) {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
         self.check_lock(vnode, &volume, data).await?;
-        self.store_in_turn(vnode, &volume, data, occasion).await
+        self.attempt_store(vnode, &volume, data, reason).await
     }
 
     /// Tries a store again that has failed and that nobody waits for any more: its close has returned the error. What
     /// somebody else has stored in the meantime was stored by a close that returned success, and stays.
-    pub(super) async fn store_again(
+    pub(super) async fn retry_store(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
-        let _turn = vnode.changing.lock().await;
-        self.files.absorb_to_store(vnode, data).await?;
-        self.store_absorbed_again(vnode, data, occasion).await
+        let _guard = vnode.changing.lock().await;
+        self.files.note_kernel_writes_to_store(vnode, data).await?;
+        self.retry_noted(vnode, data, reason).await
     }
 
-    pub(super) async fn store_absorbed_again(
+    pub(super) async fn retry_noted(
         &self,
         vnode: &Arc<Vnode>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
-        if !is_due(vnode, data, occasion) {
+        if !is_due(vnode, data, reason) {
             return Ok(());
         }
         let volume = self.volume_of(vnode.key).await?;
         self.check_lock(vnode, &volume, data).await?;
         // Asked even if we hold a promise: a server that could not reach us could not break it.
-        let status = match self.ask_status(vnode, &volume).await {
+        let status = match self.fetch_status(vnode, &volume).await {
             Ok(status) => status,
             Err(error) => {
                 data.content().failures += 1;
@@ -88,31 +88,31 @@ impl Venus {
         };
         let is_base = data.content().version == status.data_version;
         if is_base {
-            return self.store_in_turn(vnode, &volume, data, occasion).await;
+            return self.attempt_store(vnode, &volume, data, reason).await;
         }
         let into = data.content().version;
         if self.was_carried_out(vnode, &volume, data, &status, into).await? {
             return Ok(());
         }
-        Err(overtaken(vnode))
+        Err(superseded(vnode))
     }
 
-    async fn store_in_turn(
+    async fn attempt_store(
         &self,
         vnode: &Arc<Vnode>,
         volume: &Arc<Volume>,
         data: &Arc<FileData>,
-        occasion: Occasion,
+        reason: StoreReason,
     ) -> Result<()> {
         // A file that others change all the time faster than it is stored here.
         let mut stored = Err(VenusError::new(ErrorKind::VolumeBusy, "StoreData").of(vnode.key.fid));
         for _ in 0..ATTEMPTS_MAX {
             let replaces = self.must_replace(vnode, volume, data).await;
             let replaces = replaces.map_err(|error| self.explained(volume, error))?;
-            match self.send_unsaved(vnode, volume, data, replaces, occasion).await {
+            match self.send_dirty(vnode, volume, data, replaces, reason).await {
                 // Nobody waits for it; who cut the file stores it at his close.
-                Ok(Sent::Cut) if occasion == Occasion::Again => return Ok(()),
-                Ok(Sent::OtherVersion) if occasion == Occasion::Again => return Err(overtaken(vnode)),
+                Ok(Sent::Cut) if reason == StoreReason::Retry => return Ok(()),
+                Ok(Sent::OtherVersion) if reason == StoreReason::Retry => return Err(superseded(vnode)),
                 Ok(Sent::Cut | Sent::OtherVersion | Sent::Mixed | Sent::OldServer) => {}
                 Ok(Sent::All) => {
                     stored = Ok(());
@@ -126,7 +126,7 @@ impl Venus {
         }
         match &stored {
             Ok(()) if data.content().is_dirty() => {}
-            Ok(()) => self.files.is_saved(vnode.key),
+            Ok(()) => self.files.clear_store_retry(vnode.key),
             Err(error) => self.store_failed(vnode, error),
         }
         stored
@@ -145,7 +145,7 @@ impl Venus {
         let known = vnode.fresh_status(volume, self.now());
         let status = match known {
             Some(status) => status,
-            None => self.status_unseen(vnode).await?,
+            None => self.status_without_check(vnode).await?,
         };
         if status.data_version == based_on {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Venus {
         if !data.shown.swap(false, Ordering::SeqCst) {
             return;
         }
-        self.above.attributes(vnode.key);
+        self.kernel.invalidate_attributes(vnode.key);
     }
 
     /// Refused, one whose token has expired would be let in after he has logged in again.
@@ -190,25 +190,25 @@ impl Venus {
         }
         if error.kind == ErrorKind::Stale {
             // There is no file any more to store it to.
-            self.files.has_no_name(vnode);
+            self.files.became_nameless(vnode);
             return;
         }
-        self.files.store_failed(vnode.key, self.asker.who);
+        self.files.store_failed(vnode.key, self.context.user);
     }
 }
 
 /// What others have stored since must stay.
-fn overtaken(vnode: &Vnode) -> VenusError {
+fn superseded(vnode: &Vnode) -> VenusError {
     tracing::error!(fid = %vnode.key.fid, "data whose store failed is older than what others have stored since");
     VenusError::new(ErrorKind::Stale, "StoreData").of(vnode.key.fid)
 }
 
 /// Whether there is something to store.
-fn is_due(vnode: &Vnode, data: &FileData, occasion: Occasion) -> bool {
+fn is_due(vnode: &Vnode, data: &FileData, reason: StoreReason) -> bool {
     let orphan = vnode.state().file.is_orphan();
     let mut content = data.content();
-    if occasion.ends_a_change() {
+    if reason.completes_change() {
         content.changing = false;
     }
-    !orphan && content.is_dirty() && !occasion.leaves_it(&content)
+    !orphan && content.is_dirty() && !reason.defers_to_writer(&content)
 }

@@ -4,7 +4,7 @@ use afs_wire::ids::CellName;
 
 use crate::api::{Requester, Token, TokenInfo, TokenOwner};
 use crate::error::Result;
-use crate::identity::{Proof, TokenId};
+use crate::identity::{Credentials, TokenId};
 use crate::key::CellIndex;
 use crate::venus::Venus;
 
@@ -13,8 +13,8 @@ impl Venus {
     /// particular. Which token that is, is decided anew at each call to a server. Waits only for the session of a user who
     /// has one, at most two seconds: a process whose session cannot be found by then is in none.
     pub async fn on_behalf_of(&self, requester: Requester) -> Venus {
-        let me = self.speaking_for(Some(self.identity.owner_of(requester).await));
-        me.asked_by(requester.pid)
+        let me = self.as_user(Some(self.identity.owner_of(requester).await));
+        me.for_process(requester.pid)
     }
 
     /// Gives somebody a token for a cell, in place of the one he had. What he could not store for want of it is tried
@@ -24,12 +24,12 @@ impl Venus {
     /// The cell is not known, or there are too many tokens (4096).
     pub async fn set_token(&self, owner: TokenOwner, token: Token) -> Result<()> {
         let cell = self.cell_named(token.cell.as_str())?;
-        let is_renewed = self.identity.give(owner, cell, token)?;
-        self.retry_of(owner);
+        let is_renewed = self.identity.set_token(owner, cell, token)?;
+        self.retry_stores_of(owner);
         if !is_renewed {
-            self.promises.tell_owners();
+            self.promises.invalidate_owners();
         }
-        self.people_changed().await;
+        self.tokens_changed().await;
         Ok(())
     }
 
@@ -37,10 +37,10 @@ impl Venus {
     /// [`Venus::set_token`] does.
     pub async fn remove_token(&self, owner: TokenOwner, cell: Option<&CellName>) -> Result<usize> {
         let cell = cell.map(|cell| self.cell_named(cell.as_str())).transpose()?;
-        let removed = self.identity.take_away(owner, cell);
+        let removed = self.identity.remove_token(owner, cell);
         if removed > 0 {
-            self.promises.tell_owners();
-            self.people_changed().await;
+            self.promises.invalidate_owners();
+            self.tokens_changed().await;
         }
         Ok(removed)
     }
@@ -61,28 +61,28 @@ impl Venus {
     }
 
     /// How to call a cell now for the one we speak for.
-    pub(super) fn proof(&self, cell: CellIndex) -> Proof {
-        self.identity.proof(self.asker.who, cell)
+    pub(super) fn credentials(&self, cell: CellIndex) -> Credentials {
+        self.identity.credentials(self.context.user, cell)
     }
 
     pub(super) fn token_for(&self, cell: CellIndex) -> TokenId {
-        self.proof(cell).id
+        self.credentials(cell).id
     }
 
     /// Whether the one we speak for had a token for this cell until it expired.
     pub(super) fn has_expired_token(&self, cell: CellIndex) -> bool {
-        self.identity.has_expired(self.asker.who, cell)
+        self.identity.has_expired(self.context.user, cell)
     }
 
     /// Drops tokens whose time is over.
     pub(super) fn end_tokens(&self) {
         if self.identity.end_expired() {
-            self.promises.tell_private();
+            self.promises.invalidate_private();
         }
     }
 
-    async fn people_changed(&self) {
-        self.promises.tell_private();
-        self.above.settled().await;
+    async fn tokens_changed(&self) {
+        self.promises.invalidate_private();
+        self.kernel.settled().await;
     }
 }

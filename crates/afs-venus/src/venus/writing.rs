@@ -8,9 +8,9 @@ use bytes::Bytes;
 use crate::api::HandleId;
 use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::files::{Handle, InUse};
+use crate::files::{DataUse, Handle};
 use crate::venus::Venus;
-use crate::venus::occasion::Occasion;
+use crate::venus::store_reason::StoreReason;
 use crate::vnode::Vnode;
 
 impl Venus {
@@ -20,9 +20,9 @@ impl Venus {
         if !handle.flags.write {
             return Err(VenusError::new(ErrorKind::BadHandle, "write"));
         }
-        let (file, me) = (handle.data(), self.speaking_for(handle.who));
+        let (file, me) = (handle.data(), self.as_user(handle.user));
         if handle.flags.append {
-            let _turn = file.appending.lock().await;
+            let _guard = file.appending.lock().await;
             let end = file.content().length;
             return me.write_at(&handle, &file, end, data).await;
         }
@@ -48,7 +48,7 @@ impl Venus {
         let bytes = range.end - range.start;
         let unsaved = data.content().dirty_bytes();
         if unsaved.saturating_add(bytes) > self.files.bytes_max() / 2 && unsaved > 0 {
-            self.store(&handle.vnode, data, Occasion::Midway).await?;
+            self.store(&handle.vnode, data, StoreReason::Midway).await?;
         }
         self.files.make_room(data, bytes, range).await;
         Ok(())
@@ -73,23 +73,23 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::IsDirectory, "truncate").of(vnode.key.fid));
         }
         self.require_write(vnode).await?;
-        let in_use = self.files.use_current(vnode, &status, self.asker.who).await?;
+        let in_use = self.files.use_current(vnode, &status, self.context.user).await?;
         let data = in_use.data.clone();
         let stored = self.cut_at_server(vnode, in_use, length).await;
         if stored.as_ref().is_err_and(|error| error.kind == ErrorKind::Stale) {
             // As when its store is tried again: others have stored since, or there is no file any more.
             self.give_up_data(vnode);
         }
-        self.files.put_away(vnode, &data, self.asker.who).await;
+        self.files.retire(vnode, &data, self.context.user).await;
         stored
     }
 
     /// Cuts a file here and at the server. What was unsaved before goes there first, as bytes that are cut off are here no more: if
     /// either store fails, nothing of the cut stays (unless an open handle uses the data), and no unsaved byte is lost.
-    async fn cut_at_server(&self, vnode: &Arc<Vnode>, in_use: InUse<'_>, length: u64) -> Result<()> {
+    async fn cut_at_server(&self, vnode: &Arc<Vnode>, in_use: DataUse<'_>, length: u64) -> Result<()> {
         let data = in_use.data.clone();
         // Whoever may write to it meanwhile has it open until this is over: his close waits for the turn.
-        let _turn = vnode.changing.lock().await;
+        let _guard = vnode.changing.lock().await;
         self.store_before_cut(vnode, &data).await?;
         let stored = self.cut_and_store(vnode, &data, length).await;
         drop(in_use);
@@ -101,24 +101,24 @@ impl Venus {
 
     /// Stores what is unsaved. What cannot be stored stays as it was: listed for the same user, and tried again as often.
     async fn store_before_cut(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>) -> Result<()> {
-        self.files.absorb_to_store(vnode, data).await?;
-        let (listed_for, failures) = (self.files.unsaved_for(vnode.key), data.content().failures);
+        self.files.note_kernel_writes_to_store(vnode, data).await?;
+        let (listed_for, failures) = (self.files.retry_user(vnode.key), data.content().failures);
         let stored = match failures {
-            0 => self.store_absorbed(vnode, data, Occasion::Midway).await,
-            _ => self.store_absorbed_again(vnode, data, Occasion::Midway).await,
+            0 => self.store_noted(vnode, data, StoreReason::Midway).await,
+            _ => self.retry_noted(vnode, data, StoreReason::Midway).await,
         };
         if stored.is_err() {
             data.content().failures = failures;
-            if let Some(who) = listed_for {
-                self.files.stays_unsaved_for(vnode.key, who);
+            if let Some(user) = listed_for {
+                self.files.keep_retry_user(vnode.key, user);
             }
         }
         stored
     }
 
     async fn cut_and_store(&self, vnode: &Arc<Vnode>, data: &Arc<FileData>, length: u64) -> Result<()> {
-        self.files.will_change(vnode.key, data).await?;
+        self.files.prepare_change(vnode.key, data).await?;
         self.files.cut(data, length).await?;
-        self.store_in_order(vnode, data, Occasion::Midway).await
+        self.store_locked(vnode, data, StoreReason::Midway).await
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::api::NodeId;
 use crate::error::{ErrorKind, Result, VenusError};
-use crate::key::{Key, Place};
+use crate::key::{Key, NodeTarget};
 use crate::location::Volume;
 use crate::names::checked;
 use crate::venus::Venus;
@@ -52,7 +52,7 @@ impl Venus {
     /// | `afs.flush` (only set) | forget what the cache holds: `file` (or nothing), `volume`, `all` |
     pub async fn listxattr(&self, node: NodeId) -> Result<Vec<String>> {
         let mut names: Vec<String> = READABLE.iter().map(|name| (*name).to_owned()).collect();
-        if let Place::Object(key) = self.place(node)?
+        if let NodeTarget::Object(key) = self.node_target(node)?
             && key.is_volume_root()
         {
             names.push("afs.mount".into());
@@ -67,13 +67,13 @@ impl Venus {
             return Ok(self.counters.values().to_json().into());
         }
         if name == "afs.settled" {
-            self.above.settled().await;
+            self.kernel.settled().await;
             return Ok(Bytes::new());
         }
         if !name.starts_with("afs.") {
             return Err(unknown());
         }
-        let Place::Object(key) = self.place(node)? else { return Err(unknown()) };
+        let NodeTarget::Object(key) = self.node_target(node)? else { return Err(unknown()) };
         let volume = self.volume_of(key).await?;
         let fid = key.fid;
         let text = match name {
@@ -102,11 +102,11 @@ impl Venus {
 
     /// Sets one.
     pub async fn setxattr(&self, node: NodeId, name: &[u8], value: &[u8]) -> Result<()> {
-        match (name, self.place(node)?) {
-            (b"afs.flush", place) => self.flush_cached(place, value).await,
+        match (name, self.node_target(node)?) {
+            (b"afs.flush", node_target) => self.flush_cached(node_target, value).await,
             (b"afs.rmmount", _) => self.remove_mount_point(node, value).await,
-            (b"afs.acl", Place::Object(key)) => self.set_acl(key, value).await,
-            (b"afs.quota", Place::Object(key)) => self.set_quota(key, value).await,
+            (b"afs.acl", NodeTarget::Object(key)) => self.set_acl(key, value).await,
+            (b"afs.quota", NodeTarget::Object(key)) => self.set_quota(key, value).await,
             (name, _) if READABLE.iter().any(|known| known.as_bytes() == name) => {
                 Err(VenusError::new(ErrorKind::NotPermitted, "setxattr"))
             }
@@ -147,7 +147,7 @@ impl Venus {
                     .map_err(|error| error.of(key.fid))?
             }
         };
-        self.promises.refresh(
+        self.promises.record_change(
             &volume,
             &vnode,
             &answered.change(&answered.value.status, &answered.value.sync),
@@ -166,7 +166,7 @@ impl Venus {
                 });
             if is_child {
                 self.distrust(&vnode);
-                self.tell(vnode.key);
+                self.invalidate(vnode.key);
             }
         }
     }
@@ -226,7 +226,7 @@ impl Venus {
         let vnode = self.vnode(key);
         let known = vnode.state().status;
         if let Some(status) = known {
-            self.require_sight(&vnode, volume, &status).await?;
+            self.require_visible(&vnode, volume, &status).await?;
         }
         let promised = vnode.fresh_status(volume, self.now()).is_some();
         let known = self.known_rights(&vnode, volume, |_| false);
@@ -257,8 +257,8 @@ impl Venus {
     }
 
     /// Forgets what is cached, except what is unsaved.
-    async fn flush_cached(&self, place: Place, what: &[u8]) -> Result<()> {
-        let Place::Object(key) = place else { return Ok(()) };
+    async fn flush_cached(&self, node_target: NodeTarget, what: &[u8]) -> Result<()> {
+        let NodeTarget::Object(key) = node_target else { return Ok(()) };
         let vnodes = match what.strip_suffix(b"\0").unwrap_or(what) {
             b"" | b"file" | b"1" => vec![self.vnode(key)],
             b"volume" => self.vnodes.of_volume(key.cell, key.fid.volume),
@@ -277,7 +277,7 @@ impl Venus {
             if vnode.state().file.data().is_none() {
                 self.files.forget_kept_on_disk(vnode.key).await?;
             }
-            self.tell(vnode.key);
+            self.invalidate(vnode.key);
         }
         self.location.volumes().forget_groups();
         Ok(())

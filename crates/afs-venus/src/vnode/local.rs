@@ -40,7 +40,7 @@ impl LocalFile {
     }
 
     /// The data of a version is put away; of its bytes so many were in holes, if that is known.
-    pub fn put_data_away(&mut self, version: DataVersion, hole_bytes: Option<u64>) {
+    pub fn retire_data(&mut self, version: DataVersion, hole_bytes: Option<u64>) {
         self.data = None;
         self.holes = hole_bytes.map(|bytes| (version, bytes));
     }

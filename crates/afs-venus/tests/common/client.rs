@@ -7,14 +7,14 @@ use afs_sim::World;
 use afs_venus::{Entry, HandleId, NodeId, OpenFlags, Result, Venus};
 use bytes::Bytes;
 
-use super::Told;
+use super::InvalidationLog;
 
 #[derive(Clone)]
 pub struct Client {
     pub venus: Arc<Venus>,
     pub node: afs_sim::NodeId,
     pub env: EnvRef,
-    pub told: Told,
+    pub told: InvalidationLog,
     pub world: World,
 }
 

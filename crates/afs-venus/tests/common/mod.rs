@@ -9,7 +9,7 @@ mod sink;
 
 pub use client::{Client, pattern};
 pub use people::{CAREFUL, People, Plates, TOO_LATE, plate};
-pub use sink::Told;
+pub use sink::InvalidationLog;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -144,7 +144,7 @@ impl Cell {
             Default::default(),
             Default::default(),
         );
-        let told = Told::default();
+        let told = InvalidationLog::default();
         let config = VenusConfig {
             env: env.clone(),
             rx,

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use afs_venus::{InvalidationSink, NodeId};
 
 #[derive(Clone, Default)]
-pub struct Told(Arc<Mutex<Vec<String>>>);
+pub struct InvalidationLog(Arc<Mutex<Vec<String>>>);
 
-impl Told {
+impl InvalidationLog {
     /// What was told since the last time, sorted.
     pub fn take(&self) -> Vec<String> {
         let mut told = std::mem::take(&mut *self.0.lock().unwrap());
@@ -21,7 +21,7 @@ impl Told {
     }
 }
 
-impl InvalidationSink for Told {
+impl InvalidationSink for InvalidationLog {
     fn attributes(&self, node: NodeId) {
         self.say(format!("attributes {:x}", node.0));
     }

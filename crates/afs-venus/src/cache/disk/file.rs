@@ -23,7 +23,7 @@ pub(super) struct DiskFile {
     file: Arc<File>,
     kept: AtomicBool,
     /// Bytes of all files that are not kept; ours among them, as far as we wrote them.
-    loose: Arc<AtomicU64>,
+    unkept: Arc<AtomicU64>,
     written: AtomicU64,
     /// Whether the store keeps it open for the next user.
     warm: AtomicBool,
@@ -32,23 +32,23 @@ pub(super) struct DiskFile {
 }
 
 impl DiskFile {
-    pub fn create(number: u64, path: PathBuf, loose: &Arc<AtomicU64>) -> io::Result<Self> {
+    pub fn create(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-        Ok(Self::new(number, path, file, loose, false))
+        Ok(Self::new(number, path, file, unkept, false))
     }
 
-    pub fn open(number: u64, path: PathBuf, loose: &Arc<AtomicU64>) -> io::Result<Self> {
+    pub fn open(number: u64, path: PathBuf, unkept: &Arc<AtomicU64>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
-        Ok(Self::new(number, path, file, loose, true))
+        Ok(Self::new(number, path, file, unkept, true))
     }
 
-    fn new(number: u64, path: PathBuf, file: File, loose: &Arc<AtomicU64>, kept: bool) -> Self {
+    fn new(number: u64, path: PathBuf, file: File, unkept: &Arc<AtomicU64>, kept: bool) -> Self {
         DiskFile {
             number,
             path,
             file: Arc::new(file),
             kept: AtomicBool::new(kept),
-            loose: loose.clone(),
+            unkept: unkept.clone(),
             written: AtomicU64::new(0),
             warm: AtomicBool::new(false),
             used: AtomicBool::new(false),
@@ -91,12 +91,12 @@ impl DiskFile {
     fn charge(&self, bytes: u64) {
         if !self.kept.load(Ordering::SeqCst) {
             self.written.fetch_add(bytes, Ordering::SeqCst);
-            self.loose.fetch_add(bytes, Ordering::Relaxed);
+            self.unkept.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
     fn uncharge(&self, bytes: u64) {
-        self.loose.fetch_sub(bytes, Ordering::Relaxed);
+        self.unkept.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

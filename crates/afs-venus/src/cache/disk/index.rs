@@ -30,7 +30,7 @@ const KEEP: u8 = 3;
 const FORGET: u8 = 2;
 
 /// One line of the log.
-pub(super) enum Note {
+pub(super) enum IndexRecord {
     Keep { key: CacheKey, file: u64, kept: Kept },
     Forget { cell: CellName, fid: Fid },
 }
@@ -48,8 +48,8 @@ impl Index {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         let mut reader = BufReader::new(&file);
         let (mut records, mut good) = (0, 0);
-        while let Some((note, length)) = read_note(&mut reader)? {
-            apply(&mut kept, note);
+        while let Some((record, length)) = read_record(&mut reader)? {
+            apply(&mut kept, record);
             records += 1;
             good += length as u64;
         }
@@ -58,9 +58,9 @@ impl Index {
     }
 
     /// Appends a record.
-    pub fn note(&mut self, note: &Note) -> io::Result<()> {
+    pub fn append(&mut self, record: &IndexRecord) -> io::Result<()> {
         self.records += 1;
-        self.file.write_all(&encode(note))
+        self.file.write_all(&encode(record))
     }
 
     /// Whether most of the log is about what is not kept any more.
@@ -75,7 +75,7 @@ impl Index {
         let mut out = Vec::new();
         for ((cell, fid), record) in kept.oldest_first() {
             let key = CacheKey { cell: cell.clone(), fid: *fid, version: record.version };
-            out.extend(encode(&Note::Keep { key, file: record.file, kept: record.kept.clone() }));
+            out.extend(encode(&IndexRecord::Keep { key, file: record.file, kept: record.kept.clone() }));
         }
         file.write_all(&out)?;
         std::fs::rename(&temporary, &self.path)?;
@@ -85,17 +85,17 @@ impl Index {
     }
 }
 
-fn apply(kept: &mut KeptFiles, note: Note) {
-    match note {
-        Note::Keep { key, file, kept: what } => drop(kept.keep(&key, file, what)),
-        Note::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
+fn apply(kept: &mut KeptFiles, record: IndexRecord) {
+    match record {
+        IndexRecord::Keep { key, file, kept: what } => drop(kept.keep(&key, file, what)),
+        IndexRecord::Forget { cell, fid } => drop(kept.forget(&cell, fid)),
     }
 }
 
-fn encode(note: &Note) -> Vec<u8> {
+fn encode(record: &IndexRecord) -> Vec<u8> {
     let mut body = Vec::with_capacity(96);
-    match note {
-        Note::Keep { key, file, kept } => {
+    match record {
+        IndexRecord::Keep { key, file, kept } => {
             body.push(KEEP);
             put_name(&mut body, &key.cell, key.fid);
             for number in [key.version.0, *file, kept.length] {
@@ -104,7 +104,7 @@ fn encode(note: &Note) -> Vec<u8> {
             put_ranges(&mut body, &kept.present);
             put_ranges(&mut body, &kept.holes);
         }
-        Note::Forget { cell, fid } => {
+        IndexRecord::Forget { cell, fid } => {
             body.push(FORGET);
             put_name(&mut body, cell, *fid);
         }
@@ -133,7 +133,7 @@ fn put_name(body: &mut Vec<u8>, cell: &CellName, fid: Fid) {
 }
 
 /// The next record and its length in the file; `None` at the end or at damage.
-fn read_note(reader: &mut impl Read) -> io::Result<Option<(Note, usize)>> {
+fn read_record(reader: &mut impl Read) -> io::Result<Option<(IndexRecord, usize)>> {
     let mut head = [0; 8];
     if !fill(reader, &mut head)? {
         return Ok(None);
@@ -147,7 +147,7 @@ fn read_note(reader: &mut impl Read) -> io::Result<Option<(Note, usize)>> {
     if !fill(reader, &mut body)? || crc32c::crc32c(&body) != crc {
         return Ok(None);
     }
-    Ok(decode(&body).map(|note| (note, length + 8)))
+    Ok(decode(&body).map(|record| (record, length + 8)))
 }
 
 /// Reads an index of any bytes. Of each hundred bytes the first says whether they are a record with the right length and
@@ -164,9 +164,9 @@ pub(crate) fn read_any(bytes: &[u8]) {
         file.extend(body);
     }
     let (mut rest, mut kept) = (file.as_slice(), KeptFiles::default());
-    while let Ok(Some((note, length))) = read_note(&mut rest) {
+    while let Ok(Some((record, length))) = read_record(&mut rest) {
         assert!(length >= 8, "a record has a length");
-        apply(&mut kept, note);
+        apply(&mut kept, record);
     }
 }
 
@@ -179,7 +179,7 @@ fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-fn decode(body: &[u8]) -> Option<Note> {
+fn decode(body: &[u8]) -> Option<IndexRecord> {
     let mut rest = body;
     let kind = take::<1>(&mut rest)?[0];
     let length = take::<1>(&mut rest)?[0] as usize;
@@ -191,9 +191,9 @@ fn decode(body: &[u8]) -> Option<Note> {
         KEEP => {
             let (version, file, length) = (DataVersion(long(&mut rest)?), long(&mut rest)?, long(&mut rest)?);
             let kept = Kept { length, present: ranges(&mut rest)?, holes: ranges(&mut rest)? };
-            Some(Note::Keep { key: CacheKey { cell, fid, version }, file, kept })
+            Some(IndexRecord::Keep { key: CacheKey { cell, fid, version }, file, kept })
         }
-        FORGET => Some(Note::Forget { cell, fid }),
+        FORGET => Some(IndexRecord::Forget { cell, fid }),
         _ => None,
     }
 }

@@ -31,7 +31,7 @@ use crate::cache::{CacheFile, CacheKey, CacheStore, Kept};
 use file::DiskFile;
 #[cfg(feature = "fuzzing")]
 pub(crate) use index::read_any as read_any_index;
-use index::{Index, Note};
+use index::{Index, IndexRecord};
 
 /// Files kept open though nobody uses them, so that the next open of them is quick.
 const WARM_MAX: usize = 1024;
@@ -46,7 +46,7 @@ pub struct DiskCache {
     bytes_max: u64,
     next_id: AtomicU64,
     /// Bytes written to files that are not kept.
-    loose: Arc<AtomicU64>,
+    unkept: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -82,7 +82,7 @@ impl DiskCache {
             _lock: held,
             bytes_max,
             next_id: AtomicU64::new(next_id),
-            loose: Arc::new(AtomicU64::new(0)),
+            unkept: Arc::new(AtomicU64::new(0)),
             state: Mutex::new(state),
         })
     }
@@ -92,7 +92,7 @@ impl DiskCache {
     }
 
     fn has_room(&self, state: &State, wanted: u64) -> bool {
-        let used = state.kept.bytes() + self.loose.load(Ordering::Relaxed);
+        let used = state.kept.bytes() + self.unkept.load(Ordering::Relaxed);
         used.saturating_add(wanted) <= self.bytes_max
     }
 
@@ -101,7 +101,7 @@ impl DiskCache {
         let open = state.open.get(&id).and_then(Weak::upgrade);
         let file = match open {
             Some(file) => file,
-            None => Arc::new(DiskFile::open(id, self.path(id), &self.loose)?),
+            None => Arc::new(DiskFile::open(id, self.path(id), &self.unkept)?),
         };
         state.open.insert(id, Arc::downgrade(&file));
         state.keep_warm(&file);
@@ -118,7 +118,7 @@ impl State {
         if let Err(error) = remove_if_there(&path(record.file)) {
             tracing::warn!(%error, "a cache file cannot be removed");
         }
-        if let Err(error) = self.index.note(&Note::Forget { cell: cell.clone(), fid }) {
+        if let Err(error) = self.index.append(&IndexRecord::Forget { cell: cell.clone(), fid }) {
             tracing::warn!(%error, "the index of the cache cannot be written");
         }
     }
@@ -159,10 +159,10 @@ impl CacheStore for DiskCache {
     fn create(&self) -> io::Result<Arc<dyn CacheFile>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let path = self.path(id);
-        let file = match DiskFile::create(id, path.clone(), &self.loose) {
+        let file = match DiskFile::create(id, path.clone(), &self.unkept) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                DiskFile::create(id, path, &self.loose)?
+                DiskFile::create(id, path, &self.unkept)?
             }
             other => other?,
         };
@@ -221,7 +221,7 @@ impl CacheStore for DiskCache {
             // What was just made is often read next.
             state.keep_warm(&file);
         }
-        state.index.note(&Note::Keep { key: key.clone(), file: id, kept: kept.clone() })?;
+        state.index.append(&IndexRecord::Keep { key: key.clone(), file: id, kept: kept.clone() })?;
         if state.index.is_long(state.kept.count()) {
             let State { index, kept, .. } = &mut *state;
             index.rewrite(kept)?;
@@ -238,13 +238,13 @@ impl CacheStore for DiskCache {
             Some(file) => file.set_kept(false),
             None => drop(remove_if_there(&self.path(record.file))),
         }
-        if let Err(error) = state.index.note(&Note::Forget { cell: cell.clone(), fid }) {
+        if let Err(error) = state.index.append(&IndexRecord::Forget { cell: cell.clone(), fid }) {
             tracing::warn!(%error, "the index of the cache cannot be written");
         }
     }
 
     fn bytes_used(&self) -> u64 {
-        self.state.lock().kept.bytes() + self.loose.load(Ordering::Relaxed)
+        self.state.lock().kept.bytes() + self.unkept.load(Ordering::Relaxed)
     }
 
     fn bytes_max(&self) -> u64 {

@@ -5,7 +5,7 @@ use afs_sim::SimRng;
 use super::model::World;
 
 /// What is done, and how often.
-const DEEDS: &[(u64, &str)] = &[
+const ACTIONS: &[(u64, &str)] = &[
     (8, "open"),
     (8, "write"),
     (3, "cut"),
@@ -35,22 +35,22 @@ fn any_history_keeps_to_the_rules() {
         let mut rng = SimRng::new(seed);
         let mut world = World::new();
         for step in 0..150 {
-            let deed = draw(&mut rng);
-            world.told = format!("seed {seed}, step {step}: {deed}");
-            world.act(deed, &mut rng);
+            let action = draw(&mut rng);
+            world.step = format!("seed {seed}, step {step}: {action}");
+            world.act(action, &mut rng);
             world.check();
         }
-        world.told = format!("seed {seed}, at the end");
+        world.step = format!("seed {seed}, at the end");
         world.end();
     }
 }
 
 fn draw(rng: &mut SimRng) -> &'static str {
-    let mut left = rng.below(DEEDS.iter().map(|(weight, _)| weight).sum());
-    for (weight, deed) in DEEDS {
+    let mut left = rng.below(ACTIONS.iter().map(|(weight, _)| weight).sum());
+    for (weight, action) in ACTIONS {
         match left.checked_sub(*weight) {
             Some(rest) => left = rest,
-            None => return deed,
+            None => return action,
         }
     }
     unreachable!("the weights are their sum")

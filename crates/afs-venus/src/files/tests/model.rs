@@ -1,7 +1,7 @@
 //! What the part should hold after each deed: written down by the deeds themselves, in plain lists.
 
 mod checks;
-mod parting;
+mod eviction;
 mod storing;
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct View {
 struct Open {
     handle: Arc<Handle>,
     view: usize,
-    is_direct: bool,
+    is_passthrough: bool,
 }
 
 /// The part with one file, what the server has of it, and what should be here.
@@ -46,13 +46,13 @@ pub struct World {
     views: Vec<View>,
     opens: Vec<Open>,
     current: Option<usize>,
-    listed: Option<Who>,
+    listed: Option<User>,
     is_orphan: bool,
     number: u32,
-    pub told: String,
+    pub step: String,
 }
 
-fn person(rng: &mut SimRng) -> Who {
+fn random_user(rng: &mut SimRng) -> User {
     Some(TokenOwner::Uid(rng.below(3) as u32))
 }
 
@@ -74,12 +74,12 @@ impl World {
             listed: None,
             is_orphan: false,
             number: 1,
-            told: String::new(),
+            step: String::new(),
         }
     }
 
-    pub fn act(&mut self, deed: &str, rng: &mut SimRng) {
-        match deed {
+    pub fn act(&mut self, action: &str, rng: &mut SimRng) {
+        match action {
             "open" if self.opens.len() < 5 => drop(self.open(rng, rng_flags)),
             "give an open up" if self.opens.len() < 5 => self.give_an_open_up(rng),
             "store at another machine" if !self.is_orphan => {
@@ -87,7 +87,7 @@ impl World {
                 let bytes = some_bytes(rng, length);
                 self.server.insert(self.version() + 1, bytes);
             }
-            "store again" => self.store_again(),
+            "store again" => self.retry_store(),
             "give up" => {
                 self.files.give_up(&self.vnode);
                 self.listed = None;
@@ -97,32 +97,32 @@ impl World {
             "fail to set a length without a handle" => self.set_length(rng, false),
             "remove" if !self.is_orphan => self.remove(),
             "lose a lock" if !self.is_orphan => self.lose(),
-            _ => self.act_on_handle(deed, rng),
+            _ => self.act_on_handle(action, rng),
         }
     }
 
-    fn act_on_handle(&mut self, deed: &str, rng: &mut SimRng) {
+    fn act_on_handle(&mut self, action: &str, rng: &mut SimRng) {
         if self.opens.is_empty() {
             return;
         }
         let n = rng.index(self.opens.len());
         let open = &self.opens[n];
         let (handle, view, writes) = (open.handle.clone(), open.view, open.handle.flags.write);
-        match deed {
-            "write" | "cut" | "reach" | "zero" if writes => self.change(deed, view, rng),
-            "go direct" if writes && !open.is_direct => {
+        match action {
+            "write" | "cut" | "reach" | "zero" if writes => self.change(action, view, rng),
+            "go direct" if writes && !open.is_passthrough => {
                 handle.data().backed.store(true, Ordering::SeqCst);
-                now(self.files.go_direct(&handle)).unwrap();
+                now(self.files.start_passthrough(&handle)).unwrap();
                 self.note_touches(view);
                 self.views[view].is_backed = true;
-                self.opens[n].is_direct = true;
+                self.opens[n].is_passthrough = true;
             }
-            "leave direct" if open.is_direct => {
+            "leave direct" if open.is_passthrough => {
                 self.absorb(view);
-                self.files.leave_direct(handle.id);
-                self.opens[n].is_direct = false;
+                self.files.stop_passthrough(handle.id);
+                self.opens[n].is_passthrough = false;
             }
-            "write as the kernel" if open.is_direct => {
+            "write as the kernel" if open.is_passthrough => {
                 let at = rng.below(LENGTH_MAX);
                 let bytes = some_bytes(rng, 3);
                 self.data(view).file.write_at(at, &bytes).unwrap();
@@ -130,12 +130,12 @@ impl World {
                 put(&mut view.bytes, at, &bytes);
                 view.is_touched = true;
             }
-            "store" => drop(self.store(view, handle.who, true)),
-            "fail to store" => drop(self.store(view, handle.who, false)),
+            "store" => drop(self.store(view, handle.user, true)),
+            "fail to store" => drop(self.store(view, handle.user, false)),
             "release" => self.release(n, rng),
             "go on" if !writes && !self.is_orphan => {
                 let expected = self.expected();
-                let data = now(self.files.go_on(&handle, &self.status())).unwrap();
+                let data = now(self.files.switch_to_current(&handle, &self.status())).unwrap();
                 self.opens[n].view = self.chosen(expected, &data);
             }
             _ => {}
@@ -146,20 +146,20 @@ impl World {
         if self.is_orphan && self.current.is_none() {
             return None;
         }
-        let (expected, flags, who) = (self.expected(), flags(rng), person(rng));
-        let handle = now(self.files.hold(&self.vnode, &self.status(), flags, who)).unwrap();
+        let (expected, flags, user) = (self.expected(), flags(rng), random_user(rng));
+        let handle = now(self.files.open_handle(&self.vnode, &self.status(), flags, user)).unwrap();
         let view = self.chosen(expected, &handle.data());
         if handle.may_change() {
-            now(self.files.will_change(self.vnode.key, &handle.data())).unwrap();
+            now(self.files.prepare_change(self.vnode.key, &handle.data())).unwrap();
         }
         if flags.truncate {
             self.absorb(view);
-            handle.will_cut();
+            handle.note_cut_at_open();
             now(self.files.cut(&handle.data(), 0)).unwrap();
             self.views[view].bytes.clear();
             self.views[view].is_dirty = true;
         }
-        self.opens.push(Open { handle, view, is_direct: false });
+        self.opens.push(Open { handle, view, is_passthrough: false });
         Some(self.opens.len() - 1)
     }
 
@@ -176,7 +176,7 @@ impl World {
     /// The data that came of a choice. What is new is fetched.
     fn chosen(&mut self, expected: Option<usize>, data: &Arc<FileData>) -> usize {
         let known = self.views.iter().position(|view| view.data.as_ptr() == Arc::as_ptr(data));
-        assert_eq!(known, expected, "{}: other data was chosen", self.told);
+        assert_eq!(known, expected, "{}: other data was chosen", self.step);
         if let Some(known) = known {
             return known;
         }
@@ -195,12 +195,12 @@ impl World {
         self.views.len() - 1
     }
 
-    fn change(&mut self, deed: &str, view: usize, rng: &mut SimRng) {
+    fn change(&mut self, action: &str, view: usize, rng: &mut SimRng) {
         let (data, at) = (self.data(view), rng.below(LENGTH_MAX));
         self.absorb(view);
         let view = &mut self.views[view];
         let length = view.bytes.len();
-        match deed {
+        match action {
             "write" => {
                 let count = rng.below(9);
                 let bytes = some_bytes(rng, count);
@@ -214,7 +214,7 @@ impl World {
                 view.is_dirty = true;
             }
             "reach" => {
-                now(self.files.reach(&data, at)).unwrap();
+                now(self.files.extend_to(&data, at)).unwrap();
                 view.bytes.resize(length.max(at as usize), 0);
                 view.is_dirty |= length < at as usize;
             }
@@ -228,7 +228,7 @@ impl World {
     }
 
     fn data(&self, view: usize) -> Arc<FileData> {
-        self.views[view].data.upgrade().unwrap_or_else(|| panic!("{}: the data is gone", self.told))
+        self.views[view].data.upgrade().unwrap_or_else(|| panic!("{}: the data is gone", self.step))
     }
 
     fn version(&self) -> u64 {

@@ -11,15 +11,15 @@ use afs_wire::rpc::Streamed;
 use bytes::Bytes;
 
 use super::{give_up, too_big};
-use crate::asking::Target;
-use crate::transfer::{Moved, PIECE, Sink};
+use crate::calls::Target;
+use crate::transfer::{PIECE, Sink, TransferResult};
 
 pub(super) async fn fetch(
     target: &Target,
     fid: Fid,
     range: Range<u64>,
     sink: &mut dyn Sink,
-) -> Moved<FetchDataReply> {
+) -> TransferResult<FetchDataReply> {
     let (mut call, mut left) = open(target, fid, range.start, range.end - range.start).await?;
     sink.begin(left);
     while left > 0 {
@@ -36,7 +36,7 @@ pub(super) async fn fetch(
 }
 
 /// Asks for bytes; gives the call and how many come. Old servers know only the call with 32-bit lengths.
-async fn open(target: &Target, fid: Fid, pos: u64, len: u64) -> Moved<(ClientCall, u64)> {
+async fn open(target: &Target, fid: Fid, pos: u64, len: u64) -> TransferResult<(ClientCall, u64)> {
     let bad = |_| too_big();
     let connection = &target.connection;
     if !target.server.small_files_only.load(Ordering::Relaxed) {
@@ -59,13 +59,13 @@ async fn open(target: &Target, fid: Fid, pos: u64, len: u64) -> Moved<(ClientCal
 }
 
 /// How many bytes follow: never more than were asked for.
-fn checked_count(count: &[u8], asked: u64) -> Moved<u64> {
+fn checked_count(count: &[u8], asked: u64) -> TransferResult<u64> {
     let count = count.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
     if count > asked { Err(CallError::TooLong { limit: asked as usize }) } else { Ok(count) }
 }
 
 /// Up to `max` bytes in the parts in which they came.
-async fn read_piece(call: &mut ClientCall, max: usize) -> Moved<Vec<Bytes>> {
+async fn read_piece(call: &mut ClientCall, max: usize) -> TransferResult<Vec<Bytes>> {
     let parts = call.read_pieces(max).await?;
     if parts.is_empty() { Err(CallError::Ended) } else { Ok(parts) }
 }

@@ -15,9 +15,9 @@ use afs_wire::error::AbortCode;
 use afs_wire::fs::{FetchDataReply, StatusReply};
 use afs_wire::ids::Fid;
 
-use crate::asking::Target;
+use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{Change, Moved, Sink, Source, Transfer};
+use crate::transfer::{Sink, Source, StoreRequest, Transfer, TransferResult};
 
 /// The calls FetchData, FetchData64, StoreData, StoreData64 and StoreRanges.
 pub(crate) struct Rpc;
@@ -29,16 +29,16 @@ impl Transfer for Rpc {
         fid: Fid,
         range: Range<u64>,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
         Box::pin(fetch::fetch(target, fid, range, sink))
     }
 
     fn store<'a>(
         &'a self,
         target: &'a Target,
-        change: &'a Change<'a>,
+        change: &'a StoreRequest<'a>,
         source: &'a mut dyn Source,
-    ) -> BoxFuture<'a, Moved<StatusReply>> {
+    ) -> BoxFuture<'a, TransferResult<StatusReply>> {
         match (change.expected, change.pieces) {
             (Some(expected), _) => Box::pin(ranges::store(target, change, expected, source)),
             (None, [piece]) => Box::pin(store::store(target, change, piece, source)),
@@ -46,7 +46,7 @@ impl Transfer for Rpc {
         }
     }
 
-    fn takes_several(&self, server: &Server) -> bool {
+    fn takes_several_pieces(&self, server: &Server) -> bool {
         !server.single_ranges_only.load(Ordering::Relaxed)
     }
 }

@@ -10,16 +10,16 @@ use afs_wire::xdr::Encode;
 use bytes::Bytes;
 
 use super::store::write;
-use crate::asking::Target;
+use crate::calls::Target;
 use crate::data::Piece;
-use crate::transfer::{Change, Moved, Source};
+use crate::transfer::{Source, StoreRequest, TransferResult};
 
 pub(super) async fn store(
     target: &Target,
-    change: &Change<'_>,
+    change: &StoreRequest<'_>,
     expected: DataVersion,
     source: &mut dyn Source,
-) -> Moved<StatusReply> {
+) -> TransferResult<StatusReply> {
     let reply = send(target, change, expected, source).await;
     if let Err(CallError::Abort(AbortCode::RXGEN_OPCODE)) = reply {
         target.server.single_ranges_only.store(true, Ordering::Relaxed);
@@ -29,10 +29,10 @@ pub(super) async fn store(
 
 async fn send(
     target: &Target,
-    change: &Change<'_>,
+    change: &StoreRequest<'_>,
     expected: DataVersion,
     source: &mut dyn Source,
-) -> Moved<StatusReply> {
+) -> TransferResult<StatusReply> {
     let mut call = target.connection.open(&request(change, expected)).await?;
     let head = head(change);
     if !head.is_empty() {
@@ -45,8 +45,8 @@ async fn send(
     call.finish::<fs::StoreRanges>().await
 }
 
-fn request(change: &Change<'_>, expected: DataVersion) -> fs::StoreRanges {
-    let Change { fid, status, pieces, .. } = change;
+fn request(change: &StoreRequest<'_>, expected: DataVersion) -> fs::StoreRanges {
+    let StoreRequest { fid, status, pieces, .. } = change;
     fs::StoreRanges {
         fid: *fid,
         status: *status,
@@ -58,7 +58,7 @@ fn request(change: &Change<'_>, expected: DataVersion) -> fs::StoreRanges {
 }
 
 /// Where the bytes of each range go.
-fn head(change: &Change<'_>) -> Bytes {
+fn head(change: &StoreRequest<'_>) -> Bytes {
     let mut head = Vec::with_capacity(change.pieces.len() * fs::STORE_RANGE_LEN);
     for piece in with_bytes(change) {
         piece.range.start.encode(&mut head);
@@ -67,6 +67,6 @@ fn head(change: &Change<'_>) -> Bytes {
     Bytes::from(head)
 }
 
-fn with_bytes<'a>(change: &Change<'a>) -> impl Iterator<Item = &'a Piece> + use<'a> {
+fn with_bytes<'a>(change: &StoreRequest<'a>) -> impl Iterator<Item = &'a Piece> + use<'a> {
     change.pieces.iter().filter(|piece| !piece.range.is_empty())
 }

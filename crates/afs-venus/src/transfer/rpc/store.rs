@@ -8,16 +8,16 @@ use afs_wire::fs::{self, StatusReply};
 use afs_wire::rpc::Request;
 
 use super::{give_up, too_big};
-use crate::asking::Target;
+use crate::calls::Target;
 use crate::data::Piece;
-use crate::transfer::{Change, Moved, Source};
+use crate::transfer::{Source, StoreRequest, TransferResult};
 
 pub(super) async fn store(
     target: &Target,
-    change: &Change<'_>,
+    change: &StoreRequest<'_>,
     piece: &Piece,
     source: &mut dyn Source,
-) -> Moved<StatusReply> {
+) -> TransferResult<StatusReply> {
     let (fid, status) = (change.fid, change.status);
     let (position, length) = (piece.range.start, piece.range.end - piece.range.start);
     if !target.server.small_files_only.load(Ordering::Relaxed) {
@@ -45,7 +45,7 @@ async fn send<R: Request<Reply = StatusReply>>(
     request: &R,
     piece: &Piece,
     source: &mut dyn Source,
-) -> Moved<StatusReply> {
+) -> TransferResult<StatusReply> {
     let call = target.connection.open(request).await?;
     let mut call = write(call, piece, source).await?;
     call.finish_request()?;
@@ -53,7 +53,11 @@ async fn send<R: Request<Reply = StatusReply>>(
 }
 
 /// Writes the bytes of a piece into a call. A call that cannot be completed is aborted.
-pub(super) async fn write(mut call: ClientCall, piece: &Piece, source: &mut dyn Source) -> Moved<ClientCall> {
+pub(super) async fn write(
+    mut call: ClientCall,
+    piece: &Piece,
+    source: &mut dyn Source,
+) -> TransferResult<ClientCall> {
     let mut at = piece.range.start;
     while at < piece.range.end {
         let Ok(bytes) = source.next(piece, at).await else { return Err(give_up(call)) };

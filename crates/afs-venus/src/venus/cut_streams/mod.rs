@@ -1,12 +1,12 @@
 //! Another way for bytes of files, a byte stream beside the calls, is cut at every byte of a transfer.
 
-mod bench;
+mod kit;
 mod server;
 mod streams;
 
 use std::ops::Range;
 
-use bench::{Bench, LENGTH, pattern};
+use kit::{Kit, LENGTH, pattern};
 use streams::OrCalls;
 
 use crate::api::OpenFlags;
@@ -16,16 +16,16 @@ const FETCHED: usize = 8 + LENGTH as usize + 8;
 
 #[test]
 fn of_a_fetch_that_is_cut_nothing_counts_as_here_and_the_next_one_succeeds() {
-    let bench = Bench::new(1, |streams| streams);
+    let kit = Kit::new(1, |streams| streams);
     for after in 0..FETCHED {
-        bench.change(after as u64 + 1);
+        kit.change(after as u64 + 1);
         // For writing: opened for reading it would be fetched at once.
-        let handle = bench.open(OpenFlags::WRITE).unwrap();
-        bench.cut(bench.server, bench.client, after, after % 50 == 7);
-        bench.read(handle).unwrap_err();
-        assert!(bench.data().content().present.is_empty(), "after {after} bytes");
-        assert_eq!(bench.read(handle).unwrap(), pattern(after as u64 + 1), "after {after} bytes");
-        bench.release(handle);
+        let handle = kit.open(OpenFlags::WRITE).unwrap();
+        kit.cut(kit.server, kit.client, after, after % 50 == 7);
+        kit.read(handle).unwrap_err();
+        assert!(kit.data().content().present.is_empty(), "after {after} bytes");
+        assert_eq!(kit.read(handle).unwrap(), pattern(after as u64 + 1), "after {after} bytes");
+        kit.release(handle);
     }
 }
 
@@ -34,20 +34,20 @@ const STORED: usize = 1 + 24 + 16 + LENGTH as usize;
 
 #[test]
 fn of_a_store_that_is_cut_nothing_counts_as_stored_and_the_next_one_succeeds() {
-    let bench = Bench::new(2, |streams| streams);
+    let kit = Kit::new(2, |streams| streams);
     for after in 0..STORED {
-        let handle = bench.open(OpenFlags::READ_WRITE).unwrap();
-        let before = bench.at_server();
-        bench.write(handle, 0, pattern(after as u64 + 1));
-        bench.cut(bench.client, bench.server, after, after % 50 == 7);
-        bench.flush(handle).unwrap_err();
-        assert!(bench.data().content().is_dirty(), "after {after} bytes");
-        assert_eq!(bench.at_server(), before, "after {after} bytes");
-        bench.flush(handle).unwrap();
-        assert!(!bench.data().content().is_dirty(), "after {after} bytes");
-        let (bytes, version) = bench.at_server();
+        let handle = kit.open(OpenFlags::READ_WRITE).unwrap();
+        let before = kit.at_server();
+        kit.write(handle, 0, pattern(after as u64 + 1));
+        kit.cut(kit.client, kit.server, after, after % 50 == 7);
+        kit.flush(handle).unwrap_err();
+        assert!(kit.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(kit.at_server(), before, "after {after} bytes");
+        kit.flush(handle).unwrap();
+        assert!(!kit.data().content().is_dirty(), "after {after} bytes");
+        let (bytes, version) = kit.at_server();
         assert!(bytes == pattern(after as u64 + 1) && version > before.1, "after {after} bytes");
-        bench.release(handle);
+        kit.release(handle);
     }
 }
 
@@ -57,59 +57,59 @@ const RANGES_STORED: usize = 1 + 24 + 16 + 50 + 16 + 90;
 
 #[test]
 fn of_ranges_that_are_cut_none_is_stored_and_they_are_still_unsaved() {
-    let bench = Bench::new(3, |streams| streams);
+    let kit = Kit::new(3, |streams| streams);
     for after in 0..RANGES_STORED {
-        bench.change(after as u64);
+        kit.change(after as u64);
         // Not fetched, so that the ranges are not sent as one with what lies between them.
-        let handle = bench.open(OpenFlags::WRITE).unwrap();
-        let (mut wanted, before) = bench.at_server();
+        let handle = kit.open(OpenFlags::WRITE).unwrap();
+        let (mut wanted, before) = kit.at_server();
         for range in RANGES {
             let bytes = pattern(after as u64 + 1)[range.start as usize..range.end as usize].to_vec();
             wanted[range.start as usize..range.end as usize].copy_from_slice(&bytes);
-            bench.write(handle, range.start, bytes);
+            kit.write(handle, range.start, bytes);
         }
-        bench.cut(bench.client, bench.server, after, false);
-        bench.flush(handle).unwrap_err();
-        assert_eq!(bench.at_server().1, before, "after {after} bytes");
-        let unsaved: Vec<_> = bench.data().content().dirty.iter().collect();
+        kit.cut(kit.client, kit.server, after, false);
+        kit.flush(handle).unwrap_err();
+        assert_eq!(kit.at_server().1, before, "after {after} bytes");
+        let unsaved: Vec<_> = kit.data().content().dirty.iter().collect();
         assert_eq!(unsaved, RANGES, "after {after} bytes");
-        bench.flush(handle).unwrap();
-        assert_eq!(bench.at_server(), (wanted, before + 1), "after {after} bytes");
-        bench.release(handle);
+        kit.flush(handle).unwrap();
+        assert_eq!(kit.at_server(), (wanted, before + 1), "after {after} bytes");
+        kit.release(handle);
     }
 }
 
 /// The store was made, and its answer is lost.
 #[test]
 fn of_a_store_whose_answer_is_cut_all_is_still_unsaved_and_the_next_one_succeeds() {
-    let bench = Bench::new(4, |streams| streams);
+    let kit = Kit::new(4, |streams| streams);
     for after in 1..8 {
-        let handle = bench.open(OpenFlags::READ_WRITE).unwrap();
-        bench.write(handle, 0, pattern(after as u64 + 1));
-        bench.cut(bench.server, bench.client, after, after % 2 == 1);
-        bench.flush(handle).unwrap_err();
-        assert!(bench.data().content().is_dirty(), "after {after} bytes");
-        assert_eq!(bench.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
-        bench.flush(handle).unwrap();
-        assert!(!bench.data().content().is_dirty(), "after {after} bytes");
-        assert_eq!(bench.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
-        bench.release(handle);
+        let handle = kit.open(OpenFlags::READ_WRITE).unwrap();
+        kit.write(handle, 0, pattern(after as u64 + 1));
+        kit.cut(kit.server, kit.client, after, after % 2 == 1);
+        kit.flush(handle).unwrap_err();
+        assert!(kit.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(kit.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
+        kit.flush(handle).unwrap();
+        assert!(!kit.data().content().is_dirty(), "after {after} bytes");
+        assert_eq!(kit.at_server().0, pattern(after as u64 + 1), "after {after} bytes");
+        kit.release(handle);
     }
 }
 
 #[test]
 fn one_way_makes_good_what_another_could_not_do_and_nobody_notices() {
-    let bench = Bench::new(5, OrCalls);
+    let kit = Kit::new(5, OrCalls);
     for after in 0..FETCHED {
         let seed = after as u64;
-        bench.change(2 * seed);
-        let handle = bench.open(OpenFlags::WRITE).unwrap();
-        bench.cut(bench.server, bench.client, after, after % 50 == 7);
-        assert_eq!(bench.read(handle).unwrap(), pattern(2 * seed), "after {after} bytes");
-        bench.write(handle, 0, pattern(2 * seed + 1));
-        bench.cut(bench.client, bench.server, after, after % 50 == 8);
-        bench.flush(handle).unwrap();
-        assert_eq!(bench.at_server().0, pattern(2 * seed + 1), "after {after} bytes");
-        bench.release(handle);
+        kit.change(2 * seed);
+        let handle = kit.open(OpenFlags::WRITE).unwrap();
+        kit.cut(kit.server, kit.client, after, after % 50 == 7);
+        assert_eq!(kit.read(handle).unwrap(), pattern(2 * seed), "after {after} bytes");
+        kit.write(handle, 0, pattern(2 * seed + 1));
+        kit.cut(kit.client, kit.server, after, after % 50 == 8);
+        kit.flush(handle).unwrap();
+        assert_eq!(kit.at_server().0, pattern(2 * seed + 1), "after {after} bytes");
+        kit.release(handle);
     }
 }

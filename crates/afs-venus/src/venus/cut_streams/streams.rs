@@ -9,9 +9,9 @@ use afs_wire::fs::{CallBack, FetchDataReply, Status, StatusReply, VolSync};
 use afs_wire::ids::{DataVersion, Fid};
 
 use super::server::{ANY_VERSION, DATA, FETCH, SILENT, STORE, Shared, number};
-use crate::asking::Target;
+use crate::calls::Target;
 use crate::location::Server;
-use crate::transfer::{Change, Moved, Rpc, Sink, Source, Transfer};
+use crate::transfer::{Rpc, Sink, Source, StoreRequest, Transfer, TransferResult};
 
 /// What comes at a time.
 const PART: usize = 64;
@@ -24,11 +24,19 @@ pub struct Streams {
 }
 
 impl Streams {
-    async fn within<T: Send>(&self, work: impl Future<Output = Moved<T>> + Send) -> Moved<T> {
+    async fn within<T: Send>(
+        &self,
+        work: impl Future<Output = TransferResult<T>> + Send,
+    ) -> TransferResult<T> {
         self.env.timeout(SILENT, work).await.unwrap_or(Err(CallError::Ended))
     }
 
-    async fn fetched(&self, fid: Fid, range: Range<u64>, sink: &mut dyn Sink) -> Moved<FetchDataReply> {
+    async fn fetched(
+        &self,
+        fid: Fid,
+        range: Range<u64>,
+        sink: &mut dyn Sink,
+    ) -> TransferResult<FetchDataReply> {
         let mut stream = self.env.connect(DATA).await.map_err(broken)?;
         stream.write_all(&[FETCH]).await.map_err(broken)?;
         for number in [range.start, range.end] {
@@ -53,7 +61,11 @@ impl Streams {
         Ok(FetchDataReply { status, callback: CallBack::shared(1000), sync: VolSync::default() })
     }
 
-    async fn stored(&self, change: &Change<'_>, source: &mut dyn Source) -> Moved<StatusReply> {
+    async fn stored(
+        &self,
+        change: &StoreRequest<'_>,
+        source: &mut dyn Source,
+    ) -> TransferResult<StatusReply> {
         let mut stream = self.env.connect(DATA).await.map_err(broken)?;
         stream.write_all(&[STORE]).await.map_err(broken)?;
         let expected = change.expected.map_or(ANY_VERSION, |version| version.0);
@@ -93,21 +105,21 @@ impl Transfer for Streams {
         fid: Fid,
         range: Range<u64>,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
         Box::pin(self.within(self.fetched(fid, range, sink)))
     }
 
     fn store<'a>(
         &'a self,
         _: &'a Target,
-        change: &'a Change<'a>,
+        change: &'a StoreRequest<'a>,
         source: &'a mut dyn Source,
-    ) -> BoxFuture<'a, Moved<StatusReply>> {
+    ) -> BoxFuture<'a, TransferResult<StatusReply>> {
         Box::pin(self.within(self.stored(change, source)))
     }
 
-    fn takes_several(&self, server: &Server) -> bool {
-        Rpc.takes_several(server)
+    fn takes_several_pieces(&self, server: &Server) -> bool {
+        Rpc.takes_several_pieces(server)
     }
 }
 
@@ -121,7 +133,7 @@ impl Transfer for OrCalls {
         fid: Fid,
         range: Range<u64>,
         sink: &'a mut dyn Sink,
-    ) -> BoxFuture<'a, Moved<FetchDataReply>> {
+    ) -> BoxFuture<'a, TransferResult<FetchDataReply>> {
         Box::pin(async move {
             match self.0.fetch(target, fid, range.clone(), sink).await {
                 Err(CallError::Ended) => Rpc.fetch(target, fid, range, sink).await,
@@ -133,9 +145,9 @@ impl Transfer for OrCalls {
     fn store<'a>(
         &'a self,
         target: &'a Target,
-        change: &'a Change<'a>,
+        change: &'a StoreRequest<'a>,
         source: &'a mut dyn Source,
-    ) -> BoxFuture<'a, Moved<StatusReply>> {
+    ) -> BoxFuture<'a, TransferResult<StatusReply>> {
         Box::pin(async move {
             match self.0.store(target, change, source).await {
                 Err(CallError::Ended) => Rpc.store(target, change, source).await,
@@ -144,7 +156,7 @@ impl Transfer for OrCalls {
         })
     }
 
-    fn takes_several(&self, server: &Server) -> bool {
-        Rpc.takes_several(server)
+    fn takes_several_pieces(&self, server: &Server) -> bool {
+        Rpc.takes_several_pieces(server)
     }
 }

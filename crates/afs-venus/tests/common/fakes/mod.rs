@@ -19,7 +19,7 @@ use afs_wire::rpc::ServiceId;
 use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
 use afs_wire::xdr::BoundedVec;
 
-use super::{Client, LIMIT, Told};
+use super::{Client, InvalidationLog, LIMIT};
 
 /// Numbers of the volumes of the group that a cell begins with.
 pub const RW: VolumeId = VolumeId(1000);
@@ -181,7 +181,7 @@ impl Fakes {
         let node = self.sim.node(&format!("client{number}"), address);
         let env = self.sim.env(node);
         let at = |n: usize| SocketAddr::new(IpAddr::from([10, 0, 2, n as u8]), 7003);
-        let told = Told::default();
+        let told = InvalidationLog::default();
         let config = VenusConfig {
             env: env.clone(),
             rx: self.rx(node, SocketAddr::new(address, 7001)),

@@ -7,17 +7,17 @@ impl World {
         if self.is_orphan || self.current.is_some_and(|n| self.views[n].is_lost) {
             return;
         }
-        let (expected, length, who) = (self.expected(), rng.below(LENGTH_MAX), person(rng));
+        let (expected, length, user) = (self.expected(), rng.below(LENGTH_MAX), random_user(rng));
         let (files, vnode, status) = (self.files.clone(), self.vnode.clone(), self.status());
-        let in_use = now(files.use_current(&vnode, &status, who)).unwrap();
+        let in_use = now(files.use_current(&vnode, &status, user)).unwrap();
         let data = in_use.data.clone();
-        now(files.will_change(vnode.key, &data)).unwrap();
+        now(files.prepare_change(vnode.key, &data)).unwrap();
         let view = self.chosen(expected, &data);
         self.absorb(view);
         now(self.files.cut(&data, length)).unwrap();
         self.views[view].bytes.resize(length as usize, 0);
         self.views[view].is_dirty = true;
-        let is_stored = self.store(view, who, is_good);
+        let is_stored = self.store(view, user, is_good);
         drop(in_use);
         if !is_stored {
             self.files.discard(&vnode, &data);
@@ -25,12 +25,12 @@ impl World {
                 (self.current, self.listed) = (None, None);
             }
         }
-        now(self.files.put_away(&vnode, &data, who));
-        self.part(view, who);
+        now(self.files.retire(&vnode, &data, user));
+        self.part(view, user);
     }
 
     /// Stores as a close does, and says whether nothing is unsaved then.
-    pub(super) fn store(&mut self, n: usize, who: Who, is_good: bool) -> bool {
+    pub(super) fn store(&mut self, n: usize, user: User, is_good: bool) -> bool {
         self.absorb(n);
         if self.is_orphan || self.views[n].is_lost || !self.views[n].is_dirty {
             return false;
@@ -38,13 +38,13 @@ impl World {
         let data = self.data(n);
         let (cut, pieces) = {
             let mut content = data.content();
-            let share = content.share(content.version != DataVersion(self.version()), true);
-            (content.cut, content.begin_store(share))
+            let scope = content.store_scope(content.version != DataVersion(self.version()), true);
+            (content.cut, content.begin_store(scope))
         };
         if !is_good {
             data.content().store_failed(cut, false);
-            self.files.store_failed(self.vnode.key, who);
-            self.listed = Some(who);
+            self.files.store_failed(self.vnode.key, user);
+            self.listed = Some(user);
             return false;
         }
         for piece in pieces {
@@ -58,27 +58,27 @@ impl World {
         }
         data.content().store_done();
         *data.ready.lock() = None;
-        self.files.is_saved(self.vnode.key);
+        self.files.clear_store_retry(self.vnode.key);
         (self.listed, self.views[n].is_dirty, self.views[n].version) = (None, false, self.version());
         let stored = self.server.last_key_value().map(|(_, bytes)| bytes);
-        assert_eq!(stored, Some(&self.views[n].bytes), "{}: something else was stored", self.told);
+        assert_eq!(stored, Some(&self.views[n].bytes), "{}: something else was stored", self.step);
         true
     }
 
-    pub(super) fn store_again(&mut self) {
-        for (key, who) in self.files.unsaved() {
-            assert_eq!((key, Some(who)), (self.vnode.key, self.listed), "{}", self.told);
-            let n = self.current.unwrap_or_else(|| panic!("{}: there is nothing to store", self.told));
-            if self.store(n, who, true) {
-                now(self.files.put_away(&self.vnode, &self.data(n), who));
-                self.part(n, who);
+    pub(super) fn retry_store(&mut self) {
+        for (key, user) in self.files.store_retries() {
+            assert_eq!((key, Some(user)), (self.vnode.key, self.listed), "{}", self.step);
+            let n = self.current.unwrap_or_else(|| panic!("{}: there is nothing to store", self.step));
+            if self.store(n, user, true) {
+                now(self.files.retire(&self.vnode, &self.data(n), user));
+                self.part(n, user);
             }
         }
     }
 
     pub(super) fn absorb(&mut self, view: usize) {
         let data = self.data(view);
-        now(self.files.absorb_to_store(&self.vnode, &data)).unwrap();
+        now(self.files.note_kernel_writes_to_store(&self.vnode, &data)).unwrap();
         self.note_touches(view);
     }
 

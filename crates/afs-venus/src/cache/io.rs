@@ -1,0 +1,109 @@
+//! Work on the cache's files, where blocking does no harm: begun now, waited for when it suits.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use afs_rpc::sync::oneshot;
+use afs_rpc::{EnvRef, Stall};
+
+use crate::cache::CacheStore;
+use crate::error::{ErrorKind, Result, VenusError};
+
+/// Who does it.
+pub(crate) struct CacheWorker {
+    env: EnvRef,
+    cache: Arc<dyn CacheStore>,
+}
+
+impl CacheWorker {
+    pub fn new(env: EnvRef, cache: Arc<dyn CacheStore>) -> Self {
+        CacheWorker { env, cache }
+    }
+
+    /// Begins with it. It is done right here where the cache does not block or this thread may be kept for `stall`, and runs to its
+    /// end in any case.
+    pub fn run<T: Send + 'static>(
+        &self,
+        stall: Stall,
+        job: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> CacheIo<T> {
+        let here = !self.cache.blocks() || (stall != Stall::None && self.env.stall() >= stall);
+        if here {
+            return CacheIo::done(job().map_err(failed));
+        }
+        let (done_sender, done_receiver) = oneshot::channel();
+        // Whoever gave the work up does not want to hear of it.
+        self.env.blocking(Box::new(move || drop(done_sender.send(job()))));
+        CacheIo(State::Elsewhere(done_receiver))
+    }
+}
+
+/// Work that has begun. Ready when it is done.
+///
+/// # Errors
+/// The cache cannot take or give the data, or Venus is at its end.
+pub(crate) struct CacheIo<T>(State<T>);
+
+enum State<T> {
+    Here(Option<Result<T>>),
+    Elsewhere(oneshot::Receiver<io::Result<T>>),
+}
+
+impl<T> CacheIo<T> {
+    /// Nothing that had to be waited for.
+    pub fn done(done: Result<T>) -> Self {
+        CacheIo(State::Here(Some(done)))
+    }
+}
+
+/// Nothing in it is pinned.
+impl<T> Unpin for CacheIo<T> {}
+
+impl<T> Future for CacheIo<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        let at_end = || VenusError::new(ErrorKind::ShutDown, "cache");
+        match &mut self.0 {
+            State::Here(done) => Poll::Ready(done.take().unwrap_or_else(|| Err(at_end()))),
+            State::Elsewhere(done_receiver) => Pin::new(done_receiver).poll(cx).map(|done_receiver| {
+                done_receiver.map_or_else(|_| Err(at_end()), |done| done.map_err(failed))
+            }),
+        }
+    }
+}
+
+fn failed(error: io::Error) -> VenusError {
+    let kind = kind_of_failure(&error);
+    if kind != ErrorKind::TooBig {
+        tracing::warn!(%error, "the cache failed");
+    }
+    VenusError::new(kind, "cache")
+}
+
+/// What an error of the cache's disk means to whoever asked. A length that the disk cannot have is the request's fault.
+fn kind_of_failure(error: &io::Error) -> ErrorKind {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::CacheFull,
+        io::ErrorKind::FileTooLarge => ErrorKind::TooBig,
+        _ => ErrorKind::Cache,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_the_disk_cannot_have_is_no_failure_of_the_cache() {
+        let file = tempfile::tempfile().unwrap();
+        // ext4 and others: at most 16 TiB. Where the disk takes anything there is nothing to refuse.
+        if let Err(error) = file.set_len(999_999_999_999_999) {
+            assert_eq!(kind_of_failure(&error), ErrorKind::TooBig);
+        }
+        let errno = |n| kind_of_failure(&std::io::Error::from_raw_os_error(n)).errno();
+        assert_eq!((errno(27), errno(28), errno(5)), (27, 28, 5));
+    }
+}

@@ -1,0 +1,137 @@
+//! One attempt at one address, and what it says about it.
+
+use afs_rpc::{CallError, Instant};
+use afs_wire::error::AbortCode;
+
+use crate::calls::retry::{Outcome, marks_down};
+use crate::calls::{CallReply, Calls, Target};
+
+impl Calls {
+    /// Greets the server if need be, and makes the attempt. What comes of it is noted of the address.
+    pub(super) async fn attempt<T, F, Fut>(
+        &self,
+        target: &Target,
+        operation: &'static str,
+        hedged: bool,
+        attempt: &mut F,
+    ) -> std::result::Result<CallReply<T>, (CallError, Outcome)>
+    where
+        F: FnMut(Target) -> Fut + Send,
+        Fut: Future<Output = std::result::Result<T, CallError>> + Send,
+        T: Send,
+    {
+        let begun = self.now();
+        let work = async {
+            self.first_contact(target).await?;
+            self.parts.counters.call(operation);
+            let (serial, started) = (self.parts.promises.serial(), self.now());
+            let value = attempt(target.clone()).await?;
+            let (server, token) = (target.server.clone(), target.token);
+            Ok(CallReply { value, server, serial, started, token })
+        };
+        let done = if hedged { self.hedged(target, work).await } else { work.await };
+        let done = done.map_err(|error| {
+            let outcome = outcome(target, &error, begun);
+            (error, outcome)
+        });
+        self.note_outcome(target, begun, done.as_ref().err());
+        done
+    }
+
+    /// Whether a call failed because of a token whose time is over, and which is not used again.
+    pub(super) fn token_expired(&self, target: &Target, error: &CallError) -> bool {
+        let is_news =
+            error.abort_code().is_some_and(is_expiry) && self.parts.identity.mark_expired(target.token);
+        if is_news {
+            self.parts.promises.invalidate_private();
+        }
+        is_news
+    }
+
+    /// Notes what an attempt that began at `begun` says about the address.
+    pub(super) fn note_outcome(
+        &self,
+        target: &Target,
+        begun: Instant,
+        failed: Option<&(CallError, Outcome)>,
+    ) {
+        let now = self.now();
+        let peer = target.address.peer;
+        match failed {
+            Some((_, outcome)) if marks_down(*outcome) => {
+                if target.address.became_unreachable(begun, now) {
+                    tracing::warn!(server = %peer, "lost contact with file server");
+                }
+                self.watch(target);
+            }
+            Some((CallError::Abort(_), _)) | None => {
+                if target.address.answered(now) {
+                    tracing::info!(server = %peer, "file server is back up");
+                    self.reachable_again.notify_waiters();
+                    (self.returned)();
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The ladder's view of an error of a call begun at `begun`. Silence is only that of this call when the server has
+/// answered others since: one that was restarted knows nothing of calls from before. If it has gone away after all,
+/// the next attempt, which nothing was heard after, says so.
+pub(super) fn outcome(target: &Target, error: &CallError, begun: Instant) -> Outcome {
+    match outcome_of(error) {
+        Outcome::NoReply if target.address.heard_since(begun) => Outcome::Lost,
+        outcome => outcome,
+    }
+}
+
+/// The ladder's view of an error.
+pub(super) fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Abort(code) => Outcome::Abort(*code),
+        CallError::Unreachable { .. } => Outcome::NoReply,
+        CallError::Timeout => Outcome::Slow,
+        CallError::Closed => Outcome::Closed,
+        CallError::GivenUp(code) => Outcome::GivenUp(*code),
+        _ => Outcome::Malformed,
+    }
+}
+
+/// Whether the server says that the token's time is over (docs/protocol/rxkad.md, docs/protocol/rxgk.md).
+fn is_expiry(code: AbortCode) -> bool {
+    matches!(code, AbortCode::VICETOKENDEAD | AbortCode::RXKADEXPIRED | AbortCode::RXGKEXPIRED)
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::xdr::DecodeError;
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_server_says_or_leaves_unsaid_marks_it_down() {
+        let peer = ([10, 0, 0, 1], 7000).into();
+        let table = [
+            (CallError::Unreachable { peer }, true),
+            (CallError::Abort(AbortCode(-1)), true),
+            (CallError::Abort(AbortCode::VRESTARTING), false),
+            (CallError::Abort(AbortCode::RXGEN_OPCODE), false),
+            (CallError::Abort(AbortCode::VBUSY), false),
+            (CallError::Abort(AbortCode::VIO), false),
+            (CallError::Timeout, false),
+            (CallError::Decode(DecodeError::Short { needed: 4, left: 0 }), false),
+            (CallError::Ended, false),
+            (CallError::TooLong { limit: 9 }, false),
+            (CallError::Superseded, false),
+            (CallError::Misuse, false),
+            (CallError::Closed, false),
+        ];
+        // Whatever the code: it is ours.
+        let ours = (-500..500).chain([i32::MIN, i32::MAX]).map(AbortCode);
+        let ours = ours.map(|code| (CallError::GivenUp(code), false));
+        for (error, is_down) in table.into_iter().chain(ours) {
+            assert_eq!(marks_down(outcome_of(&error)), is_down, "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A call is given up for another site if its server gives no sign of life.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use afs_rpc::future::{Either, select};
+use afs_rpc::{CallError, EnvExt};
+
+use crate::calls::{Calls, Target};
+
+/// Longest time before a server of several is asked for a sign of life, and longest time for that.
+const HEDGE_AFTER_MAX: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(4);
+
+impl Calls {
+    /// Makes a call while others could be asked instead: if it takes long and the server gives no sign of life meanwhile,
+    /// the call is given up long before the server would count as dead.
+    pub(super) async fn hedged<T: Send>(
+        &self,
+        target: &Target,
+        work: impl Future<Output = std::result::Result<T, CallError>> + Send,
+    ) -> std::result::Result<T, CallError> {
+        let round_trip = target.address.round_trip();
+        let probe_timeout = (round_trip * 16).min(PROBE_TIMEOUT_MAX).max(self.limits.hedge_probe_timeout);
+        let mut wait = (round_trip * 8).min(HEDGE_AFTER_MAX).max(self.limits.hedge_after);
+        let mut work = pin!(work);
+        loop {
+            if let Either::Left(done) = select(work.as_mut(), self.parts.env.sleep(wait)).await {
+                return done;
+            }
+            let sign = self.parts.env.timeout(probe_timeout, self.probe(target, target.address.probing()));
+            match select(work.as_mut(), sign).await {
+                Either::Left(done) => return done,
+                Either::Right(Ok(Ok(()))) => wait = (wait * 2).min(HEDGE_AFTER_MAX),
+                Either::Right(Ok(Err(error))) => return Err(error),
+                Either::Right(Err(_)) => return Err(CallError::Unreachable { peer: target.address.peer }),
+            }
+        }
+    }
+}

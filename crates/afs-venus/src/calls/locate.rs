@@ -1,0 +1,138 @@
+//! Finding volumes: asked before the first call, again when a server says that one is elsewhere, or when nobody answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_wire::ids::{VolumeId, VolumeKind};
+
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::key::CellIndex;
+use crate::location::{Cell, Group, QueryEnv, Volume, volume_query};
+use crate::relocation::{CallContext, Calls, Parts};
+
+/// A doubt about where a volume is that could not be settled comes back after this.
+const LOCATION_CHECK_AGAIN: Duration = Duration::from_secs(30);
+
+impl Calls {
+    /// A volume by its number.
+    pub async fn volume(&self, context: &CallContext, cell: CellIndex, id: VolumeId) -> Result<Arc<Volume>> {
+        if let Some(volume) = self.parts.location.volumes().get(cell, id) {
+            return Ok(volume);
+        }
+        let group = self.group(context, cell, &volume_query(id)).await?;
+        let kind = group.kind_of(id).ok_or(missing())?;
+        self.learn_volume(context, cell, &group, id, kind).await
+    }
+
+    /// A volume of a group, with its servers.
+    pub async fn learn_volume(
+        &self,
+        context: &CallContext,
+        cell: CellIndex,
+        group: &Arc<Group>,
+        id: VolumeId,
+        kind: VolumeKind,
+    ) -> Result<Arc<Volume>> {
+        if let Some(volume) = self.parts.location.volumes().get(cell, id) {
+            return Ok(volume);
+        }
+        let sites = self.servers_of(context, cell, &group.sites_of(kind)).await?;
+        self.measure(kind, &sites);
+        Ok(self.parts.location.volumes().learn(cell, id, kind, group.clone(), sites, self.now()))
+    }
+
+    /// The volumes of a name (or decimal number); ENODEV if there are none.
+    pub async fn group(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
+        let now = self.now();
+        let since =
+            afs_rpc::Instant(now.as_nanos().saturating_sub(self.limits.location_max_age.as_nanos() as u64));
+        match self.parts.location.volumes().group(cell, name, since) {
+            Some(group) => Ok(group),
+            None => self.group_anew(context, cell, name).await,
+        }
+    }
+
+    /// The same, whatever is remembered.
+    pub async fn group_anew(&self, context: &CallContext, cell: CellIndex, name: &str) -> Result<Arc<Group>> {
+        self.ask_group(context, cell, name).await?.ok_or(missing())
+    }
+
+    async fn ask_group(
+        &self,
+        context: &CallContext,
+        cell: CellIndex,
+        name: &str,
+    ) -> Result<Option<Arc<Group>>> {
+        let config = self.cell_at(cell)?;
+        let query_env = self.query_env();
+        let group =
+            self.query_with_wait(context, config, || config.group(&query_env, name)).await?.map(Arc::new);
+        if let Some(group) = &group {
+            self.parts.location.volumes().remember_group(cell, name, group.clone(), self.now());
+        }
+        Ok(group)
+    }
+
+    /// Asks again where a volume is. Says whether it is somewhere else now.
+    pub async fn relocate(&self, context: &CallContext, volume: &Arc<Volume>) -> Result<bool> {
+        let (group, sites) = match self.ask_group(context, volume.cell, &volume_query(volume.id)).await? {
+            Some(group) => {
+                let sites = self.servers_of(context, volume.cell, &group.sites_of(volume.kind)).await?;
+                (group, sites)
+            }
+            None => (volume.group(), Vec::new()),
+        };
+        self.measure(volume.kind, &sites);
+        let changed = volume.relocate(group, sites, self.now());
+        if changed {
+            tracing::info!(volume = %volume.id, "the volume is at other servers than before");
+            self.reachable_again.notify_waiters();
+            self.parts.promises.volume_moved(volume);
+        }
+        Ok(changed)
+    }
+
+    /// As [`Calls::relocate`], for a call under way. Where nobody answered the location service may be as silent as the
+    /// server was: whoever waits has waited long enough for both.
+    pub(super) async fn relocate_within(
+        &self,
+        context: &CallContext,
+        volume: &Arc<Volume>,
+        silent: bool,
+    ) -> bool {
+        let relocation = self.relocate(context, volume);
+        if !silent {
+            return relocation.await.unwrap_or(false);
+        }
+        let asked = self.parts.env.timeout(self.limits.hedge_probe_timeout * 2, relocation).await;
+        matches!(asked, Ok(Ok(true)))
+    }
+
+    /// Before a call: asks where a volume is if a server has broken all promises on it, which it does when the volume
+    /// moves, or is released. Not for long: without an answer the call goes where the volume was.
+    pub(super) async fn check_location(&self, context: &CallContext, volume: &Arc<Volume>) {
+        let now = self.now();
+        if !volume.claim_location_check(now, now + LOCATION_CHECK_AGAIN) {
+            return;
+        }
+        let relocation =
+            self.parts.env.timeout(self.limits.hedge_probe_timeout * 2, self.relocate(context, volume));
+        if !matches!(relocation.await, Ok(Ok(_))) {
+            tracing::debug!(volume = %volume.id, "it cannot be told whether the volume is still where it was");
+        }
+    }
+
+    pub(super) fn query_env(&self) -> QueryEnv<'_> {
+        let Parts { env, counters, .. } = &self.parts;
+        QueryEnv { env, counters, hedge_timeout: self.limits.hedge_probe_timeout }
+    }
+
+    pub(super) fn cell_at(&self, cell: CellIndex) -> Result<&Cell> {
+        self.parts.location.cell(cell).ok_or(missing())
+    }
+}
+
+fn missing() -> VenusError {
+    VenusError::new(ErrorKind::NoVolume, "volume")
+}

@@ -1,0 +1,108 @@
+//! The servers of a volume's sites, with addresses that can be theirs.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use afs_rpc::EnvExt;
+use afs_wire::ids::VolumeKind;
+
+use crate::calls::{CallContext, Calls, Target};
+use crate::error::{ErrorKind, Result};
+use crate::key::CellIndex;
+use crate::location::{Address, Server, ServerName};
+
+impl Calls {
+    /// Finds out how near the servers of a replicated volume are, those that nobody has called yet.
+    pub(super) fn measure(&self, kind: VolumeKind, sites: &[Arc<Server>]) {
+        if kind != VolumeKind::ReadOnly || sites.len() < 2 {
+            return;
+        }
+        let unmeasured =
+            sites.iter().flat_map(|server| server.addresses().into_iter().map(move |at| (server, at)));
+        for (server, address) in unmeasured.filter(|(_, address)| address.claim_first_probe()) {
+            self.probe_soon(Target::anonymous(server, address));
+        }
+    }
+
+    /// The servers of some sites. A server that the location service does not know any more is left out.
+    pub(super) async fn servers_of(
+        &self,
+        context: &CallContext,
+        cell: CellIndex,
+        names: &[ServerName],
+    ) -> Result<Vec<Arc<Server>>> {
+        let mut servers = Vec::with_capacity(names.len());
+        for name in names {
+            match self.server_of(context, cell, *name).await {
+                Ok(server) => servers.extend(server),
+                Err(error) if error.kind == ErrorKind::NoVolume => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(servers)
+    }
+
+    async fn server_of(
+        &self,
+        context: &CallContext,
+        cell: CellIndex,
+        name: ServerName,
+    ) -> Result<Option<Arc<Server>>> {
+        let config = self.cell_at(cell)?;
+        let (uuid, unique, addresses) = match name {
+            ServerName::Address(address) => (None, 0, vec![address]),
+            ServerName::Uuid(uuid, unique) => {
+                if let Some(server) = self.parts.location.servers().current(cell, uuid, unique) {
+                    return Ok(Some(server));
+                }
+                let query_env = self.query_env();
+                let (addresses, _) =
+                    self.query_with_wait(context, config, || config.addresses(&query_env, uuid)).await?;
+                (Some(uuid), unique, addresses)
+            }
+        };
+        let peers: Vec<SocketAddr> =
+            reachable(addresses).map(|ip| SocketAddr::from((ip, config.file_port))).collect();
+        let dead = self.limits.server_dead;
+        let draw = self.parts.env.random_u64();
+        Ok(self
+            .parts
+            .location
+            .servers()
+            .learn(cell, uuid, unique, &peers, draw, |peer| Address::new(&self.parts.rx, peer, dead)))
+    }
+}
+
+/// Addresses that can be one server's. Loopback addresses only if there are no others: they are somebody else's unless
+/// the server is on this machine (docs/protocol/vldb.md "9. Traps").
+fn reachable(mut addresses: Vec<Ipv4Addr>) -> impl Iterator<Item = Ipv4Addr> {
+    addresses.retain(|ip| !ip.is_unspecified() && !ip.is_multicast() && !is_reserved(*ip));
+    let only_loopback = addresses.iter().all(Ipv4Addr::is_loopback);
+    addresses.into_iter().filter(move |ip| only_loopback || !ip.is_loopback())
+}
+
+/// 240.0.0.0/4, with the address of everybody (RFC 1112, section 4; RFC 919, section 7).
+fn is_reserved(ip: Ipv4Addr) -> bool {
+    ip.octets()[0] >= 240
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_go_to_addresses_that_can_be_one_servers_only() {
+        let kept = |addresses: &[[u8; 4]]| {
+            let addresses = addresses.iter().map(|octets| Ipv4Addr::from(*octets)).collect();
+            reachable(addresses).map(|ip| ip.octets()).collect::<Vec<_>>()
+        };
+        let (server, here) = ([192, 0, 2, 1], [127, 0, 0, 1]);
+        assert_eq!(kept(&[server, here]), [server]);
+        assert_eq!(kept(&[here]), [here]);
+        for nobodys in [[0, 0, 0, 0], [224, 0, 0, 1], [239, 255, 255, 255], [240, 0, 0, 1], [255; 4]] {
+            assert_eq!(kept(&[nobodys, server]), [server], "{nobodys:?}");
+            assert_eq!(kept(&[nobodys, here]), [here], "{nobodys:?}");
+            assert!(kept(&[nobodys]).is_empty(), "{nobodys:?}");
+        }
+    }
+}

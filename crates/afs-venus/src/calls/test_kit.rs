@@ -1,0 +1,262 @@
+//! For tests: a client machine with nothing but this part, and servers that do what a test says.
+
+use std::future::pending;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use afs_rpc::{EnvExt, EnvRef, Rx, Service, Table};
+use afs_sim::{NodeId, Sim};
+use afs_wire::error::AbortCode;
+use afs_wire::fs;
+use afs_wire::ids::{CellName, Fid, PartitionNumber, Uniquifier, VnodeId, VolumeId, VolumeKind};
+use afs_wire::rpc::ServiceId;
+use afs_wire::vl::{self, Entry, EntryFlags, NameChars, Site, SiteFlags};
+use afs_wire::xdr::BoundedVec;
+use parking_lot::Mutex;
+
+use crate::calls::{CallContext, CallOutcome, CallReply, Calls, Parts};
+use crate::config::{CellConfig, Limits};
+use crate::counters::Counters;
+use crate::error::Result;
+use crate::identity::Identity;
+use crate::kernel::KernelCaches;
+use crate::key::CellIndex;
+use crate::location::{Address, Cell, Group, Location, Server, Volume};
+use crate::promises::{self, Promises};
+use crate::sink::NoSink;
+use crate::vnode::VnodeTable;
+
+pub(crate) const CELL: CellIndex = CellIndex(0);
+pub(crate) const VOLUME: VolumeId = VolumeId(7);
+/// No call of a test takes longer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What the nth call to a server gets, from 1: an abort, or the answer after a while.
+type Script = Box<dyn FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send>;
+pub(crate) type SharedEntry = Arc<Mutex<Option<Entry>>>;
+
+/// A file server.
+pub(crate) struct Fake {
+    pub node: NodeId,
+    pub address: Ipv4Addr,
+    pub state: Arc<FakeState>,
+}
+
+/// What it does.
+pub(crate) struct FakeState {
+    env: EnvRef,
+    calls: AtomicUsize,
+    script: Mutex<Script>,
+}
+
+impl Fake {
+    /// Calls for the status of an object, so far.
+    pub fn calls(&self) -> usize {
+        self.state.calls.load(Ordering::SeqCst)
+    }
+
+    pub fn script(
+        &self,
+        script: impl FnMut(usize) -> std::result::Result<Duration, AbortCode> + Send + 'static,
+    ) {
+        *self.state.script.lock() = Box::new(script);
+    }
+}
+
+/// The world of a test.
+pub(crate) struct TestKit {
+    pub sim: Sim,
+    pub node: NodeId,
+    pub calls: Arc<Calls>,
+    pub promises: Arc<Promises>,
+    pub identity: Arc<Identity>,
+    pub location: Arc<Location>,
+    pub counters: Arc<Counters>,
+    /// How often it was told that a server is back.
+    pub returns: Arc<AtomicUsize>,
+    rx: Rx,
+    entry: SharedEntry,
+}
+
+pub(crate) fn test_kit(seed: u64) -> TestKit {
+    let sim = Sim::new(seed);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let rx = endpoint(&sim, node, ([10, 0, 0, 1], 7001).into());
+    let (entry, at) = (SharedEntry::default(), SocketAddr::from(([10, 0, 2, 1], 7003)));
+    serve(&sim, sim.node("location", at.ip()), at, Arc::new(location_service(entry.clone())));
+    let name = CellName::new("home.cell").unwrap();
+    let cell = CellConfig { name, location_servers: vec![at], file_port: 7000 };
+    let limits = Limits::default();
+    let location = Arc::new(Location::new(vec![Cell::new(&cell, &env, &rx, limits.server_dead)]));
+    let identity = Arc::new(Identity::new(env.clone(), None, None));
+    let counters = Arc::<Counters>::default();
+    let parts = promises::Parts {
+        identity: identity.clone(),
+        counters: counters.clone(),
+        kernel: Arc::new(KernelCaches::new(env.clone(), Arc::new(NoSink), limits.settle_max)),
+        vnodes: Arc::new(VnodeTable::new(100)),
+        env: env.clone(),
+        location: location.clone(),
+    };
+    let promises = Arc::new(Promises::new(parts, &limits));
+    let returns = Arc::new(AtomicUsize::new(0));
+    let parts = Parts {
+        env,
+        rx: rx.clone(),
+        identity: identity.clone(),
+        location: location.clone(),
+        counters: counters.clone(),
+        promises: promises.clone(),
+    };
+    let counted = returns.clone();
+    let calls = Calls::new(parts, &limits, move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    TestKit { sim, node, calls, promises, identity, location, counters, returns, rx, entry }
+}
+
+pub(crate) fn endpoint(sim: &Sim, node: NodeId, at: SocketAddr) -> Rx {
+    sim.rx(node, sim.env(node), at, afs_rx::Config::default(), afs_rpc::Limits::default())
+}
+
+/// Offers a service for as long as the node lives.
+pub(crate) fn serve(sim: &Sim, node: NodeId, at: SocketAddr, service: Arc<dyn Service>) {
+    let rx = endpoint(sim, node, at);
+    rx.listen(service).unwrap();
+    sim.env(node).spawn(Box::pin(async move {
+        let _held = rx;
+        pending::<()>().await;
+    }));
+}
+
+pub(crate) fn location_service(entry: SharedEntry) -> Table<Mutex<Option<Entry>>> {
+    Table::new(ServiceId::LOCATION, entry).call(
+        |entry: Arc<Mutex<Option<Entry>>>, _, _: vl::GetEntryByNameN| async move {
+            let entry = entry.lock().clone();
+            entry.map(|entry| vl::EntryReply { entry }).ok_or(AbortCode::VL_NOENT)
+        },
+    )
+}
+
+fn file_service(state: Arc<FakeState>) -> Table<FakeState> {
+    Table::new(ServiceId::FILE, state)
+        .call(|_, _, _: fs::GetCapabilities| async move {
+            Ok::<_, AbortCode>(fs::GetCapabilitiesReply { capabilities: BoundedVec::new() })
+        })
+        .call(|state: Arc<FakeState>, _, _: fs::FetchStatus| async move {
+            let nth = state.calls.fetch_add(1, Ordering::SeqCst) + 1;
+            let pause = (*state.script.lock())(nth)?;
+            state.env.sleep(pause).await;
+            Ok::<_, AbortCode>(fs::FetchStatusReply {
+                status: fs::Status { kind: fs::FileKind::File, ..fs::Status::default() },
+                callback: fs::CallBack::shared(1000),
+                sync: fs::VolSync::default(),
+            })
+        })
+}
+
+/// The volume, of every kind, is at these addresses.
+pub(crate) fn entry(addresses: impl Iterator<Item = Ipv4Addr>) -> Entry {
+    let site = |server| Site {
+        server,
+        partition: PartitionNumber(0),
+        flags: SiteFlags::RW_VOLUME | SiteFlags::RO_VOLUME,
+    };
+    Entry {
+        name: NameChars::new(b"v").unwrap(),
+        sites: BoundedVec::first_of(addresses.map(site)),
+        ids: [VOLUME; 3],
+        flags: EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS,
+        ..Entry::default()
+    }
+}
+
+/// An object of the volume.
+pub(crate) fn fid() -> Fid {
+    Fid::new(VOLUME, VnodeId(2), Uniquifier(1))
+}
+
+impl TestKit {
+    /// A file server that answers at once.
+    pub fn fake(&self, n: u8) -> Fake {
+        let address = Ipv4Addr::new(10, 0, 1, n);
+        let node = self.sim.node(&format!("server{n}"), address.into());
+        let script: Script = Box::new(|_| Ok(Duration::ZERO));
+        let state =
+            FakeState { env: self.sim.env(node), calls: AtomicUsize::new(0), script: Mutex::new(script) };
+        let fake = Fake { node, address, state: Arc::new(state) };
+        self.start(&fake);
+        fake
+    }
+
+    /// Offers its service, at first and after it was restarted.
+    pub fn start(&self, fake: &Fake) {
+        let at = SocketAddr::new(IpAddr::V4(fake.address), 7000);
+        serve(&self.sim, fake.node, at, Arc::new(file_service(fake.state.clone())));
+    }
+
+    /// A server as it is known here, by its addresses.
+    pub fn server(&self, addresses: &[Ipv4Addr]) -> Arc<Server> {
+        let peers: Vec<SocketAddr> =
+            addresses.iter().map(|address| SocketAddr::new((*address).into(), 7000)).collect();
+        let make = |peer| Address::new(&self.rx, peer, Limits::default().server_dead);
+        self.location.servers().learn(CELL, None, 0, &peers, 0, make).unwrap()
+    }
+
+    /// A volume, on all of these servers; the location service says so too.
+    pub fn volume(&self, kind: VolumeKind, fakes: &[&Fake]) -> Arc<Volume> {
+        let sites = fakes.iter().map(|fake| self.server(&[fake.address])).collect();
+        self.locate(fakes);
+        self.volume_at(kind, sites)
+    }
+
+    pub fn volume_at(&self, kind: VolumeKind, sites: Vec<Arc<Server>>) -> Arc<Volume> {
+        let flags = EntryFlags::RW_EXISTS | EntryFlags::RO_EXISTS;
+        let group = Group { name: "v".into(), ids: [VOLUME; 3], flags, sites: Vec::new() };
+        self.location.volumes().learn(CELL, VOLUME, kind, Arc::new(group), sites, self.promises.now())
+    }
+
+    /// What the location service says from now on.
+    pub fn locate(&self, fakes: &[&Fake]) {
+        *self.entry.lock() = Some(entry(fakes.iter().map(|fake| fake.address)));
+    }
+
+    /// Asks for the status of an object, in a task of its own.
+    pub fn ask(&self, context: CallContext, volume: &Arc<Volume>) -> PendingCall {
+        let (calls, volume, pending) = (self.calls.clone(), volume.clone(), PendingCall::default());
+        let result = pending.clone();
+        self.sim.env(self.node).spawn(Box::pin(async move {
+            let outcome = calls.call(&context, &volume, fs::FetchStatus { fid: fid() }).await;
+            *result.0.lock() = Some(outcome);
+        }));
+        pending
+    }
+
+    /// The same, until it is done. Says how long it took.
+    pub fn call(
+        &self,
+        context: CallContext,
+        volume: &Arc<Volume>,
+    ) -> (Result<CallReply<fs::FetchStatusReply>>, Duration) {
+        let (began, pending) = (self.sim.now(), self.ask(context, volume));
+        self.sim.run_until(LIMIT, || pending.is_done()).unwrap();
+        (pending.take().result, self.sim.now().saturating_since(began))
+    }
+}
+
+/// A call under way.
+#[derive(Clone, Default)]
+pub(crate) struct PendingCall(Arc<Mutex<Option<CallOutcome<fs::FetchStatusReply>>>>);
+
+impl PendingCall {
+    pub fn is_done(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    pub fn take(&self) -> CallOutcome<fs::FetchStatusReply> {
+        self.0.lock().take().unwrap()
+    }
+}

@@ -1,0 +1,199 @@
+//! The part alone: servers made by hand, no file server, no cache manager.
+
+use afs_rpc::Security;
+use afs_wire::error::AbortCode;
+use afs_wire::fs::{CallBack, Status, VolSync};
+use afs_wire::ids::{CellName, VolumeKind};
+
+use super::test_kit::*;
+use super::*;
+use crate::api::{Token, TokenOwner};
+use crate::identity::TokenId;
+use crate::key::Key;
+use crate::location::Volume;
+
+const PATIENT: CallContext = CallContext { user: None, wait: WaitPolicy::Wait, process: 0 };
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+#[test]
+fn an_address_that_is_silent_is_passed_by() {
+    let kit = test_kit(1);
+    let fake = kit.fake(1);
+    let server = kit.server(&[[10, 0, 1, 99].into(), fake.address]);
+    // It is the nearest, and would always be asked first.
+    server.addresses()[0].known_round_trip(Duration::from_nanos(1));
+    let volume = kit.volume_at(VolumeKind::ReadWrite, vec![server.clone()]);
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert!(answer.is_ok() && took >= kit.calls.limits.server_dead);
+    let silent: Vec<bool> = server.addresses().iter().map(|address| address.is_unreachable()).collect();
+    assert_eq!(silent.iter().filter(|is_unreachable| **is_unreachable).count(), 1);
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert!(answer.is_ok() && took < AT_ONCE, "{took:?}");
+    assert_eq!(fake.calls(), 2);
+}
+
+#[test]
+fn a_silent_address_is_asked_by_one_until_it_is_back_and_that_is_told() {
+    let kit = test_kit(2);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    kit.call(PATIENT, &volume).0.unwrap();
+    kit.sim.crash(fake.node);
+    let asked: Vec<PendingCall> = (0..20).map(|_| kit.ask(PATIENT, &volume)).collect();
+    kit.sim.run_for(Duration::from_secs(20));
+    let probes = || kit.counters.values().calls["GetCapabilities"];
+    let before = probes();
+    kit.sim.run_for(Duration::from_secs(10));
+    // Each of six seconds, and pauses of five.
+    assert!(probes() - before <= 2, "{}", probes() - before);
+    assert!(asked.iter().all(|asked| !asked.is_done()) && kit.returns.load(Ordering::SeqCst) == 0);
+    kit.sim.restart(fake.node);
+    kit.start(&fake);
+    kit.sim.run_for(Duration::from_secs(10));
+    assert!(asked.iter().all(|asked| asked.is_done() && asked.take().result.is_ok()));
+    assert_eq!(kit.returns.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_busy_volume_is_paused_for_and_not_for_ever() {
+    let kit = test_kit(3);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    fake.script(|nth| if nth < 4 { Err(AbortCode::VBUSY) } else { Ok(Duration::ZERO) });
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert!(answer.is_ok());
+    // 100, 200 and 400 ms.
+    assert_eq!((fake.calls(), took >= Duration::from_millis(700)), (4, true), "{took:?}");
+    fake.script(|_| Err(AbortCode::VBUSY));
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert_eq!(answer.err().unwrap().kind, ErrorKind::VolumeBusy);
+    assert!(took <= kit.calls.limits.operation_max, "{took:?}");
+}
+
+#[test]
+fn a_call_is_given_up_for_another_site_when_its_server_gives_no_sign_of_life() {
+    let kit = test_kit(4);
+    let fakes = [kit.fake(1), kit.fake(2)];
+    let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
+    kit.call(PATIENT, &volume).0.unwrap();
+    let [near, other] = if fakes[0].calls() == 1 { [0, 1] } else { [1, 0] };
+    // One that is slow but there is waited for.
+    fakes[near].script(|_| Ok(Duration::from_secs(10)));
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert!(answer.is_ok() && took >= Duration::from_secs(10));
+    assert_eq!((fakes[near].calls(), fakes[other].calls()), (2, 0));
+    kit.sim.crash(fakes[near].node);
+    let (answer, took) = kit.call(PATIENT, &volume);
+    assert!(answer.is_ok() && took < kit.calls.limits.server_dead, "{took:?}");
+    assert_eq!((fakes[near].calls(), fakes[other].calls()), (2, 1));
+}
+
+#[test]
+fn a_site_where_the_volume_is_off_line_is_left_for_another() {
+    let kit = test_kit(5);
+    let fakes = [kit.fake(1), kit.fake(2)];
+    let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
+    kit.call(PATIENT, &volume).0.unwrap();
+    let [near, other] = if fakes[0].calls() == 1 { [0, 1] } else { [1, 0] };
+    fakes[near].script(|_| Err(AbortCode::VOFFLINE));
+    assert!(kit.call(PATIENT, &volume).0.is_ok());
+    assert_eq!((fakes[near].calls(), fakes[other].calls()), (2, 1));
+}
+
+#[test]
+fn a_volume_that_moved_is_called_where_it_is_and_its_promises_end() {
+    let kit = test_kit(6);
+    let fakes = [kit.fake(1), kit.fake(2)];
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fakes[0]]);
+    let reply = kit.call(PATIENT, &volume).0.unwrap();
+    assert!(is_relied_on(&kit, &volume, &reply));
+    fakes[0].script(|_| Err(AbortCode::VMOVED));
+    kit.locate(&[&fakes[1]]);
+    assert!(kit.call(PATIENT, &volume).0.is_ok());
+    assert_eq!((fakes[0].calls(), fakes[1].calls()), (2, 1));
+    assert!(!is_relied_on(&kit, &volume, &reply));
+}
+
+#[test]
+fn a_process_that_is_killed_waits_no_longer() {
+    let kit = test_kit(7);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    kit.calls.set_kill_check(|process| process == 42);
+    kit.call(PATIENT, &volume).0.unwrap();
+    kit.sim.crash(fake.node);
+    let (answer, _) = kit.call(CallContext { process: 42, ..PATIENT }, &volume);
+    assert_eq!(answer.err().unwrap().kind, ErrorKind::Interrupted);
+    let waiting = kit.ask(CallContext { process: 41, ..PATIENT }, &volume);
+    kit.sim.run_for(Duration::from_secs(5));
+    assert!(!waiting.is_done());
+    let (answer, took) = kit.call(CallContext { process: 42, ..PATIENT }, &volume);
+    assert_eq!((answer.err().unwrap().kind, took < AT_ONCE), (ErrorKind::Interrupted, true), "{took:?}");
+    let (answer, took) = kit.call(CallContext::ANONYMOUS, &volume);
+    assert_eq!(
+        (answer.err().unwrap().kind, took < AT_ONCE),
+        (ErrorKind::ServerUnreachable, true),
+        "{took:?}"
+    );
+    kit.calls.close();
+    kit.sim.run_for(AT_ONCE);
+    assert_eq!(waiting.take().result.err().unwrap().kind, ErrorKind::ServerUnreachable);
+}
+
+#[test]
+fn the_serial_of_breaks_is_noted_before_the_call_begins() {
+    let kit = test_kit(8);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    let before = kit.promises.serial();
+    let promises = kit.promises.clone();
+    fake.script(move |nth| {
+        if nth == 1 {
+            promises.object(Key::new(CELL, fid()));
+            promises.broken(fid());
+        }
+        Ok(Duration::ZERO)
+    });
+    let superseded = kit.call(PATIENT, &volume).0.unwrap();
+    assert_eq!((superseded.serial, kit.promises.serial()), (before, before + 1));
+    assert!(!is_relied_on(&kit, &volume, &superseded));
+    let reply = kit.call(PATIENT, &volume).0.unwrap();
+    assert!(is_relied_on(&kit, &volume, &reply));
+}
+
+/// Whether a promise that came with an answer counts.
+fn is_relied_on<T>(kit: &TestKit, volume: &Volume, reply: &CallReply<T>) -> bool {
+    let vnode = kit.promises.object(Key::new(CELL, fid()));
+    let (status, callback) = (Status::default(), CallBack::shared(1000));
+    kit.promises.record_reply(volume, &vnode, &status, &callback, &VolSync::default(), &reply.origin());
+    vnode.fresh_status(volume, kit.promises.now()).is_some()
+}
+
+#[test]
+fn a_call_to_be_made_once_is_not_made_again_after_a_silence() {
+    let kit = test_kit(9);
+    let fakes = [kit.fake(1), kit.fake(2)];
+    let volume = kit.volume(VolumeKind::ReadOnly, &[&fakes[0], &fakes[1]]);
+    kit.call(PATIENT, &volume).0.unwrap();
+    let [near, other] = if fakes[0].calls() == 1 { [0, 1] } else { [1, 0] };
+    kit.sim.crash(fakes[near].node);
+    let (answer, _) = kit.call(CallContext { wait: WaitPolicy::NoRetry, ..PATIENT }, &volume);
+    assert_eq!(answer.err().unwrap().kind, ErrorKind::ServerUnreachable);
+    assert_eq!(fakes[other].calls(), 0);
+}
+
+#[test]
+fn whose_token_has_expired_is_served_as_nobody_in_particular() {
+    let kit = test_kit(10);
+    let fake = kit.fake(1);
+    let volume = kit.volume(VolumeKind::ReadWrite, &[&fake]);
+    let alice = TokenOwner::Uid(5);
+    let cell = CellName::new("home.cell").unwrap();
+    let token = Token { cell, security: Security::null(), expires: None, label: "alice".into() };
+    kit.identity.set_token(alice, CELL, token).unwrap();
+    let context = CallContext { user: Some(alice), ..PATIENT };
+    assert_ne!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+    fake.script(|nth| if nth == 2 { Err(AbortCode::RXKADEXPIRED) } else { Ok(Duration::ZERO) });
+    assert_eq!(kit.call(context, &volume).0.unwrap().token, TokenId::NONE);
+    assert!(kit.identity.has_expired(context.user, CELL));
+}

@@ -1,0 +1,87 @@
+//! Servers that do not answer any more: who waits for them.
+//!
+//! One task asks a server that fell silent, often at first; programs wait for what it hears, and do not ask themselves. So an
+//! ordinary restart of a server is a pause and no error, and costs as many packets for a thousand programs as for one. A server that
+//! stays away longer than that gives errors at once (docs/decisions/2026-11-23-servers-away.md).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_rpc::future::select;
+
+use crate::calls::{CallContext, Calls, WaitPolicy};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::{Cell, Volume};
+
+/// A process that is killed waits no longer than this.
+const KILLED_WITHIN: Duration = Duration::from_secs(1);
+/// Pause before a location service that is away is asked again.
+const LOCATION_PAUSE: Duration = Duration::from_secs(1);
+
+impl Calls {
+    /// Says how to learn whether a process is being killed: one that waits for a server that is away waits no longer then.
+    /// Counts once.
+    pub fn set_kill_check(&self, killed: fn(u32) -> bool) {
+        self.killed.set(killed).ok();
+    }
+
+    /// Waits until a site of the volume answers again, or the volume is elsewhere. `false` if that did not happen in time; an
+    /// error if the process that waits is being killed.
+    pub(super) async fn await_reachable(
+        &self,
+        context: &CallContext,
+        volume: &Arc<Volume>,
+        most: Duration,
+    ) -> std::result::Result<bool, ErrorKind> {
+        let until = self.now() + most;
+        loop {
+            let heard = self.reachable_again.notified();
+            let now = self.now();
+            let sites = volume.sites(now);
+            if sites.iter().any(|server| !server.is_unreachable()) {
+                return Ok(true);
+            }
+            let worth =
+                sites.iter().map(|server| server.remaining_wait(now, self.limits.unreachable_wait_max)).max();
+            let left = worth.unwrap_or_default().min(until.saturating_since(now));
+            if context.wait != WaitPolicy::Wait || left.is_zero() || self.is_closing() {
+                return Ok(false);
+            }
+            if self.is_killed(context) {
+                return Err(ErrorKind::Interrupted);
+            }
+            tracing::debug!(volume = %volume.id, "waiting for a server that does not answer");
+            select(heard, self.parts.env.sleep(left.min(KILLED_WITHIN))).await;
+        }
+    }
+
+    fn is_killed(&self, context: &CallContext) -> bool {
+        context.process != 0 && self.killed.get().is_some_and(|killed| killed(context.process))
+    }
+
+    /// Asks a cell's location service, and again where it is away but was there until just now.
+    pub(super) async fn query_with_wait<T, Fut>(
+        &self,
+        context: &CallContext,
+        cell: &Cell,
+        ask: impl Fn() -> Fut + Send,
+    ) -> Result<T>
+    where
+        Fut: Future<Output = Result<T>> + Send,
+        T: Send,
+    {
+        loop {
+            let answer = ask().await;
+            let is_away = answer.as_ref().is_err_and(|error| error.kind == ErrorKind::ServerUnreachable);
+            let is_worth = || !cell.remaining_wait(self.now(), self.limits.unreachable_wait_max).is_zero();
+            if !is_away || context.wait != WaitPolicy::Wait || self.is_closing() || !is_worth() {
+                return answer;
+            }
+            if self.is_killed(context) {
+                return Err(VenusError::new(ErrorKind::Interrupted, "volume"));
+            }
+            self.parts.env.sleep(self.spread(LOCATION_PAUSE)).await;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Watching an address that fell silent: one task asks, ever less often, whether it is back.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_rpc::future::select;
+
+use crate::calls::{Calls, Target};
+
+/// First pause before a server that fell silent is asked whether it is back.
+const PROBE_FIRST: Duration = Duration::from_millis(500);
+
+impl Calls {
+    /// Has an address that fell silent asked again until it answers.
+    pub(super) fn watch(&self, target: &Target) {
+        if target.address.claim_watch() {
+            let target = Target::anonymous(&target.server, target.address.clone());
+            self.parts.env.spawn(Box::pin(watch_until_reachable(self.me.clone(), target)));
+        }
+    }
+}
+
+/// Asks, ever less often, until the address answers or is one of the server's no more. Holds no reference while it sleeps.
+async fn watch_until_reachable(calls: Weak<Calls>, target: Target) {
+    let mut pause = PROBE_FIRST;
+    loop {
+        let Some(me) = calls.upgrade() else { return };
+        let (ended, sleep) = (me.ended.clone().notified_owned(), me.parts.env.sleep(me.spread(pause)));
+        pause = (pause * 2).min(me.limits.probe_down);
+        drop(me);
+        select(ended, sleep).await;
+        let Some(me) = calls.upgrade().filter(|me| !me.is_closing()) else { return };
+        let is_known = target.server.addresses().iter().any(|known| Arc::ptr_eq(known, &target.address));
+        if is_known && target.address.is_unreachable() {
+            me.probe_and_note(&target).await;
+        }
+        if is_known && target.address.is_unreachable() {
+            continue;
+        }
+        target.address.end_watch();
+        if !is_known || !target.address.claim_watch() {
+            return;
+        }
+    }
+}

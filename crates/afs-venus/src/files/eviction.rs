@@ -1,0 +1,162 @@
+//! Parting with data: put away for later, or dropped because it is of no use any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use afs_wire::ids::DataVersion;
+
+use crate::cache::Kept;
+use crate::data::FileData;
+use crate::files::{Files, Handle, is_current};
+use crate::identity::User;
+use crate::key::Key;
+use crate::vnode::{Vnode, VnodeState};
+
+impl Files {
+    /// Keeps data for later if nobody uses it and nothing is unsaved. What is unsaved is stored later, for `user` if nobody else tried
+    /// before. The last of a file that has no name any more is forgotten altogether.
+    ///
+    /// Until it is kept it stays the file's: who opens the file meanwhile gets this data, and not the same cache file in other data.
+    pub async fn retire(&self, vnode: &Vnode, data: &Arc<FileData>, user: User) {
+        let _guard = data.keeping.lock().await;
+        let Some((version, kept)) = self.contents_to_keep(vnode, data, user) else { return };
+        self.keep(vnode, data, version, kept.as_ref()).await;
+        let mut state = vnode.state();
+        let is_same = {
+            let content = data.content();
+            content.uses.count() == 0 && content.version == version && content.to_kept() == kept
+        };
+        // Otherwise somebody uses it, or has used it and puts it away next.
+        if is_same && is_current(&state, data) {
+            state.file.retire_data(version, kept.map(|kept| kept.holes.bytes()));
+        }
+    }
+
+    /// What is in data that its file may part with. Whoever counts a user does so with the state locked.
+    fn contents_to_keep(
+        &self,
+        vnode: &Vnode,
+        data: &Arc<FileData>,
+        user: User,
+    ) -> Option<(DataVersion, Option<Kept>)> {
+        let mut state = vnode.state();
+        let content = data.content();
+        if content.uses.count() > 0 {
+            return None;
+        }
+        if state.file.is_orphan() && state.file.opens() == 0 {
+            drop(content);
+            let dropped = state.file.drop_data();
+            state.file.end_orphan();
+            state.status = None;
+            self.store_retries.remove(vnode.key);
+            drop(state);
+            drop(dropped);
+            self.vnodes.remove(vnode.key);
+            return None;
+        }
+        if !is_current(&state, data) {
+            return None;
+        }
+        if content.is_dirty() && !data.lost.load(Ordering::SeqCst) {
+            self.store_retries.add_if_missing(vnode.key, user);
+            return None;
+        }
+        Some((content.version, content.to_kept()))
+    }
+
+    /// Keeps data in the cache, unless it is of no use there or may yet change.
+    async fn keep(&self, vnode: &Vnode, data: &Arc<FileData>, version: DataVersion, kept: Option<&Kept>) {
+        let may_keep = !vnode.state().is_gone
+            && !data.lost.load(Ordering::SeqCst)
+            && !data.outlives_process.load(Ordering::SeqCst);
+        let (Some(kept), Ok(key), true) = (kept, self.cache_key(vnode.key, version), may_keep) else {
+            return;
+        };
+        // What was only read is in the cache as it was.
+        if self.cache.is_kept(&key, &data.file, kept) {
+            return;
+        }
+        let (cache, file, kept) = (self.cache.clone(), data.file.clone(), kept.clone());
+        let done = self.disk_briefly(move || cache.keep(&key, &file, &kept)).await;
+        if let Err(error) = done {
+            tracing::warn!(%error, "data cannot be kept in the cache");
+        }
+        self.has_room(0).await;
+    }
+
+    /// Drops data that the server has and this open has cut, unless somebody else uses it; it is fetched anew. Says whether it did.
+    pub fn undo_cut(&self, handle: &Handle) -> bool {
+        let data = handle.data();
+        let mut state = handle.vnode.state();
+        // The vnode's, the handle's and ours. Who opens the file takes his from the vnode, under this lock.
+        if !handle.has_cut_clean_data() || !is_current(&state, &data) || Arc::strong_count(&data) > 3 {
+            return false;
+        }
+        state.file.drop_data();
+        true
+    }
+
+    /// Drops the data of a failed change that had no handle, unless an open handle uses the data.
+    pub fn discard(&self, vnode: &Vnode, data: &Arc<FileData>) {
+        let mut state = vnode.state();
+        if is_current(&state, data) && data.content().uses.count() == 0 {
+            self.store_retries.remove(vnode.key);
+            state.file.drop_data();
+        }
+    }
+
+    /// The last name of a file is gone from the server, or the file itself: those who have it open go on without the server.
+    pub fn became_nameless(&self, vnode: &Vnode) {
+        let mut state = vnode.state();
+        state.file.lose_name();
+        self.store_retries.remove(vnode.key);
+        let dropped = take_unused(&mut state);
+        drop(state);
+        drop(dropped);
+    }
+
+    /// No server will take what is unsaved: it is dropped, unless somebody still has it open.
+    pub fn give_up(&self, vnode: &Vnode) {
+        let mut state = vnode.state();
+        self.store_retries.remove(vnode.key);
+        let dropped = take_unused(&mut state);
+        drop(state);
+        drop(dropped);
+    }
+
+    /// A lock on the file was lost: what was written under it is not stored, and whoever opens the file from now on gets what the
+    /// server has, in a cache file of its own. A kernel that has the cache file keeps it for as long as it is open.
+    pub async fn lock_lost(&self, vnode: &Arc<Vnode>) {
+        // An open that comes meanwhile looks into the cache when this is over.
+        let _opening = vnode.fetching.lock().await;
+        for handle in self.handles().into_iter().filter(|handle| Arc::ptr_eq(&handle.vnode, vnode)) {
+            handle.data().lost.store(true, Ordering::SeqCst);
+        }
+        if let Some(data) = self.take_lost_data(vnode) {
+            self.forget_lost(vnode.key, &data).await;
+        }
+    }
+
+    /// The data that is the file's no more, or that of a kernel.
+    fn take_lost_data(&self, vnode: &Vnode) -> Option<Arc<FileData>> {
+        let mut state = vnode.state();
+        self.store_retries.remove(vnode.key);
+        let data = state.file.data().cloned();
+        state.file.drop_data_if(|data| !data.backed.load(Ordering::SeqCst));
+        data
+    }
+
+    /// Whoever reads on in the cache file may fetch into it: it must not be found by others.
+    async fn forget_lost(&self, key: Key, data: &FileData) {
+        if let Err(error) = self.prepare_change(key, data).await {
+            tracing::warn!(%error, "a file whose lock was lost stays in the cache");
+        }
+    }
+}
+
+/// Takes the data of a file that nobody uses.
+fn take_unused(state: &mut VnodeState) -> Option<Arc<FileData>> {
+    let is_unused = state.file.opens() == 0;
+    state.file.drop_data_if(|data| is_unused && data.content().uses.count() == 0)
+}

@@ -1,0 +1,133 @@
+//! What a kernel that has the cache file wrote behind our back: found, and noted.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use crate::cache::{CacheFile, Ranges};
+use crate::data::{FileData, Sums};
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::files::{BRIEF_BYTES_MAX, Files};
+use crate::vnode::Vnode;
+
+/// Bytes read at a time to be compared.
+const PIECE: u64 = 256 << 10;
+
+impl Files {
+    /// Takes note of what the kernel wrote behind our back.
+    pub async fn note_kernel_writes(&self, vnode: &Vnode) -> Result<()> {
+        let data = vnode.state().file.data().cloned();
+        match data {
+            Some(data) => self.note_kernel_writes_in(&data).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same for one version.
+    pub async fn note_kernel_writes_in(&self, data: &Arc<FileData>) -> Result<()> {
+        if data.content().uses.passthrough() == 0 {
+            return Ok(());
+        }
+        let _guard = data.kernel_writes.lock().await;
+        if !data.content().is_complete() {
+            // Another version is on its way into the file: that, and no kernel, has touched it.
+            return Ok(());
+        }
+        let file = data.file.clone();
+        let Some((length, whole)) = self.disk_briefly(move || touched(&*file)).await? else { return Ok(()) };
+        let written = match length <= BRIEF_BYTES_MAX {
+            true => Ranges::whole(length),
+            false => {
+                let file = data.file.clone();
+                self.disk(move || file.data()).await?
+            }
+        };
+        let now = self.wall();
+        data.content().wrote_data(length, &written, now);
+        data.marked.store(true, Ordering::SeqCst);
+        *data.ready.lock() = whole;
+        Ok(())
+    }
+
+    /// The same before a store. Where another version could not be brought whole into a file that a kernel writes to, nobody knows what in
+    /// it is whose: an error, and not a store of nothing, is the answer.
+    pub async fn note_kernel_writes_to_store(&self, vnode: &Vnode, data: &Arc<FileData>) -> Result<()> {
+        // What was read earlier may be older than what a mapping has written since.
+        *data.ready.lock() = None;
+        self.note_kernel_writes_in(data).await?;
+        let content = data.content();
+        match content.uses.passthrough() > 0 && !content.is_complete() {
+            true => Err(VenusError::new(ErrorKind::Cache, "StoreData").of(vnode.key.fid)),
+            false => Ok(()),
+        }
+    }
+
+    /// A write through a mapping leaves no other trace than the data itself. It changes no length: what has another one
+    /// was written, and is noted, by somebody else. While there are more writers it is left to others.
+    pub async fn compare_with_stored(&self, data: &Arc<FileData>, writers_max: u32) -> Result<()> {
+        let _guard = data.kernel_writes.lock().await;
+        let known = data.stored_sums.lock().clone();
+        let is_quiet = || {
+            let content = data.content();
+            !content.is_dirty() && content.uses.writers() <= writers_max
+        };
+        if known.is_empty() || !is_quiet() {
+            return Ok(());
+        }
+        let changed = self.changed_since(data, known.clone()).await?;
+        if is_quiet() && Arc::ptr_eq(&data.stored_sums.lock(), &known) {
+            let now = self.wall();
+            changed.into_iter().for_each(|range| data.content().wrote(range, now));
+        }
+        Ok(())
+    }
+
+    /// The ranges whose bytes do not have the sum that they had.
+    async fn changed_since(&self, data: &Arc<FileData>, sums: Arc<Sums>) -> Result<Vec<Range<u64>>> {
+        let (file, length) = (data.file.clone(), data.content().length);
+        let compare = move || {
+            if file.len()? != length {
+                return Ok(Vec::new());
+            }
+            let mut changed = Vec::new();
+            for (range, sum) in sums.iter() {
+                if sum_of(&*file, range.clone())? != sum {
+                    changed.push(range);
+                }
+            }
+            Ok(changed)
+        };
+        self.disk_moving(length, compare).await
+    }
+}
+
+/// The length of a file that the kernel has written to since it was marked, and a small file's bytes: it is about to be stored.
+/// It is marked again.
+fn touched(file: &dyn CacheFile) -> std::io::Result<Option<(u64, Option<Bytes>)>> {
+    if !file.touched()? {
+        return Ok(None);
+    }
+    file.mark()?;
+    let length = file.len()?;
+    if length > BRIEF_BYTES_MAX {
+        return Ok(Some((length, None)));
+    }
+    let whole = Some(file.read_at(0, length as usize)?);
+    Ok(Some((length, whole.filter(|bytes| bytes.len() as u64 == length))))
+}
+
+/// The checksum of a range of a cache file.
+fn sum_of(file: &dyn CacheFile, range: Range<u64>) -> std::io::Result<u32> {
+    let (mut sum, mut at) = (0, range.start);
+    while at < range.end {
+        let bytes = file.read_at(at, (range.end - at).min(PIECE) as usize)?;
+        if bytes.is_empty() {
+            break;
+        }
+        sum = crc32c::crc32c_append(sum, &bytes);
+        at += bytes.len() as u64;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,241 @@
+//! The nodes that those above us hold, and under which names.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+use crate::api::NodeId;
+use crate::key::{Map, NodeTarget};
+
+/// Most names in a path that is told.
+const DEPTH_MAX: usize = 2048;
+
+/// Every node with look-ups outstanding, and the root. As many as the kernel holds inodes: it bounds them, and says
+/// when it lets go.
+pub(crate) struct NodeTable(Mutex<Inner>);
+
+struct Inner {
+    by_id: Map<NodeId, NodeRecord>,
+    /// Places whose id is not the one they would have by themselves.
+    displaced: Map<NodeTarget, NodeId>,
+}
+
+struct NodeRecord {
+    node_target: NodeTarget,
+    lookups: u64,
+    /// Under which names it was handed out.
+    names: Vec<(NodeId, Box<[u8]>)>,
+    /// Of a directory: the names handed out in it.
+    children: BTreeMap<Box<[u8]>, NodeId>,
+}
+
+impl NodeRecord {
+    fn new(node_target: NodeTarget) -> Self {
+        NodeRecord { node_target, lookups: 0, names: Vec::new(), children: BTreeMap::new() }
+    }
+}
+
+impl NodeTable {
+    /// Only the root is known.
+    pub fn new(root: NodeTarget) -> Self {
+        let mut by_id = Map::default();
+        by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
+        let mut displaced = Map::default();
+        displaced.insert(root, NodeId::ROOT);
+        NodeTable(Mutex::new(Inner { by_id, displaced }))
+    }
+
+    /// The root stands for another place from now on.
+    pub fn set_root(&self, root: NodeTarget) {
+        let mut inner = self.0.lock();
+        inner.by_id.insert(NodeId::ROOT, NodeRecord { lookups: 1, ..NodeRecord::new(root) });
+        inner.displaced.insert(root, NodeId::ROOT);
+    }
+
+    /// What a node stands for; `None` if nobody should hold it.
+    pub fn node_target(&self, node: NodeId) -> Option<NodeTarget> {
+        self.0.lock().by_id.get(&node).map(|record| record.node_target)
+    }
+
+    /// The node of a place, whether anybody holds it or not.
+    pub fn id(&self, node_target: NodeTarget) -> NodeId {
+        self.0.lock().id(node_target)
+    }
+
+    /// The node of a place if somebody holds it.
+    pub fn held(&self, node_target: NodeTarget) -> Option<NodeId> {
+        let inner = self.0.lock();
+        let id = inner.id(node_target);
+        inner.by_id.get(&id).is_some_and(|record| record.node_target == node_target).then_some(id)
+    }
+
+    /// Counts one look-up of a place by a name in a directory (none for a walk that leaves no name behind).
+    pub fn remember(&self, node_target: NodeTarget, name: Option<(NodeId, &[u8])>) -> NodeId {
+        let mut inner = self.0.lock();
+        let id = inner.claim(node_target);
+        let Some(record) = inner.by_id.get_mut(&id) else { return id };
+        record.lookups += 1;
+        if let Some((parent, name)) = name {
+            if !record.names.iter().any(|(p, n)| *p == parent && **n == *name) {
+                record.names.push((parent, name.into()));
+            }
+            if let Some(parent) = inner.by_id.get_mut(&parent) {
+                parent.children.insert(name.into(), id);
+            }
+        }
+        id
+    }
+
+    /// Takes look-ups back. Says what the node stood for if nobody holds it any more.
+    pub fn forget(&self, node: NodeId, lookups: u64) -> Option<NodeTarget> {
+        let mut inner = self.0.lock();
+        let record = inner.by_id.get_mut(&node)?;
+        record.lookups = record.lookups.saturating_sub(lookups);
+        if record.lookups > 0 || node == NodeId::ROOT {
+            return None;
+        }
+        let record = inner.by_id.remove(&node)?;
+        inner.displaced.remove(&record.node_target);
+        for (parent, name) in &record.names {
+            inner.drop_name(*parent, name, node);
+        }
+        Some(record.node_target)
+    }
+
+    /// How many look-ups of a node are outstanding.
+    pub fn lookups(&self, node: NodeId) -> u64 {
+        self.0.lock().by_id.get(&node).map_or(0, |record| record.lookups)
+    }
+
+    /// The names that were handed out in a directory.
+    pub fn names_in(&self, dir: NodeId) -> Vec<Box<[u8]>> {
+        self.0
+            .lock()
+            .by_id
+            .get(&dir)
+            .map(|record| record.children.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// A path from the root under which a node was looked up; `None` if none is known any more.
+    pub fn path(&self, node: NodeId) -> Option<Vec<u8>> {
+        let inner = self.0.lock();
+        let mut names: Vec<&[u8]> = Vec::new();
+        let mut at = node;
+        while at != NodeId::ROOT {
+            let (parent, name) = inner.by_id.get(&at)?.names.last()?;
+            names.push(name);
+            at = *parent;
+            // A directory that was moved into one below it would lead round in a circle.
+            if names.len() > DEPTH_MAX {
+                return None;
+            }
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
+
+    /// A name is gone from a directory, or leads elsewhere.
+    pub fn drop_name(&self, dir: NodeId, name: &[u8]) {
+        if let Some(record) = self.0.lock().by_id.get_mut(&dir) {
+            record.children.remove(name);
+        }
+    }
+
+    /// What was handed out under a name has another one from now on. That is `node` where none is known.
+    pub fn rename(&self, from: (NodeId, &[u8]), to: (NodeId, &[u8]), node: NodeId) {
+        let mut inner = self.0.lock();
+        let held = inner.by_id.get_mut(&from.0).and_then(|dir| dir.children.remove(from.1));
+        let node = held.unwrap_or(node);
+        let Some(record) = inner.by_id.get_mut(&node) else { return };
+        record.names.retain(|(dir, name)| (*dir, &**name) != (from.0, from.1));
+        record.names.push((to.0, to.1.into()));
+        if let Some(dir) = inner.by_id.get_mut(&to.0) {
+            dir.children.insert(to.1.into(), node);
+        }
+    }
+
+    /// How many are held.
+    #[cfg(test)]
+    pub fn count(&self) -> usize {
+        self.0.lock().by_id.len()
+    }
+}
+
+impl Inner {
+    fn id(&self, node_target: NodeTarget) -> NodeId {
+        match self.displaced.get(&node_target) {
+            Some(&id) => id,
+            None => node_target.node_id(),
+        }
+    }
+
+    /// The id of a place, which is known afterwards; the next free id if another place has it.
+    fn claim(&mut self, node_target: NodeTarget) -> NodeId {
+        let own = self.id(node_target);
+        let mut id = own;
+        while self.by_id.get(&id).is_some_and(|record| record.node_target != node_target) {
+            id = NodeId(((id.0 + 1) & (u64::MAX >> 1)).max(2));
+        }
+        if id != own {
+            self.displaced.insert(node_target, id);
+        }
+        self.by_id.entry(id).or_insert_with(|| NodeRecord::new(node_target));
+        id
+    }
+
+    fn drop_name(&mut self, parent: NodeId, name: &[u8], child: NodeId) {
+        if let Some(parent) = self.by_id.get_mut(&parent)
+            && parent.children.get(name) == Some(&child)
+        {
+            parent.children.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+
+    use super::*;
+    use crate::key::{CellIndex, Key};
+
+    fn node_target(vnode: u32) -> NodeTarget {
+        NodeTarget::Object(Key::new(CellIndex(0), Fid::new(VolumeId(7), VnodeId(vnode), Uniquifier(1))))
+    }
+
+    #[test]
+    fn a_node_is_held_until_all_lookups_are_given_back() {
+        let nodes = NodeTable::new(node_target(1));
+        let id = nodes.remember(node_target(2), Some((NodeId::ROOT, b"a")));
+        assert_eq!(nodes.remember(node_target(2), Some((NodeId::ROOT, b"a"))), id);
+        assert_eq!((nodes.node_target(id), nodes.lookups(id)), (Some(node_target(2)), 2));
+        assert_eq!(nodes.names_in(NodeId::ROOT), [Box::from(*b"a")]);
+        assert_eq!(nodes.forget(id, 1), None);
+        assert_eq!(nodes.held(node_target(2)), Some(id));
+        assert_eq!(nodes.forget(id, 1), Some(node_target(2)));
+        assert_eq!((nodes.node_target(id), nodes.lookups(id)), (None, 0));
+        assert!(nodes.names_in(NodeId::ROOT).is_empty());
+        assert_eq!(nodes.count(), 1);
+    }
+
+    #[test]
+    fn the_root_stays() {
+        let nodes = NodeTable::new(node_target(1));
+        assert_eq!(nodes.forget(NodeId::ROOT, 99), None);
+        assert_eq!(nodes.node_target(NodeId::ROOT), Some(node_target(1)));
+        assert_eq!(nodes.id(node_target(1)), NodeId::ROOT);
+    }
+
+    #[test]
+    fn two_places_never_share_an_id() {
+        let nodes = NodeTable::new(node_target(1));
+        let id = nodes.remember(node_target(2), None);
+        // The next place is made to want the same id.
+        nodes.0.lock().displaced.insert(node_target(4), id);
+        let other = nodes.remember(node_target(4), None);
+        assert_ne!(other, id);
+        assert_eq!(nodes.node_target(other), Some(node_target(4)));
+        assert_eq!(nodes.id(node_target(4)), other);
+    }
+}

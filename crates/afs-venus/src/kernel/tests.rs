@@ -1,0 +1,101 @@
+//! The part alone, with a sink that records the invalidations it gets.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use afs_rpc::Parts;
+use afs_sim::Sim;
+use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+use parking_lot::Mutex;
+
+use super::*;
+use crate::key::CellIndex;
+
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl InvalidationSink for Recorder {
+    fn attributes(&self, node: NodeId) {
+        self.0.lock().push(format!("attributes {}", node.0));
+    }
+
+    fn data(&self, node: NodeId) {
+        self.0.lock().push(format!("data {}", node.0));
+    }
+
+    fn entry(&self, parent: NodeId, name: &[u8]) {
+        self.0.lock().push(format!("entry {} {}", parent.0, String::from_utf8_lossy(name)));
+    }
+}
+
+/// A sink that never gets done.
+struct Stuck;
+
+impl InvalidationSink for Stuck {
+    fn attributes(&self, _: NodeId) {}
+    fn data(&self, _: NodeId) {}
+    fn entry(&self, _: NodeId, _: &[u8]) {}
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(pending())
+    }
+}
+
+fn kernel() -> (KernelCaches, Arc<Recorder>) {
+    let told = Arc::new(Recorder::default());
+    (KernelCaches::new(Parts::inline(), told.clone(), Duration::from_secs(1)), told)
+}
+
+/// Directories have odd numbers (docs/protocol/fileserver.md).
+fn key(n: u32) -> Key {
+    Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
+}
+
+#[test]
+fn what_nobody_holds_is_counted_and_not_told() {
+    let (kernel, told) = kernel();
+    kernel.invalidate(key(1));
+    assert!(!kernel.invalidate_data(key(2)) && kernel.invalidate_attributes(key(2)).is_none());
+    kernel.note_unpromised();
+    assert_eq!(kernel.invalidations(), 4);
+    assert!(told.0.lock().is_empty());
+}
+
+#[test]
+fn a_directory_is_told_with_the_names_in_it_and_a_file_alone() {
+    let (kernel, told) = kernel();
+    let dir = kernel.nodes().remember(NodeTarget::Object(key(1)), None);
+    let file = kernel.nodes().remember(NodeTarget::Object(key(2)), Some((dir, b"file")));
+    kernel.invalidate(key(1));
+    kernel.invalidate(key(2));
+    assert!(kernel.invalidate_data(key(2)));
+    let (dir, file) = (dir.0, file.0);
+    let expected = [
+        format!("attributes {dir}"),
+        format!("entry {dir} file"),
+        format!("attributes {file}"),
+        format!("data {file}"),
+    ];
+    assert_eq!(*told.0.lock(), expected);
+    assert_eq!(kernel.invalidations(), 3);
+}
+
+#[test]
+fn a_node_that_was_given_back_is_told_no_more() {
+    let (kernel, told) = kernel();
+    let file = kernel.nodes().remember(NodeTarget::Object(key(2)), None);
+    kernel.nodes().forget(file, 1);
+    kernel.invalidate(key(2));
+    assert!(told.0.lock().is_empty());
+}
+
+#[test]
+fn a_sink_that_never_gets_done_is_waited_for_within_bounds() {
+    let sim = Sim::new(1);
+    let node = sim.node("client", [10, 0, 0, 1].into());
+    let env = sim.env(node);
+    let kernel = KernelCaches::new(env.clone(), Arc::new(Stuck), Duration::from_secs(1));
+    let began = env.now();
+    sim.block_on(node, Duration::from_secs(60), async move { kernel.settled().await }).unwrap();
+    assert_eq!(env.now().saturating_since(began), Duration::from_secs(1));
+}

@@ -1,0 +1,82 @@
+//! A cache file as a sink.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use afs_rpc::Stall;
+use bytes::Bytes;
+
+use crate::cache::{CacheIo, CacheWorker, Ranges};
+use crate::data::FileData;
+use crate::error::{ErrorKind, VenusError};
+use crate::transfer::Sink;
+use crate::transfer::hole_detector::{FileUpdate, HoleDetector};
+
+/// What came of the bytes that were asked for.
+pub(crate) struct Received {
+    /// How many, from the first on.
+    pub length: u64,
+    /// Which of them were zeros that take no room.
+    pub holes: Ranges,
+}
+
+/// One range of a file, on its way to the cache. That its bytes are here is for its user to note, when all of them are.
+pub(crate) struct CacheSink<'a> {
+    worker: &'a CacheWorker,
+    data: &'a Arc<FileData>,
+    range: Range<u64>,
+    detector: HoleDetector,
+    received: Received,
+}
+
+impl<'a> CacheSink<'a> {
+    pub fn new(worker: &'a CacheWorker, data: &'a Arc<FileData>, range: Range<u64>) -> Self {
+        let (detector, received) =
+            (HoleDetector::at(range.start), Received { length: 0, holes: Ranges::new() });
+        CacheSink { worker, data, range, detector, received }
+    }
+
+    pub fn received(self) -> Received {
+        self.received
+    }
+
+    fn apply(&mut self, updates: Vec<FileUpdate>) -> CacheIo<()> {
+        if updates.is_empty() {
+            return CacheIo::done(Ok(()));
+        }
+        for update in &updates {
+            if let FileUpdate::Hole(hole) = update {
+                self.received.holes.insert(hole.clone());
+            }
+        }
+        self.data.forget_mark();
+        let data = self.data.clone();
+        self.worker.run(Stall::Any, move || {
+            updates.into_iter().try_for_each(|update| match update {
+                FileUpdate::Write(at, bytes) => data.file.write_at(at, &bytes),
+                // An earlier version may have left bytes there.
+                FileUpdate::Hole(hole) => data.file.zero(hole.start, hole.end - hole.start),
+            })
+        })
+    }
+}
+
+impl Sink for CacheSink<'_> {
+    fn begin(&mut self, _: u64) {
+        *self = CacheSink::new(self.worker, self.data, self.range.clone());
+    }
+
+    fn put(&mut self, parts: Vec<Bytes>) -> CacheIo<()> {
+        self.received.length += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        if self.received.length > self.range.end - self.range.start {
+            return CacheIo::done(Err(VenusError::new(ErrorKind::Protocol, "FetchData")));
+        }
+        let updates = self.detector.take(parts);
+        self.apply(updates)
+    }
+
+    fn end(&mut self) -> CacheIo<()> {
+        let last = self.detector.end().into_iter().collect();
+        self.apply(last)
+    }
+}

@@ -1,0 +1,153 @@
+//! A client whose bytes go another way than by calls, and its server.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use afs_rpc::EnvExt;
+use afs_sim::{NodeId, Sim, StreamFault, StreamMishap};
+use afs_wire::ids::{CellName, Fid, Uniquifier, Uuid, VnodeId};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::server::{DATA, File, SERVER, SILENT, Shared, answer, calls};
+use super::streams::Streams;
+use crate::api::{HandleId, NodeId as Node, OpenFlags};
+use crate::cache::MemoryCache;
+use crate::calls::test_kit::{CELL, VOLUME, endpoint, entry, location_service, serve};
+use crate::config::{CellConfig, Limits, RootKind, VenusConfig};
+use crate::data::FileData;
+use crate::error::Result;
+use crate::key::{Key, NodeTarget};
+use crate::sink::NoSink;
+use crate::transfer::Transfer;
+use crate::venus::Venus;
+
+/// Bytes of the file.
+pub const LENGTH: u64 = 300;
+/// No operation of a test takes longer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The two of them.
+pub struct Kit {
+    sim: Sim,
+    pub client: NodeId,
+    pub server: NodeId,
+    file: Shared,
+    venus: Arc<Venus>,
+    node: Node,
+}
+
+fn fid() -> Fid {
+    Fid::new(VOLUME, VnodeId(2), Uniquifier(1))
+}
+
+fn key() -> Key {
+    Key::new(CELL, fid())
+}
+
+/// Other bytes for every seed.
+pub fn pattern(seed: u64) -> Vec<u8> {
+    (0..LENGTH).map(|at| (at * 7 + seed * 13 + at / 64) as u8 | 1).collect()
+}
+
+impl Kit {
+    pub fn new<T: Transfer>(seed: u64, way: impl FnOnce(Streams) -> T) -> Kit {
+        let sim = Sim::new(seed);
+        let (client, server) = (sim.node("client", [10, 0, 0, 1].into()), sim.node("server", SERVER.into()));
+        let env = sim.env(client);
+        let file = File { bytes: pattern(0), version: 1 };
+        let file = Arc::new(Mutex::new(file));
+        serve(&sim, server, SocketAddr::new(IpAddr::V4(SERVER), 7000), Arc::new(calls(file.clone())));
+        let location = SocketAddr::from(([10, 0, 2, 1], 7003));
+        let told = Arc::new(Mutex::new(Some(entry([SERVER].into_iter()))));
+        serve(&sim, sim.node("location", location.ip()), location, Arc::new(location_service(told)));
+        let config = VenusConfig {
+            env: env.clone(),
+            rx: endpoint(&sim, client, ([10, 0, 0, 1], 7001).into()),
+            cells: vec![CellConfig {
+                name: CellName::new("home.cell").unwrap(),
+                location_servers: vec![location],
+                file_port: 7000,
+            }],
+            root: RootKind::Cells,
+            uuid: Uuid([1; 16]),
+            cache: Arc::new(MemoryCache::new(64 << 20)),
+            sink: Arc::new(NoSink),
+            snapshots: None,
+            sysnames: Vec::new(),
+            limits: Limits::default(),
+            security: Default::default(),
+        };
+        let way = Arc::new(way(Streams { env, file: file.clone() }));
+        let venus = sim.block_on(client, LIMIT, Venus::start_with(config, way)).unwrap().unwrap();
+        let node = venus.kernel.nodes().remember(NodeTarget::Object(key()), None);
+        let kit = Kit { sim, client, server, file, venus, node };
+        kit.take_streams();
+        kit
+    }
+
+    /// The server answers one stream after the other.
+    fn take_streams(&self) {
+        let (env, file) = (self.sim.env(self.server), self.file.clone());
+        let mut listener = env.listen(DATA).unwrap();
+        env.clone().spawn(Box::pin(async move {
+            while let Ok(mut stream) = listener.accept().await {
+                // One that broke tells nobody anything any more.
+                env.timeout(SILENT, answer(&file, &mut stream)).await.ok();
+            }
+        }));
+    }
+
+    fn run<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Venus>) -> F,
+    ) -> T {
+        self.sim.block_on(self.client, LIMIT, work(self.venus.clone())).unwrap()
+    }
+
+    /// The next stream breaks when so many bytes of one direction have arrived.
+    pub fn cut(&self, from: NodeId, to: NodeId, after: usize, is_unreachable: bool) {
+        let mishap = if is_unreachable { StreamMishap::Silence } else { StreamMishap::Reset };
+        self.sim.break_stream(from, to, StreamFault { after: after as u64, mishap });
+    }
+
+    /// Another machine has stored a version of its own.
+    pub fn change(&self, seed: u64) {
+        let mut file = self.file.lock();
+        (file.bytes, file.version) = (pattern(seed), file.version + 1);
+        drop(file);
+        self.venus.promises.broken(fid());
+    }
+
+    pub fn open(&self, flags: OpenFlags) -> Result<HandleId> {
+        let node = self.node;
+        self.run(|venus| async move { Ok(venus.open(node, flags).await?.handle) })
+    }
+
+    pub fn read(&self, handle: HandleId) -> Result<Bytes> {
+        self.run(|venus| async move { venus.read(handle, 0, LENGTH as usize).await })
+    }
+
+    pub fn write(&self, handle: HandleId, at: u64, bytes: Vec<u8>) {
+        let written = self.run(|venus| async move { venus.write(handle, at, bytes.into()).await });
+        written.unwrap();
+    }
+
+    pub fn flush(&self, handle: HandleId) -> Result<()> {
+        self.run(|venus| async move { venus.flush(handle, 0).await })
+    }
+
+    pub fn release(&self, handle: HandleId) {
+        self.run(|venus| async move { venus.release(handle).await }).unwrap();
+    }
+
+    pub fn data(&self) -> Arc<FileData> {
+        self.venus.vnodes.peek(key()).and_then(|vnode| vnode.state().file.data().cloned()).unwrap()
+    }
+
+    pub fn at_server(&self) -> (Vec<u8>, u64) {
+        let file = self.file.lock();
+        (file.bytes.clone(), file.version)
+    }
+}

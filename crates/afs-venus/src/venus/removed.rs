@@ -1,0 +1,58 @@
+//! Objects that others have removed: what is cached of them is of no use any more, and does not wait until room is needed.
+//!
+//! Servers do not say that a file is removed, they say that its directory has changed. So an object whose name is gone from
+//! the newest contents of a directory is asked about, if anything is cached of it: it may have moved to another directory.
+
+use std::sync::Arc;
+
+use afs_wire::fs;
+
+use crate::key::Key;
+use crate::location::Volume;
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+impl Venus {
+    /// The server says that an object does not exist any more. What was in a directory is gone with it, or has moved.
+    pub(super) fn removed_at_server(&self, vnode: &Arc<Vnode>) {
+        self.check_existence_soon(vnode.key, self.names.directories().take(vnode));
+        vnode.state().is_gone = true;
+        self.note_removed(vnode);
+    }
+
+    /// Asks in the background whether those objects exist of which something is cached.
+    pub(super) fn check_existence_soon(&self, dir: Key, mut keys: Vec<Key>) {
+        keys.retain(|key| self.has_cached(*key));
+        let Some(volume) = self.location.volume_of(dir).filter(|_| !keys.is_empty()) else {
+            return;
+        };
+        let me = self.in_background();
+        self.env.spawn(Box::pin(async move {
+            for keys in keys.chunks(fs::FIDS_MAX) {
+                me.check_existence(&volume, keys).await;
+            }
+        }));
+    }
+
+    async fn check_existence(&self, volume: &Arc<Volume>, keys: &[Key]) {
+        if self.bulk_status(volume, keys).await.is_ok() {
+            return;
+        }
+        // Old servers answer for all or for none.
+        for key in keys {
+            if let Err(error) = self.fetch_status(&self.vnode(*key), volume).await {
+                tracing::debug!(%error, "what has lost its name here is not there");
+            }
+        }
+    }
+
+    fn has_cached(&self, key: Key) -> bool {
+        let is_known = self.vnodes.peek(key).is_some_and(|vnode| {
+            let state = vnode.state();
+            !state.is_gone
+                && !state.file.is_orphan()
+                && (state.file.data().is_some() || state.directory.is_some())
+        });
+        is_known || self.files.may_have(key)
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether a store whose answer was lost was carried out: the server's bytes are compared with those here.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use afs_rpc::Stall;
+use afs_wire::fs::Status;
+use afs_wire::ids::DataVersion;
+use bytes::Bytes;
+
+use crate::cache::{CacheIo, CacheWorker};
+use crate::data::FileData;
+use crate::error::{ErrorKind, Result, VenusError};
+use crate::location::Volume;
+use crate::transfer::{FETCH, Sink};
+use crate::venus::Venus;
+use crate::vnode::Vnode;
+
+impl Venus {
+    /// Whether the server's file is what a store of ours into the version `into` made of it. If so, nothing is unsaved any
+    /// more; what was not compared is fetched anew when it is wanted, unless a kernel reads the file by itself.
+    pub(super) async fn was_carried_out(
+        &self,
+        vnode: &Vnode,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+        status: &Status,
+        into: DataVersion,
+    ) -> Result<bool> {
+        let marks = {
+            let content = data.content();
+            if !content.may_be_stored(status, into) {
+                return Ok(false);
+            }
+            content.ranges_to_compare()
+        };
+        // A cut leaves nothing to know it by, unless all of the file is here.
+        if marks.is_empty() && status.length > 0 {
+            return Ok(false);
+        }
+        for range in marks.iter() {
+            if !self.is_at_server(vnode, volume, data, range, status).await? {
+                return Ok(false);
+            }
+        }
+        let mut content = data.content();
+        if !content.may_be_stored(status, into) {
+            return Ok(false);
+        }
+        let is_whole = marks.contains(&(0..content.length));
+        let stays = content.is_complete() && data.backed.load(Ordering::SeqCst);
+        if !is_whole && !stays {
+            content.keep_only(marks);
+        }
+        content.was_stored(status.data_version);
+        Ok(true)
+    }
+
+    /// Whether the server has the same bytes in a range as the cache.
+    async fn is_at_server(
+        &self,
+        vnode: &Vnode,
+        volume: &Arc<Volume>,
+        data: &Arc<FileData>,
+        range: Range<u64>,
+        status: &Status,
+    ) -> Result<bool> {
+        let fid = vnode.key.fid;
+        let outcome = self
+            .on_sites(volume, FETCH, |target| {
+                let range = range.clone();
+                async move {
+                    let mut sink = ComparingSink::new(self.files.worker(), data, range.start);
+                    let fetched = self.transfer.fetch(&target, fid, range.clone(), &mut sink).await;
+                    if sink.differs() {
+                        return Ok(false);
+                    }
+                    let reply = fetched?;
+                    Ok(sink.at == range.end && reply.status.data_version == status.data_version)
+                }
+            })
+            .await;
+        outcome.result.map(|answered| answered.value).map_err(|error| error.of(fid))
+    }
+}
+
+/// Compares what comes with what is here. Takes no more after the first difference.
+struct ComparingSink<'a> {
+    worker: &'a CacheWorker,
+    data: &'a FileData,
+    from: u64,
+    at: u64,
+    differs: Arc<AtomicBool>,
+}
+
+impl<'a> ComparingSink<'a> {
+    fn new(worker: &'a CacheWorker, data: &'a FileData, from: u64) -> Self {
+        ComparingSink { worker, data, from, at: from, differs: Arc::default() }
+    }
+
+    fn differs(&self) -> bool {
+        self.differs.load(Ordering::SeqCst)
+    }
+}
+
+impl Sink for ComparingSink<'_> {
+    fn begin(&mut self, _: u64) {
+        *self = ComparingSink::new(self.worker, self.data, self.from);
+    }
+
+    fn put(&mut self, parts: Vec<Bytes>) -> CacheIo<()> {
+        if self.differs() {
+            return CacheIo::done(Err(VenusError::new(ErrorKind::Stale, FETCH)));
+        }
+        let (file, mut at, differs) = (self.data.file.clone(), self.at, self.differs.clone());
+        self.at += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.worker.run(Stall::Any, move || {
+            for part in parts {
+                if file.read_at(at, part.len())? != part {
+                    differs.store(true, Ordering::SeqCst);
+                    break;
+                }
+                at += part.len() as u64;
+            }
+            Ok(())
+        })
+    }
+}
